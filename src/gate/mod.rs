@@ -1,1 +1,216 @@
+//! The path of one message: the only place where the steps meet. Start reading at [`Gate::handle`].
 
+mod answer;
+mod arguments;
+mod catalogue;
+mod decide;
+mod forward;
+mod identify;
+mod inspect;
+mod listing;
+mod oblige;
+mod own;
+mod record;
+mod refuse;
+mod remember;
+mod route;
+mod stage;
+mod talk;
+mod understand;
+mod upkeep;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::audit::Audit;
+use crate::clock::Clock;
+use crate::policy::store::PolicyStore;
+use crate::session::{Exchange, Target};
+use crate::wire::{Id, KnownMethod, Limits, Message, Side};
+
+use decide::Stop;
+use identify::Identified;
+use record::Trail;
+use understand::{Circumstances, Understood};
+
+pub use decide::Permit;
+pub use forward::{Agent, AgentGone, Upstream, UpstreamFault};
+pub use refuse::{DENIED, Refusal};
+pub use stage::Stage;
+pub use talk::Talk;
+
+/// The gate: what every message of every session passes.
+#[derive(Debug)]
+pub struct Gate {
+    policy: Arc<PolicyStore>,
+    audit: Audit,
+    clock: Arc<dyn Clock>,
+    settings: Settings,
+}
+
+/// What the gate must be told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Limits of a frame from the agent.
+    pub from_agent: Limits,
+    /// Limits of a frame from the upstream.
+    pub from_upstream: Limits,
+    /// How long a request may wait for its reply.
+    pub request_timeout: Duration,
+    /// The same for single tools.
+    pub tool_timeouts: HashMap<String, Duration>,
+    /// How many requests of one side may wait at once.
+    pub max_in_flight: usize,
+    /// How a denied call of a visible tool is answered.
+    pub denial: DenialForm,
+}
+
+/// How a denied call of a visible tool is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DenialForm {
+    /// As a JSON-RPC error.
+    Error,
+    /// As a result with `isError: true`, which models can read.
+    ToolResult,
+}
+
+impl Gate {
+    pub fn new(
+        policy: Arc<PolicyStore>,
+        audit: Audit,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> Self {
+        Self { policy, audit, clock, settings }
+    }
+
+    /// Takes one frame from either side through the gate. Whatever happens to it is recorded, and
+    /// whoever waits for an answer gets exactly one.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        from: Side,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let mut trail = Trail::begin(talk, from, self.clock.elapsed());
+        match self.pass(talk, from, frame, &mut trail).await {
+            Ok(()) => Ok(()),
+            Err(Stop::Refused(refusal)) => self.refuse(talk, &trail, refusal).await,
+            Err(Stop::Park) => self.park(talk, frame, &trail).await,
+            Err(Stop::AgentGone) => Err(AgentGone),
+        }
+    }
+
+    /// The path itself: each step consumes what only the one before can make. Requests, replies,
+    /// notifications and what a server asks for take the same one, in both directions.
+    async fn pass<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        from: Side,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let session = &talk.session;
+        let now = self.circumstances(session.transport);
+
+        let message = self.decode(talk, from, frame, trail)?;
+        let identified = identify::identify(&message, from, session, self.settings.max_in_flight)?;
+        trail.identified(&identified, from);
+        let identified = match identified.asked_by_gate() {
+            Ok(own) => return self.absorb(talk, &message, own).await,
+            Err(identified) => identified,
+        };
+        let snapshot = decide::revision(&identified.role, self.policy.current());
+        trail.judged_under(&snapshot);
+
+        let understood = understand::understand(identified)?;
+        trail.understood(&understood);
+        let allowed = decide::decide(&understood, &snapshot, session, now)?;
+        trail.allowed(&allowed);
+        let removals = listing::removals(&understood, &snapshot, now)?;
+        let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
+        let mut route = route::route(&understood, &mut session.state(), exchange)?;
+        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route);
+        trail.obliged(&mut obliged);
+
+        let passed = async {
+            self.audit.record(trail.passed(self.clock.elapsed())).await?;
+            self.settle(talk, route.settled.take()).await;
+            remember::remember(talk, &understood);
+            self.send(talk, obliged.permit).await
+        };
+        passed.await.inspect_err(|_| route.undo(from, &mut session.state()))
+    }
+
+    /// Bytes to one strict message.
+    fn decode<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        from: Side,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<Message, Refusal> {
+        let limits = match from {
+            Side::Agent => &self.settings.from_agent,
+            Side::Upstream => &self.settings.from_upstream,
+        };
+        let message = Message::decode(frame, limits).map_err(|error| {
+            trail.undecodable(talk, from, error.id.as_ref());
+            error
+        })?;
+        trail.decoded(&message, from);
+        Ok(message)
+    }
+
+    /// What the gate remembers of a request until its reply.
+    fn exchange(
+        &self,
+        id: &Id,
+        method: KnownMethod,
+        understood: &Understood<'_>,
+        snapshot: &Arc<crate::policy::snapshot::PolicySnapshot>,
+        trail: &Trail,
+    ) -> Exchange {
+        let started = self.clock.elapsed();
+        let timeout = match &understood.target {
+            Target::Tool(name) => self.settings.tool_timeouts.get(name),
+            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
+        };
+        let timeout = timeout.copied().unwrap_or(self.settings.request_timeout);
+        let message = understood.identified.message;
+        let token = message.meta().and_then(|meta| meta.get("progressToken"));
+        Exchange {
+            origin: crate::session::Origin::Peer(id.clone()),
+            method,
+            target: understood.target.clone(),
+            snapshot: Arc::clone(snapshot),
+            progress_token: token.map(|token| token.text().to_owned()),
+            first_page: message.params().is_none_or(|params| params.get("cursor").is_none()),
+            spoken: understood.identified.scene.spoken.clone(),
+            started,
+            deadline: identify::deadline(method, started, timeout),
+            reference: Arc::clone(&trail.reference),
+            correlation: trail.correlation.clone(),
+        }
+    }
+
+    fn circumstances(&self, transport: &'static str) -> Circumstances {
+        Circumstances { transport, now_ms: self.clock.now().as_millisecond() }
+    }
+}
+
+impl<'m> Identified<'m> {
+    /// Separates what the gate asked for itself from what goes on through it.
+    fn asked_by_gate(self) -> Result<catalogue::OwnReply, Self> {
+        match self.role {
+            identify::Role::Reply(taken) if taken.exchange.origin.is_gate() => {
+                Ok(catalogue::OwnReply(taken))
+            }
+            _ => Err(self),
+        }
+    }
+}

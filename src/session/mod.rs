@@ -1,1 +1,140 @@
+//! What is remembered between the messages of one agent's session.
+//!
+//! A session holds no socket and decides nothing: it knows the era, who asked what under which id,
+//! and what the upstream offers. Its parts are guarded by one lock that is never held across an
+//! `await`.
 
+mod catalogue;
+mod lifecycle;
+mod pending;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::policy::facts::{Agent, Client, Server};
+
+pub use catalogue::{Catalogue, LastPage, Offer, Traversal};
+pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
+pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
+
+/// One agent's session with the gate.
+#[derive(Debug)]
+pub struct Session {
+    /// The gate's own name for the session; never `Mcp-Session-Id`.
+    pub id: SessionId,
+    /// Where the agent's bytes come from, as policies and the audit name it.
+    pub transport: &'static str,
+    state: Mutex<State>,
+}
+
+/// The gate's own identifier of a session: 128 random bits in hexadecimal.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SessionId(Arc<str>);
+
+/// Everything about a session that changes.
+#[derive(Debug)]
+pub struct State {
+    /// Who speaks, as policies see it.
+    pub agent: Arc<Agent>,
+    /// The protected server, as policies see it.
+    pub server: Arc<Server>,
+    /// How far the protocol has come.
+    pub lifecycle: Lifecycle,
+    /// Requests that went to the upstream and have no reply yet.
+    pub to_upstream: PendingTable,
+    /// Requests that the upstream sent to the agent and have no reply yet.
+    pub to_agent: PendingTable,
+    /// What the upstream offers, as far as its lists have told.
+    pub tools: Catalogue,
+    /// Calls that wait for the catalogue, in the order in which they came.
+    pub parked: Vec<Parked>,
+    /// Calls forwarded so far.
+    pub calls: i64,
+    /// When the session began: milliseconds since the Unix epoch.
+    pub started_ms: i64,
+    /// Whether the upstream can be spoken to.
+    pub upstream: Readiness,
+    /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
+    pub stray_replies: u64,
+}
+
+/// A call that waits until the gate knows what the upstream offers.
+#[derive(Debug)]
+pub struct Parked {
+    /// The agent's id of the call, so that it can be cancelled while it waits.
+    pub id: crate::wire::Id,
+    /// The call as it was received; it is judged from its first byte when its turn comes.
+    pub frame: Vec<u8>,
+    /// The agent does not want it any more.
+    pub cancelled: bool,
+}
+
+/// Whether the upstream can be spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// It runs, and has been told what the session agreed on.
+    Up,
+    /// It was restarted; the gate repeats the handshake before anything else may go out.
+    Repeating,
+    /// It does not run.
+    Down,
+}
+
+impl SessionId {
+    /// Names a session by 128 bits from a secure source.
+    pub fn from_random(bits: u128) -> Self {
+        Self(format!("{bits:032x}").into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Session {
+    pub fn new(id: SessionId, transport: &'static str, server: Server, started_ms: i64) -> Self {
+        let agent = Agent {
+            id: transport.to_owned(),
+            client: Client { name: String::new(), version: String::new() },
+            ..Agent::default()
+        };
+        Self {
+            id,
+            transport,
+            state: Mutex::new(State {
+                agent: Arc::new(agent),
+                server: Arc::new(server),
+                lifecycle: Lifecycle::default(),
+                to_upstream: PendingTable::default(),
+                to_agent: PendingTable::default(),
+                tools: Catalogue::default(),
+                parked: Vec::new(),
+                calls: 0,
+                started_ms,
+                upstream: Readiness::Up,
+                stray_replies: 0,
+            }),
+        }
+    }
+
+    /// The changing part. A panic while the lock was held leaves a state that is still consistent:
+    /// every change is a single insertion, removal or assignment.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When the next unanswered request runs out of time, as time since the clock was made.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        let state = self.state();
+        [state.to_upstream.next_deadline(), state.to_agent.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether nothing waits for a reply of the upstream.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        state.to_upstream.is_empty() && state.parked.is_empty()
+    }
+}

@@ -1,0 +1,124 @@
+//! Tells those concerned what became of a message that did not pass.
+
+use tracing::error;
+
+use crate::session::{Origin, Taken};
+use crate::wire::{KnownMethod, Side};
+
+use super::decide::{Permit, Stop};
+use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::own::{AnswerId, OwnMessage, Stateless};
+use super::record::{AnswerTo, Trail};
+use super::refuse::Refusal;
+use super::talk::Talk;
+use super::{DenialForm, Gate};
+use crate::session::{Lifecycle, Readiness};
+
+impl Gate {
+    /// Records a refusal and answers whoever waits.
+    pub(super) async fn refuse<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        trail: &Trail,
+        refusal: Refusal,
+    ) -> Result<(), AgentGone> {
+        let record = trail.refused(&refusal, self.clock.elapsed());
+        if let Err(fault) = self.audit.record(record).await {
+            // Nothing passes without a record; that nothing passed need not wait for one.
+            error!(reference = &*trail.reference, "a refusal could not be recorded: {fault}");
+        }
+        if trail.method == Some(KnownMethod::Initialize) {
+            talk.session.state().lifecycle.abandon();
+        }
+        let (to, id) = match &trail.answer_to {
+            AnswerTo::Nobody => return Ok(()),
+            AnswerTo::Asker(side, id) => (*side, AnswerId::Json(id.json())),
+            AnswerTo::Unreadable => (Side::Agent, AnswerId::Unreadable),
+        };
+        let answer = refusal.answer(&trail.reference);
+        let readable = self.settings.denial == DenialForm::ToolResult
+            && matches!(refusal, Refusal::Denied { .. })
+            && trail.method == Some(KnownMethod::ToolsCall);
+        let message = if readable {
+            let stateless = match talk.session.state().lifecycle {
+                Lifecycle::New => Stateless::Yes,
+                Lifecycle::Initializing(_) | Lifecycle::Ready(_) => Stateless::No,
+            };
+            OwnMessage::tool_error(id, &answer, stateless)
+        } else {
+            OwnMessage::error(id, answer)
+        };
+        self.tell(talk, to, message).await
+    }
+
+    /// Sends a permitted message to the side that it is for.
+    pub(super) async fn send<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        permit: Permit,
+    ) -> Result<(), Stop> {
+        match permit.to() {
+            Side::Agent => talk.agent.deliver(permit).await.map_err(|_| Stop::AgentGone),
+            Side::Upstream if talk.session.state().upstream != Readiness::Up => {
+                Err(UpstreamFault::Down.into())
+            }
+            Side::Upstream => Ok(talk.upstream.send(permit).await?),
+        }
+    }
+
+    /// Sends what the gate says itself. An upstream that cannot be reached need not be told.
+    pub(super) async fn tell<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        to: Side,
+        message: OwnMessage,
+    ) -> Result<(), AgentGone> {
+        match self.send(talk, Permit::own(to, message)).await {
+            Err(Stop::AgentGone) => Err(AgentGone),
+            Ok(()) | Err(Stop::Refused(_) | Stop::Park) => Ok(()),
+        }
+    }
+
+    /// Records how a request ended that its asker cancelled.
+    pub(super) async fn settle<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        settled: Option<Taken>,
+    ) {
+        if let Some(taken) = settled {
+            self.close(talk, &taken, &Refusal::Cancelled).await;
+        }
+    }
+
+    /// Records the end of a request that gets no reply of the other side's.
+    pub(super) async fn close<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        refusal: &Refusal,
+    ) {
+        let trail = Trail::outcome(talk, &taken.exchange);
+        if let Err(fault) = self.audit.record(trail.refused(refusal, self.clock.elapsed())).await {
+            error!(reference = &*trail.reference, "an outcome could not be recorded: {fault}");
+        }
+    }
+
+    /// Ends a request that will get no reply: its asker is told so, once.
+    pub(super) async fn give_up<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        asker: Side,
+        taken: Taken,
+        refusal: Refusal,
+    ) -> Result<(), AgentGone> {
+        let Origin::Peer(id) = &taken.exchange.origin else {
+            return Ok(());
+        };
+        self.close(talk, &taken, &refusal).await;
+        if taken.exchange.method == KnownMethod::Initialize {
+            talk.session.state().lifecycle.abandon();
+        }
+        let answer = refusal.answer(&taken.exchange.reference);
+        self.tell(talk, asker, OwnMessage::error(AnswerId::Json(id.json()), answer)).await
+    }
+}

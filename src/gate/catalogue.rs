@@ -1,0 +1,222 @@
+//! What the gate asks the upstream on its own behalf: what tools there are, when a call comes
+//! before any list, and the handshake again, when the upstream was restarted.
+
+use std::sync::Arc;
+
+use tracing::{error, warn};
+
+use crate::session::{Exchange, Lifecycle, Origin, Parked, Readiness, Spoken, Taken, Target, Traversal};
+use crate::wire::{Fragment, KnownMethod, Message, Side};
+
+use super::Gate;
+use super::decide::{Permit, Stop};
+use super::forward::{Agent, AgentGone, Upstream};
+use super::listing;
+use super::own::OwnMessage;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::talk::Talk;
+
+/// The reply to a request of the gate's own.
+#[derive(Debug)]
+pub(super) struct OwnReply(pub(super) Box<Taken>);
+
+impl Gate {
+    /// Lets a call wait until the catalogue is known.
+    pub(super) async fn park<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        frame: &[u8],
+        trail: &Trail,
+    ) -> Result<(), AgentGone> {
+        let full = {
+            let mut state = talk.session.state();
+            let full = state.parked.len() >= self.settings.max_in_flight;
+            if let (false, Some(id)) = (full, trail.asker_id()) {
+                let parked = Parked { id: id.clone(), frame: frame.to_vec(), cancelled: false };
+                state.parked.push(parked);
+            }
+            full
+        };
+        if full {
+            return self.refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight)).await;
+        }
+        let begins = talk.session.state().tools.begin_fetch();
+        if begins { self.fetch(talk, None).await } else { Ok(()) }
+    }
+
+    /// Takes in what the gate asked for.
+    pub(super) async fn absorb<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        message: &Message,
+        OwnReply(taken): OwnReply,
+    ) -> Result<(), Stop> {
+        let absorbed = match taken.exchange.origin {
+            Origin::Catalogue => self.absorb_page(talk, message).await,
+            Origin::Handshake => self.absorb_handshake(talk, message).await,
+            Origin::Peer(_) => Ok(()),
+        };
+        absorbed.map_err(|AgentGone| Stop::AgentGone)
+    }
+
+    /// What the gate asked for will not come.
+    pub(super) async fn give_up_own<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        origin: &Origin,
+    ) -> Result<(), AgentGone> {
+        match origin {
+            Origin::Peer(_) => Ok(()),
+            Origin::Catalogue => {
+                warn!("the upstream did not list its tools; calls that wait for it are refused");
+                talk.session.state().tools.fetch_failed();
+                self.resume(talk).await
+            }
+            Origin::Handshake => {
+                error!("the restarted upstream did not repeat the handshake");
+                talk.session.state().upstream = Readiness::Down;
+                Ok(())
+            }
+        }
+    }
+
+    /// Repeats the agent's handshake to an upstream that was restarted.
+    pub(super) async fn repeat_handshake<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
+        let params = match &talk.session.state().lifecycle {
+            Lifecycle::Ready(handshake) => Some(Arc::clone(&handshake.params)),
+            Lifecycle::New | Lifecycle::Initializing(_) => None,
+        };
+        let Some(params) = params.and_then(|params| Fragment::decode(&params).ok()) else {
+            talk.session.state().upstream = Readiness::Up;
+            return;
+        };
+        talk.session.state().upstream = Readiness::Repeating;
+        if let Some(minted) = self.admit_own(talk, Origin::Handshake, KnownMethod::Initialize) {
+            let permit = Permit::own(Side::Upstream, OwnMessage::initialize(minted, params));
+            if let Err(fault) = talk.upstream.send(permit).await {
+                error!("the handshake could not be repeated: {fault}");
+            }
+        }
+    }
+
+    async fn fetch<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        cursor: Option<&str>,
+    ) -> Result<(), AgentGone> {
+        // The gate asks as the first waiting call speaks: in its era, with its `_meta`.
+        let waiting = talk.session.state().parked.first().map(|parked| parked.frame.clone());
+        let asker =
+            waiting.and_then(|frame| Message::decode(&frame, &self.settings.from_agent).ok());
+        let meta = asker.as_ref().and_then(Message::meta);
+        let sent = match self.admit_own(talk, Origin::Catalogue, KnownMethod::ToolsList) {
+            Some(minted) => {
+                let message = OwnMessage::list_tools(minted, cursor, meta);
+                self.send(talk, Permit::own(Side::Upstream, message)).await
+            }
+            None => Err(Stop::AgentGone),
+        };
+        match sent {
+            Ok(()) => Ok(()),
+            Err(_) => Box::pin(self.give_up_own(talk, &Origin::Catalogue)).await,
+        }
+    }
+
+    async fn absorb_page<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        message: &Message,
+    ) -> Result<(), AgentGone> {
+        let listed = message.result().and_then(|result| result.get("tools"));
+        if !listed.is_some_and(crate::wire::Value::is_array) {
+            return self.give_up_own(talk, &Origin::Catalogue).await;
+        }
+        let cursor = listing::next_cursor(message);
+        let goes_on = {
+            let mut state = talk.session.state();
+            listing::note_offers(&mut state.tools, message, Traversal::Gate);
+            cursor.is_some() && state.tools.next_page()
+        };
+        match (cursor, goes_on) {
+            (None, _) => self.resume(talk).await,
+            (Some(cursor), true) => self.fetch(talk, Some(&cursor)).await,
+            (Some(_), false) => self.give_up_own(talk, &Origin::Catalogue).await,
+        }
+    }
+
+    async fn absorb_handshake<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        message: &Message,
+    ) -> Result<(), AgentGone> {
+        if message.result().is_none() {
+            return self.give_up_own(talk, &Origin::Handshake).await;
+        }
+        talk.session.state().upstream = Readiness::Up;
+        talk.upstream.handshake_completed();
+        self.tell(talk, Side::Upstream, OwnMessage::initialized()).await
+    }
+
+    /// Judges the calls that waited, from their first byte.
+    pub(super) async fn resume<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let waiting = std::mem::take(&mut talk.session.state().parked);
+        for parked in waiting {
+            if parked.cancelled {
+                self.drop_parked(talk, &parked).await;
+            } else {
+                Box::pin(self.handle(talk, Side::Agent, &parked.frame)).await?;
+            }
+        }
+        talk.session.state().tools.retry_fetch();
+        Ok(())
+    }
+
+    /// Records a call that was cancelled while it waited. Its asker expects no answer.
+    async fn drop_parked<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, parked: &Parked) {
+        let mut trail = Trail::begin(talk, Side::Agent, self.clock.elapsed());
+        if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
+            trail.decoded(&message, Side::Agent);
+        }
+        let record = trail.refused(&Refusal::Cancelled, self.clock.elapsed());
+        if let Err(fault) = self.audit.record(record).await {
+            error!("a cancelled call could not be recorded: {fault}");
+        }
+    }
+
+    fn admit_own<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        origin: Origin,
+        method: KnownMethod,
+    ) -> Option<u64> {
+        let started = self.clock.elapsed();
+        let exchange = Exchange {
+            origin,
+            method,
+            target: Target::Server,
+            snapshot: self.policy.current(),
+            progress_token: None,
+            first_page: true,
+            spoken: Spoken::default(),
+            started,
+            deadline: Some(started.saturating_add(self.settings.request_timeout)),
+            reference: talk.next_reference(),
+            correlation: Vec::new(),
+        };
+        talk.session.state().to_upstream.admit(exchange).ok().map(|admitted| admitted.0)
+    }
+}
+
+impl Trail {
+    /// The id of a request, while it may still be answered.
+    fn asker_id(&self) -> Option<&crate::wire::Id> {
+        match &self.answer_to {
+            super::record::AnswerTo::Asker(_, id) => Some(id),
+            super::record::AnswerTo::Nobody | super::record::AnswerTo::Unreadable => None,
+        }
+    }
+}

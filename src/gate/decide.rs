@@ -1,0 +1,167 @@
+//! From questions to a permit. The only file that can make one.
+
+use std::sync::Arc;
+
+use crate::policy::decision::{Allowance, Decision, Denial};
+use crate::policy::engine::ListFacts;
+use crate::policy::facts::{Principal, Resource, Tool};
+use crate::policy::snapshot::PolicySnapshot;
+use crate::session::{Offer, Session, Target};
+use crate::wire::{Edits, Side};
+
+use super::identify::{Role, Scene};
+use super::own::OwnMessage;
+use super::refuse::{Hidden, Refusal};
+use super::understand::{Circumstances, Understood};
+
+/// A message that policy lets through, before its obligations were carried out.
+#[derive(Debug)]
+pub(super) struct Allowed {
+    pub(super) allowances: Vec<Allowance>,
+    to: Side,
+}
+
+/// The right of one message to leave the gate, in either direction, as it was judged.
+///
+/// Nothing outside this file can make one:
+///
+/// ```compile_fail
+/// use mcp_protector::{gate::Permit, wire::Side};
+/// let forged = Permit { to: Side::Upstream, line: String::from("{}") };
+/// ```
+#[derive(Debug)]
+pub struct Permit {
+    to: Side,
+    line: String,
+}
+
+/// Why there is no decision that lets a message pass now.
+#[derive(Debug)]
+pub(super) enum Stop {
+    Refused(Refusal),
+    /// Whether the tool exists is not known yet: the call waits for the catalogue.
+    Park,
+    /// There is nobody left to answer.
+    AgentGone,
+}
+
+impl<R: Into<Refusal>> From<R> for Stop {
+    fn from(refusal: R) -> Self {
+        Self::Refused(refusal.into())
+    }
+}
+
+impl Permit {
+    /// Whom the message may be sent to.
+    pub fn to(&self) -> Side {
+        self.to
+    }
+
+    /// The message: one compact line without its line end.
+    pub fn into_line(self) -> String {
+        self.line
+    }
+
+    /// What the gate says of itself needs no policy: it is one of a closed set.
+    pub(super) fn own(to: Side, message: OwnMessage) -> Self {
+        Self { to, line: message.into_text() }
+    }
+}
+
+impl Allowed {
+    /// The message as it will be sent.
+    pub(super) fn seal(self, edits: Edits<'_>) -> Permit {
+        Permit { to: self.to, line: edits.finish() }
+    }
+}
+
+/// Asks policy every question of a message; all of them must be allowed.
+pub(super) fn decide(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+    now: Circumstances,
+) -> Result<Allowed, Stop> {
+    let scene = &understood.identified.scene;
+    let mut allowances = Vec::with_capacity(understood.questions.len());
+    for question in &understood.questions {
+        match snapshot.judge(&question.facts(scene, now)) {
+            Decision::Allow(allowance) => allowances.push(allowance),
+            Decision::Deny(denial) => {
+                return Err(denied(understood, denial, snapshot, session, now));
+            }
+        }
+    }
+    if let Some(name) = called_tool(understood) {
+        exists(name, session)?;
+    }
+    let to = match understood.identified.from {
+        Side::Agent => Side::Upstream,
+        Side::Upstream => Side::Agent,
+    };
+    Ok(Allowed { allowances, to })
+}
+
+/// Which tools, prompts or resources the agent could use.
+pub(super) fn visible(
+    snapshot: &PolicySnapshot,
+    scene: &Scene,
+    now: Circumstances,
+    items: &[Resource<'_>],
+) -> Vec<bool> {
+    let principal = Principal::Agent(&scene.agent);
+    snapshot.visible(&ListFacts { principal, env: now.environment(scene) }, items)
+}
+
+fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
+    match (&understood.identified.role, &understood.target) {
+        (Role::Request { .. }, Target::Tool(name)) => Some(name),
+        _ => None,
+    }
+}
+
+/// A tool that the agent cannot see is answered as one that does not exist, and the answer for a
+/// visible one must not come before it is known that the tool exists.
+fn denied(
+    understood: &Understood<'_>,
+    denial: Denial,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+    now: Circumstances,
+) -> Stop {
+    let Some(name) = called_tool(understood) else {
+        return Refusal::Denied { denial }.into();
+    };
+    let tool = Tool { name: name.to_owned(), ..Tool::default() };
+    let scene = &understood.identified.scene;
+    let seen = visible(snapshot, scene, now, &[Resource::Tool(&tool)]);
+    if seen != [true] {
+        let cause = Hidden::Denied(denial);
+        return Refusal::UnknownTool { name: name.to_owned(), cause }.into();
+    }
+    match exists(name, session) {
+        Ok(()) => Refusal::Denied { denial }.into(),
+        Err(stop) => stop,
+    }
+}
+
+fn exists(name: &str, session: &Session) -> Result<(), Stop> {
+    match session.state().tools.offers(name) {
+        Offer::Offered => Ok(()),
+        Offer::NotOffered => {
+            let (name, cause) = (name.to_owned(), Hidden::NotOffered);
+            Err(Refusal::UnknownTool { name, cause }.into())
+        }
+        Offer::Unknown => Err(Stop::Park),
+        Offer::Unlisted => Err(super::forward::UpstreamFault::Unlisted.into()),
+    }
+}
+
+/// The snapshot that judges a message: the reply to a request is judged under the revision that
+/// admitted the request.
+pub(super) fn revision(role: &Role, current: Arc<PolicySnapshot>) -> Arc<PolicySnapshot> {
+    match role {
+        Role::Request { .. } | Role::Notification { .. } => current,
+        Role::Reply(taken) => Arc::clone(&taken.exchange.snapshot),
+    }
+}

@@ -1,0 +1,40 @@
+//! The two ways out of the gate. Both take a [`Permit`] and nothing else.
+
+use super::decide::Permit;
+
+/// The protected server, as the gate sees it. Its frames come back through
+/// [`Gate::handle`](super::Gate::handle).
+pub trait Upstream: Send + Sync + 'static {
+    /// Sends one permitted message. Messages arrive in the order of the calls.
+    fn send(&self, permit: Permit) -> impl Future<Output = Result<(), UpstreamFault>> + Send;
+
+    /// The upstream has answered the handshake: from here on a death is a restart, not a failure
+    /// to start.
+    fn handshake_completed(&self) {}
+}
+
+/// The agent, as the gate sees it.
+pub trait Agent: Send + Sync + 'static {
+    /// Delivers one permitted message. Messages arrive in the order of the calls.
+    fn deliver(&self, permit: Permit) -> impl Future<Output = Result<(), AgentGone>> + Send;
+}
+
+/// Why the upstream could not be reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UpstreamFault {
+    #[error("the upstream server is not running")]
+    Down,
+    #[error("the upstream server ended before it answered")]
+    Died,
+    #[error("the upstream server did not answer within {} ms", .0.as_millis())]
+    TimedOut(std::time::Duration),
+    #[error("the upstream server's answer was refused: {0}")]
+    BadReply(String),
+    #[error("the upstream server did not list what it offers")]
+    Unlisted,
+}
+
+/// The agent has closed its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the agent has gone")]
+pub struct AgentGone;

@@ -1,0 +1,194 @@
+//! Whose message it is: its era, the request that a reply answers, and whether it may come now.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::policy::facts::{Agent, Server};
+use crate::session::{Era, Handshake, Lifecycle, Session, Spoken, State, Taken};
+use crate::wire::{Id, KnownMethod, Message, Method, Shape, Side, Value};
+
+use super::refuse::{Modern, Refusal};
+
+/// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
+pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The `_meta` key of the agent's capabilities in that era.
+pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A message that has a place in its session.
+#[derive(Debug)]
+pub(super) struct Identified<'m> {
+    pub(super) message: &'m Message,
+    pub(super) from: Side,
+    pub(super) role: Role,
+    pub(super) scene: Scene,
+}
+
+/// What a message is to its session.
+#[derive(Debug)]
+pub(super) enum Role {
+    Request { id: Id, method: KnownMethod },
+    Notification { method: KnownMethod },
+    /// The reply to a request that the gate let through, or sent itself.
+    Reply(Box<Taken>),
+}
+
+/// Who is there, and what they speak: what policies see of the session.
+#[derive(Debug, Clone)]
+pub(super) struct Scene {
+    pub(super) agent: Arc<Agent>,
+    pub(super) server: Arc<Server>,
+    pub(super) spoken: Spoken,
+    pub(super) calls: i64,
+    pub(super) started_ms: i64,
+}
+
+/// Finds the place of a message in its session.
+pub(super) fn identify<'m>(
+    message: &'m Message,
+    from: Side,
+    session: &Session,
+    max_in_flight: usize,
+) -> Result<Identified<'m>, Refusal> {
+    let mut state = session.state();
+    let (role, spoken) = match message.shape() {
+        Shape::Request { id, method } => {
+            let known = known(method, from)?;
+            if !known.is_request() {
+                return Err(wrong_shape(known, "notification", "request"));
+            }
+            let spoken = speak(&mut state, from, method, message)?;
+            admissible(&state, from, id, max_in_flight)?;
+            (Role::Request { id: id.clone(), method: known }, spoken)
+        }
+        Shape::Notification { method } => {
+            let known = known(method, from)?;
+            if known.is_request() {
+                return Err(wrong_shape(known, "request", "notification"));
+            }
+            let spoken = speak(&mut state, from, method, message)?;
+            (Role::Notification { method: known }, spoken)
+        }
+        Shape::Reply { id, .. } => {
+            let taken = id.as_ref().and_then(|id| match from {
+                Side::Agent => state.to_agent.take(id),
+                Side::Upstream => state.to_upstream.take(id),
+            });
+            let Some(taken) = taken else {
+                state.stray_replies = state.stray_replies.saturating_add(1);
+                return Err(Refusal::Stray);
+            };
+            let spoken = taken.exchange.spoken.clone();
+            (Role::Reply(Box::new(taken)), spoken)
+        }
+    };
+    let scene = Scene::of(&state, spoken);
+    Ok(Identified { message, from, role, scene })
+}
+
+impl Scene {
+    pub(super) fn of(state: &State, spoken: Spoken) -> Self {
+        Self {
+            agent: Arc::clone(&state.agent),
+            server: Arc::clone(&state.server),
+            spoken,
+            calls: state.calls,
+            started_ms: state.started_ms,
+        }
+    }
+}
+
+/// An unknown method is refused whoever sends it; so is one that the other side sends.
+fn known(method: &Method, from: Side) -> Result<KnownMethod, Refusal> {
+    match method {
+        Method::Known(known) if known.sent_by(from) => Ok(*known),
+        Method::Known(_) | Method::Unknown(_) => {
+            Err(Refusal::UnknownMethod(method.name().to_owned()))
+        }
+    }
+}
+
+fn wrong_shape(method: KnownMethod, is: &'static str, came_as: &'static str) -> Refusal {
+    Refusal::WrongShape { method: method.name().to_owned(), is, came_as }
+}
+
+/// Settles the era of a message and, with it, what its sender speaks.
+fn speak(
+    state: &mut State,
+    from: Side,
+    method: &Method,
+    message: &Message,
+) -> Result<Spoken, Refusal> {
+    if from == Side::Upstream {
+        // What the upstream may ask depends on what the agent said at the handshake. In the
+        // stateless era it may ask nothing; then there is no handshake, and nothing was said.
+        let handshake = state.lifecycle.handshake();
+        return Ok(handshake.map(|handshake| handshake.spoken.clone()).unwrap_or_default());
+    }
+    let modern = match state.lifecycle {
+        Lifecycle::New => message.meta().and_then(|meta| meta.get(META_VERSION)),
+        // A session that began with `initialize` goes on as it began.
+        Lifecycle::Initializing(_) | Lifecycle::Ready(_) => None,
+    };
+    let era = match (modern, method) {
+        (Some(version), method) if *method != Method::Known(KnownMethod::Initialize) => {
+            stateless(version, message)?
+        }
+        // MCP 2026-07-28, basic/transports/stdio: a cancellation names no version of its own.
+        (None, Method::Known(KnownMethod::Cancelled)) if !state.to_upstream.is_empty() => {
+            Era::Stateless(Spoken::default())
+        }
+        _ => state.lifecycle.legacy(method)?,
+    };
+    Ok(era.spoken().clone())
+}
+
+fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
+    let version = version.as_str().unwrap_or_default();
+    let known = rmcp::model::ProtocolVersion::KNOWN_VERSIONS;
+    if !known.iter().any(|one| one.as_str() == version) {
+        let requested = version.into_owned();
+        return Err(Refusal::UnsupportedVersion { requested, modern: Modern::Stateless });
+    }
+    let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
+    Ok(Era::Stateless(said(&version, capabilities)))
+}
+
+/// What an agent says it can do.
+pub(super) fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
+    let has = |name| capabilities.is_some_and(|all| all.get(name).is_some());
+    Spoken {
+        version: version.into(),
+        sampling: has("sampling"),
+        elicitation: has("elicitation"),
+        roots: has("roots"),
+    }
+}
+
+/// What the agent says at `initialize`, to be repeated to a restarted upstream.
+pub(super) fn handshake(params: Value<'_>) -> Handshake {
+    let version = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    Handshake {
+        params: params.text().into(),
+        spoken: said(&version, params.get("capabilities")),
+    }
+}
+
+fn admissible(state: &State, from: Side, id: &Id, max_in_flight: usize) -> Result<(), Refusal> {
+    let table = match from {
+        Side::Agent => &state.to_upstream,
+        Side::Upstream => &state.to_agent,
+    };
+    let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.id == *id);
+    if parked || table.is_in_flight(id) {
+        return Err(Refusal::ReusedId);
+    }
+    if table.len() >= max_in_flight {
+        return Err(Refusal::TooMany(max_in_flight));
+    }
+    Ok(())
+}
+
+/// The deadline of a request that starts now; streams have none.
+pub(super) fn deadline(method: KnownMethod, now: Duration, timeout: Duration) -> Option<Duration> {
+    (method != KnownMethod::SubscriptionsListen).then(|| now.saturating_add(timeout))
+}

@@ -1,0 +1,119 @@
+//! Judges what comes back: results, and what a server asks for inside or beside them.
+
+use std::borrow::Cow;
+
+use crate::policy::facts::{ResourceFacts, Tool};
+use crate::session::Target;
+use crate::wire::{KnownMethod, Value};
+
+use super::forward::UpstreamFault;
+use super::identify::{Identified, Role};
+use super::refuse::Refusal;
+use super::understand::{About, Asks, Doing, Question, Understood};
+
+/// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
+/// any form needs, and few enough to judge.
+const MAX_INPUT_REQUESTS: usize = 32;
+
+/// Turns a reply into questions: whether it may be received, and whether what it asks for in return
+/// may be asked.
+pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<'_>, Refusal> {
+    let target = match &identified.role {
+        Role::Reply(taken) => taken.exchange.target.clone(),
+        Role::Request { .. } | Role::Notification { .. } => Target::Server,
+    };
+    let mut questions = Vec::new();
+    if let Some(about) = received(&target) {
+        let result = identified.message.result().or_else(|| identified.message.error());
+        let text = result.map_or(0, |result| result.text().len());
+        let flagged = |result: Value<'_>| result.get("isError").and_then(Value::as_bool);
+        let is_error = identified.message.error().is_some()
+            || identified.message.result().and_then(flagged) == Some(true);
+        let bytes = i64::try_from(text).unwrap_or(i64::MAX);
+        let doing = Doing::ReceiveResult { bytes, is_error };
+        questions.push(Question { asks: Asks::Agent, about, doing });
+    }
+    questions.extend(input_requests(&identified)?);
+    Ok(Understood { identified, questions, target })
+}
+
+/// A result is received from a tool or a resource; what else comes back is not content.
+fn received(target: &Target) -> Option<About> {
+    match target {
+        Target::Tool(name) => Some(About::Tool(Tool { name: name.clone(), ..Tool::default() })),
+        Target::Resource(uri) => Some(About::Resource(ResourceFacts::of_uri(uri))),
+        Target::Prompt(_) | Target::Server => None,
+    }
+}
+
+/// What a result asks of the agent before it can be complete: the `2026-07-28` form of requests
+/// from the server. Each is judged as the request that it replaces.
+fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, Refusal> {
+    let Some(result) = identified.message.result() else {
+        return Ok(Vec::new());
+    };
+    match result.get("resultType") {
+        None => return Ok(Vec::new()),
+        Some(kind) => match kind.as_str().as_deref() {
+            Some("input_required") => {}
+            Some("complete") => return Ok(Vec::new()),
+            // Tasks are not governed yet, and an unknown kind is not a result (MCP 2026-07-28).
+            _ => return Err(bad("its `resultType` is not one that the gate knows")),
+        },
+    }
+    let Some(requests) = result.get("inputRequests") else {
+        return Ok(Vec::new());
+    };
+    if !requests.is_object() || requests.len() > MAX_INPUT_REQUESTS {
+        return Err(bad("its `inputRequests` are not an object of at most 32 members"));
+    }
+    requests.entries().map(|(_, request)| input_request(request, identified)).collect()
+}
+
+fn input_request<'m>(
+    request: Value<'m>,
+    identified: &Identified<'_>,
+) -> Result<Question<'m>, Refusal> {
+    let params = request.get("params");
+    let name = request.get("method").and_then(Value::as_str).unwrap_or_default();
+    let spoken = &identified.scene.spoken;
+    let (method, agreed, doing) = match &*name {
+        "sampling/createMessage" => (KnownMethod::CreateMessage, spoken.sampling, sample(params)),
+        "elicitation/create" => (KnownMethod::Elicit, spoken.elicitation, elicit(params)),
+        "roots/list" => (KnownMethod::RootsList, spoken.roots, Doing::ListRoots),
+        _ => return Err(bad("it asks the agent for a method that cannot be asked")),
+    };
+    method.check_params(params)?;
+    if !agreed {
+        return Err(Refusal::NotNegotiated(name.into_owned()));
+    }
+    Ok(Question { asks: Asks::Server, about: About::Client, doing })
+}
+
+fn bad(problem: &str) -> Refusal {
+    UpstreamFault::BadReply(problem.to_owned()).into()
+}
+
+/// What a server wants of the agent's model.
+pub(super) fn sample(params: Option<Value<'_>>) -> Doing<'_> {
+    let get = |key| params.and_then(|params| params.get(key));
+    Doing::Sample {
+        // A limit that is no number of tokens is as good as none.
+        max_tokens: get("maxTokens").and_then(Value::as_i64).unwrap_or(i64::MAX),
+        include_context: get("includeContext")
+            .and_then(Value::as_str)
+            .unwrap_or(Cow::Borrowed("none")),
+        tools: get("tools").is_some() || get("toolChoice").is_some(),
+    }
+}
+
+/// What a server wants of the agent's user.
+pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
+    let get = |key| params.and_then(|params| params.get(key));
+    let properties = params.and_then(|params| params.at(&["requestedSchema", "properties"]));
+    let fields = properties.into_iter().flat_map(Value::entries);
+    Doing::Elicit {
+        mode: get("mode").and_then(Value::as_str).unwrap_or(Cow::Borrowed("form")),
+        fields: fields.map(|(name, _)| name.into_owned()).collect(),
+    }
+}

@@ -1,0 +1,216 @@
+//! Drops from the replies to `*/list` what the agent could not use.
+//!
+//! A list shows what could be called: what policy permits under some arguments, of what the
+//! upstream offers, in the upstream's order. Each item stands for itself: one that cannot be read
+//! is dropped alone.
+
+use std::collections::HashMap;
+
+use crate::policy::facts::{ListKind, Prompt, Resource, ResourceFacts, Tool};
+use crate::policy::snapshot::PolicySnapshot;
+use crate::session::{Catalogue, LastPage, Traversal};
+use crate::wire::{KnownMethod, Message, Value};
+
+use super::decide::visible;
+use super::forward::UpstreamFault;
+use super::identify::Role;
+use super::oblige::Removal;
+use super::refuse::Refusal;
+use super::understand::{Circumstances, Understood};
+
+/// A list of one kind: the member that holds it, and the member by which an item is named.
+struct Shape {
+    kind: ListKind,
+    items: &'static str,
+    name: &'static str,
+}
+
+/// An item that can be judged.
+enum Item {
+    Tool(Tool),
+    Prompt(Prompt),
+    Resource(ResourceFacts),
+}
+
+/// What is to be removed from the reply to a list, if it is one.
+///
+/// # Errors
+/// [`UpstreamFault::BadReply`] when the list is not an array: then there is nothing to filter, and
+/// nothing may pass.
+pub(super) fn removals<'m>(
+    understood: &Understood<'m>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> Result<Vec<Removal<'m>>, Refusal> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return Ok(Vec::new());
+    };
+    let scene = &understood.identified.scene;
+    let result = understood.identified.message.result();
+    let (Some(shape), Some(result)) = (shape(taken.exchange.method), result) else {
+        return Ok(Vec::new());
+    };
+    let mut removed = Vec::new();
+    let readable = readable(&shape, list(&shape, result)?, &mut removed);
+    let items: Vec<Item> = readable.iter().map(|named| Item::of(&shape, &named.name)).collect();
+    let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
+    let shown = visible(snapshot, scene, now, &resources);
+    // An answer too few hides what it does not speak of.
+    let shown = shown.into_iter().chain(std::iter::repeat(false));
+    for (named, shown) in readable.into_iter().zip(shown) {
+        if !shown {
+            removed.push(named.removal(&shape, "not permitted"));
+        }
+    }
+    Ok(removed)
+}
+
+/// Notes what a page of the tool list offers. Called for the agent's lists and the gate's own.
+pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversal: Traversal) {
+    let Some(tools) = message.result().and_then(|result| result.get("tools")) else {
+        return;
+    };
+    let shape = Shape { kind: ListKind::Tools, items: "tools", name: "name" };
+    let offered = readable(&shape, tools.items().collect(), &mut Vec::new());
+    let last = if next_cursor(message).is_some() { LastPage::No } else { LastPage::Yes };
+    catalogue.add_page(traversal, offered.into_iter().map(|item| item.name).collect(), last);
+}
+
+/// Where the next page of a list begins.
+pub(super) fn next_cursor(message: &Message) -> Option<String> {
+    let cursor = message.result()?.get("nextCursor")?;
+    cursor.as_str().map(std::borrow::Cow::into_owned)
+}
+
+fn shape(method: KnownMethod) -> Option<Shape> {
+    let (kind, items, name) = match method {
+        KnownMethod::ToolsList => (ListKind::Tools, "tools", "name"),
+        KnownMethod::PromptsList => (ListKind::Prompts, "prompts", "name"),
+        KnownMethod::ResourcesList => (ListKind::Resources, "resources", "uri"),
+        KnownMethod::ResourceTemplatesList => {
+            (ListKind::ResourceTemplates, "resourceTemplates", "uriTemplate")
+        }
+        _ => return None,
+    };
+    Some(Shape { kind, items, name })
+}
+
+fn list<'m>(shape: &Shape, result: Value<'m>) -> Result<Vec<Value<'m>>, Refusal> {
+    match result.get(shape.items) {
+        Some(list) if list.is_array() => Ok(list.items().collect()),
+        _ => Err(UpstreamFault::BadReply(format!("its `{}` are not an array", shape.items)).into()),
+    }
+}
+
+/// The items that can be judged, by name and in order; the others are to be removed. Of equal
+/// definitions under one name the first stays; conflicting ones are all removed.
+fn readable<'m>(
+    shape: &Shape,
+    items: Vec<Value<'m>>,
+    removed: &mut Vec<Removal<'m>>,
+) -> Vec<Named<'m>> {
+    let mut all = Vec::with_capacity(items.len());
+    for (index, item) in items.into_iter().enumerate() {
+        match name(shape, item) {
+            Ok(name) => all.push(Named { index, name, item }),
+            Err(problem) => {
+                let unnamed = Named { index, name: String::new(), item };
+                removed.push(unnamed.removal(shape, &problem));
+            }
+        }
+    }
+    let mut definitions: HashMap<String, Definitions> = HashMap::with_capacity(all.len());
+    for named in &all {
+        let text = named.item.text();
+        let definition = definitions.entry(named.name.clone()).or_insert(Definitions::First(text));
+        definition.meet(text);
+    }
+    let mut kept = Vec::with_capacity(all.len());
+    for named in all {
+        match definitions.get_mut(&named.name) {
+            Some(definition @ Definitions::First(_)) => {
+                *definition = Definitions::Repeated;
+                kept.push(named);
+            }
+            Some(Definitions::Repeated) => {
+                removed.push(named.removal(shape, "defined more than once"));
+            }
+            Some(Definitions::Conflicting) | None => {
+                removed.push(named.removal(shape, "defined more than once, in different ways"));
+            }
+        }
+    }
+    kept
+}
+
+/// What is known of the definitions under one name.
+enum Definitions<'m> {
+    /// All seen so far are equal to this one, and it has not been shown.
+    First(&'m str),
+    /// It has been shown; the equal ones after it are folded into it.
+    Repeated,
+    Conflicting,
+}
+
+impl Definitions<'_> {
+    fn meet(&mut self, text: &str) {
+        if matches!(self, Self::First(first) if *first != text) {
+            *self = Self::Conflicting;
+        }
+    }
+}
+
+/// An item by its name, and its place in the list.
+struct Named<'m> {
+    index: usize,
+    name: String,
+    item: Value<'m>,
+}
+
+impl<'m> Named<'m> {
+    fn removal(&self, shape: &Shape, because: &str) -> Removal<'m> {
+        let because = if self.name.is_empty() {
+            because.to_owned()
+        } else {
+            format!("`{}`: {because}", self.name)
+        };
+        let pointer = format!("/result/{}/{}", shape.items, self.index);
+        Removal { item: self.item, pointer, because }
+    }
+}
+
+/// The name of an item, if it has the members without which it cannot be used or judged.
+fn name(shape: &Shape, item: Value<'_>) -> Result<String, String> {
+    let name = item
+        .get(shape.name)
+        .and_then(Value::as_str)
+        .ok_or_else(|| format!("its `{}` is not a string", shape.name))?;
+    if name.chars().any(char::is_control) {
+        return Err(format!("its `{}` has control characters", shape.name));
+    }
+    let schema = item.get("inputSchema");
+    if shape.kind == ListKind::Tools && !schema.is_some_and(Value::is_object) {
+        return Err(format!("`{name}`: its `inputSchema` is not an object"));
+    }
+    Ok(name.into_owned())
+}
+
+impl Item {
+    fn of(shape: &Shape, name: &str) -> Self {
+        match shape.kind {
+            ListKind::Tools => Self::Tool(Tool { name: name.to_owned(), ..Tool::default() }),
+            ListKind::Prompts => Self::Prompt(Prompt { name: name.to_owned() }),
+            ListKind::Resources | ListKind::ResourceTemplates => {
+                Self::Resource(ResourceFacts::of_uri(name))
+            }
+        }
+    }
+
+    fn resource(&self) -> Resource<'_> {
+        match self {
+            Self::Tool(tool) => Resource::Tool(tool),
+            Self::Prompt(prompt) => Resource::Prompt(prompt),
+            Self::Resource(resource) => Resource::Resource(resource),
+        }
+    }
+}

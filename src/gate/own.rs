@@ -1,0 +1,118 @@
+//! What the gate says itself: a closed set of messages.
+
+use crate::wire::{Fragment, Value};
+
+use super::identify::META_VERSION;
+use super::refuse::ErrorAnswer;
+
+/// A message of the gate's own making.
+#[derive(Debug)]
+pub(super) struct OwnMessage(Fragment);
+
+/// The id of an answer to something whose id could not be read (JSON-RPC 2.0 §5).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum AnswerId<'i> {
+    Json(&'i str),
+    Unreadable,
+}
+
+/// Whether the asker expects the members that results have from `2026-07-28` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stateless {
+    Yes,
+    No,
+}
+
+impl OwnMessage {
+    pub(super) fn into_text(self) -> String {
+        self.0.into_text()
+    }
+
+    /// A JSON-RPC error.
+    pub(super) fn error(id: AnswerId<'_>, answer: ErrorAnswer) -> Self {
+        let members = [
+            ("code", Some(Fragment::integer(answer.code))),
+            ("message", Some(Fragment::string(&answer.message))),
+            ("data", answer.data),
+        ];
+        let members = members.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        Self::reply(id, "error", Fragment::object(members))
+    }
+
+    /// A denial as a tool's result, which models can read and recover from.
+    pub(super) fn tool_error(id: AnswerId<'_>, answer: &ErrorAnswer, stateless: Stateless) -> Self {
+        let text = Fragment::object([
+            ("type", Fragment::string("text")),
+            ("text", Fragment::string(&answer.message)),
+        ]);
+        let mut members = vec![
+            ("content", Fragment::array([text])),
+            ("isError", Fragment::boolean(Truth::True)),
+        ];
+        if stateless == Stateless::Yes {
+            members.push(("resultType", Fragment::string("complete")));
+        }
+        Self::reply(id, "result", Fragment::object(members))
+    }
+
+    /// Tells a peer that nobody waits for its reply any more.
+    pub(super) fn cancel(minted: u64, reason: &str) -> Self {
+        let params = Fragment::object([
+            ("requestId", Fragment::unsigned(minted)),
+            ("reason", Fragment::string(reason)),
+        ]);
+        Self::notification("notifications/cancelled", Some(params))
+    }
+
+    /// Asks what tools there are, speaking as the agent's own request did.
+    pub(super) fn list_tools(minted: u64, cursor: Option<&str>, meta: Option<Value<'_>>) -> Self {
+        let spoken = meta.into_iter().flat_map(Value::entries).filter(|(key, _)| {
+            key.strip_prefix("io.modelcontextprotocol/")
+                .is_some_and(|name| matches!(name, "protocolVersion" | "clientInfo" | "clientCapabilities"))
+        });
+        let spoken: Vec<(String, Fragment)> = spoken
+            .map(|(key, value)| (key.into_owned(), Fragment::copy_of(value)))
+            .collect();
+        let modern = spoken.iter().any(|(key, _)| key == META_VERSION);
+        let meta = modern
+            .then(|| Fragment::object(spoken.iter().map(|(key, value)| (key.as_str(), value.clone()))));
+        let members = [("cursor", cursor.map(Fragment::string)), ("_meta", meta)];
+        let params = Fragment::object(members.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        Self::request(minted, "tools/list", params)
+    }
+
+    /// Repeats the agent's `initialize` to an upstream that was restarted.
+    pub(super) fn initialize(minted: u64, params: Fragment) -> Self {
+        Self::request(minted, "initialize", params)
+    }
+
+    pub(super) fn initialized() -> Self {
+        Self::notification("notifications/initialized", None)
+    }
+
+    fn reply(id: AnswerId<'_>, key: &str, value: Fragment) -> Self {
+        let id = match id {
+            AnswerId::Json(json) => Fragment::decode(json).unwrap_or_else(|_| Fragment::null()),
+            AnswerId::Unreadable => Fragment::null(),
+        };
+        Self(Fragment::object([("jsonrpc", Fragment::string("2.0")), ("id", id), (key, value)]))
+    }
+
+    fn request(minted: u64, method: &str, params: Fragment) -> Self {
+        Self(Fragment::object([
+            ("jsonrpc", Fragment::string("2.0")),
+            ("id", Fragment::unsigned(minted)),
+            ("method", Fragment::string(method)),
+            ("params", params),
+        ]))
+    }
+
+    fn notification(method: &str, params: Option<Fragment>) -> Self {
+        let members = [
+            ("jsonrpc", Some(Fragment::string("2.0"))),
+            ("method", Some(Fragment::string(method))),
+            ("params", params),
+        ];
+        Self(Fragment::object(members.into_iter().filter_map(|(key, value)| Some((key, value?)))))
+    }
+}

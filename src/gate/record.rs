@@ -1,0 +1,276 @@
+//! What the audit will say of a message: gathered step by step, written before it leaves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::audit::{self, Kind, Record};
+use crate::policy::decision::{Denial, DenialCause, Reason};
+use crate::policy::snapshot::PolicySnapshot;
+use crate::session::{Exchange, Origin, Target};
+use crate::wire::{Id, KnownMethod, Message, Shape, Side, Value};
+
+use super::decide::Allowed;
+use super::identify::{Identified, Role};
+use super::oblige::Obliged;
+use super::refuse::Refusal;
+use super::talk::Talk;
+use super::understand::Understood;
+
+/// The keys of `_meta` by which an agent's own systems know a piece of work.
+const CORRELATION: [&str; 6] = [
+    "mcp-protector/job_id",
+    "mcp-protector/trace_id",
+    "mcp-protector/workflow_run_id",
+    "mcp-protector/task_id",
+    "mcp-protector/session_id",
+    "traceparent",
+];
+
+/// One message on its way through the gate.
+#[derive(Debug)]
+pub(super) struct Trail {
+    pub(super) reference: Arc<str>,
+    /// Who is told when the message does not pass.
+    pub(super) answer_to: AnswerTo,
+    /// The method that was asked for, if it was a known one.
+    pub(super) method: Option<KnownMethod>,
+    /// What the agent's own systems call this piece of work: keys of [`CORRELATION`], and values.
+    pub(super) correlation: Vec<(&'static str, String)>,
+    started: Duration,
+    record: Record,
+}
+
+/// Who is told when a message does not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AnswerTo {
+    Nobody,
+    /// The one who asked, under its own id.
+    Asker(Side, Id),
+    /// The sender of something whose id could not be read.
+    Unreadable,
+}
+
+impl Trail {
+    pub(super) fn begin<U, A>(talk: &Talk<U, A>, from: Side, started: Duration) -> Self {
+        let reference = talk.next_reference();
+        let record = Record::new(Kind::Frame)
+            .within(&talk.scope())
+            .reference(&reference)
+            .direction(match from {
+                Side::Agent => audit::Direction::AgentToUpstream,
+                Side::Upstream => audit::Direction::UpstreamToAgent,
+            });
+        // A frame that cannot be read may have been a request of the agent's; an upstream that
+        // cannot write has nothing to learn from an answer.
+        let answer_to = match from {
+            Side::Agent => AnswerTo::Unreadable,
+            Side::Upstream => AnswerTo::Nobody,
+        };
+        Self { reference, answer_to, method: None, correlation: Vec::new(), started, record }
+    }
+
+    /// The outcome of a request that got no reply.
+    pub(super) fn outcome<U, A>(talk: &Talk<U, A>, exchange: &Exchange) -> Self {
+        let record = Record::new(outcome_kind(exchange.method)).within(&talk.scope());
+        let mut trail = Self {
+            reference: Arc::clone(&exchange.reference),
+            answer_to: AnswerTo::Nobody,
+            method: Some(exchange.method),
+            correlation: Vec::new(),
+            started: exchange.started,
+            record,
+        };
+        trail.answers(exchange);
+        trail
+    }
+
+    /// The message could be read; what it is stands in its envelope.
+    pub(super) fn decoded(&mut self, message: &Message, from: Side) {
+        let (kind, answer_to) = match message.shape() {
+            Shape::Request { id, method } => {
+                (request_kind(method.name(), from), AnswerTo::Asker(from, id.clone()))
+            }
+            Shape::Notification { .. } => (Kind::Notification, AnswerTo::Nobody),
+            Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::Nobody),
+        };
+        self.record.kind = kind;
+        self.answer_to = answer_to;
+        self.record.method = message.method().map(|method| method.name().into());
+        if let Some(meta) = message.meta() {
+            self.correlate(meta);
+        }
+    }
+
+    /// The frame could not be read. If its id could, its sender learns of it; and if it was to be
+    /// the reply to a request, the one who asked does.
+    pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, id: Option<&Id>) {
+        let Some(id) = id else { return };
+        match from {
+            Side::Agent => self.answer_to = AnswerTo::Asker(Side::Agent, id.clone()),
+            Side::Upstream => {
+                let taken = talk.session.state().to_upstream.take(id);
+                if let Some(taken) = taken {
+                    self.record.kind = outcome_kind(taken.exchange.method);
+                    self.replies(&taken.exchange, Side::Upstream);
+                }
+            }
+        }
+    }
+
+    /// The message has its place: a reply speaks for the request that it answers.
+    pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
+        match &identified.role {
+            Role::Request { method, .. } | Role::Notification { method } => {
+                self.method = Some(*method);
+            }
+            Role::Reply(taken) => {
+                self.record.kind = outcome_kind(taken.exchange.method);
+                self.replies(&taken.exchange, from);
+                let error = identified.message.error();
+                let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
+                self.record.error_code = code;
+            }
+        }
+    }
+
+    pub(super) fn understood(&mut self, understood: &Understood<'_>) {
+        self.about(&understood.target);
+        if let (Role::Request { .. }, Target::Tool(_) | Target::Prompt(_)) =
+            (&understood.identified.role, &understood.target)
+        {
+            let params = understood.identified.message.params();
+            let arguments = params.and_then(|params| params.get("arguments"));
+            self.record.arguments_digest = arguments.map(|value| digest(value.text()).into());
+        }
+    }
+
+    pub(super) fn judged_under(&mut self, snapshot: &PolicySnapshot) {
+        self.record.revision = Some(snapshot.revision().as_str().into());
+    }
+
+    pub(super) fn allowed(&mut self, allowed: &Allowed) {
+        let reasons = allowed.allowances.iter().flat_map(|allowance| &allowance.reasons);
+        self.record.policies = reasons.map(|reason| reason.policy.as_str().into()).collect();
+    }
+
+    pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
+        self.record.edits = std::mem::take(&mut obliged.edits);
+        let obligations = std::mem::take(&mut obliged.obligations);
+        self.record.obligations = obligations.into_iter().map(Into::into).collect();
+    }
+
+    /// The record of a message that is about to leave.
+    pub(super) fn passed(&self, now: Duration) -> Record {
+        let mut record = self.record.clone();
+        record.decision = Some(audit::Decision::Allow);
+        record.duration_us = Some(self.micros(now));
+        record
+    }
+
+    /// The record of a message that does not leave.
+    pub(super) fn refused(&self, refusal: &Refusal, now: Duration) -> Record {
+        let mut record = self.record.clone();
+        record.decision = Some(refusal.decision());
+        record.duration_us = Some(self.micros(now));
+        record.stage = Some(refusal.stage().name().into());
+        record.reason.code = Some(refusal.code().into());
+        record.reason.text = Some(refusal.to_string().into());
+        if let Some(denial) = refusal.denial() {
+            explain(&mut record, denial);
+        }
+        record
+    }
+
+    /// The message replies to a request: what becomes of it is told to the one who asked.
+    fn replies(&mut self, exchange: &Exchange, from: Side) {
+        self.reference = Arc::clone(&exchange.reference);
+        self.started = exchange.started;
+        self.method = Some(exchange.method);
+        self.answers(exchange);
+        if let Origin::Peer(id) = &exchange.origin {
+            let asker = match from {
+                Side::Agent => Side::Upstream,
+                Side::Upstream => Side::Agent,
+            };
+            self.answer_to = AnswerTo::Asker(asker, id.clone());
+        }
+    }
+
+    fn answers(&mut self, exchange: &Exchange) {
+        self.record.reference = Some((&exchange.reference).into());
+        self.record.method = Some(exchange.method.name().into());
+        self.record.revision = Some(exchange.snapshot.revision().as_str().into());
+        self.record.correlation = correlation(&exchange.correlation);
+        self.about(&exchange.target);
+    }
+
+    fn about(&mut self, target: &Target) {
+        self.record.target = target.name().map(Into::into);
+    }
+
+    fn correlate(&mut self, meta: Value<'_>) {
+        let named = |key: &'static str| Some((key, meta.get(key)?.as_str()?.into_owned()));
+        self.correlation = CORRELATION.into_iter().filter_map(named).collect();
+        self.record.correlation = correlation(&self.correlation);
+    }
+
+    fn micros(&self, now: Duration) -> u64 {
+        u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+fn correlation(named: &[(&'static str, String)]) -> audit::Correlation {
+    let get = |key: &str| {
+        named.iter().find(|(name, _)| name.ends_with(key)).map(|(_, value)| value.into())
+    };
+    audit::Correlation {
+        job_id: get("/job_id"),
+        trace_id: get("/trace_id"),
+        workflow_run_id: get("/workflow_run_id"),
+        task_id: get("/task_id"),
+        session_id: get("/session_id"),
+        traceparent: get("traceparent"),
+    }
+}
+
+fn explain(record: &mut Record, denial: &Denial) {
+    let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.reasons.iter().find_map(get);
+    record.policies = denial.reasons.iter().map(|one| one.policy.as_str().into()).collect();
+    record.reason.advice = first(|reason| reason.advice.as_ref()).map(Into::into);
+    if let Some(code) = first(|reason| reason.code.as_ref()) {
+        record.reason.code = Some(code.into());
+    }
+    if let DenialCause::Fault(fault) = &denial.cause {
+        record.reason.code = Some("engine-fault".into());
+        record.reason.text = Some(fault.to_string().into());
+    }
+}
+
+fn request_kind(method: &str, from: Side) -> Kind {
+    match (from, method) {
+        (Side::Upstream, _) => Kind::ServerRequest,
+        (Side::Agent, "tools/call") => Kind::ToolCall,
+        (Side::Agent, "tools/list") => Kind::ToolsList,
+        (Side::Agent, _) => Kind::Request,
+    }
+}
+
+fn outcome_kind(method: KnownMethod) -> Kind {
+    match method {
+        KnownMethod::ToolsCall => Kind::ToolResult,
+        _ => Kind::GateDecision,
+    }
+}
+
+/// SHA-256 of the arguments as they are sent, in hexadecimal.
+fn digest(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut hex = String::with_capacity(64);
+    for byte in Sha256::digest(text.as_bytes()) {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+    }
+    hex
+}

@@ -1,0 +1,236 @@
+//! Refusals, and what the refused party is told.
+//!
+//! One exhaustive match maps each cause to a JSON-RPC error. Codes: JSON-RPC 2.0 §5.1 and MCP's own
+//! where the protocol has one; [`DENIED`] for what policy refuses, since a gate must not invent a
+//! code in the reserved range (−32768…−32000).
+
+use crate::audit;
+use crate::policy::decision::{Denial, DenialCause};
+use crate::session::OutOfOrder;
+use crate::wire::{Fragment, ParamsError, WireError};
+
+use super::forward::UpstreamFault;
+use super::stage::Stage;
+
+/// The code of an answer that policy refused: an application code outside the reserved range.
+pub const DENIED: i64 = 403;
+
+const INVALID_REQUEST: i64 = -32_600;
+const METHOD_NOT_FOUND: i64 = -32_601;
+const INVALID_PARAMS: i64 = -32_602;
+const INTERNAL: i64 = -32_603;
+/// MCP 2026-07-28: basic/lifecycle, "Unsupported protocol versions".
+const UNSUPPORTED_VERSION: i64 = -32_022;
+
+/// Why a message does not pass.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    #[error("{0}")]
+    Wire(#[from] WireError),
+    #[error("invalid params: {0}")]
+    Params(#[from] ParamsError),
+    #[error("{0}")]
+    OutOfOrder(#[from] OutOfOrder),
+    #[error("unsupported protocol version")]
+    UnsupportedVersion { requested: String, modern: Modern },
+    #[error("method not found: {0}")]
+    UnknownMethod(String),
+    #[error("`{method}` is a {is}, and came as a {came_as}")]
+    WrongShape { method: String, is: &'static str, came_as: &'static str },
+    #[error("a request with this id is already in flight")]
+    ReusedId,
+    #[error("a `{0}` must not be cancelled")]
+    NotCancellable(&'static str),
+    #[error("too many requests in flight: at most {0}")]
+    TooMany(usize),
+    #[error("it answers nothing that was asked")]
+    Stray,
+    /// The agent is told what it would be told if the tool did not exist.
+    #[error("unknown tool: {name}")]
+    UnknownTool { name: String, cause: Hidden },
+    #[error("denied by policy")]
+    Denied { denial: Denial },
+    #[error("the upstream did not negotiate `{0}`")]
+    NotNegotiated(String),
+    #[error("{0}")]
+    Upstream(#[from] UpstreamFault),
+    #[error("cancelled by the one who asked")]
+    Cancelled,
+    #[error("the audit could not be written: {0}")]
+    Audit(#[from] audit::AuditFault),
+    #[error("the call that it cancels was still waiting for the upstream's list of tools")]
+    CancelledInTime,
+}
+
+/// Which era's error an unsupported version gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Modern {
+    Legacy,
+    Stateless,
+}
+
+/// Why a tool is answered as if it did not exist.
+#[derive(Debug)]
+pub enum Hidden {
+    NotOffered,
+    Denied(Denial),
+}
+
+/// The JSON-RPC error that answers a refusal.
+#[derive(Debug)]
+pub struct ErrorAnswer {
+    pub code: i64,
+    pub message: String,
+    pub data: Option<Fragment>,
+}
+
+impl Refusal {
+    /// What the refused party is told. Never rule text: the audit has the reasons, and `reference`
+    /// leads an operator to them.
+    pub fn answer(&self, reference: &str) -> ErrorAnswer {
+        let (code, data) = match self {
+            Self::Wire(error) => (i64::from(error.code()), None),
+            Self::Params(_) | Self::NotCancellable(_) => (INVALID_PARAMS, None),
+            Self::OutOfOrder(_) | Self::ReusedId | Self::WrongShape { .. } | Self::Stray => {
+                (INVALID_REQUEST, None)
+            }
+            Self::UnsupportedVersion { requested, modern } => {
+                let code = match modern {
+                    Modern::Legacy => INVALID_PARAMS,
+                    Modern::Stateless => UNSUPPORTED_VERSION,
+                };
+                (code, Some(versions(requested)))
+            }
+            Self::UnknownMethod(_) | Self::NotNegotiated(_) => (METHOD_NOT_FOUND, None),
+            // INVARIANT: the same bytes for both causes, or a denial tells that the tool exists.
+            Self::UnknownTool { .. } => (INVALID_PARAMS, None),
+            Self::Denied { denial } => return denied(denial, reference),
+            Self::TooMany(_)
+            | Self::Upstream(_)
+            | Self::Cancelled
+            | Self::CancelledInTime
+            | Self::Audit(_) => (INTERNAL, Some(pointer_to_audit(reference, None))),
+        };
+        ErrorAnswer { code, message: self.public_message(), data }
+    }
+
+    /// A stable word for the cause, in records.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Wire(error) => error.reason_code(),
+            Self::Params(_) => "invalid-params",
+            Self::OutOfOrder(_) => "out-of-order",
+            Self::UnsupportedVersion { .. } => "unsupported-version",
+            Self::UnknownMethod(_) => "unknown-method",
+            Self::WrongShape { .. } => "wrong-shape",
+            Self::ReusedId => "reused-id",
+            Self::NotCancellable(_) => "not-cancellable",
+            Self::TooMany(_) => "too-many-in-flight",
+            Self::Stray => "stray",
+            Self::UnknownTool { cause: Hidden::NotOffered, .. } => "not-offered",
+            Self::UnknownTool { cause: Hidden::Denied(denial), .. } | Self::Denied { denial, .. } => {
+                denial_code(denial)
+            }
+            Self::NotNegotiated(_) => "not-negotiated",
+            Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
+            Self::Upstream(UpstreamFault::BadReply(_)) => "bad-reply",
+            Self::Upstream(_) => "upstream",
+            Self::Cancelled => "cancelled",
+            Self::Audit(_) => "audit-fault",
+            Self::CancelledInTime => "cancelled-in-time",
+        }
+    }
+
+    /// Whether somebody was refused, or something failed.
+    pub fn decision(&self) -> audit::Decision {
+        let faulty = match self {
+            Self::Upstream(_) | Self::Cancelled | Self::Audit(_) => true,
+            Self::UnknownTool { cause: Hidden::Denied(denial), .. } | Self::Denied { denial, .. } => {
+                matches!(denial.cause, DenialCause::Fault(_))
+            }
+            _ => false,
+        };
+        if faulty { audit::Decision::Error } else { audit::Decision::Block }
+    }
+
+    /// The policies that decided, if policy did.
+    pub fn denial(&self) -> Option<&Denial> {
+        match self {
+            Self::UnknownTool { cause: Hidden::Denied(denial), .. } | Self::Denied { denial, .. } => {
+                Some(denial)
+            }
+            _ => None,
+        }
+    }
+
+    /// The step that refused.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Wire(_) => Stage::Decode,
+            Self::OutOfOrder(_)
+            | Self::UnsupportedVersion { .. }
+            | Self::ReusedId
+            | Self::TooMany(_)
+            | Self::CancelledInTime
+            | Self::Stray => Stage::Identify,
+            Self::Params(_)
+            | Self::UnknownMethod(_)
+            | Self::WrongShape { .. }
+            | Self::NotCancellable(_)
+            | Self::NotNegotiated(_) => Stage::Understand,
+            Self::UnknownTool { .. } | Self::Denied { .. } => Stage::Decide,
+            Self::Audit(_) => Stage::Record,
+            Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
+            Self::Upstream(_) | Self::Cancelled => Stage::Forward,
+        }
+    }
+
+    fn public_message(&self) -> String {
+        match self {
+            Self::UnknownTool { name, .. } => format!("Unknown tool: {name}"),
+            Self::UnknownMethod(_) | Self::NotNegotiated(_) => "Method not found".to_owned(),
+            Self::UnsupportedVersion { .. } => "Unsupported protocol version".to_owned(),
+            // What failed inside the gate is the operator's business.
+            Self::Audit(_) => "the gate cannot record this message".to_owned(),
+            other => other.to_string(),
+        }
+    }
+}
+
+fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
+    let advice = denial.reasons.iter().find_map(|reason| reason.advice.as_deref());
+    // Whatever it is about, the answer is the same whether the thing exists or not: policy was asked
+    // about its name alone.
+    let message = match advice {
+        Some(advice) => format!("denied by policy: {advice}"),
+        None => "denied by policy".to_owned(),
+    };
+    let code = DENIED;
+    ErrorAnswer { code, message, data: Some(pointer_to_audit(reference, Some(denial))) }
+}
+
+fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Fragment {
+    let reasons = || denial.into_iter().flat_map(|denial| denial.reasons.iter());
+    let code = reasons().find_map(|reason| reason.code.as_deref());
+    let advice = reasons().find_map(|reason| reason.advice.as_deref());
+    let members = [("audit", Some(reference)), ("code", code), ("advice", advice)];
+    Fragment::object(
+        members.into_iter().filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
+    )
+}
+
+fn versions(requested: &str) -> Fragment {
+    let supported = rmcp::model::ProtocolVersion::KNOWN_VERSIONS;
+    Fragment::object([
+        ("supported", Fragment::array(supported.iter().map(|one| Fragment::string(one.as_str())))),
+        ("requested", Fragment::string(requested)),
+    ])
+}
+
+fn denial_code(denial: &Denial) -> &'static str {
+    match denial.cause {
+        DenialCause::Forbidden => "forbidden",
+        DenialCause::NotPermitted => "not-permitted",
+        DenialCause::Fault(_) => "engine-fault",
+    }
+}

@@ -1,0 +1,151 @@
+//! Ids out and ids back: what an allowed message changes in the tables of its session, and which of
+//! its fields must name the other side's ids.
+
+use crate::session::{Admitted, Exchange, Origin, State, Taken};
+use crate::wire::{Fragment, Id, KnownMethod, Side, Value};
+
+use super::identify::Role;
+use super::refuse::Refusal;
+use super::understand::Understood;
+
+/// The `_meta` key that ties a notification to its `subscriptions/listen` (MCP 2026-07-28).
+const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// The changes that carry a message across.
+#[derive(Debug, Default)]
+pub(super) struct Route<'m> {
+    /// Fields that name an id, and the id that the other side knows.
+    pub(super) ids: Vec<(Value<'m>, Fragment)>,
+    /// The entry that the message opened.
+    pub(super) opened: Option<Admitted>,
+    /// The request that the message ended.
+    pub(super) settled: Option<Taken>,
+}
+
+/// Settles the ids of an allowed message.
+pub(super) fn route<'m>(
+    understood: &Understood<'m>,
+    state: &mut State,
+    exchange: impl FnOnce(&Id, KnownMethod) -> Exchange,
+) -> Result<Route<'m>, Refusal> {
+    let identified = &understood.identified;
+    let mut route = Route::default();
+    match &identified.role {
+        Role::Request { id, method } => {
+            let table = match identified.from {
+                Side::Agent => &mut state.to_upstream,
+                Side::Upstream => &mut state.to_agent,
+            };
+            let admitted = table.admit(exchange(id, *method)).map_err(|_| Refusal::ReusedId)?;
+            route.rename(identified.message.id_value(), Fragment::unsigned(admitted.0));
+            route.opened = Some(admitted);
+        }
+        Role::Notification { method: KnownMethod::Cancelled } => {
+            route.cancel(identified.from, state, identified.message.params())?;
+        }
+        Role::Notification { method: KnownMethod::Progress } => {
+            let token = identified.message.params().and_then(|params| params.get("progressToken"));
+            let asked = match identified.from {
+                Side::Agent => &state.to_agent,
+                Side::Upstream => &state.to_upstream,
+            };
+            if !token.is_some_and(|token| asked.has_progress_token(token.text())) {
+                return Err(Refusal::Stray);
+            }
+        }
+        Role::Notification { .. } => {}
+        Role::Reply(taken) => {
+            if let Origin::Peer(id) = &taken.exchange.origin {
+                route.rename(identified.message.id_value(), Fragment::of_id(id));
+            }
+        }
+    }
+    if identified.from == Side::Upstream {
+        route.subscription(understood, state)?;
+    }
+    Ok(route)
+}
+
+impl<'m> Route<'m> {
+    /// The message did not leave after all: nobody waits for its reply.
+    pub(super) fn undo(&self, from: Side, state: &mut State) {
+        if let Some(Admitted(minted)) = self.opened {
+            let table = match from {
+                Side::Agent => &mut state.to_upstream,
+                Side::Upstream => &mut state.to_agent,
+            };
+            table.take(&Id::integer(minted));
+        }
+    }
+
+    fn rename(&mut self, value: Option<Value<'m>>, id: Fragment) {
+        self.ids.extend(value.map(|value| (value, id)));
+    }
+
+    /// A cancellation ends the request that it names, whichever side it comes from.
+    fn cancel(
+        &mut self,
+        from: Side,
+        state: &mut State,
+        params: Option<Value<'m>>,
+    ) -> Result<(), Refusal> {
+        let named = params.and_then(|params| params.get("requestId"));
+        let (Some(value), Some(id)) = (named, named.and_then(Id::of)) else {
+            return Err(Refusal::Stray);
+        };
+        let (own, other) = match from {
+            Side::Agent => (&mut state.to_upstream, &mut state.to_agent),
+            Side::Upstream => (&mut state.to_agent, &mut state.to_upstream),
+        };
+        // MCP (all revisions with a handshake), basic/utilities/cancellation: the client must not
+        // cancel `initialize`.
+        let method = own.by_asker(&id).map(|exchange| exchange.method);
+        if method == Some(KnownMethod::Initialize) {
+            return Err(Refusal::NotCancellable("initialize"));
+        }
+        if let Some(taken) = own.take_by_asker(&id) {
+            self.ids.push((value, Fragment::unsigned(taken.minted)));
+            self.settled = Some(taken);
+            return Ok(());
+        }
+        // MCP 2026-07-28: a server ends a subscription by cancelling the id that opened it.
+        let streaming = other.by_minted(&id).map(|exchange| exchange.method);
+        if from == Side::Upstream && streaming == Some(KnownMethod::SubscriptionsListen) {
+            if let Some(taken) = other.take(&id) {
+                if let Origin::Peer(asker) = &taken.exchange.origin {
+                    self.ids.push((value, Fragment::of_id(asker)));
+                }
+                self.settled = Some(taken);
+                return Ok(());
+            }
+        }
+        if from == Side::Agent {
+            if let Some(parked) = state.parked.iter_mut().find(|parked| parked.id == id) {
+                parked.cancelled = true;
+                return Err(Refusal::CancelledInTime);
+            }
+        }
+        Err(Refusal::Stray)
+    }
+
+    fn subscription(&mut self, understood: &Understood<'m>, state: &State) -> Result<(), Refusal> {
+        let message = understood.identified.message;
+        let Some(named) = message.meta().and_then(|meta| meta.get(META_SUBSCRIPTION)) else {
+            return Ok(());
+        };
+        let origin = match &understood.identified.role {
+            // The stream's own final result: its entry has just been taken.
+            Role::Reply(taken) => Some(&taken.exchange.origin),
+            Role::Request { .. } | Role::Notification { .. } => Id::of(named)
+                .and_then(|id| state.to_upstream.by_minted(&id))
+                .map(|exchange| &exchange.origin),
+        };
+        match origin {
+            Some(Origin::Peer(asker)) => {
+                self.ids.push((named, Fragment::of_id(asker)));
+                Ok(())
+            }
+            Some(Origin::Catalogue | Origin::Handshake) | None => Err(Refusal::Stray),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The steps of a message, by name and in order. The order itself is the text of
+//! [`Gate::handle`](super::Gate::handle); these names appear in records and diagnostics.
+
+/// Where on its path a message was stopped, or that it reached the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Decode,
+    Identify,
+    Understand,
+    Decide,
+    Oblige,
+    Record,
+    Forward,
+    /// The reply: the steps after the upstream has answered.
+    Inspect,
+    Deliver,
+}
+
+impl Stage {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Decode => "decode",
+            Self::Identify => "identify",
+            Self::Understand => "understand",
+            Self::Decide => "decide",
+            Self::Oblige => "oblige",
+            Self::Record => "record",
+            Self::Forward => "forward",
+            Self::Inspect => "inspect",
+            Self::Deliver => "deliver",
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! One agent, one upstream, and the session between them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::audit::{self, Scope};
+use crate::session::Session;
+
+/// A conversation that the gate stands in.
+#[derive(Debug)]
+pub struct Talk<U, A> {
+    pub session: Session,
+    pub upstream: U,
+    pub agent: A,
+    scope: Mutex<Scope>,
+    references: AtomicU64,
+}
+
+impl<U, A> Talk<U, A> {
+    pub fn new(session: Session, upstream: U, agent: A) -> Self {
+        let scope = Mutex::new(scope(&session));
+        Self { session, upstream, agent, scope, references: AtomicU64::new(0) }
+    }
+
+    /// What every record of this conversation says.
+    pub(super) fn scope(&self) -> Scope {
+        self.scope.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The agent has said how it calls itself.
+    pub(super) fn introduce(&self) {
+        let scope = scope(&self.session);
+        *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
+    }
+
+    /// A name for one message, unique in all audits: a denied agent is told it, and an operator
+    /// finds the record by it.
+    pub(super) fn next_reference(&self) -> Arc<str> {
+        let number = self.references.fetch_add(1, Ordering::Relaxed);
+        let session = self.session.id.as_str();
+        let head = session.get(..12).unwrap_or(session);
+        format!("{head}-{number}").into()
+    }
+}
+
+fn scope(session: &Session) -> Scope {
+    let state = session.state();
+    let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.agent.roles.iter());
+    if !state.agent.client.name.is_empty() {
+        agent = agent.calling_itself(&state.agent.client.name);
+    }
+    Scope {
+        session_id: session.id.as_str().into(),
+        agent,
+        upstream: (&state.server.name).into(),
+    }
+}

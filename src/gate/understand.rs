@@ -1,0 +1,269 @@
+//! What a message asks for, in the words of the policy model.
+//!
+//! Every method is an action. Most messages ask one question; a subscription asks one per URI, and
+//! all of them must be allowed.
+
+use std::borrow::Cow;
+
+use crate::policy::facts::{
+    Action, Arguments, Consent, Environment, Facts, ListKind, Principal, Prompt, Resource,
+    ResourceFacts, SessionState, Tool, Touch,
+};
+use crate::session::Target;
+use crate::wire::{KnownMethod, Side, Value};
+
+use super::arguments::leaves;
+use super::identify::{Identified, Role, Scene};
+use super::inspect;
+use super::refuse::Refusal;
+
+/// A message together with what policy is asked about it.
+#[derive(Debug)]
+pub(super) struct Understood<'m> {
+    pub(super) identified: Identified<'m>,
+    pub(super) questions: Vec<Question<'m>>,
+    pub(super) target: Target,
+}
+
+/// One thing that policy is asked.
+#[derive(Debug)]
+pub(super) struct Question<'m> {
+    pub(super) asks: Asks,
+    pub(super) about: About,
+    pub(super) doing: Doing<'m>,
+}
+
+/// The principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    Agent,
+    Server,
+}
+
+/// The resource.
+#[derive(Debug)]
+pub(super) enum About {
+    Tool(Tool),
+    Resource(ResourceFacts),
+    Prompt(Prompt),
+    Server,
+    Client,
+}
+
+/// The action, with what belongs to it.
+#[derive(Debug)]
+pub(super) enum Doing<'m> {
+    Initialize,
+    Ping,
+    SetLevel,
+    Cancel,
+    Notify(KnownMethod),
+    List(ListKind),
+    Listen,
+    CallTool(Arguments<'m>, Touch),
+    ReadResource,
+    Subscribe,
+    GetPrompt(Arguments<'m>),
+    Complete(Cow<'m, str>),
+    ReceiveResult { bytes: i64, is_error: bool },
+    Sample { max_tokens: i64, include_context: Cow<'m, str>, tools: bool },
+    Elicit { mode: Cow<'m, str>, fields: Vec<String> },
+    ListRoots,
+}
+
+/// Where and when: what the gate adds to every question.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Circumstances {
+    pub(super) transport: &'static str,
+    pub(super) now_ms: i64,
+}
+
+/// Turns a message into questions.
+pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, Refusal> {
+    let (method, asks) = match &identified.role {
+        Role::Request { method, .. } | Role::Notification { method } => {
+            let asks = match identified.from {
+                Side::Agent => Asks::Agent,
+                Side::Upstream => Asks::Server,
+            };
+            (*method, asks)
+        }
+        Role::Reply(_) => return inspect::understand_reply(identified),
+    };
+    let params = identified.message.params();
+    method.check_params(params)?;
+    negotiated(method, &identified.scene)?;
+
+    let (target, questions) = ask(method, asks, params);
+    Ok(Understood { identified, questions, target })
+}
+
+/// The questions that a method asks.
+fn ask<'m>(
+    method: KnownMethod,
+    asks: Asks,
+    params: Option<Value<'m>>,
+) -> (Target, Vec<Question<'m>>) {
+    let text = |key: &str| {
+        params.and_then(|params| params.get(key)).and_then(Value::as_str).unwrap_or_default()
+    };
+    let one = |about, doing| vec![Question { asks, about, doing }];
+    let peer = || match asks {
+        Asks::Agent => About::Server,
+        Asks::Server => About::Client,
+    };
+    let on_peer = |doing| (Target::Server, one(peer(), doing));
+    match method {
+        KnownMethod::Initialize | KnownMethod::Discover => on_peer(Doing::Initialize),
+        KnownMethod::Ping => on_peer(Doing::Ping),
+        KnownMethod::SetLevel => on_peer(Doing::SetLevel),
+        KnownMethod::Cancelled => on_peer(Doing::Cancel),
+        KnownMethod::ToolsList => on_peer(Doing::List(ListKind::Tools)),
+        KnownMethod::PromptsList => on_peer(Doing::List(ListKind::Prompts)),
+        KnownMethod::ResourcesList => on_peer(Doing::List(ListKind::Resources)),
+        KnownMethod::ResourceTemplatesList => on_peer(Doing::List(ListKind::ResourceTemplates)),
+        KnownMethod::ToolsCall => {
+            let arguments = leaves(params.and_then(|params| params.get("arguments")));
+            let touch = Touch { bytes: arguments.bytes, ..Touch::default() };
+            let name = text("name").into_owned();
+            let tool = Tool { name: name.clone(), ..Tool::default() };
+            (Target::Tool(name), one(About::Tool(tool), Doing::CallTool(arguments, touch)))
+        }
+        KnownMethod::PromptsGet => {
+            let arguments = leaves(params.and_then(|params| params.get("arguments")));
+            let name = text("name").into_owned();
+            let about = About::Prompt(Prompt { name: name.clone() });
+            (Target::Prompt(name), one(about, Doing::GetPrompt(arguments)))
+        }
+        KnownMethod::ResourcesRead => on_resource(&text("uri"), asks, Doing::ReadResource),
+        KnownMethod::ResourcesSubscribe | KnownMethod::ResourcesUnsubscribe => {
+            on_resource(&text("uri"), asks, Doing::Subscribe)
+        }
+        KnownMethod::Complete => complete(asks, params),
+        KnownMethod::SubscriptionsListen => listen(asks, params),
+        KnownMethod::RootsList => on_peer(Doing::ListRoots),
+        KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
+        KnownMethod::Elicit => on_peer(inspect::elicit(params)),
+        KnownMethod::ResourceUpdated => {
+            let (target, mut questions) = on_resource(&text("uri"), Asks::Agent, Doing::Subscribe);
+            questions.push(Question { asks, about: peer(), doing: Doing::Notify(method) });
+            (target, questions)
+        }
+        KnownMethod::Initialized
+        | KnownMethod::Progress
+        | KnownMethod::RootsListChanged
+        | KnownMethod::LogMessage
+        | KnownMethod::ToolsListChanged
+        | KnownMethod::ResourcesListChanged
+        | KnownMethod::PromptsListChanged
+        | KnownMethod::ElicitationComplete
+        | KnownMethod::SubscriptionsAcknowledged => on_peer(Doing::Notify(method)),
+    }
+}
+
+fn on_resource<'m>(uri: &str, asks: Asks, doing: Doing<'m>) -> (Target, Vec<Question<'m>>) {
+    let about = About::Resource(ResourceFacts::of_uri(uri));
+    (Target::Resource(uri.to_owned()), vec![Question { asks, about, doing }])
+}
+
+/// Completion is asked of the prompt or the resource template that it completes.
+fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
+    let at = |path: &[&str]| {
+        params.and_then(|params| params.at(path)).and_then(Value::as_str).unwrap_or_default()
+    };
+    let doing = Doing::Complete(at(&["argument", "name"]));
+    if at(&["ref", "type"]) == "ref/prompt" {
+        let name = at(&["ref", "name"]).into_owned();
+        let about = About::Prompt(Prompt { name: name.clone() });
+        (Target::Prompt(name), vec![Question { asks, about, doing }])
+    } else {
+        on_resource(&at(&["ref", "uri"]), asks, doing)
+    }
+}
+
+/// A subscription stream is asked of the server, and of each resource that it names.
+fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
+    let mut questions = vec![Question { asks, about: About::Server, doing: Doing::Listen }];
+    let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
+    for uri in uris.into_iter().flat_map(Value::items) {
+        let about = About::Resource(ResourceFacts::of_uri(&uri.as_str().unwrap_or_default()));
+        questions.push(Question { asks, about, doing: Doing::Subscribe });
+    }
+    (Target::Server, questions)
+}
+
+/// A server may ask only for what the agent has said it answers.
+fn negotiated(method: KnownMethod, scene: &Scene) -> Result<(), Refusal> {
+    let agreed = match method {
+        KnownMethod::CreateMessage => scene.spoken.sampling,
+        KnownMethod::Elicit => scene.spoken.elicitation,
+        KnownMethod::RootsList => scene.spoken.roots,
+        _ => true,
+    };
+    if agreed { Ok(()) } else { Err(Refusal::NotNegotiated(method.name().to_owned())) }
+}
+
+impl Circumstances {
+    pub(super) fn environment<'a>(&self, scene: &'a Scene) -> Environment<'a> {
+        Environment {
+            transport: self.transport,
+            protocol: &scene.spoken.version,
+            now_ms: self.now_ms,
+            peer: None,
+            session: SessionState {
+                level: 0,
+                labels: Vec::new(),
+                untrusted: false,
+                calls: scene.calls,
+                started_at_ms: scene.started_ms,
+            },
+            consent: Consent::default(),
+        }
+    }
+}
+
+impl Question<'_> {
+    /// The question as policy reads it.
+    pub(super) fn facts<'a>(&'a self, scene: &'a Scene, now: Circumstances) -> Facts<'a> {
+        Facts {
+            principal: match self.asks {
+                Asks::Agent => Principal::Agent(&scene.agent),
+                Asks::Server => Principal::Server(&scene.server),
+            },
+            action: self.action(),
+            resource: match &self.about {
+                About::Tool(tool) => Resource::Tool(tool),
+                About::Resource(resource) => Resource::Resource(resource),
+                About::Prompt(prompt) => Resource::Prompt(prompt),
+                About::Server => Resource::Server(&scene.server),
+                About::Client => Resource::Client(&scene.agent.client),
+            },
+            env: now.environment(scene),
+        }
+    }
+
+    fn action(&self) -> Action<'_> {
+        match &self.doing {
+            Doing::Initialize => Action::Initialize,
+            Doing::Ping => Action::Ping,
+            Doing::SetLevel => Action::SetLevel,
+            Doing::Cancel => Action::Cancel,
+            Doing::Notify(method) => Action::Notify { method: method.name() },
+            Doing::List(kind) => Action::List { kind: *kind },
+            Doing::Listen => Action::Listen,
+            Doing::CallTool(arguments, touch) => Action::CallTool { arguments, touch },
+            Doing::ReadResource => Action::ReadResource,
+            Doing::Subscribe => Action::Subscribe,
+            Doing::GetPrompt(arguments) => Action::GetPrompt { arguments },
+            Doing::Complete(argument) => Action::Complete { argument },
+            Doing::ReceiveResult { bytes, is_error } => {
+                Action::ReceiveResult { level: 0, labels: &[], bytes: *bytes, is_error: *is_error }
+            }
+            Doing::Sample { max_tokens, include_context, tools } => {
+                Action::Sample { max_tokens: *max_tokens, include_context, tools: *tools }
+            }
+            Doing::Elicit { mode, fields } => Action::Elicit { mode, fields },
+            Doing::ListRoots => Action::ListRoots,
+        }
+    }
+}

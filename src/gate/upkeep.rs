@@ -1,0 +1,110 @@
+//! What happens to a session without a message: time runs out, the upstream dies and comes back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::warn;
+
+use crate::session::{Origin, Readiness, Taken};
+use crate::wire::{KnownMethod, Side};
+
+use super::Gate;
+use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::own::OwnMessage;
+use super::refuse::Refusal;
+use super::talk::Talk;
+
+impl Gate {
+    /// Time since the clock was made; deadlines are counted in it.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// Ends the requests whose time has run out: the other side is told to stop, the asker gets its
+    /// one answer.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn expire<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        let now = self.clock.elapsed();
+        let (from_agent, from_upstream) = {
+            let mut state = talk.session.state();
+            (state.to_upstream.take_expired(now), state.to_agent.take_expired(now))
+        };
+        for taken in from_agent {
+            self.expired(talk, Side::Agent, taken).await?;
+        }
+        for taken in from_upstream {
+            self.expired(talk, Side::Upstream, taken).await?;
+        }
+        Ok(())
+    }
+
+    /// The upstream has ended: every request that waits for it is answered, once.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn upstream_died<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let (waiting, asked) = {
+            let mut state = talk.session.state();
+            state.upstream = Readiness::Down;
+            state.tools.forget();
+            (state.to_upstream.take_all(), state.to_agent.take_all())
+        };
+        for taken in waiting {
+            if taken.exchange.origin.is_gate() {
+                let origin = taken.exchange.origin.clone();
+                self.give_up_own(talk, &origin).await?;
+            } else {
+                self.give_up(talk, Side::Agent, taken, UpstreamFault::Died.into()).await?;
+            }
+        }
+        for taken in asked {
+            self.close(talk, &taken, &UpstreamFault::Died.into()).await;
+            let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
+            self.tell(talk, Side::Agent, cancel).await?;
+        }
+        Ok(())
+    }
+
+    /// The upstream runs again.
+    pub async fn upstream_restarted<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
+        self.repeat_handshake(talk).await;
+    }
+
+    async fn expired<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        asker: Side,
+        taken: Taken,
+    ) -> Result<(), AgentGone> {
+        let method = taken.exchange.method;
+        warn!(reference = &*taken.exchange.reference, method = method.name(), "timed out");
+        // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
+        if method != KnownMethod::Initialize {
+            let other = match asker {
+                Side::Agent => Side::Upstream,
+                Side::Upstream => Side::Agent,
+            };
+            self.tell(talk, other, OwnMessage::cancel(taken.minted, "timed out")).await?;
+        }
+        if taken.exchange.origin.is_gate() {
+            let origin: Origin = taken.exchange.origin.clone();
+            return self.give_up_own(talk, &origin).await;
+        }
+        let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
+        let allowed = deadline.saturating_sub(taken.exchange.started);
+        let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
+        self.give_up(talk, asker, taken, refusal).await
+    }
+}
+
+/// The policy that judges new messages, for the start line and the end of a session.
+impl Gate {
+    pub fn revision(&self) -> Arc<str> {
+        self.policy.current().revision().as_str().into()
+    }
+}

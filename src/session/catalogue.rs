@@ -1,0 +1,189 @@
+//! What the upstream offers, as far as its lists have told.
+
+use std::collections::HashSet;
+
+/// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
+/// completes. The agent's traversals and the gate's own do not disturb each other.
+#[derive(Debug, Default)]
+pub struct Catalogue {
+    complete: Option<HashSet<String>>,
+    agents: HashSet<String>,
+    fetch: Fetch,
+}
+
+/// Whether the upstream offers a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offer {
+    Offered,
+    NotOffered,
+    /// No complete list has been seen since the last change.
+    Unknown,
+    /// The gate asked for the list, and the upstream did not give one.
+    Unlisted,
+}
+
+/// Whose traversal of a list a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Traversal {
+    /// The agent asked for the first page.
+    AgentBegins,
+    /// The agent asked for a later page.
+    AgentGoesOn,
+    /// The gate asked.
+    Gate,
+}
+
+#[derive(Debug, Default)]
+enum Fetch {
+    #[default]
+    Idle,
+    Running {
+        pages: u32,
+        names: HashSet<String>,
+    },
+    Failed,
+}
+
+impl Catalogue {
+    /// The most pages that the gate fetches on its own; a cursor that loops ends here.
+    pub const MAX_PAGES: u32 = 1_000;
+
+    pub fn offers(&self, name: &str) -> Offer {
+        let complete = self.complete.as_ref();
+        if self.agents.contains(name) || complete.is_some_and(|names| names.contains(name)) {
+            Offer::Offered
+        } else if complete.is_some() {
+            Offer::NotOffered
+        } else if matches!(self.fetch, Fetch::Failed) {
+            Offer::Unlisted
+        } else {
+            Offer::Unknown
+        }
+    }
+
+    /// Adds a page, and completes the list if it is the last one.
+    pub fn add_page(&mut self, traversal: Traversal, names: Vec<String>, last: LastPage) {
+        let growing = match (traversal, &mut self.fetch) {
+            (Traversal::Gate, Fetch::Running { names, .. }) => names,
+            (Traversal::Gate, Fetch::Idle | Fetch::Failed) => return,
+            (Traversal::AgentBegins, _) => {
+                self.agents.clear();
+                &mut self.agents
+            }
+            (Traversal::AgentGoesOn, _) => &mut self.agents,
+        };
+        growing.extend(names);
+        if last == LastPage::Yes {
+            self.complete = Some(std::mem::take(growing));
+            self.fetch = Fetch::Idle;
+        }
+    }
+
+    /// The upstream says that its list has changed.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Claims the right to fetch the list. False when a fetch runs already.
+    pub fn begin_fetch(&mut self) -> bool {
+        let idle = !matches!(self.fetch, Fetch::Running { .. });
+        if idle {
+            self.fetch = Fetch::Running { pages: 1, names: HashSet::new() };
+        }
+        idle
+    }
+
+    /// Claims the right to fetch one more page.
+    pub fn next_page(&mut self) -> bool {
+        match &mut self.fetch {
+            Fetch::Running { pages, .. } if *pages < Self::MAX_PAGES => {
+                *pages = pages.saturating_add(1);
+                true
+            }
+            Fetch::Idle | Fetch::Running { .. } | Fetch::Failed => false,
+        }
+    }
+
+    /// The fetch ended without a complete list; those who wait for it are to be refused.
+    pub fn fetch_failed(&mut self) {
+        self.fetch = Fetch::Failed;
+    }
+
+    /// Those who waited have been answered: the next call may try again.
+    pub fn retry_fetch(&mut self) {
+        if matches!(self.fetch, Fetch::Failed) {
+            self.fetch = Fetch::Idle;
+        }
+    }
+}
+
+/// Whether a page is the last of its list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastPage {
+    Yes,
+    No,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(catalogue: &mut Catalogue, traversal: Traversal, names: &[&str], last: LastPage) {
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        catalogue.add_page(traversal, names, last);
+    }
+
+    #[test]
+    fn a_name_is_offered_once_its_page_was_seen_and_missing_once_the_list_is_complete() {
+        let mut catalogue = Catalogue::default();
+        assert_eq!(catalogue.offers("a"), Offer::Unknown);
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LastPage::No);
+        assert_eq!(catalogue.offers("a"), Offer::Offered);
+        assert_eq!(catalogue.offers("b"), Offer::Unknown);
+        page(&mut catalogue, Traversal::AgentGoesOn, &["c"], LastPage::Yes);
+        assert_eq!(catalogue.offers("a"), Offer::Offered);
+        assert_eq!(catalogue.offers("b"), Offer::NotOffered);
+    }
+
+    #[test]
+    fn a_changed_list_is_unknown_again() {
+        let mut catalogue = Catalogue::default();
+        page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LastPage::Yes);
+        catalogue.forget();
+        assert_eq!(catalogue.offers("b"), Offer::Unknown);
+    }
+
+    #[test]
+    fn a_second_traversal_replaces_the_first() {
+        let mut catalogue = Catalogue::default();
+        page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LastPage::Yes);
+        page(&mut catalogue, Traversal::AgentBegins, &["b"], LastPage::Yes);
+        assert_eq!(catalogue.offers("a"), Offer::NotOffered);
+        assert_eq!(catalogue.offers("b"), Offer::Offered);
+    }
+
+    #[test]
+    fn the_traversals_of_agent_and_gate_do_not_disturb_each_other() {
+        let mut catalogue = Catalogue::default();
+        assert!(catalogue.begin_fetch());
+        page(&mut catalogue, Traversal::Gate, &["a"], LastPage::No);
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LastPage::No);
+        page(&mut catalogue, Traversal::Gate, &["b"], LastPage::Yes);
+        assert_eq!(catalogue.offers("a"), Offer::Offered);
+        assert_eq!(catalogue.offers("b"), Offer::Offered);
+        assert_eq!(catalogue.offers("c"), Offer::NotOffered);
+    }
+
+    #[test]
+    fn one_fetch_runs_at_a_time_and_a_looping_cursor_ends() {
+        let mut catalogue = Catalogue::default();
+        assert!(catalogue.begin_fetch());
+        assert!(!catalogue.begin_fetch());
+        let pages = std::iter::repeat_with(|| catalogue.next_page()).take_while(|more| *more);
+        assert_eq!(pages.count(), 999);
+        catalogue.fetch_failed();
+        assert_eq!(catalogue.offers("a"), Offer::Unlisted);
+        catalogue.retry_fetch();
+        assert_eq!(catalogue.offers("a"), Offer::Unknown);
+    }
+}

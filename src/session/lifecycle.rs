@@ -1,0 +1,115 @@
+//! How far the protocol has come, and in which era.
+//!
+//! Up to revision `2025-11-25` a session starts with `initialize`; from `2026-07-28` on each
+//! request says in `_meta` what it speaks (basic/lifecycle of either revision). An endpoint may
+//! serve both at once, so the era belongs to a message, not to the process.
+
+use std::sync::Arc;
+
+use crate::wire::{KnownMethod, Method};
+
+/// The handshake of sessions before `2026-07-28`.
+#[derive(Debug, Default)]
+pub enum Lifecycle {
+    /// Nothing but `ping` and `initialize` has a meaning yet.
+    #[default]
+    New,
+    /// `initialize` is under way.
+    Initializing(Handshake),
+    /// The upstream has answered it.
+    Ready(Handshake),
+}
+
+/// What was said at `initialize`.
+#[derive(Debug, Clone)]
+pub struct Handshake {
+    /// The `params` of the agent's request, as JSON text: a restarted upstream is told the same.
+    pub params: Arc<str>,
+    /// The negotiated revision; before the reply, the one that the agent asked for.
+    pub spoken: Spoken,
+}
+
+/// What one side of a conversation said of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spoken {
+    /// The protocol revision.
+    pub version: Arc<str>,
+    /// Whether the agent answers `sampling/createMessage`.
+    pub sampling: bool,
+    /// Whether the agent answers `elicitation/create`.
+    pub elicitation: bool,
+    /// Whether the agent answers `roots/list`.
+    pub roots: bool,
+}
+
+/// The era of one message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Era {
+    /// Before `2026-07-28`: what was agreed on at `initialize` holds.
+    Legacy(Spoken),
+    /// From `2026-07-28` on: the message says itself what it speaks.
+    Stateless(Spoken),
+}
+
+/// A message that has no place where the handshake stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OutOfOrder {
+    #[error("the session has not been initialized: send `initialize` first")]
+    NotInitialized,
+    #[error("the session has been initialized already")]
+    AlreadyInitialized,
+}
+
+impl Era {
+    pub fn spoken(&self) -> &Spoken {
+        match self {
+            Self::Legacy(spoken) | Self::Stateless(spoken) => spoken,
+        }
+    }
+}
+
+impl Lifecycle {
+    /// The era of an agent's message that does not say what it speaks itself.
+    ///
+    /// # Errors
+    /// [`OutOfOrder`] for everything but `ping` and `initialize` before the handshake, and for a
+    /// second `initialize`.
+    pub fn legacy(&self, method: &Method) -> Result<Era, OutOfOrder> {
+        match (self, method) {
+            (Self::New, Method::Known(KnownMethod::Initialize | KnownMethod::Ping)) => {
+                Ok(Era::Legacy(Spoken::default()))
+            }
+            (Self::New, Method::Known(_) | Method::Unknown(_)) => Err(OutOfOrder::NotInitialized),
+            (
+                Self::Initializing(_) | Self::Ready(_),
+                Method::Known(KnownMethod::Initialize),
+            ) => Err(OutOfOrder::AlreadyInitialized),
+            (Self::Initializing(handshake) | Self::Ready(handshake), _) => {
+                Ok(Era::Legacy(handshake.spoken.clone()))
+            }
+        }
+    }
+
+    /// What the agent said it can do, if the handshake has begun.
+    pub fn handshake(&self) -> Option<&Handshake> {
+        match self {
+            Self::New => None,
+            Self::Initializing(handshake) | Self::Ready(handshake) => Some(handshake),
+        }
+    }
+
+    /// The upstream accepted the handshake and chose a revision.
+    pub fn complete(&mut self, version: &str) {
+        if let Self::Initializing(handshake) = self {
+            let spoken = Spoken { version: version.into(), ..handshake.spoken.clone() };
+            *self = Self::Ready(Handshake { params: Arc::clone(&handshake.params), spoken });
+        }
+    }
+
+    /// The upstream refused the handshake: the agent may try another one.
+    pub fn abandon(&mut self) {
+        if matches!(self, Self::Initializing(_)) {
+            *self = Self::New;
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Requests that wait for their reply.
+//!
+//! The gate gives each request an id of its own before it passes it on, and puts the asker's id
+//! back into the reply. An entry is spent once: whatever answers an id that is not here was never
+//! asked, came twice, came too late, or has the wrong type (`1` is not `"1"`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::policy::snapshot::PolicySnapshot;
+use crate::wire::{Id, KnownMethod};
+
+/// Requests sent to one peer, by the ids that the gate minted for them.
+#[derive(Debug, Default)]
+pub struct PendingTable {
+    last: u64,
+    by_minted: HashMap<u64, Exchange>,
+    by_asker: HashMap<Id, u64>,
+}
+
+/// What the gate remembers of a request until its reply.
+#[derive(Debug)]
+pub struct Exchange {
+    /// Who asked, and under which id.
+    pub origin: Origin,
+    pub method: KnownMethod,
+    /// What the request was about.
+    pub target: Target,
+    /// The revision that admitted the request; its reply is judged under the same one.
+    pub snapshot: Arc<PolicySnapshot>,
+    /// `/params/_meta/progressToken`, as JSON text.
+    pub progress_token: Option<String>,
+    /// Whether the request asks for the first page, if it is for a list.
+    pub first_page: bool,
+    /// What the asker said it can do (`2026-07-28`: on each request).
+    pub spoken: super::Spoken,
+    /// Time since the clock was made.
+    pub started: Duration,
+    /// When the request has waited long enough; `None` for streams that live until cancelled.
+    pub deadline: Option<Duration>,
+    /// The reference under which the audit knows the request.
+    pub reference: Arc<str>,
+    /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
+    pub correlation: Vec<(&'static str, String)>,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The peer, under its own id.
+    Peer(Id),
+    /// The gate: it needs to know what the upstream offers.
+    Catalogue,
+    /// The gate: it tells a restarted upstream what the session had agreed on.
+    Handshake,
+}
+
+/// What a request is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    Tool(String),
+    Resource(String),
+    Prompt(String),
+    Server,
+}
+
+/// A request that may go out under an id of the gate's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admitted(pub u64);
+
+/// The asker already waits for a reply under this id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reused;
+
+/// An entry that was spent.
+#[derive(Debug)]
+pub struct Taken {
+    pub minted: u64,
+    pub exchange: Exchange,
+}
+
+impl Origin {
+    /// Whether the gate asked, on its own behalf.
+    pub fn is_gate(&self) -> bool {
+        matches!(self, Self::Catalogue | Self::Handshake)
+    }
+}
+
+impl Target {
+    /// The name or URI, for records.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Tool(name) | Self::Resource(name) | Self::Prompt(name) => Some(name),
+            Self::Server => None,
+        }
+    }
+}
+
+impl PendingTable {
+    /// Admits a request and mints its id. Ids count up from 1 and are never used again.
+    ///
+    /// # Errors
+    /// [`Reused`] when the asker has a request in flight under the same id.
+    pub fn admit(&mut self, exchange: Exchange) -> Result<Admitted, Reused> {
+        let minted = self.last.saturating_add(1);
+        if let Origin::Peer(id) = &exchange.origin {
+            if self.by_asker.contains_key(id) {
+                return Err(Reused);
+            }
+            self.by_asker.insert(id.clone(), minted);
+        }
+        self.last = minted;
+        self.by_minted.insert(minted, exchange);
+        Ok(Admitted(minted))
+    }
+
+    /// Whether the asker waits for a reply under `id`.
+    pub fn is_in_flight(&self, id: &Id) -> bool {
+        self.by_asker.contains_key(id)
+    }
+
+    /// Spends the entry that a reply names. Only an integer can: every minted id is one.
+    pub fn take(&mut self, id: &Id) -> Option<Taken> {
+        self.take_minted(id.as_u64()?)
+    }
+
+    /// Spends the entry that its asker names.
+    pub fn take_by_asker(&mut self, id: &Id) -> Option<Taken> {
+        let minted = *self.by_asker.get(id)?;
+        self.take_minted(minted)
+    }
+
+    /// Looks at the entry that its asker names.
+    pub fn by_asker(&self, id: &Id) -> Option<&Exchange> {
+        self.by_minted.get(self.by_asker.get(id)?)
+    }
+
+    /// Looks at the entry under an id that the gate minted.
+    pub fn by_minted(&self, id: &Id) -> Option<&Exchange> {
+        self.by_minted.get(&id.as_u64()?)
+    }
+
+    /// Whether some request in flight asked for progress under this token (JSON text).
+    pub fn has_progress_token(&self, token: &str) -> bool {
+        self.by_minted.values().any(|exchange| exchange.progress_token.as_deref() == Some(token))
+    }
+
+    /// Spends every entry whose deadline has come, oldest first.
+    pub fn take_expired(&mut self, now: Duration) -> Vec<Taken> {
+        let due = |exchange: &Exchange| exchange.deadline.is_some_and(|deadline| deadline <= now);
+        self.take_where(due)
+    }
+
+    /// Spends every entry, oldest first.
+    pub fn take_all(&mut self) -> Vec<Taken> {
+        self.take_where(|_| true)
+    }
+
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.by_minted.values().filter_map(|exchange| exchange.deadline).min()
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_minted.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_minted.is_empty()
+    }
+
+    fn take_where(&mut self, wanted: impl Fn(&Exchange) -> bool) -> Vec<Taken> {
+        let mut minted: Vec<u64> = self
+            .by_minted
+            .iter()
+            .filter(|(_, exchange)| wanted(exchange))
+            .map(|(minted, _)| *minted)
+            .collect();
+        minted.sort_unstable();
+        minted.into_iter().filter_map(|minted| self.take_minted(minted)).collect()
+    }
+
+    fn take_minted(&mut self, minted: u64) -> Option<Taken> {
+        let exchange = self.by_minted.remove(&minted)?;
+        if let Origin::Peer(id) = &exchange.origin {
+            self.by_asker.remove(id);
+        }
+        Some(Taken { minted, exchange })
+    }
+}
