@@ -1,1 +1,33 @@
+//! Structured records of every decision: JSON Lines, in order, complete or refused.
+//!
+//! The format is a public contract: `docs/audit-log.md`.
 
+mod builder;
+mod fault;
+mod file;
+mod jsonl;
+mod line;
+mod memory;
+mod queue;
+mod record;
+mod redact;
+mod settings;
+mod sink;
+mod text;
+mod writer;
+
+pub use fault::{AuditFault, OpenError};
+pub use jsonl::Audit;
+pub use line::SCHEMA;
+pub use memory::Memory;
+pub use record::{
+    Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,
+    Scope, Sensitivity,
+};
+pub use redact::{MARKER, Redactor, SecretTooShort};
+pub use settings::{Durability, OnFault, Settings, Stream};
+pub use sink::{Begun, Sink};
+pub use text::Text;
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,1 @@
-
+//! Files to policy snapshot.

@@ -1,1 +1,28 @@
+//! Judges facts; knows nothing of MCP transports, files or time.
+//!
+//! [`Facts`] go in, a [`Decision`] comes out. Engines give a [`Verdict`] each, [`combine`] makes
+//! one decision of them: a fault denies, a deny beats an allow, silence denies. Nothing here does
+//! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
+mod combine;
+mod decision;
+mod engine;
+pub mod engines;
+mod errors;
+mod facts;
+mod snapshot;
+mod store;
+
+pub use combine::combine;
+pub use decision::{
+    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
+    Reason, Verdict,
+};
+pub use engine::{EngineKind, EngineName, ListFacts, RuleEngine, Visibility};
+pub use errors::{PolicyErrors, PolicyProblem};
+pub use facts::{
+    Action, ActionName, Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Pin,
+    Principal, Prompt, Resource, ResourceFacts, Root, Server, SessionState, Tool, Touch,
+};
+pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
+pub use store::PolicyStore;

@@ -1,0 +1,193 @@
+//! The audit file: appended to, shared with other gates, followed through rotation.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::fault::OpenError;
+use super::sink::{Begun, Sink};
+
+#[derive(Debug)]
+pub(super) struct FileSink {
+    path: PathBuf,
+    file: File,
+    /// Where our last batch ended; the file's length, unless somebody else wrote since.
+    end: Option<u64>,
+}
+
+impl FileSink {
+    /// Opens the file for appending, or creates it for the owner alone.
+    ///
+    /// Only a regular file will do. A FIFO has a reader that can stall every call, a device keeps
+    /// nothing, and a symbolic link may have been put there so that we write into a file of
+    /// somebody else's choice.
+    pub(super) fn open(path: &Path) -> Result<Self, OpenError> {
+        let (file, created) = open(path).map_err(|error| open_error(path, error))?;
+        if created {
+            sync_directory(path);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            end: None,
+        })
+    }
+
+    /// Opens the file anew when its name no longer leads to it: it was rotated, or deleted.
+    #[cfg(unix)]
+    fn follow(&mut self) -> io::Result<()> {
+        use std::os::unix::fs::MetadataExt;
+        let ours = self.file.metadata()?;
+        let named = fs::symlink_metadata(&self.path);
+        if named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(());
+        }
+        let (file, created) = open(&self.path)?;
+        self.file.sync_data()?;
+        if created {
+            sync_directory(&self.path);
+        }
+        self.file = file;
+        self.end = None;
+        Ok(())
+    }
+
+    // An open file can be neither renamed nor deleted there.
+    #[cfg(not(unix))]
+    fn follow(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn last_byte(&mut self) -> io::Result<u8> {
+        let mut last = [0];
+        self.file.seek(SeekFrom::End(-1))?;
+        self.file.read_exact(&mut last)?;
+        Ok(last[0])
+    }
+}
+
+impl Sink for FileSink {
+    fn name(&self) -> Arc<str> {
+        format!("`{}`", self.path.display()).into()
+    }
+
+    fn begin(&mut self) -> io::Result<Begun> {
+        self.follow()?;
+        // Two gates may share a file: an editor with two windows starts two. Held until the last
+        // byte of the batch is in, so that a line torn by a full disk is completed and not
+        // continued by the other's.
+        lock(&self.file)?;
+        let length = self.file.metadata()?.len();
+        let begun = if length == 0 || self.end == Some(length) || self.last_byte()? == b'\n' {
+            Begun::AtLineStart
+        } else {
+            Begun::MidLine
+        };
+        self.end = Some(length);
+        Ok(begun)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = self.file.write(bytes)?;
+        self.end = self
+            .end
+            .zip(u64::try_from(taken).ok())
+            .map(|(end, taken)| end + taken);
+        Ok(taken)
+    }
+
+    fn end(&mut self) {
+        unlock(&self.file);
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+/// The file, and whether it was made.
+fn open(path: &Path) -> io::Result<(File, bool)> {
+    let mut options = OpenOptions::new();
+    // Read, too: whether the last line was ended is written nowhere else.
+    options.append(true).read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        // Non-blocking: opening a FIFO would wait for its reader.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        options
+            .mode(0o600)
+            .custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    }
+    let (file, created) = match options.clone().create_new(true).open(path) {
+        Ok(file) => (file, true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (options.open(path)?, false),
+        Err(error) => return Err(error),
+    };
+    if file.metadata()?.is_file() {
+        Ok((file, created))
+    } else {
+        Err(not_a_file())
+    }
+}
+
+fn open_error(path: &Path, error: io::Error) -> OpenError {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let no_directory = directory.filter(|parent| !parent.is_dir());
+    let not_regular = fs::symlink_metadata(path).is_ok_and(|found| !found.is_file());
+    match no_directory {
+        Some(directory) => OpenError::NoDirectory(directory.to_owned()),
+        None if not_regular => OpenError::NotAFile(path.to_owned()),
+        None => OpenError::File {
+            path: path.to_owned(),
+            error,
+        },
+    }
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
+}
+
+/// A new file is only found again after a power cut if its directory was synced. Some file systems
+/// refuse that; there is nothing else to do then, and the file itself is no worse.
+fn sync_directory(path: &Path) {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let synced = File::open(directory.unwrap_or(Path::new("."))).and_then(|open| open.sync_all());
+    if let Err(error) = synced {
+        tracing::debug!(%error, "the directory of the audit file cannot be synced");
+    }
+}
+
+#[cfg(unix)]
+fn lock(file: &File) -> io::Result<()> {
+    loop {
+        match file.lock() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            // A file system without locks: then this gate has to be alone with its file.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
+            result => return result,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn unlock(file: &File) {
+    // Fails only where locking did nothing.
+    drop(file.unlock());
+}
+
+// Locks are mandatory there: whoever reads the log while we write would get an error.
+#[cfg(not(unix))]
+fn lock(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn unlock(_: &File) {}

@@ -1,0 +1,213 @@
+//! The audit log as the rest of the gate sees it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{SemaphorePermit, TryAcquireError};
+use tokio::time::timeout;
+
+use super::fault::{AuditFault, OpenError};
+use super::file::FileSink;
+use super::queue::{Acked, Closing, Pace, Queue};
+use super::record::Record;
+use super::redact::Redactor;
+use super::settings::{OnFault, Settings, Stream};
+use super::sink::{Lane, Sink, StreamSink};
+use super::writer::{Diagnostics, Writer};
+use crate::clock::Clock;
+
+/// Smallest room that a record takes in the queue, so that bytes bound records too.
+const LIGHTEST: usize = 512;
+
+/// The audit log. Clones write to the same one.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    handle: Arc<Handle>,
+}
+
+#[derive(Debug)]
+struct Handle {
+    queue: Arc<Queue>,
+    diagnostics: Diagnostics,
+}
+
+impl Audit {
+    /// Opens the sinks and starts the thread that writes to them. Without file and stream, records
+    /// are taken and go nowhere.
+    pub fn open(
+        settings: &Settings,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+    ) -> Result<Self, OpenError> {
+        let mut sinks: Vec<Box<dyn Sink>> = Vec::new();
+        if let Some(path) = &settings.file {
+            sinks.push(Box::new(FileSink::open(path)?));
+        }
+        if let Some(stream) = StreamSink::open(settings.stream)? {
+            sinks.push(Box::new(stream));
+        }
+        Self::start(settings, sinks, clock, redactor, Pace::default())
+    }
+
+    /// Writes to sinks of the caller's choice; `file` and `stream` of the settings are not looked
+    /// at. For tests, and for other stores that are fed from the same records.
+    pub fn with_sinks(
+        settings: &Settings,
+        sinks: Vec<Box<dyn Sink>>,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+    ) -> Result<Self, OpenError> {
+        Self::start(settings, sinks, clock, redactor, Pace::default())
+    }
+
+    pub(super) fn start(
+        settings: &Settings,
+        sinks: Vec<Box<dyn Sink>>,
+        clock: Arc<dyn Clock>,
+        redactor: Redactor,
+        pace: Pace,
+    ) -> Result<Self, OpenError> {
+        let diagnostics = match settings.stream {
+            Stream::Stderr => Diagnostics::Silent,
+            Stream::Stdout | Stream::None => Diagnostics::Tell,
+        };
+        let queue = Arc::new(Queue::new(
+            settings.durability,
+            settings.on_fault,
+            clock,
+            pace,
+        ));
+        let writer = Writer {
+            queue: Arc::clone(&queue),
+            lanes: sinks.into_iter().map(Lane::new).collect(),
+            redactor,
+            instance: instance()?,
+            seq: 0,
+            diagnostics,
+        };
+        std::thread::Builder::new()
+            .name("audit".into())
+            .spawn(|| writer.run())
+            .map_err(OpenError::Start)?;
+        Ok(Self {
+            handle: Arc::new(Handle { queue, diagnostics }),
+        })
+    }
+
+    /// Takes a record. When this returns without a fault, the record is queued
+    /// ([`Durability::Async`](super::Durability)) or on the disk
+    /// ([`Durability::Strict`](super::Durability)).
+    ///
+    /// Waits while the queue is full, for five seconds at most. With [`OnFault::Deny`] a fault
+    /// means that the record may not be there, and what it is about must not happen; it may also
+    /// be written later. With [`OnFault::Warn`] there is no fault but [`AuditFault::Closed`].
+    ///
+    /// Dropped before it returns, it has taken the record or it has not.
+    pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
+        let queue = &self.handle.queue;
+        let weight = record.weight().max(LIGHTEST);
+        // A record heavier than the queue goes through it alone.
+        let weight = u32::try_from(weight)
+            .unwrap_or(u32::MAX)
+            .min(queue.pace.queue_bytes);
+        let room = match queue.room.try_acquire_many(weight) {
+            Ok(room) => room,
+            Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),
+            Err(TryAcquireError::NoPermits) => match self.wait_for_room(weight).await {
+                Ok(room) => room,
+                Err(fault) => return self.without_record(fault),
+            },
+        };
+        let acked = queue.push(record, weight)?;
+        room.forget();
+        match acked {
+            None => Ok(()),
+            Some(acked) => match self.wait_for_ack(acked).await {
+                Ok(()) => Ok(()),
+                Err(fault) => self.without_record(fault),
+            },
+        }
+    }
+
+    /// Returns when every record taken so far is on its sinks, and the file is synced.
+    pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
+        self.settle(within, Closing::No).await
+    }
+
+    /// Takes no more records, and returns when every record taken so far is on its sinks, and the
+    /// file is synced.
+    pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
+        self.settle(within, Closing::Yes).await
+    }
+
+    async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
+        let queue = &self.handle.queue;
+        let Some(acked) = queue.barrier(closing)? else {
+            return Ok(());
+        };
+        match timeout(within, acked).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) | Err(_) => Err(AuditFault::Unwritten {
+                unwritten: queue.unwritten(),
+            }),
+        }
+    }
+
+    async fn wait_for_room(&self, weight: u32) -> Result<SemaphorePermit<'_>, AuditFault> {
+        let queue = &self.handle.queue;
+        loop {
+            // Before the fault is looked at, or one that comes in between would go unnoticed.
+            let broken = queue.broken.notified();
+            if let Some(fault) = queue.lose() {
+                return Err(fault);
+            }
+            tokio::select! {
+                room = queue.room.acquire_many(weight) => {
+                    return room.map_err(|_| AuditFault::Closed);
+                }
+                () = broken => {}
+                () = tokio::time::sleep(queue.pace.patience) => self.stalled(),
+            }
+        }
+    }
+
+    async fn wait_for_ack(&self, acked: Acked) -> Result<(), AuditFault> {
+        match timeout(self.handle.queue.pace.patience, acked).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(AuditFault::Closed),
+            Err(_) => {
+                self.stalled();
+                Err(AuditFault::Stalled)
+            }
+        }
+    }
+
+    fn stalled(&self) {
+        let news = self.handle.queue.stalled();
+        if let (Some(fault), Diagnostics::Tell) = (news, self.handle.diagnostics) {
+            tracing::error!("{fault}");
+        }
+    }
+
+    /// What a fault means for the caller.
+    fn without_record(&self, fault: AuditFault) -> Result<(), AuditFault> {
+        match (self.handle.queue.on_fault, fault) {
+            (_, AuditFault::Closed) => Err(AuditFault::Closed),
+            (OnFault::Deny, fault) => Err(fault),
+            (OnFault::Warn, _) => Ok(()),
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.queue.abandon();
+    }
+}
+
+/// Names this run of the gate: `seq` begins anew with each.
+fn instance() -> Result<Arc<str>, OpenError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|error| OpenError::Start(std::io::Error::other(error)))?;
+    Ok(format!("{:016x}", u64::from_be_bytes(bytes)).into())
+}

@@ -1,0 +1,326 @@
+//! What callers and the writing thread share: a bounded queue, and whether writing works.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::sync::{Notify, Semaphore, oneshot};
+
+use super::fault::AuditFault;
+use super::record::{Kind, Reason, Record};
+use super::settings::{Durability, OnFault};
+use crate::clock::Clock;
+
+/// How a caller learns what became of its record.
+pub(super) type Ack = oneshot::Sender<Result<(), AuditFault>>;
+pub(super) type Acked = oneshot::Receiver<Result<(), AuditFault>>;
+
+#[derive(Debug)]
+pub(super) enum Entry {
+    Record {
+        record: Box<Record>,
+        time: Timestamp,
+        room: usize,
+        ack: Option<Ack>,
+    },
+    /// Everything before it has to be written and synced.
+    Barrier(Ack),
+}
+
+/// Numbers that only tests choose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Bytes that queued records may take. A record counts 512 bytes at least, which bounds their
+    /// number too.
+    pub(super) queue_bytes: u32,
+    /// How long a caller waits for the log before it takes it for broken.
+    pub(super) patience: Duration,
+    /// How long the writer lets records gather after a batch, where nobody waits for them.
+    pub(super) nap: Duration,
+    /// Before a failed write is tried again; doubles up to `retry_most`.
+    pub(super) retry_first: Duration,
+    pub(super) retry_most: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            queue_bytes: 4 * 1024 * 1024,
+            patience: Duration::from_secs(5),
+            nap: Duration::from_millis(1),
+            retry_first: Duration::from_millis(20),
+            retry_most: Duration::from_secs(1),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    /// Wakes the writer.
+    work: Condvar,
+    /// Bytes of the queue that are free.
+    pub(super) room: Semaphore,
+    /// Wakes callers that wait for room when they would wait in vain.
+    pub(super) broken: Notify,
+    pub(super) pace: Pace,
+    pub(super) durability: Durability,
+    pub(super) on_fault: OnFault,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entries: VecDeque<Entry>,
+    fault: Option<AuditFault>,
+    /// Records that were refused or dropped since the last gap was written.
+    lost: u64,
+    /// Records that were taken and are not yet written.
+    unwritten: u64,
+    writer: WriterState,
+    /// Somebody waits for what is queued.
+    urgent: bool,
+    closing: bool,
+    abandoned: bool,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum WriterState {
+    #[default]
+    Busy,
+    Asleep,
+    Gone,
+}
+
+impl Queue {
+    pub(super) fn new(
+        durability: Durability,
+        on_fault: OnFault,
+        clock: Arc<dyn Clock>,
+        pace: Pace,
+    ) -> Self {
+        Self {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            room: Semaphore::new(usize::try_from(pace.queue_bytes).unwrap_or(usize::MAX)),
+            broken: Notify::new(),
+            pace,
+            durability,
+            on_fault,
+            clock,
+        }
+    }
+
+    // ── callers ──
+
+    /// Queues a record for which room was found; the receiver is there if it has to be waited for.
+    pub(super) fn push(&self, record: Record, room: u32) -> Result<Option<Acked>, AuditFault> {
+        let mut state = self.lock();
+        if state.closing || state.writer == WriterState::Gone {
+            return Err(AuditFault::Closed);
+        }
+        let (ack, acked) = match (&state.fault, self.on_fault, self.durability) {
+            (Some(fault), OnFault::Deny, _) => {
+                let fault = fault.clone();
+                state.lost += 1;
+                return Err(fault);
+            }
+            (None, _, Durability::Strict) => {
+                let (ack, acked) = oneshot::channel();
+                (Some(ack), Some(acked))
+            }
+            (Some(_), OnFault::Warn, _) | (None, _, Durability::Async) => (None, None),
+        };
+        let half_full = self.room.available_permits() < self.pace.queue_bytes as usize / 2;
+        state.urgent |= ack.is_some() || half_full;
+        state.unwritten += 1;
+        // Under the lock, so that times are in the order of the file.
+        let time = self.clock.now();
+        let room = room as usize;
+        state.entries.push_back(Entry::Record {
+            record: Box::new(record),
+            time,
+            room,
+            ack,
+        });
+        if state.urgent || state.writer == WriterState::Asleep {
+            drop(state);
+            self.work.notify_one();
+        }
+        Ok(acked)
+    }
+
+    /// The fault that a caller without room meets; it is counted as lost with it.
+    pub(super) fn lose(&self) -> Option<AuditFault> {
+        let mut state = self.lock();
+        let fault = state.fault.clone();
+        if fault.is_some() {
+            state.lost += 1;
+        }
+        fault
+    }
+
+    /// A caller's patience ended. Answers whether that is news.
+    pub(super) fn stalled(&self) -> Option<AuditFault> {
+        let mut state = self.lock();
+        if state.fault.is_some() || state.unwritten == 0 {
+            return None;
+        }
+        state.fault = Some(AuditFault::Stalled);
+        drop(state);
+        self.broken.notify_waiters();
+        Some(AuditFault::Stalled)
+    }
+
+    /// Asks for everything so far to be written and synced. Nothing to wait for if nothing is
+    /// unwritten and the writer is gone.
+    pub(super) fn barrier(&self, closing: Closing) -> Result<Option<Acked>, AuditFault> {
+        let mut state = self.lock();
+        if closing == Closing::Yes {
+            state.closing = true;
+        }
+        if state.writer == WriterState::Gone {
+            return match state.unwritten {
+                0 => Ok(None),
+                unwritten => Err(AuditFault::Unwritten { unwritten }),
+            };
+        }
+        let (ack, acked) = oneshot::channel();
+        state.entries.push_back(Entry::Barrier(ack));
+        state.urgent = true;
+        drop(state);
+        self.work.notify_one();
+        Ok(Some(acked))
+    }
+
+    /// Records that were taken and are not yet written.
+    pub(super) fn unwritten(&self) -> u64 {
+        self.lock().unwritten
+    }
+
+    /// The last handle is gone: write what there is, and do not try for ever.
+    pub(super) fn abandon(&self) {
+        let mut state = self.lock();
+        state.closing = true;
+        state.abandoned = true;
+        drop(state);
+        self.work.notify_one();
+    }
+
+    // ── the writer ──
+
+    /// Waits for entries and moves them all into `taken`. `None` once the queue is closed and
+    /// empty.
+    pub(super) fn take(&self, taken: &mut VecDeque<Entry>) -> Option<()> {
+        let mut state = self.lock();
+        state.writer = WriterState::Busy;
+        if self.durability == Durability::Async {
+            // Waking a sleeping thread costs the caller more than everything else it does here:
+            // while it naps, it gathers what comes and nobody has to wake it.
+            state = self
+                .work
+                .wait_timeout_while(state, self.pace.nap, |state| {
+                    !state.urgent && !state.closing
+                })
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        while state.entries.is_empty() {
+            if state.closing {
+                return None;
+            }
+            state.writer = WriterState::Asleep;
+            state = self
+                .work
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+            state.writer = WriterState::Busy;
+        }
+        state.urgent = false;
+        std::mem::swap(&mut state.entries, taken);
+        Some(())
+    }
+
+    /// Writing failed: whoever waits for a queued record is told. Answers whether that is news.
+    pub(super) fn failed(&self, fault: &AuditFault) -> bool {
+        let mut state = self.lock();
+        let news = !matches!(state.fault, Some(AuditFault::Write { .. }));
+        state.fault = Some(fault.clone());
+        for entry in &mut state.entries {
+            if let Entry::Record { ack, .. } = entry {
+                answer(ack.take(), Err(fault.clone()));
+            }
+        }
+        drop(state);
+        self.broken.notify_waiters();
+        news
+    }
+
+    /// A batch of so many records was written and its room is free again. Answers the fault that
+    /// this ends, and how many records were lost in it.
+    pub(super) fn worked(&self, records: u64, room: usize) -> Option<(AuditFault, u64)> {
+        let mut state = self.lock();
+        state.unwritten = state.unwritten.saturating_sub(records);
+        let ended = state.fault.take();
+        let lost = state.lost;
+        if let (Some(fault), true) = (&ended, lost > 0) {
+            state.lost = 0;
+            state.unwritten += 1;
+            let reason = Reason::code("audit-fault").with_text(fault.to_string());
+            let record = Box::new(Record::new(Kind::AuditGap).reason(reason).lost(lost));
+            // At the end: what is queued came before what was lost.
+            let time = self.clock.now();
+            state.entries.push_back(Entry::Record {
+                record,
+                time,
+                room: 0,
+                ack: None,
+            });
+        }
+        drop(state);
+        self.room.add_permits(room);
+        ended.map(|fault| (fault, lost))
+    }
+
+    /// Waits before a failed write is tried again. `None` when nobody is left to try for.
+    pub(super) fn pause(&self, time: Duration) -> Option<()> {
+        let state = self
+            .work
+            .wait_timeout_while(self.lock(), time, |state| !state.abandoned)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+        (!state.abandoned).then_some(())
+    }
+
+    /// The writer is gone, by whatever way: nobody may wait for it.
+    pub(super) fn writer_gone(&self) {
+        let mut state = self.lock();
+        state.writer = WriterState::Gone;
+        let orphans = std::mem::take(&mut state.entries);
+        drop(state);
+        self.room.close();
+        self.broken.notify_waiters();
+        drop(orphans);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that holds the lock can leave the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a barrier is the last thing that the queue takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Closing {
+    Yes,
+    No,
+}
+
+/// Answers a caller that may no longer be there.
+pub(super) fn answer(ack: Option<Ack>, result: Result<(), AuditFault>) {
+    if let Some(ack) = ack {
+        // It gave up waiting; the record is written all the same.
+        drop(ack.send(result));
+    }
+}

@@ -1,0 +1,273 @@
+//! The published schema of an audit record, `schema: 1`.
+//!
+//! INVARIANT: the fields here, `docs/schema/audit.schema.json` and `docs/audit-log.md` name the
+//! same things; a test compares them. A field may be added; changing or removing one is a new
+//! `schema` and a new major version.
+
+use serde::Serialize;
+
+use super::text::Text;
+
+/// What happened, as it goes to the audit log. `schema`, `seq`, `time` and `instance` are added
+/// when the record is taken, so that they are in the order of the file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Record {
+    pub kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Event>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<Agent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<Text>,
+    #[serde(skip_serializing_if = "Reason::is_empty")]
+    pub reason: Reason,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub obligations: Vec<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<Edit>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments_digest: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_us: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_code: Option<i64>,
+    #[serde(skip_serializing_if = "Correlation::is_empty")]
+    pub correlation: Correlation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sensitivity: Option<Sensitivity>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub redactions: Vec<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+}
+
+/// What a record is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The gate runs.
+    Startup,
+    /// An agent's session began.
+    SessionStart,
+    /// `tools/list` from an agent.
+    ToolsList,
+    /// `tools/call` from an agent, with its decision: exactly one for each call that came in.
+    ToolCall,
+    /// What became of a call that was forwarded.
+    ToolResult,
+    /// Any other request from an agent, with its decision.
+    Request,
+    /// A request from the upstream, with its decision.
+    ServerRequest,
+    /// A notification, either way, with its decision.
+    Notification,
+    /// Whatever else was judged.
+    GateDecision,
+    /// A frame that could not be decoded, either way. Its decision is `BLOCK`.
+    Frame,
+    /// A human was asked, or answered.
+    Consent,
+    /// The upstream came, went, or came back.
+    UpstreamEvent,
+    /// New policies were published, or refused.
+    PolicyReload,
+    /// Records that were never written; how many is in `lost`. Made by the log itself.
+    AuditGap,
+    /// An agent's session ended.
+    SessionEnd,
+    /// The gate stops.
+    Shutdown,
+}
+
+impl Kind {
+    /// Every kind, in the order of the documentation.
+    pub const ALL: [Self; 16] = [
+        Self::Startup,
+        Self::SessionStart,
+        Self::ToolsList,
+        Self::ToolCall,
+        Self::ToolResult,
+        Self::Request,
+        Self::ServerRequest,
+        Self::Notification,
+        Self::GateDecision,
+        Self::Frame,
+        Self::Consent,
+        Self::UpstreamEvent,
+        Self::PolicyReload,
+        Self::AuditGap,
+        Self::SessionEnd,
+        Self::Shutdown,
+    ];
+}
+
+/// What happened to the thing that the kind names, for kinds that are not about one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// The upstream was started, or connected to.
+    Started,
+    /// The upstream ended, or the connection broke.
+    Died,
+    /// The upstream was started again, or connected to again.
+    Restarted,
+    /// A human was asked.
+    Asked,
+    /// A human consented.
+    Granted,
+    /// A human refused.
+    Denied,
+    /// No human answered in time.
+    TimedOut,
+    /// The new policies are in force.
+    Published,
+    /// The new policies were refused; the last good ones stay in force.
+    Rejected,
+}
+
+impl Event {
+    /// Every event, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::Started,
+        Self::Died,
+        Self::Restarted,
+        Self::Asked,
+        Self::Granted,
+        Self::Denied,
+        Self::TimedOut,
+        Self::Published,
+        Self::Rejected,
+    ];
+}
+
+/// Which way a message was going.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    AgentToUpstream,
+    UpstreamToAgent,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Decision {
+    /// It passed.
+    Allow,
+    /// Policy, or the protocol's rules, refused it.
+    Block,
+    /// It was refused because a part of the gate or the upstream failed.
+    Error,
+}
+
+/// Who asked. `id` and `roles` are what the gate established; `asserted_name` is what the agent
+/// says of itself: a label, never an identity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Agent {
+    pub id: Text,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asserted_name: Option<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Text>,
+}
+
+/// Why: `code` and `advice` as the policy says them, `text` as the gate says it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<Text>,
+}
+
+impl Reason {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One place of a message that the gate changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Edit {
+    /// JSON Pointer (RFC 6901) into the message.
+    pub pointer: Text,
+    pub change: Change,
+    /// The obligation or guard that asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<Text>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    Inserted,
+    Replaced,
+    Removed,
+}
+
+/// What the agent's own systems call this piece of work, taken from the message's `_meta`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Correlation {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_id: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trace_id: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workflow_run_id: Option<Text>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<Text>,
+    /// The agent's session; the gate's own is [`Record::session_id`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Text>,
+    /// W3C Trace Context, as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<Text>,
+}
+
+impl Correlation {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// How sensitive the session was before and after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Sensitivity {
+    pub before: Level,
+    pub after: Level,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Level {
+    Public,
+    Internal,
+    Confidential,
+    Secret,
+}
+
+/// What all records of one session have in common; made once and cloned cheaply into each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    pub session_id: Text,
+    pub agent: Agent,
+    pub upstream: Text,
+}

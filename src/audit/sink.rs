@@ -1,0 +1,191 @@
+//! Where lines go, and how a batch of them gets there through failures.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fault::OpenError;
+use super::settings::Stream;
+
+/// Something that lines can be appended to.
+pub trait Sink: Send + fmt::Debug {
+    /// For messages: `the file ...`.
+    fn name(&self) -> Arc<str>;
+    /// Makes ready for a batch. Until [`Sink::end`] nobody else's bytes come between ours.
+    fn begin(&mut self) -> io::Result<Begun>;
+    /// Writes some of the bytes and says how many, like [`io::Write::write`].
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// The batch is written.
+    fn end(&mut self);
+    /// Makes what was written survive the machine, where the sink can.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// Where the next byte goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    AtLineStart,
+    /// After half a line of a writer that died; it has to be ended first.
+    MidLine,
+}
+
+/// Whether a batch has to survive the machine before it counts as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    Wanted,
+    NotWanted,
+}
+
+/// A sink, and how much of the current batch it has.
+#[derive(Debug)]
+pub(super) struct Lane {
+    sink: Box<dyn Sink>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Idle,
+    OwesLineEnd,
+    /// So many bytes of the batch are written.
+    Written(usize),
+    WrittenNotSynced,
+    Done,
+}
+
+impl Lane {
+    pub(super) fn new(sink: Box<dyn Sink>) -> Self {
+        Self {
+            sink,
+            state: State::Idle,
+        }
+    }
+
+    pub(super) fn name(&self) -> Arc<str> {
+        self.sink.name()
+    }
+
+    /// Forgets the batch that was delivered.
+    pub(super) fn next(&mut self) {
+        self.state = State::Idle;
+    }
+
+    /// Brings the batch to the sink. After an error the same batch has to be given again: it goes
+    /// on after the last byte that the sink took, so that no line is there twice or in part.
+    pub(super) fn deliver(&mut self, batch: &[u8], sync: Sync) -> io::Result<()> {
+        loop {
+            self.state = match self.state {
+                State::Idle if batch.is_empty() => State::WrittenNotSynced,
+                State::Idle => match self.sink.begin()? {
+                    Begun::AtLineStart => State::Written(0),
+                    Begun::MidLine => State::OwesLineEnd,
+                },
+                State::OwesLineEnd => match self.write(b"\n")? {
+                    0 => State::OwesLineEnd,
+                    _ => State::Written(0),
+                },
+                State::Written(so_far) => match batch.get(so_far..) {
+                    Some(rest) if !rest.is_empty() => State::Written(so_far + self.write(rest)?),
+                    _ => {
+                        self.sink.end();
+                        State::WrittenNotSynced
+                    }
+                },
+                State::WrittenNotSynced => {
+                    if sync == Sync::Wanted {
+                        self.sink.sync()?;
+                    }
+                    State::Done
+                }
+                State::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// How many bytes the sink took; none if it has to be asked again.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.sink.write(bytes) {
+            Ok(0) => Err(io::ErrorKind::WriteZero.into()),
+            Ok(taken) => Ok(taken),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(0),
+            // Somebody who shares our standard error has made it non-blocking. That is a slow
+            // reader and no failure.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1));
+                Ok(0)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A standard stream of this process.
+#[derive(Debug)]
+pub(super) struct StreamSink {
+    // The descriptor itself: `Stdout` buffers, so that after an error nobody could say what was
+    // written, and `Stderr` takes a closed descriptor for a working one.
+    file: File,
+    stream: Stream,
+}
+
+impl StreamSink {
+    /// Nothing for [`Stream::None`].
+    pub(super) fn open(stream: Stream) -> Result<Option<Self>, OpenError> {
+        let (name, file) = match stream {
+            Stream::None => return Ok(None),
+            Stream::Stdout => ("standard output", own(&io::stdout())),
+            Stream::Stderr => ("standard error", own(&io::stderr())),
+        };
+        let file = file.map_err(|error| OpenError::Stream {
+            stream: name,
+            error,
+        })?;
+        Ok(Some(Self { file, stream }))
+    }
+}
+
+impl Sink for StreamSink {
+    fn name(&self) -> Arc<str> {
+        match self.stream {
+            Stream::Stdout => "standard output".into(),
+            Stream::Stderr | Stream::None => "standard error".into(),
+        }
+    }
+
+    fn begin(&mut self) -> io::Result<Begun> {
+        Ok(Begun::AtLineStart)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The lock keeps our own diagnostics out of the middle of a line.
+        match self.stream {
+            Stream::Stdout => {
+                let _turn = io::stdout().lock();
+                self.file.write(bytes)
+            }
+            Stream::Stderr | Stream::None => {
+                let _turn = io::stderr().lock();
+                self.file.write(bytes)
+            }
+        }
+    }
+
+    fn end(&mut self) {}
+
+    fn sync(&mut self) -> io::Result<()> {
+        // A pipe or a terminal has nothing to sync, and says so with an error.
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn own(stream: &impl std::os::fd::AsFd) -> io::Result<File> {
+    stream.as_fd().try_clone_to_owned().map(File::from)
+}
+
+#[cfg(windows)]
+fn own(stream: &impl std::os::windows::io::AsHandle) -> io::Result<File> {
+    stream.as_handle().try_clone_to_owned().map(File::from)
+}

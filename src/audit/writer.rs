@@ -1,0 +1,154 @@
+//! The thread that turns records into lines and brings them to the sinks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::fault::AuditFault;
+use super::line::{Line, SCHEMA, rfc3339};
+use super::queue::{Ack, Entry, Queue, answer};
+use super::redact::Redactor;
+use super::settings::Durability;
+use super::sink::{Lane, Sync};
+
+/// Whether the writer may say in the diagnostics that writing fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Diagnostics {
+    Tell,
+    /// Standard error is what fails, perhaps: telling would fail too, or never return.
+    Silent,
+}
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) queue: Arc<Queue>,
+    pub(super) lanes: Vec<Lane>,
+    pub(super) redactor: Redactor,
+    pub(super) instance: Arc<str>,
+    pub(super) seq: u64,
+    pub(super) diagnostics: Diagnostics,
+}
+
+/// What the entries of one round come to.
+#[derive(Debug, Default)]
+struct Batch {
+    lines: Vec<u8>,
+    records: u64,
+    room: usize,
+    acks: Vec<Ack>,
+    barriers: Vec<Ack>,
+}
+
+impl Writer {
+    pub(super) fn run(mut self) {
+        let _told = TellWhenGone(Arc::clone(&self.queue));
+        let mut taken = VecDeque::new();
+        let mut batch = Batch::default();
+        while self.queue.take(&mut taken).is_some() {
+            for entry in taken.drain(..) {
+                self.add(&mut batch, entry);
+            }
+            if self.deliver(&mut batch).is_none() {
+                return;
+            }
+        }
+    }
+
+    fn add(&mut self, batch: &mut Batch, entry: Entry) {
+        let (mut record, time, room, ack) = match entry {
+            Entry::Barrier(ack) => return batch.barriers.push(ack),
+            Entry::Record {
+                record,
+                time,
+                room,
+                ack,
+            } => (record, time, room, ack),
+        };
+        batch.records += 1;
+        batch.room += room;
+        record.finish(&self.redactor);
+        let line = Line {
+            schema: SCHEMA,
+            seq: self.seq + 1,
+            time: rfc3339(time),
+            instance: &self.instance,
+            record: &record,
+        };
+        match line.write_to(&mut batch.lines) {
+            Ok(()) => {
+                self.seq += 1;
+                batch.acks.extend(ack);
+            }
+            Err(error) => answer(ack, Err(fault("JSON".into(), &error))),
+        }
+    }
+
+    /// Writes the batch, however often that has to be tried. `None` when nobody is left to try for.
+    fn deliver(&mut self, batch: &mut Batch) -> Option<()> {
+        let strict = self.queue.durability == Durability::Strict;
+        let sync = if strict || !batch.barriers.is_empty() {
+            Sync::Wanted
+        } else {
+            Sync::NotWanted
+        };
+        let mut pause = self.queue.pace.retry_first;
+        while let Err(fault) = self.attempt(&batch.lines, sync) {
+            // The lines stay, and will be written: an outage must not cost the records of calls
+            // that went through before it. Only who waits for them is not kept waiting.
+            for ack in batch.acks.drain(..) {
+                answer(Some(ack), Err(fault.clone()));
+            }
+            let news = self.queue.failed(&fault);
+            if news && self.diagnostics == Diagnostics::Tell {
+                tracing::error!("{fault}");
+            }
+            self.queue.pause(pause)?;
+            pause = pause.saturating_mul(2).min(self.queue.pace.retry_most);
+        }
+        for lane in &mut self.lanes {
+            lane.next();
+        }
+        let ended = self.queue.worked(batch.records, batch.room);
+        if let (Some((fault, lost)), Diagnostics::Tell) = (ended, self.diagnostics) {
+            tracing::warn!(
+                lost,
+                "audit records are being written again; the fault was: {fault}"
+            );
+        }
+        for ack in batch.acks.drain(..).chain(batch.barriers.drain(..)) {
+            answer(Some(ack), Ok(()));
+        }
+        batch.lines.clear();
+        batch.lines.shrink_to(1024 * 1024);
+        batch.records = 0;
+        batch.room = 0;
+        Some(())
+    }
+
+    fn attempt(&mut self, lines: &[u8], sync: Sync) -> Result<(), AuditFault> {
+        let mut result = Ok(());
+        // Every lane, also after one that failed: a full disk is no reason to keep a record from
+        // standard error.
+        for lane in &mut self.lanes {
+            if let Err(error) = lane.deliver(lines, sync) {
+                result = result.and(Err(fault(lane.name(), &error)));
+            }
+        }
+        result
+    }
+}
+
+/// Even if the thread panics, callers are answered.
+struct TellWhenGone(Arc<Queue>);
+
+impl Drop for TellWhenGone {
+    fn drop(&mut self) {
+        self.0.writer_gone();
+    }
+}
+
+fn fault(sink: Arc<str>, error: &impl ToString) -> AuditFault {
+    AuditFault::Write {
+        sink,
+        problem: error.to_string().into(),
+    }
+}

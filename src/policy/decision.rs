@@ -1,0 +1,164 @@
+//! What engines say (a verdict), what the gate does (a decision), and why (reasons).
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::engine::EngineName;
+
+/// The opinion of one engine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    Allow {
+        reasons: Vec<Reason>,
+        obligations: Vec<Obligation>,
+    },
+    Deny {
+        reasons: Vec<Reason>,
+    },
+    /// The engine has nothing to say about these facts.
+    Abstain,
+}
+
+/// The decision of all engines together. There is no third one: "ask a human" is a denial that
+/// names what would change it, or an allowance with a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Decision {
+    Allow(Allowance),
+    Deny(Denial),
+}
+
+/// Permission, with what must be done before it may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    /// Every policy that permits, sorted.
+    pub reasons: Vec<Reason>,
+    /// Sorted, without repetition; each must be carried out, or the message is refused.
+    pub obligations: Vec<Obligation>,
+}
+
+/// Refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    pub cause: DenialCause,
+    /// Every policy that forbids, sorted; empty when nothing permitted.
+    pub reasons: Vec<Reason>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DenialCause {
+    /// A policy forbids it.
+    Forbidden,
+    /// No policy permits it.
+    NotPermitted,
+    /// An engine could not tell.
+    Fault(EngineFault),
+}
+
+/// A policy that decided.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    pub policy: PolicyId,
+    pub origin: Origin,
+    /// The policy's `@code`: a stable word for programs.
+    pub code: Option<Arc<str>>,
+    /// The policy's `@advice`: a sentence for whoever was refused.
+    pub advice: Option<Arc<str>>,
+}
+
+/// A policy's `@id`, or `file:line` where it has none.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PolicyId(Arc<str>);
+
+/// Where a policy is written. A line of 0 means that it was compiled from configuration.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    pub file: Arc<str>,
+    /// Counted from 1.
+    pub line: u32,
+}
+
+/// What must be done with a message that is allowed. Closed: an annotation `@obligation_…` that is
+/// not here is an error when policies are loaded, so nothing can be promised and then ignored.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Obligation {
+    /// `@obligation_annotate("text")`: the record of the message carries the text.
+    Annotate(Arc<str>),
+}
+
+/// An engine could not judge. Always a denial.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("engine `{engine}`: {}{problem}", policy.as_ref().map(|id| format!("policy `{id}`: ")).unwrap_or_default())]
+pub struct EngineFault {
+    pub engine: EngineName,
+    pub kind: FaultKind,
+    /// The policy whose evaluation failed, if one is to blame.
+    pub policy: Option<PolicyId>,
+    pub problem: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// The facts do not fit the schema; ours is the bug, or the message is beyond what it can say.
+    Facts,
+    /// A policy could not be evaluated.
+    Evaluation,
+}
+
+impl Decision {
+    pub fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow(_))
+    }
+
+    pub fn reasons(&self) -> &[Reason] {
+        match self {
+            Self::Allow(allowance) => &allowance.reasons,
+            Self::Deny(denial) => &denial.reasons,
+        }
+    }
+}
+
+impl PolicyId {
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for PolicyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line == 0 {
+            f.write_str(&self.file)
+        } else {
+            write!(f, "{}:{}", self.file, self.line)
+        }
+    }
+}
+
+impl FaultKind {
+    /// A stable word for records.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Facts => "engine-facts",
+            Self::Evaluation => "engine-evaluation",
+        }
+    }
+}
+
+impl fmt::Display for Obligation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Annotate(text) => write!(f, "annotate: {text}"),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Cedar policies.

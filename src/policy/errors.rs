@@ -1,0 +1,123 @@
+//! What is wrong with policies, for their author: all problems of all files at once.
+
+use std::fmt;
+use std::sync::Arc;
+
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
+
+use super::snapshot::PolicySource;
+
+/// Every problem found; the policies are not usable.
+#[derive(Debug, thiserror::Error)]
+#[error("the policies are not usable: {} found", count(.problems.len()))]
+pub struct PolicyErrors {
+    pub problems: Vec<PolicyProblem>,
+}
+
+/// One problem, with its place in the text where it has one.
+#[derive(Debug, Clone)]
+pub struct PolicyProblem {
+    /// A stable word, for example `policy::syntax`.
+    pub code: &'static str,
+    pub message: String,
+    pub help: Option<String>,
+    pub labels: Vec<LabeledSpan>,
+    pub source: Option<NamedSource<Arc<str>>>,
+    pub severity: Severity,
+}
+
+impl PolicyProblem {
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            help: None,
+            labels: Vec::new(),
+            source: None,
+            severity: Severity::Error,
+        }
+    }
+
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::error(code, message)
+        }
+    }
+
+    #[must_use]
+    pub fn with_help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The text that the labels point into.
+    #[must_use]
+    pub fn in_source(mut self, source: &PolicySource) -> Self {
+        self.source = Some(NamedSource::new(&source.name, Arc::clone(&source.text)));
+        self
+    }
+
+    #[must_use]
+    pub fn at(mut self, span: std::ops::Range<usize>, label: impl Into<String>) -> Self {
+        self.labels.push(LabeledSpan::at(span, label));
+        self
+    }
+}
+
+impl fmt::Display for PolicyProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PolicyProblem {}
+
+impl Diagnostic for PolicyProblem {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.code))
+    }
+
+    fn severity(&self) -> Option<Severity> {
+        Some(self.severity)
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        self.source.as_ref().map(|source| source as &dyn SourceCode)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        if self.labels.is_empty() {
+            return None;
+        }
+        Some(Box::new(self.labels.iter().cloned()))
+    }
+}
+
+impl Diagnostic for PolicyErrors {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new("policy"))
+    }
+
+    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+        Some(Box::new(
+            self.problems
+                .iter()
+                .map(|problem| problem as &dyn Diagnostic),
+        ))
+    }
+}
+
+fn count(problems: usize) -> String {
+    if problems == 1 {
+        "1 problem".to_owned()
+    } else {
+        format!("{problems} problems")
+    }
+}

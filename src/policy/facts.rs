@@ -1,0 +1,350 @@
+//! What an engine may know about one message. Plain values: no ids of ours, no I/O behind them.
+//!
+//! Everything here is either stated by the host (labels, roots, groups), derived by the gate
+//! (touch, pins, session state) or carried by the message (names, arguments). What a server or an
+//! agent says of itself stands only in fields whose documentation says so.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// One question to a policy engine: may this principal do this to that, in these circumstances?
+#[derive(Debug, Clone)]
+pub struct Facts<'a> {
+    pub principal: Principal<'a>,
+    pub action: Action<'a>,
+    pub resource: Resource<'a>,
+    pub env: Environment<'a>,
+}
+
+/// Who asks: the agent, or the server for what it starts itself.
+#[derive(Debug, Clone, Copy)]
+pub enum Principal<'a> {
+    Agent(&'a Agent),
+    Server(&'a Server),
+}
+
+/// The agent as the gate knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Agent {
+    /// The gate's own id of the agent; never taken from what the agent says.
+    pub id: String,
+    pub roles: Vec<String>,
+    pub teams: Vec<String>,
+    pub user: Option<String>,
+    pub client: Client,
+    /// Higher is more trusted; 0 when nobody said anything.
+    pub trust: i64,
+}
+
+/// The name and version that a client gives itself: labels, never identities.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Client {
+    pub name: String,
+    pub version: String,
+}
+
+/// The protected server, as the host describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Server {
+    pub name: String,
+    pub groups: Vec<String>,
+    /// The command or URL it is reached by.
+    pub origin: String,
+    pub trust: i64,
+}
+
+/// What is asked for, with the facts that only this action has.
+#[derive(Debug, Clone, Copy)]
+pub enum Action<'a> {
+    Initialize,
+    Ping,
+    SetLevel,
+    Cancel,
+    /// Any other notification, either way.
+    Notify {
+        method: &'a str,
+    },
+    ListTool,
+    ListResource,
+    ListPrompt,
+    Listen,
+    CallTool {
+        arguments: &'a Arguments<'a>,
+        touch: &'a Touch,
+    },
+    ReadResource,
+    Subscribe,
+    GetPrompt {
+        arguments: &'a Arguments<'a>,
+    },
+    Complete {
+        argument: &'a str,
+    },
+    /// A result on its way to the agent.
+    ReceiveResult {
+        level: i64,
+        labels: &'a [String],
+        /// Size of the result's JSON text.
+        bytes: i64,
+        is_error: bool,
+    },
+    Sample {
+        max_tokens: i64,
+        include_context: &'a str,
+        tools: bool,
+    },
+    Elicit {
+        mode: &'a str,
+        fields: &'a [String],
+    },
+    ListRoots,
+}
+
+/// The name of an action, as policies write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ActionName {
+    Initialize,
+    Ping,
+    SetLevel,
+    Cancel,
+    Notify,
+    ListTool,
+    ListResource,
+    ListPrompt,
+    Listen,
+    CallTool,
+    ReadResource,
+    Subscribe,
+    GetPrompt,
+    Complete,
+    ReceiveResult,
+    Sample,
+    Elicit,
+    ListRoots,
+}
+
+/// What the action is done to.
+#[derive(Debug, Clone, Copy)]
+pub enum Resource<'a> {
+    Tool(&'a Tool),
+    Resource(&'a ResourceFacts),
+    Prompt(&'a Prompt),
+    Server(&'a Server),
+    Client(&'a Client),
+}
+
+/// A tool of the protected server. All but the name are labels of the host.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tool {
+    /// Exactly as on the wire; compared byte for byte.
+    pub name: String,
+    pub hints: Hints,
+    /// Sensitivity: 0 public, 1 internal, 2 confidential, 3 secret.
+    pub level: i64,
+    /// Dotted names; `fs.write` is also `fs`.
+    pub capabilities: Vec<String>,
+    pub pin: Pin,
+}
+
+/// What a tool does to the world. The default is the worst case of the MCP specification
+/// (2025-11-25, `ToolAnnotations`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the protocol has four independent hints"
+)]
+pub struct Hints {
+    pub read_only: bool,
+    pub destructive: bool,
+    pub idempotent: bool,
+    pub open_world: bool,
+}
+
+/// Whether the tool's definition is the one that the host approved. All false when nothing is
+/// known, which is what a policy about drift must treat as "not vouched for".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pin {
+    pub known: bool,
+    pub schema_ok: bool,
+    pub description_ok: bool,
+}
+
+/// A resource by its URI.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceFacts {
+    pub uri: String,
+    pub scheme: String,
+    pub mime: Option<String>,
+    pub level: i64,
+    pub labels: Vec<String>,
+    /// The host's roots that the URI lies in.
+    pub roots: Vec<Root>,
+}
+
+/// A place that the host declared in its configuration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Root {
+    pub name: String,
+    pub uri: String,
+    pub level: i64,
+}
+
+/// A prompt of the protected server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Prompt {
+    pub name: String,
+}
+
+/// What the arguments reach for, derived by the gate; never written by the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Touch {
+    /// The roots that the canonical paths lie in.
+    pub roots: Vec<Root>,
+    /// Some path lies outside every root, or could not be resolved.
+    pub outside: bool,
+    /// Host names found in URLs.
+    pub hosts: Vec<String>,
+    /// Size of the arguments' JSON text.
+    pub bytes: i64,
+}
+
+/// The leaves of the `arguments` object by JSON pointer (RFC 6901), for example `/opts/depth`.
+///
+/// INVARIANT: no pointer repeats; the decoder has refused equal keys.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Arguments<'a>(pub Vec<(String, Leaf<'a>)>);
+
+/// One leaf of the arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Leaf<'a> {
+    String(Cow<'a, str>),
+    /// The exact JSON text; engines decide what they can represent.
+    Number(&'a str),
+    Bool(bool),
+    Null,
+    /// An array of nothing but strings, in addition to its items.
+    Strings(Vec<Cow<'a, str>>),
+    EmptyObject,
+    EmptyArray,
+}
+
+/// The circumstances of the message.
+#[derive(Debug, Clone)]
+pub struct Environment<'a> {
+    /// `stdio` or `http`: how the agent is connected.
+    pub transport: &'a str,
+    /// The protocol version in force.
+    pub protocol: &'a str,
+    /// Milliseconds since the Unix epoch.
+    pub now_ms: i64,
+    pub peer: Option<IpAddr>,
+    pub session: SessionState,
+    pub consent: Consent,
+}
+
+/// What the session has been through.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionState {
+    /// The highest sensitivity read so far; never falls.
+    pub level: i64,
+    pub labels: Vec<String>,
+    /// Content that an attacker may control has entered the session.
+    pub untrusted: bool,
+    /// Calls in the current rate window.
+    pub calls: i64,
+    /// Milliseconds since the Unix epoch.
+    pub started_ms: i64,
+}
+
+/// A human's answer for this very call, if there is one.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Consent {
+    pub granted: bool,
+    pub scope: String,
+    pub by: Option<String>,
+    /// Milliseconds since the Unix epoch.
+    pub at_ms: Option<i64>,
+}
+
+impl Action<'_> {
+    pub fn name(&self) -> ActionName {
+        match self {
+            Self::Initialize => ActionName::Initialize,
+            Self::Ping => ActionName::Ping,
+            Self::SetLevel => ActionName::SetLevel,
+            Self::Cancel => ActionName::Cancel,
+            Self::Notify { .. } => ActionName::Notify,
+            Self::ListTool => ActionName::ListTool,
+            Self::ListResource => ActionName::ListResource,
+            Self::ListPrompt => ActionName::ListPrompt,
+            Self::Listen => ActionName::Listen,
+            Self::CallTool { .. } => ActionName::CallTool,
+            Self::ReadResource => ActionName::ReadResource,
+            Self::Subscribe => ActionName::Subscribe,
+            Self::GetPrompt { .. } => ActionName::GetPrompt,
+            Self::Complete { .. } => ActionName::Complete,
+            Self::ReceiveResult { .. } => ActionName::ReceiveResult,
+            Self::Sample { .. } => ActionName::Sample,
+            Self::Elicit { .. } => ActionName::Elicit,
+            Self::ListRoots => ActionName::ListRoots,
+        }
+    }
+}
+
+impl ActionName {
+    pub const ALL: [Self; 18] = [
+        Self::Initialize,
+        Self::Ping,
+        Self::SetLevel,
+        Self::Cancel,
+        Self::Notify,
+        Self::ListTool,
+        Self::ListResource,
+        Self::ListPrompt,
+        Self::Listen,
+        Self::CallTool,
+        Self::ReadResource,
+        Self::Subscribe,
+        Self::GetPrompt,
+        Self::Complete,
+        Self::ReceiveResult,
+        Self::Sample,
+        Self::Elicit,
+        Self::ListRoots,
+    ];
+
+    /// The action's id in Cedar and in test fixtures.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Ping => "ping",
+            Self::SetLevel => "set_level",
+            Self::Cancel => "cancel",
+            Self::Notify => "notify",
+            Self::ListTool => "list_tool",
+            Self::ListResource => "list_resource",
+            Self::ListPrompt => "list_prompt",
+            Self::Listen => "listen",
+            Self::CallTool => "call_tool",
+            Self::ReadResource => "read_resource",
+            Self::Subscribe => "subscribe",
+            Self::GetPrompt => "get_prompt",
+            Self::Complete => "complete",
+            Self::ReceiveResult => "receive_result",
+            Self::Sample => "sample",
+            Self::Elicit => "elicit",
+            Self::ListRoots => "list_roots",
+        }
+    }
+}
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: true,
+        }
+    }
+}
