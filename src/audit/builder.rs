@@ -17,6 +17,7 @@ impl Record {
     pub fn new(kind: Kind) -> Self {
         Self {
             kind,
+            reference: None,
             event: None,
             session_id: None,
             agent: None,
@@ -47,6 +48,13 @@ impl Record {
         self.session_id = Some(scope.session_id.clone());
         self.agent = Some(scope.agent.clone());
         self.upstream = Some(scope.upstream.clone());
+        self
+    }
+
+    /// The name of the message that the record is about.
+    #[must_use]
+    pub fn reference(mut self, reference: impl Into<Text>) -> Self {
+        self.reference = Some(reference.into());
         self
     }
 
@@ -200,6 +208,7 @@ impl Record {
         // string, or secrets would pass through it unseen.
         let Self {
             kind: _,
+            reference,
             event: _,
             session_id,
             agent,
@@ -249,6 +258,7 @@ impl Record {
             because.iter_mut().for_each(&mut *visit);
         }
         [
+            reference,
             session_id,
             upstream,
             method,

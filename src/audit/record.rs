@@ -13,6 +13,9 @@ use super::text::Text;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Record {
     pub kind: Kind,
+    /// A name for one message, unique in all audits. A denied agent is told it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,18 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::policy::facts::{Arguments, Leaf};
+use crate::policy::{Arguments, Leaf};
 use crate::wire::{Kind, Value};
 
 /// The leaves of an `arguments` object; nothing when there is none.
 pub(super) fn leaves(arguments: Option<Value<'_>>) -> Arguments<'_> {
     let mut leaves = Vec::new();
-    let bytes = arguments.map_or(0, |arguments| arguments.text().len());
     if let Some(arguments) = arguments {
         // The wire's depth limit bounds the recursion.
         descend(arguments, &mut String::new(), &mut leaves);
     }
-    Arguments { leaves, bytes: i64::try_from(bytes).unwrap_or(i64::MAX) }
+    Arguments(leaves)
 }
 
 fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Vec<(String, Leaf<'m>)>) {

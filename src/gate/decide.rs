@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::policy::decision::{Allowance, Decision, Denial};
-use crate::policy::engine::ListFacts;
-use crate::policy::facts::{Principal, Resource, Tool};
-use crate::policy::snapshot::PolicySnapshot;
+use crate::policy::{Allowance, Decision, Denial};
+use crate::policy::ListFacts;
+use crate::policy::{Principal, Resource, Tool};
+use crate::policy::PolicySnapshot;
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Side};
 

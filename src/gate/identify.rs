@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::facts::{Agent, Server};
+use crate::policy::{Agent, Server};
 use crate::session::{Era, Handshake, Lifecycle, Session, Spoken, State, Taken};
 use crate::wire::{Id, KnownMethod, Message, Method, Shape, Side, Value};
 

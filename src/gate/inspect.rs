@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::policy::facts::{ResourceFacts, Tool};
+use crate::policy::Tool;
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
 use super::forward::UpstreamFault;
 use super::identify::{Identified, Role};
 use super::refuse::Refusal;
-use super::understand::{About, Asks, Doing, Question, Understood};
+use super::understand::{About, Asks, Doing, Question, Understood, resource_facts};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
 /// any form needs, and few enough to judge.
@@ -41,7 +41,7 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
 fn received(target: &Target) -> Option<About> {
     match target {
         Target::Tool(name) => Some(About::Tool(Tool { name: name.clone(), ..Tool::default() })),
-        Target::Resource(uri) => Some(About::Resource(ResourceFacts::of_uri(uri))),
+        Target::Resource(uri) => Some(About::Resource(resource_facts(uri))),
         Target::Prompt(_) | Target::Server => None,
     }
 }

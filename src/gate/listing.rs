@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::policy::facts::{ListKind, Prompt, Resource, ResourceFacts, Tool};
-use crate::policy::snapshot::PolicySnapshot;
+use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
+use crate::policy::PolicySnapshot;
 use crate::session::{Catalogue, LastPage, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
@@ -16,13 +16,21 @@ use super::forward::UpstreamFault;
 use super::identify::Role;
 use super::oblige::Removal;
 use super::refuse::Refusal;
-use super::understand::{Circumstances, Understood};
+use super::understand::{Circumstances, Understood, resource_facts};
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 struct Shape {
     kind: ListKind,
     items: &'static str,
     name: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ListKind {
+    Tools,
+    Prompts,
+    Resources,
+    ResourceTemplates,
 }
 
 /// An item that can be judged.
@@ -201,7 +209,7 @@ impl Item {
             ListKind::Tools => Self::Tool(Tool { name: name.to_owned(), ..Tool::default() }),
             ListKind::Prompts => Self::Prompt(Prompt { name: name.to_owned() }),
             ListKind::Resources | ListKind::ResourceTemplates => {
-                Self::Resource(ResourceFacts::of_uri(name))
+                Self::Resource(resource_facts(name))
             }
         }
     }

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
-use crate::policy::store::PolicyStore;
+use crate::policy::PolicyStore;
 use crate::session::{Exchange, Target};
 use crate::wire::{Id, KnownMethod, Limits, Message, Side};
 
@@ -172,7 +172,7 @@ impl Gate {
         id: &Id,
         method: KnownMethod,
         understood: &Understood<'_>,
-        snapshot: &Arc<crate::policy::snapshot::PolicySnapshot>,
+        snapshot: &Arc<crate::policy::PolicySnapshot>,
         trail: &Trail,
     ) -> Exchange {
         let started = self.clock.elapsed();

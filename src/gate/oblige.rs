@@ -1,7 +1,7 @@
 //! Carries out what an allowance obliges to. The only code that edits a message.
 
 use crate::audit;
-use crate::policy::decision::Obligation;
+use crate::policy::Obligation;
 use crate::wire::{Edits, Message, Value};
 
 use super::decide::{Allowed, Permit};

@@ -25,7 +25,7 @@ pub(super) enum Stateless {
 
 impl OwnMessage {
     pub(super) fn into_text(self) -> String {
-        self.0.into_text()
+        self.0.into_string()
     }
 
     /// A JSON-RPC error.
@@ -47,7 +47,7 @@ impl OwnMessage {
         ]);
         let mut members = vec![
             ("content", Fragment::array([text])),
-            ("isError", Fragment::boolean(Truth::True)),
+            ("isError", Fragment::truth()),
         ];
         if stateless == Stateless::Yes {
             members.push(("resultType", Fragment::string("complete")));

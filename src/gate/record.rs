@@ -6,8 +6,8 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
-use crate::policy::decision::{Denial, DenialCause, Reason};
-use crate::policy::snapshot::PolicySnapshot;
+use crate::policy::{Denial, DenialCause, Reason};
+use crate::policy::PolicySnapshot;
 use crate::session::{Exchange, Origin, Target};
 use crate::wire::{Id, KnownMethod, Message, Shape, Side, Value};
 

@@ -5,7 +5,7 @@
 //! code in the reserved range (−32768…−32000).
 
 use crate::audit;
-use crate::policy::decision::{Denial, DenialCause};
+use crate::policy::{Denial, DenialCause};
 use crate::session::OutOfOrder;
 use crate::wire::{Fragment, ParamsError, WireError};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::facts::{self, Client};
+use crate::policy::{self, Client};
 use crate::session::{Exchange, Lifecycle, State, Traversal};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -93,7 +93,7 @@ fn introduce(state: &mut State, client: Option<Value<'_>>) {
         version: text("version").unwrap_or_default().into_owned(),
     };
     if state.agent.client != client {
-        let agent = facts::Agent { client, ..(*state.agent).clone() };
+        let agent = policy::Agent { client, ..(*state.agent).clone() };
         state.agent = Arc::new(agent);
     }
 }

@@ -56,7 +56,7 @@ pub(super) fn route<'m>(
         Role::Notification { .. } => {}
         Role::Reply(taken) => {
             if let Origin::Peer(id) = &taken.exchange.origin {
-                route.rename(identified.message.id_value(), Fragment::of_id(id));
+                route.rename(identified.message.id_value(), id.to_fragment());
             }
         }
     }
@@ -90,7 +90,7 @@ impl<'m> Route<'m> {
         params: Option<Value<'m>>,
     ) -> Result<(), Refusal> {
         let named = params.and_then(|params| params.get("requestId"));
-        let (Some(value), Some(id)) = (named, named.and_then(Id::of)) else {
+        let (Some(value), Some(id)) = (named, named.and_then(Id::read)) else {
             return Err(Refusal::Stray);
         };
         let (own, other) = match from {
@@ -113,7 +113,7 @@ impl<'m> Route<'m> {
         if from == Side::Upstream && streaming == Some(KnownMethod::SubscriptionsListen) {
             if let Some(taken) = other.take(&id) {
                 if let Origin::Peer(asker) = &taken.exchange.origin {
-                    self.ids.push((value, Fragment::of_id(asker)));
+                    self.ids.push((value, asker.to_fragment()));
                 }
                 self.settled = Some(taken);
                 return Ok(());
@@ -136,13 +136,13 @@ impl<'m> Route<'m> {
         let origin = match &understood.identified.role {
             // The stream's own final result: its entry has just been taken.
             Role::Reply(taken) => Some(&taken.exchange.origin),
-            Role::Request { .. } | Role::Notification { .. } => Id::of(named)
+            Role::Request { .. } | Role::Notification { .. } => Id::read(named)
                 .and_then(|id| state.to_upstream.by_minted(&id))
                 .map(|exchange| &exchange.origin),
         };
         match origin {
             Some(Origin::Peer(asker)) => {
-                self.ids.push((named, Fragment::of_id(asker)));
+                self.ids.push((named, asker.to_fragment()));
                 Ok(())
             }
             Some(Origin::Catalogue | Origin::Handshake) | None => Err(Refusal::Stray),

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::policy::facts::{
-    Action, Arguments, Consent, Environment, Facts, ListKind, Principal, Prompt, Resource,
+use crate::policy::{
+    Action, Arguments, Consent, Environment, Facts, Principal, Prompt, Resource,
     ResourceFacts, SessionState, Tool, Touch,
 };
 use crate::session::Target;
@@ -58,7 +58,7 @@ pub(super) enum Doing<'m> {
     SetLevel,
     Cancel,
     Notify(KnownMethod),
-    List(ListKind),
+    List(KnownMethod),
     Listen,
     CallTool(Arguments<'m>, Touch),
     ReadResource,
@@ -118,13 +118,15 @@ fn ask<'m>(
         KnownMethod::Ping => on_peer(Doing::Ping),
         KnownMethod::SetLevel => on_peer(Doing::SetLevel),
         KnownMethod::Cancelled => on_peer(Doing::Cancel),
-        KnownMethod::ToolsList => on_peer(Doing::List(ListKind::Tools)),
-        KnownMethod::PromptsList => on_peer(Doing::List(ListKind::Prompts)),
-        KnownMethod::ResourcesList => on_peer(Doing::List(ListKind::Resources)),
-        KnownMethod::ResourceTemplatesList => on_peer(Doing::List(ListKind::ResourceTemplates)),
+        KnownMethod::ToolsList => on_peer(Doing::List(method)),
+        KnownMethod::PromptsList => on_peer(Doing::List(method)),
+        KnownMethod::ResourcesList => on_peer(Doing::List(method)),
+        KnownMethod::ResourceTemplatesList => on_peer(Doing::List(method)),
         KnownMethod::ToolsCall => {
-            let arguments = leaves(params.and_then(|params| params.get("arguments")));
-            let touch = Touch { bytes: arguments.bytes, ..Touch::default() };
+            let arguments_value = params.and_then(|params| params.get("arguments"));
+            let arguments = leaves(arguments_value);
+            let bytes = arguments_value.map_or(0, |value| value.text().len());
+            let touch = Touch { bytes: i64::try_from(bytes).unwrap_or(i64::MAX), ..Touch::default() };
             let name = text("name").into_owned();
             let tool = Tool { name: name.clone(), ..Tool::default() };
             (Target::Tool(name), one(About::Tool(tool), Doing::CallTool(arguments, touch)))
@@ -161,8 +163,19 @@ fn ask<'m>(
     }
 }
 
+/// A resource as its URI alone shows it. RFC 3986 §3.1: the scheme is what stands before the first
+/// colon, in any case.
+pub(super) fn resource_facts(uri: &str) -> ResourceFacts {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    ResourceFacts {
+        uri: uri.to_owned(),
+        scheme: scheme.to_ascii_lowercase(),
+        ..ResourceFacts::default()
+    }
+}
+
 fn on_resource<'m>(uri: &str, asks: Asks, doing: Doing<'m>) -> (Target, Vec<Question<'m>>) {
-    let about = About::Resource(ResourceFacts::of_uri(uri));
+    let about = About::Resource(resource_facts(uri));
     (Target::Resource(uri.to_owned()), vec![Question { asks, about, doing }])
 }
 
@@ -186,7 +199,7 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) 
     let mut questions = vec![Question { asks, about: About::Server, doing: Doing::Listen }];
     let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
     for uri in uris.into_iter().flat_map(Value::items) {
-        let about = About::Resource(ResourceFacts::of_uri(&uri.as_str().unwrap_or_default()));
+        let about = About::Resource(resource_facts(&uri.as_str().unwrap_or_default()));
         questions.push(Question { asks, about, doing: Doing::Subscribe });
     }
     (Target::Server, questions)
@@ -215,7 +228,7 @@ impl Circumstances {
                 labels: Vec::new(),
                 untrusted: false,
                 calls: scene.calls,
-                started_at_ms: scene.started_ms,
+                started_ms: scene.started_ms,
             },
             consent: Consent::default(),
         }
@@ -249,7 +262,7 @@ impl Question<'_> {
             Doing::SetLevel => Action::SetLevel,
             Doing::Cancel => Action::Cancel,
             Doing::Notify(method) => Action::Notify { method: method.name() },
-            Doing::List(kind) => Action::List { kind: *kind },
+            Doing::List(method) => Action::Notify { method: method.name() },
             Doing::Listen => Action::Listen,
             Doing::CallTool(arguments, touch) => Action::CallTool { arguments, touch },
             Doing::ReadResource => Action::ReadResource,

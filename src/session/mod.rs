@@ -11,7 +11,7 @@ mod pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::policy::facts::{Agent, Client, Server};
+use crate::policy::{Agent, Client, Server};
 
 pub use catalogue::{Catalogue, LastPage, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};

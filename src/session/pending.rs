@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::snapshot::PolicySnapshot;
+use crate::policy::PolicySnapshot;
 use crate::wire::{Id, KnownMethod};
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
@@ -122,7 +122,7 @@ impl PendingTable {
 
     /// Spends the entry that a reply names. Only an integer can: every minted id is one.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
-        self.take_minted(id.as_u64()?)
+        self.take_minted(u64::try_from(id.as_integer()?).ok()?)
     }
 
     /// Spends the entry that its asker names.
@@ -138,7 +138,7 @@ impl PendingTable {
 
     /// Looks at the entry under an id that the gate minted.
     pub fn by_minted(&self, id: &Id) -> Option<&Exchange> {
-        self.by_minted.get(&id.as_u64()?)
+        self.by_minted.get(&u64::try_from(id.as_integer()?).ok()?)
     }
 
     /// Whether some request in flight asked for progress under this token (JSON text).
