@@ -1,0 +1,109 @@
+//! Why a frame is no message.
+
+use std::fmt;
+
+use super::id::{Id, IdProblem};
+use super::json::{JsonErrorKind, Kind};
+use super::method::MethodProblem;
+
+/// Why a frame is no message, where, and whom to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WireError {
+    pub kind: WireErrorKind,
+    /// Bytes from the start of the frame, when the fault has a place.
+    pub offset: Option<usize>,
+    /// The id to answer with: the text was read to its end and has exactly one valid envelope id.
+    pub id: Option<Id>,
+}
+
+/// The reasons for refusing a frame.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireErrorKind {
+    #[error(transparent)]
+    Json(JsonErrorKind),
+    #[error("batches are not part of this protocol")]
+    Batch,
+    #[error("a message must be an object, not {0}")]
+    NotAnObject(Kind),
+    #[error("the key `{key}` can be taken for `{like}`")]
+    LookAlikeKey { key: Box<str>, like: Box<str> },
+    #[error("`jsonrpc` must be \"2.0\"")]
+    Version,
+    #[error(transparent)]
+    Shape(ShapeProblem),
+    #[error("`id` {0}")]
+    Id(IdProblem),
+    #[error("`method` {0}")]
+    Method(MethodProblem),
+    #[error("`params` must be an object, not {0}")]
+    ParamsNotObject(Kind),
+    #[error("`result` must be an object, not {0}")]
+    ResultNotObject(Kind),
+    #[error("`error` must be an object with an integer `code` and a string `message`")]
+    MalformedError,
+}
+
+/// Why an envelope is not exactly one of request, notification and reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeProblem {
+    #[error("a message must have one of `method`, `result` and `error`")]
+    Empty,
+    #[error("a message must not have both `method` and `result` or `error`")]
+    RequestAndReply,
+    #[error("a reply must not have both `result` and `error`")]
+    ResultAndError,
+    #[error("a reply must not have `params`")]
+    ReplyWithParams,
+}
+
+impl WireError {
+    /// The JSON-RPC error code (JSON-RPC 2.0, section 5.1): -32700 for what is not JSON in UTF-8 or
+    /// exceeds a limit, -32600 for JSON that is not one message, -32602 for params of another kind.
+    pub fn code(&self) -> i32 {
+        match &self.kind {
+            WireErrorKind::Json(
+                JsonErrorKind::DuplicateKey { .. } | JsonErrorKind::ControlInKey { .. },
+            )
+            | WireErrorKind::Batch
+            | WireErrorKind::NotAnObject(_)
+            | WireErrorKind::LookAlikeKey { .. }
+            | WireErrorKind::Version
+            | WireErrorKind::Shape(_)
+            | WireErrorKind::Id(_)
+            | WireErrorKind::Method(_)
+            | WireErrorKind::ResultNotObject(_)
+            | WireErrorKind::MalformedError => -32600,
+            WireErrorKind::Json(_) => -32700,
+            WireErrorKind::ParamsNotObject(_) => -32602,
+        }
+    }
+
+    /// A stable word for audit records and tests.
+    pub fn reason_code(&self) -> &'static str {
+        match &self.kind {
+            WireErrorKind::Json(kind) => kind.reason_code(),
+            WireErrorKind::Batch => "batch",
+            WireErrorKind::NotAnObject(_) => "not-an-object",
+            WireErrorKind::LookAlikeKey { .. } => "look-alike-key",
+            WireErrorKind::Version => "jsonrpc-version",
+            WireErrorKind::Shape(_) => "shape",
+            WireErrorKind::Id(_) => "id",
+            WireErrorKind::Method(_) => "method",
+            WireErrorKind::ParamsNotObject(_) => "params-not-object",
+            WireErrorKind::ResultNotObject(_) => "result-not-object",
+            WireErrorKind::MalformedError => "malformed-error",
+        }
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.offset {
+            Some(offset) => write!(f, "{} at byte {offset}", self.kind),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for WireError {}

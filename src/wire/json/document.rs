@@ -1,0 +1,118 @@
+//! A decoded text and its tape.
+
+use super::error::{JsonError, JsonErrorKind, quoted};
+use super::tape::{Node, slice};
+use super::{Edits, Value, keys, scan};
+
+/// How much of a stranger's text is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of input, whitespace included; checked before anything is allocated. At most 4 GiB.
+    pub max_bytes: usize,
+    /// Containers inside each other; the outermost counts 1. 64 is under every peer's own limit.
+    pub max_depth: usize,
+    /// Values, scalars and containers alike; keys are not counted.
+    pub max_nodes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_bytes: 4 * 1024 * 1024,
+            max_depth: 64,
+            max_nodes: 100_000,
+        }
+    }
+}
+
+/// One JSON document: its compact text and where each value stands in it.
+#[derive(Debug, Clone)]
+pub struct Document {
+    text: String,
+    nodes: Vec<Node>,
+}
+
+impl Document {
+    /// Reads exactly one JSON value of any kind, with whitespace round it.
+    ///
+    /// Refuses what is not RFC 8259 JSON in UTF-8, and of that: a byte order mark, lone surrogates,
+    /// keys with control characters, keys that repeat in one object after decoding, and what
+    /// exceeds `limits`.
+    pub fn decode(input: &[u8], limits: &Limits) -> Result<Self, JsonError> {
+        match Self::decode_with_fault(input, limits)? {
+            (document, None) => Ok(document),
+            (_, Some(fault)) => Err(fault),
+        }
+    }
+
+    /// As [`Document::decode`], but a fault that leaves the grammar intact comes beside the whole
+    /// document. Only good for finding out whom to answer: nothing of it may be judged or sent.
+    pub(in crate::wire) fn decode_with_fault(
+        input: &[u8],
+        limits: &Limits,
+    ) -> Result<(Self, Option<JsonError>), JsonError> {
+        let scan::Scanned { text, nodes, fault } = scan::scan(input, limits)?;
+        let fault = fault.or_else(|| {
+            let repeated = keys::first_repeated(&text, &nodes)?;
+            let kind = JsonErrorKind::DuplicateKey {
+                key: quoted(&repeated.key),
+            };
+            Some(kind.at(input_offset(input, repeated.position)))
+        });
+        Ok((Self { text, nodes }, fault))
+    }
+
+    /// The compact text: one line, the tokens as they were sent.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    pub fn root(&self) -> Value<'_> {
+        Value::new(self, 0)
+    }
+
+    /// A list of changes to make in a copy of the text.
+    pub fn edits(&self) -> Edits<'_> {
+        Edits::new(self)
+    }
+
+    pub(in crate::wire) fn value(&self, index: usize) -> Value<'_> {
+        Value::new(self, index)
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &str {
+        slice(&self.text, range)
+    }
+}
+
+/// Where the byte at `position` of the compact text stood in the input. Walks the input again:
+/// only errors ask, and a map of offsets would cost every message.
+pub(in crate::wire) fn input_offset(input: &[u8], position: usize) -> usize {
+    let mut in_string = false;
+    let mut escaped = false;
+    let mut seen = 0;
+    for (offset, byte) in input.iter().enumerate() {
+        if !in_string && byte.is_ascii_whitespace() {
+            continue;
+        }
+        if seen == position {
+            return offset;
+        }
+        seen += 1;
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            _ => {}
+        }
+    }
+    input.len()
+}

@@ -1,0 +1,88 @@
+//! Why a text was refused.
+
+/// Why a text was refused, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} at byte {offset}")]
+pub struct JsonError {
+    pub kind: JsonErrorKind,
+    /// Bytes from the start of the input.
+    pub offset: usize,
+}
+
+/// The reasons for refusing a text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JsonErrorKind {
+    #[error("the text is longer than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the text is not UTF-8")]
+    NotUtf8,
+    #[error("the text starts with a byte order mark")]
+    ByteOrderMark,
+    #[error("NUL byte")]
+    NulByte,
+    #[error("the text ends too early")]
+    UnexpectedEnd,
+    #[error("unexpected byte {0:#04x}")]
+    UnexpectedByte(u8),
+    #[error("unescaped control character {0:#04x} in a string")]
+    RawControl(u8),
+    #[error("unknown escape in a string")]
+    BadEscape,
+    #[error("malformed number")]
+    BadNumber,
+    #[error("text after the end of the document")]
+    TrailingText,
+    #[error("nesting is deeper than {limit}")]
+    TooDeep { limit: usize },
+    #[error("more than {limit} values")]
+    TooManyNodes { limit: usize },
+    #[error("half of a surrogate pair in a string")]
+    LoneSurrogate,
+    #[error("the key `{key}` appears twice in one object")]
+    DuplicateKey { key: Box<str> },
+    #[error("the key `{key}` has a control character")]
+    ControlInKey { key: Box<str> },
+}
+
+impl JsonErrorKind {
+    /// A stable word for audit records and tests.
+    pub fn reason_code(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "too-large",
+            Self::NotUtf8 => "not-utf8",
+            Self::ByteOrderMark => "byte-order-mark",
+            Self::NulByte => "nul-byte",
+            Self::UnexpectedEnd
+            | Self::UnexpectedByte(_)
+            | Self::RawControl(_)
+            | Self::BadEscape
+            | Self::BadNumber => "syntax",
+            Self::TrailingText => "trailing-text",
+            Self::TooDeep { .. } => "too-deep",
+            Self::TooManyNodes { .. } => "too-many-values",
+            Self::LoneSurrogate => "lone-surrogate",
+            Self::DuplicateKey { .. } => "duplicate-key",
+            Self::ControlInKey { .. } => "control-in-key",
+        }
+    }
+
+    pub(super) fn at(self, offset: usize) -> JsonError {
+        JsonError { kind: self, offset }
+    }
+}
+
+/// Input as a message may show it: escaped, so that it cannot forge a log line, and cut, so that a
+/// hostile key cannot fill one.
+pub(in crate::wire) fn quoted(input: &str) -> Box<str> {
+    const SHOWN: usize = 64;
+    let mut shown: String = input
+        .chars()
+        .take(SHOWN)
+        .flat_map(char::escape_debug)
+        .collect();
+    if input.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown.into_boxed_str()
+}

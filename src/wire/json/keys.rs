@@ -1,0 +1,86 @@
+//! Keys that repeat after decoding.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::strings;
+use super::tape::{Escapes, Kind, Node};
+
+/// A key that a decoder may answer with either of two values.
+pub(super) struct Repeated<'t> {
+    pub(super) key: Cow<'t, str>,
+    /// Where the second occurrence starts in the compact text.
+    pub(super) position: usize,
+}
+
+/// The first key, in document order of the objects, that repeats within its object.
+pub(super) fn first_repeated<'t>(text: &'t str, nodes: &'t [Node]) -> Option<Repeated<'t>> {
+    let mut seen = HashSet::new();
+    let objects = nodes
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| node.kind == Kind::Object);
+    objects
+        .map(|(index, _)| index)
+        .find_map(|index| repeated_in(text, nodes, index, &mut seen))
+}
+
+/// Up to here comparing each with each beats hashing: keys mostly differ in length already.
+const SMALL: usize = 16;
+
+fn repeated_in<'t>(
+    text: &'t str,
+    nodes: &'t [Node],
+    object: usize,
+    seen: &mut HashSet<Cow<'t, str>>,
+) -> Option<Repeated<'t>> {
+    let mut small = [""; SMALL];
+    let mut count = 0;
+    for member in members(nodes, object) {
+        let key = member.key_in(text)?;
+        let plain = member.key_escapes == Escapes::None;
+        match small.split_at_mut_checked(count) {
+            Some((before, [slot, ..])) if plain => {
+                if before.contains(&key) {
+                    return Some(Repeated {
+                        key: Cow::Borrowed(key),
+                        position: member.key as usize,
+                    });
+                }
+                *slot = key;
+                count += 1;
+            }
+            _ => return repeated_in_large(text, members(nodes, object), seen),
+        }
+    }
+    None
+}
+
+/// The set is the standard one because its hash is keyed at random: the keys come from a stranger.
+fn repeated_in_large<'t>(
+    text: &'t str,
+    members: impl Iterator<Item = &'t Node>,
+    seen: &mut HashSet<Cow<'t, str>>,
+) -> Option<Repeated<'t>> {
+    seen.clear();
+    for member in members {
+        let key = strings::decoded(member.key_in(text)?, member.key_escapes);
+        if let Some(key) = seen.replace(key) {
+            return Some(Repeated {
+                key,
+                position: member.key as usize,
+            });
+        }
+    }
+    None
+}
+
+fn members(nodes: &[Node], object: usize) -> impl Iterator<Item = &Node> {
+    let end = nodes.get(object).map_or(0, |node| node.next as usize);
+    let mut at = object + 1;
+    std::iter::from_fn(move || {
+        let node = nodes.get(at).filter(|_| at < end)?;
+        at = node.next as usize;
+        Some(node)
+    })
+}

@@ -1,0 +1,224 @@
+//! Frames of the stdio transport: one message per line, ended by LF.
+
+use std::io;
+use std::ops::Range;
+
+use memchr::memchr;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// Cuts a byte stream into lines.
+///
+/// Only LF ends a line: a CR is whitespace within the frame, and whoever split on it would read
+/// other messages than we do. Blank lines are skipped. Memory stays within `max_bytes` and one
+/// read, whatever the peer sends.
+#[derive(Debug)]
+pub struct LineReader<R> {
+    reader: R,
+    max_bytes: usize,
+    buffer: Vec<u8>,
+    /// Where the current line starts in the buffer.
+    start: usize,
+    /// How far the current line was searched for its end.
+    searched: usize,
+    state: State,
+}
+
+/// What the stream brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Frame<'b> {
+    /// A line without its LF.
+    Line(&'b [u8]),
+    /// A line of more than `max_bytes`, reported as soon as that is known; the rest of it is
+    /// discarded by the next call.
+    TooLong,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Reading,
+    /// In an over-long line that was reported already.
+    Discarding,
+    Ended,
+}
+
+/// A read's worth. A pipe holds 64 KiB, but most frames are far smaller.
+const READ: usize = 8 * 1024;
+
+/// An idle stream keeps at most this much memory.
+const KEPT: usize = 64 * 1024;
+
+/// What ends the search for the next line.
+enum Found {
+    Line(Range<usize>),
+    TooLong,
+    Nothing,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// `max_bytes` counts all bytes of a line but its LF.
+    pub fn new(reader: R, max_bytes: usize) -> Self {
+        Self {
+            reader,
+            max_bytes,
+            buffer: Vec::new(),
+            start: 0,
+            searched: 0,
+            state: State::Reading,
+        }
+    }
+
+    /// The next frame; `None` at the end of the stream. A last line without LF is a line.
+    ///
+    /// Cancel-safe: what was read stays in the reader, and the next call goes on from there.
+    pub async fn next(&mut self) -> io::Result<Option<Frame<'_>>> {
+        let found = loop {
+            match self.search() {
+                Found::Nothing if self.state == State::Ended => return Ok(None),
+                Found::Nothing => self.fill().await?,
+                found @ (Found::Line(_) | Found::TooLong) => break found,
+            }
+        };
+        Ok(match found {
+            Found::Line(line) => self.buffer.get(line).map(Frame::Line),
+            Found::TooLong => Some(Frame::TooLong),
+            Found::Nothing => None,
+        })
+    }
+
+    /// Looks for the end of the current line in what was read.
+    fn search(&mut self) -> Found {
+        loop {
+            let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
+            let end = match memchr(b'\n', unsearched) {
+                Some(at) => self.searched + at,
+                None => return self.no_line_end(),
+            };
+            let line = self.start..end;
+            self.start = end + 1;
+            self.searched = end + 1;
+            if self.state == State::Discarding {
+                self.state = State::Reading;
+            } else if line.len() > self.max_bytes {
+                return Found::TooLong;
+            } else if !self.is_blank(&line) {
+                return Found::Line(line);
+            }
+        }
+    }
+
+    fn no_line_end(&mut self) -> Found {
+        self.searched = self.buffer.len();
+        let line = self.start..self.buffer.len();
+        match self.state {
+            State::Discarding => {
+                self.start = line.end;
+                Found::Nothing
+            }
+            State::Reading | State::Ended if line.len() > self.max_bytes => {
+                self.start = line.end;
+                if self.state == State::Reading {
+                    self.state = State::Discarding;
+                }
+                Found::TooLong
+            }
+            State::Ended if !self.is_blank(&line) => {
+                self.start = line.end;
+                Found::Line(line)
+            }
+            State::Reading | State::Ended => Found::Nothing,
+        }
+    }
+
+    async fn fill(&mut self) -> io::Result<()> {
+        self.make_room();
+        if self.reader.read_buf(&mut self.buffer).await? == 0 {
+            self.state = State::Ended;
+        }
+        Ok(())
+    }
+
+    /// Drops what was handed out and makes sure that a read has room.
+    fn make_room(&mut self) {
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            if self.buffer.capacity() > KEPT {
+                self.buffer = Vec::new();
+            }
+        } else if self.start > 0 {
+            self.buffer.drain(..self.start);
+        }
+        self.searched -= self.start;
+        self.start = 0;
+        if self.buffer.capacity() - self.buffer.len() < READ / 2 {
+            // Doubling, but never past what the longest line can need.
+            let wanted = (self.buffer.capacity() * 2).min(self.max_bytes.saturating_add(READ));
+            let wanted = wanted.max(self.buffer.len() + READ);
+            self.buffer.reserve_exact(wanted - self.buffer.len());
+        }
+    }
+
+    fn is_blank(&self, line: &Range<usize>) -> bool {
+        let line = self.buffer.get(line.clone()).unwrap_or_default();
+        line.iter().all(u8::is_ascii_whitespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads to the end, through a pipe that hands over `chunk` bytes at a time.
+    async fn frames(input: &[u8], max_bytes: usize, chunk: usize) -> Vec<Option<String>> {
+        let (mut near, far) = tokio::io::duplex(chunk);
+        let input = input.to_vec();
+        let writer = tokio::spawn(async move {
+            tokio::io::AsyncWriteExt::write_all(&mut near, &input)
+                .await
+                .unwrap();
+        });
+        let mut reader = LineReader::new(far, max_bytes);
+        let mut frames = Vec::new();
+        while let Some(frame) = reader.next().await.unwrap() {
+            frames.push(match frame {
+                Frame::Line(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
+                Frame::TooLong => None,
+            });
+        }
+        writer.await.unwrap();
+        assert!(reader.buffer.capacity() <= max_bytes + READ + KEPT);
+        frames
+    }
+
+    #[tokio::test]
+    async fn lines_are_cut_at_lf_only() {
+        for (input, expected) in [
+            ("", vec![]),
+            ("\n", vec![]),
+            ("\n \r\n\t\n", vec![]),
+            ("a\n", vec![Some("a")]),
+            ("a", vec![Some("a")]),
+            ("a\nb", vec![Some("a"), Some("b")]),
+            ("a\r\nb\r\n", vec![Some("a\r"), Some("b\r")]),
+            ("a\rb\n", vec![Some("a\rb")]),
+            ("a\n\n\nb\n", vec![Some("a"), Some("b")]),
+            ("12345678\n", vec![Some("12345678")]),
+            ("123456789\n", vec![None]),
+            ("123456789", vec![None]),
+            ("12345678901234567890\na\n", vec![None, Some("a")]),
+            (
+                "a\n12345678901234567890\n12345678901234567890\nb",
+                vec![Some("a"), None, None, Some("b")],
+            ),
+            ("12345678901234567890", vec![None]),
+        ] {
+            let expected: Vec<_> = expected.into_iter().map(|f| f.map(str::to_owned)).collect();
+            for chunk in [1, 2, 3, 7, 8, 9, 64] {
+                assert_eq!(
+                    frames(input.as_bytes(), 8, chunk).await,
+                    expected,
+                    "{input:?} by {chunk}"
+                );
+            }
+        }
+    }
+}

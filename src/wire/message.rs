@@ -1,0 +1,147 @@
+//! One JSON-RPC message: exactly one of request, notification and reply.
+
+use super::envelope::{Fault, META, Members, answerable_id, read_envelope};
+use super::error::{WireError, WireErrorKind};
+use super::id::Id;
+use super::json::{Document, Edits, Kind, Limits, Value, input_offset};
+use super::method::Method;
+
+/// A message that was decoded strictly. Side-independent: who may send what is the gate's business.
+#[derive(Debug, Clone)]
+pub struct Message {
+    document: Document,
+    shape: Shape,
+    members: Members<usize>,
+}
+
+/// Which of the three kinds of message this is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    Request {
+        id: Id,
+        method: Method,
+    },
+    Notification {
+        method: Method,
+    },
+    /// Only error replies may come without an id, or with `null`.
+    Reply {
+        id: Option<Id>,
+        outcome: Outcome,
+    },
+}
+
+/// What a reply brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    Result,
+    Error,
+}
+
+impl Message {
+    /// Reads one frame. Whitespace round the document, such as a CR at the end, is dropped.
+    ///
+    /// Unknown envelope members pass, unless a lenient peer could take one for a known member.
+    pub fn decode(frame: &[u8], limits: &Limits) -> Result<Self, WireError> {
+        let (document, fault) =
+            Document::decode_with_fault(frame, limits).map_err(|error| WireError {
+                kind: WireErrorKind::Json(error.kind),
+                offset: Some(error.offset),
+                id: None,
+            })?;
+        let root = document.root();
+        match (root.kind(), fault) {
+            (Kind::Array, _) => return Err(refused(WireErrorKind::Batch, None, None)),
+            (Kind::Object, None) => {}
+            (Kind::Object, Some(fault)) => {
+                let kind = WireErrorKind::Json(fault.kind);
+                return Err(refused(kind, Some(fault.offset), answerable_id(root)));
+            }
+            (kind @ (Kind::Null | Kind::Bool | Kind::Number | Kind::String), _) => {
+                return Err(refused(WireErrorKind::NotAnObject(kind), None, None));
+            }
+        }
+        match read_envelope(root) {
+            Ok((shape, members)) => Ok(Self {
+                document,
+                shape,
+                members,
+            }),
+            Err(Fault { kind, position }) => {
+                let offset = position.map(|position| input_offset(frame, position));
+                Err(refused(kind, offset, answerable_id(root)))
+            }
+        }
+    }
+
+    pub fn document(&self) -> &Document {
+        &self.document
+    }
+
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    pub fn id(&self) -> Option<&Id> {
+        match &self.shape {
+            Shape::Request { id, .. } => Some(id),
+            Shape::Notification { .. } => None,
+            Shape::Reply { id, .. } => id.as_ref(),
+        }
+    }
+
+    pub fn method(&self) -> Option<&Method> {
+        match &self.shape {
+            Shape::Request { method, .. } | Shape::Notification { method } => Some(method),
+            Shape::Reply { .. } => None,
+        }
+    }
+
+    /// The `id` member as it was sent; `null` in some error replies.
+    pub fn id_value(&self) -> Option<Value<'_>> {
+        self.value(self.members.id)
+    }
+
+    /// Always an object.
+    pub fn params(&self) -> Option<Value<'_>> {
+        self.value(self.members.params)
+    }
+
+    /// Always an object.
+    pub fn result(&self) -> Option<Value<'_>> {
+        self.value(self.members.result)
+    }
+
+    /// Always an object with an integer `code` and a string `message`.
+    pub fn error(&self) -> Option<Value<'_>> {
+        self.value(self.members.error)
+    }
+
+    /// `_meta` of the params or the result; of any kind until the params are checked.
+    pub fn meta(&self) -> Option<Value<'_>> {
+        self.params().or(self.result())?.get(META)
+    }
+
+    /// A list of changes to make in a copy of the text.
+    pub fn edits(&self) -> Edits<'_> {
+        self.document.edits()
+    }
+
+    /// The compact text: one line, the tokens that were judged.
+    pub fn text(&self) -> &str {
+        self.document.text()
+    }
+
+    /// [`Message::text`], without a copy.
+    pub fn into_text(self) -> String {
+        self.document.into_text()
+    }
+
+    fn value(&self, index: Option<usize>) -> Option<Value<'_>> {
+        Some(self.document.value(index?))
+    }
+}
+
+fn refused(kind: WireErrorKind, offset: Option<usize>, id: Option<Id>) -> WireError {
+    WireError { kind, offset, id }
+}

@@ -1,0 +1,3 @@
+//! Tests of the component through its front door.
+
+mod envelopes;
