@@ -1,0 +1,62 @@
+//! How each command ends; the numbers are public contracts.
+
+use std::process::ExitCode;
+
+/// The end of a command. Scripts and service managers read the number, so it never changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done; for `proxy`: a clean stop.
+    Success,
+    /// The command line, the configuration or a policy is not valid; nothing was started.
+    Invalid,
+    /// `proxy` could not go on, or could not start what the valid configuration names.
+    Unrecoverable,
+    /// `test-policy`: at least one test failed.
+    TestsFailed,
+    /// `test-policy`: the tests could not be run (nothing found, unreadable, wrong usage).
+    TestsNotRun,
+    /// `test-policy`: the policies under test are not valid.
+    PoliciesInvalid,
+    /// `test-policy`: coverage is under the threshold.
+    CoverageTooLow,
+}
+
+impl Exit {
+    /// The number the process ends with.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Invalid | Self::TestsFailed => 1,
+            Self::Unrecoverable | Self::TestsNotRun => 2,
+            Self::PoliciesInvalid => 3,
+            Self::CoverageTooLow => 4,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Exit;
+
+    #[test]
+    fn the_numbers_are_the_published_ones() {
+        let published = [
+            (Exit::Success, 0),
+            (Exit::Invalid, 1),
+            (Exit::Unrecoverable, 2),
+            (Exit::TestsFailed, 1),
+            (Exit::TestsNotRun, 2),
+            (Exit::PoliciesInvalid, 3),
+            (Exit::CoverageTooLow, 4),
+        ];
+        for (exit, code) in published {
+            assert_eq!(exit.code(), code, "{exit:?}");
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The configuration without a file: one stdio server wrapped in one line.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use secrecy::SecretString;
+
+use super::errors::{ConfigError, ConfigErrors, Reason};
+use super::resolve::{inherited, tool_name};
+use super::settings::{Audit, Config, Limits, Listen, Policy, Upstream};
+use super::variables::Variables;
+
+/// What was typed after `proxy` when no file is named.
+#[derive(Debug, Clone, Default)]
+pub struct CommandLine {
+    /// Exact tool names; `None` when `--allow` is absent.
+    pub allow: Option<Vec<String>>,
+    /// The policy directory.
+    pub policies: Option<PathBuf>,
+    /// The audit file.
+    pub audit: Option<PathBuf>,
+    /// Names of environment variables that the child gets besides [`super::INHERITED`].
+    pub env: Vec<String>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+}
+
+impl Config {
+    /// Everything that the command line does not say has its default. Paths stay as typed, which
+    /// means relative to the current directory; `${…}` is not replaced, since the shell did that.
+    pub fn from_command_line(typed: CommandLine) -> Result<Self, ConfigErrors> {
+        Self::from_typed(typed, &|name| std::env::var_os(name))
+    }
+
+    fn from_typed(typed: CommandLine, variables: &Variables<'_>) -> Result<Self, ConfigErrors> {
+        let CommandLine {
+            allow,
+            policies,
+            audit,
+            env: passed,
+            command,
+        } = typed;
+        let mut problems = Vec::new();
+        let mut tell = |field: &str, reason, help: &str| {
+            problems.push(ConfigError::without_place(field, reason, help));
+        };
+        if command.first().is_none_or(String::is_empty) {
+            tell(
+                "command",
+                Reason::Required,
+                "write the server's command after `--`",
+            );
+        }
+        for reason in allow.iter().flatten().filter_map(|name| tool_name(name)) {
+            tell(
+                "--allow",
+                reason,
+                "names are exact, with commas between them",
+            );
+        }
+        let mut env = inherited(variables);
+        for name in passed {
+            match pass(&name, variables) {
+                Ok(value) => {
+                    env.insert(name, value);
+                }
+                Err(reason) => tell(
+                    "--env",
+                    reason,
+                    "name variables that are set, without values",
+                ),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(ConfigErrors {
+                origin: "command line".to_owned(),
+                problems,
+            });
+        }
+        Ok(Self {
+            upstream: Upstream {
+                name: "upstream".to_owned(),
+                command,
+                env,
+                cwd: None,
+            },
+            listen: Listen::Stdio,
+            policy: Policy {
+                allow: allow.map(each_once),
+                dir: policies,
+                ..Policy::default()
+            },
+            audit: Audit {
+                file: audit,
+                ..Audit::default()
+            },
+            limits: Limits::default(),
+            warnings: Vec::new(),
+        })
+    }
+}
+
+fn pass(name: &str, variables: &Variables<'_>) -> Result<SecretString, Reason> {
+    // `NAME=value` would put the value where every process can read it, and us into telling it.
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Err(Reason::Invalid(
+            "expected only the name of an environment variable",
+        ));
+    }
+    match variables(name).map(OsString::into_string) {
+        Some(Ok(value)) => Ok(SecretString::from(value)),
+        Some(Err(_)) => Err(Reason::VariableNotUtf8(name.to_owned())),
+        None => Err(Reason::UndefinedVariable(name.to_owned())),
+    }
+}
+
+fn each_once(names: Vec<String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    names
+        .into_iter()
+        .filter(|name| seen.insert(name.clone()))
+        .collect()
+}

@@ -1,0 +1,112 @@
+//! The text of a configuration as errors may show it: structure, but no secrets.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
+
+/// The text with every character replaced that is not known to be harmless, by `*` as a rule.
+///
+/// Reports end up in terminals, journals and build logs, so a value is shown only when its field
+/// cannot hold a secret; comments, unknown keys' values and whatever the parser could not read
+/// are not. The length of what is hidden shows, which keeps the places of labels right.
+pub(super) struct Snippets {
+    name: String,
+    text: String,
+}
+
+impl Snippets {
+    /// `shown` are the byte ranges that may be seen; `words` the vocabulary of the file format,
+    /// which is public wherever it stands.
+    pub(super) fn new(
+        name: &str,
+        text: &str,
+        shown: &[Range<usize>],
+        words: &BTreeSet<&'static str>,
+    ) -> Self {
+        let mut visible = vec![false; text.len()];
+        let vocabulary = word_ranges(text).filter(|word| {
+            text.get(word.clone())
+                .is_some_and(|word| words.contains(word))
+        });
+        for range in shown.iter().cloned().chain(vocabulary) {
+            if let Some(bytes) = visible.get_mut(range) {
+                bytes.fill(true);
+            }
+        }
+        let text = text
+            .char_indices()
+            .map(|(at, c)| {
+                let seen = is_structure(c) || visible.get(at).copied().unwrap_or(false);
+                if seen { c } else { stand_in(c) }
+            })
+            .collect();
+        Self {
+            name: name.to_owned(),
+            text,
+        }
+    }
+
+    /// Line and column (in characters) of a byte, both from 1.
+    pub(super) fn position(&self, offset: usize) -> Option<(usize, usize)> {
+        let before = self.text.get(..offset)?;
+        let line = before.matches('\n').count().saturating_add(1);
+        let start = before
+            .rfind('\n')
+            .map_or(0, |newline| newline.saturating_add(1));
+        let column = before.get(start..)?.chars().count().saturating_add(1);
+        Some((line, column))
+    }
+}
+
+/// Shows only the lines that a label is on: neighbours add nothing once their values are hidden.
+impl SourceCode for Snippets {
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        _context_lines_before: usize,
+        _context_lines_after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let inner = self.text.as_str().read_span(span, 0, 0)?;
+        Ok(Box::new(MietteSpanContents::new_named(
+            self.name.clone(),
+            inner.data(),
+            *inner.span(),
+            inner.line(),
+            inner.column(),
+            inner.line_count(),
+        )))
+    }
+}
+
+impl fmt::Debug for Snippets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Snippets({})", self.name)
+    }
+}
+
+fn is_structure(c: char) -> bool {
+    c.is_ascii_whitespace() || "[]{}=,.\"'#".contains(c)
+}
+
+/// A character of the same length in UTF-8, so that byte ranges stay right.
+fn stand_in(c: char) -> char {
+    match c.len_utf8() {
+        1 => '*',
+        2 => '·',
+        3 => '•',
+        _ => '🔒',
+    }
+}
+
+/// Maximal runs of the characters of a bare key.
+fn word_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let is_separator = |c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let mut next = 0_usize;
+    text.split_inclusive(is_separator).map(move |piece| {
+        let start = next;
+        next = next.saturating_add(piece.len());
+        start..start.saturating_add(piece.trim_end_matches(is_separator).len())
+    })
+}

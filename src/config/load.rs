@@ -1,0 +1,108 @@
+//! From a file to a checked configuration, or to everything that is wrong with it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use miette::Severity;
+
+use super::conceal::Snippets;
+use super::errors::{ConfigError, ConfigErrors, Reason};
+use super::file::{self, Written, join};
+use super::resolve::resolve;
+use super::section::{Known, Reading, Unknown};
+use super::settings::Config;
+use super::suggest;
+use super::variables::Variables;
+
+impl Config {
+    /// Reads and checks a file; variables come from the environment of this process. Nothing but
+    /// the file is opened.
+    pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+        let text = file::read(path)?;
+        // Paths must mean the same wherever they are used later, so they start at an absolute
+        // directory. Without a current directory they stay as they are.
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self::parse(&text, path, absolute.parent().unwrap_or(path), &|name| {
+            std::env::var_os(name)
+        })
+    }
+
+    /// Checks the text of a file. `path` is what reports call it, `base` is where relative paths
+    /// start.
+    pub fn parse(
+        text: &str,
+        path: &Path,
+        base: &Path,
+        variables: &Variables<'_>,
+    ) -> Result<Self, ConfigErrors> {
+        let written = Written::parse(text);
+        if written.entries.is_empty() && written.problems.is_empty() {
+            let help = "the smallest configuration is `[upstream]` with a `command`";
+            return Err(ConfigErrors::about_file(path, Reason::EmptyFile, help));
+        }
+        let mut reading = Reading::new(&written, variables);
+        let mut config = resolve(&mut reading, base, variables);
+        let origin = path.display().to_string();
+        let (errors, warnings) = assemble(&origin, text, &written, reading);
+        if !errors.is_empty() {
+            return Err(ConfigErrors {
+                origin,
+                problems: errors,
+            });
+        }
+        config.warnings = warnings;
+        Ok(config)
+    }
+}
+
+/// All problems in the order of the file, with the text they may show; errors, then warnings.
+fn assemble(
+    origin: &str,
+    text: &str,
+    written: &Written<'_>,
+    reading: Reading<'_>,
+) -> (Vec<ConfigError>, Vec<ConfigError>) {
+    let Reading {
+        mut problems,
+        words,
+        mut shown,
+        unknown,
+        known,
+        ..
+    } = reading;
+    if !written.broken.is_empty() {
+        // What the parser lost may well have held what is missing.
+        problems.retain(|problem| !problem.reason.is_missing());
+    }
+    problems.extend(unknown.iter().map(|key| tell_unknown(key, &known)));
+    problems.extend(written.problems.iter().cloned());
+    shown.retain(|place| !written.is_broken(place));
+    shown.extend(written.keys(text));
+    let repeated = problems
+        .iter()
+        .filter(|problem| problem.reason == Reason::DuplicateKey);
+    shown
+        .extend(repeated.flat_map(|problem| problem.labels.iter().map(|(place, _)| place.clone())));
+    let snippets = Arc::new(Snippets::new(origin, text, &shown, &words));
+    for problem in &mut problems {
+        problem.snippets = Some(Arc::clone(&snippets));
+    }
+    problems.sort_by_key(|problem| problem.labels.first().map(|(place, _)| place.start));
+    problems
+        .into_iter()
+        .partition(|problem| problem.reason.severity() == Severity::Error)
+}
+
+fn tell_unknown(unknown: &Unknown, known: &Known) -> ConfigError {
+    ConfigError {
+        field: join(&unknown.section, &unknown.key),
+        reason: Reason::UnknownKey,
+        help: Some(suggest::for_unknown_key(
+            &unknown.section,
+            &unknown.key,
+            known,
+        )),
+        labels: vec![(unknown.place.clone(), "here")],
+        snippets: None,
+    }
+}

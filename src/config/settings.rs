@@ -1,0 +1,179 @@
+//! What a configuration means, once everything in it has been checked.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+use super::errors::ConfigError;
+
+/// Everything the gate was told: by `gate.toml`, or by the command line.
+#[derive(Debug)]
+pub struct Config {
+    pub upstream: Upstream,
+    pub listen: Listen,
+    pub policy: Policy,
+    pub audit: Audit,
+    pub limits: Limits,
+    /// Settings that are valid but probably not what their author meant.
+    pub warnings: Vec<ConfigError>,
+}
+
+/// The one protected server: a child process that speaks MCP on its standard streams.
+pub struct Upstream {
+    /// A label for records and logs; 1 to 64 letters, digits, `-`, `_`, `.`.
+    pub name: String,
+    /// The program and its arguments, never a shell line; at least the program, which is not
+    /// empty. A program without a path separator is looked up in `PATH` of [`Upstream::env`].
+    pub command: Vec<String>,
+    /// The whole environment of the child: what is named plus [`super::INHERITED`].
+    pub env: BTreeMap<String, SecretString>,
+    /// The working directory of the child; the gate's own when absent.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Where agents come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listen {
+    /// One agent, on the gate's standard streams.
+    Stdio,
+}
+
+/// Which policies judge, and how a refusal looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Policy {
+    /// Exact tool names, in the order they were written, each once. `None`: no list was given.
+    pub allow: Option<Vec<String>>,
+    /// The policy directory.
+    pub dir: Option<PathBuf>,
+    pub other_methods: OtherMethods,
+    pub warnings: Warnings,
+    pub denial: Denial,
+}
+
+/// What an allowlist without a policy directory means for methods other than tool calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherMethods {
+    /// The built-in base pack lets them pass.
+    Base,
+    /// All but lifecycle and ping are denied.
+    Deny,
+}
+
+/// What a warning of the policy compiler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warnings {
+    /// The gate does not start.
+    Error,
+    /// It is logged.
+    Allow,
+}
+
+/// How the denial of a visible call is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// As a JSON-RPC error.
+    Error,
+    /// As a tool result with `isError: true`, which models can read.
+    ToolResult,
+}
+
+/// Where decisions are recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Audit {
+    /// A JSON Lines file that is appended to, besides the stream.
+    pub file: Option<PathBuf>,
+    pub durability: Durability,
+    pub on_fault: OnFault,
+}
+
+/// When a record counts as written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is queued; nothing is lost at a clean stop.
+    Async,
+    /// Once it is on disk, before the call goes out.
+    Strict,
+}
+
+/// What happens to calls while records cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnFault {
+    /// They are refused until writing works again.
+    Deny,
+    /// They pass, with a warning in the log.
+    Warn,
+}
+
+/// What one message, one call and one stop may cost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one message from the agent.
+    pub max_message_bytes: usize,
+    /// Bytes of one message from the upstream.
+    pub max_message_bytes_to_agent: usize,
+    /// Nesting of one message; the outermost object counts 1.
+    pub max_depth: usize,
+    /// Values (scalars, arrays, objects) in one message.
+    pub max_nodes: usize,
+    /// Requests of one agent that may wait for their reply at the same time.
+    pub max_in_flight: usize,
+    /// How long the upstream may take to reply to one request.
+    pub request_timeout: Duration,
+    /// The same for calls of single tools, by exact name.
+    pub tool_timeouts: BTreeMap<String, Duration>,
+    /// How long a stop waits for requests that are in flight.
+    pub drain_deadline: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            allow: None,
+            dir: None,
+            other_methods: OtherMethods::Base,
+            warnings: Warnings::Error,
+            denial: Denial::Error,
+        }
+    }
+}
+
+impl Default for Audit {
+    fn default() -> Self {
+        Self {
+            file: None,
+            durability: Durability::Async,
+            on_fault: OnFault::Deny,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_message_bytes: 4 << 20,
+            max_message_bytes_to_agent: 16 << 20,
+            max_depth: 64,
+            max_nodes: 100_000,
+            max_in_flight: 256,
+            request_timeout: Duration::from_mins(1),
+            tool_timeouts: BTreeMap::new(),
+            drain_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Shows the program but not its arguments, which may hold what a variable held.
+impl fmt::Debug for Upstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Upstream")
+            .field("name", &self.name)
+            .field("program", &self.command.first())
+            .field("arguments", &self.command.len().saturating_sub(1))
+            .field("env", &self.env)
+            .field("cwd", &self.cwd)
+            .finish()
+    }
+}
