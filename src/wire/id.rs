@@ -43,6 +43,11 @@ impl Id {
         }
     }
 
+    /// The id that stands in a message, if it is one that MCP allows.
+    pub fn read(value: Value<'_>) -> Option<Self> {
+        Self::from_value(value).ok()
+    }
+
     pub(super) fn from_value(value: Value<'_>) -> Result<Self, IdProblem> {
         let decoded = match value.kind() {
             Kind::Number => Decoded::Integer(exact_integer(value)?),

@@ -12,6 +12,10 @@ use super::value::Value;
 pub struct Fragment(String);
 
 impl Fragment {
+    pub fn truth() -> Self {
+        Self("true".to_owned())
+    }
+
     pub fn null() -> Self {
         Self("null".to_owned())
     }
