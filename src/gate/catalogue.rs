@@ -207,7 +207,9 @@ impl Gate {
             reference: talk.next_reference(),
             correlation: Vec::new(),
         };
-        talk.session.state().to_upstream.admit(exchange).ok().map(|admitted| admitted.0)
+        let mut state = talk.session.state();
+        talk.session.arm(&state, exchange.deadline);
+        state.to_upstream.admit(exchange).ok().map(|admitted| admitted.0)
     }
 }
 

@@ -133,7 +133,7 @@ impl Gate {
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, now)?;
         let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
-        let mut route = route::route(&understood, &mut session.state(), exchange)?;
+        let mut route = route::route(&understood, session, exchange)?;
         let mut obliged = oblige::oblige(&message, allowed, removals, &mut route);
         trail.obliged(&mut obliged);
 
@@ -154,11 +154,7 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<Message, Refusal> {
-        let limits = match from {
-            Side::Agent => &self.settings.from_agent,
-            Side::Upstream => &self.settings.from_upstream,
-        };
-        let message = Message::decode(frame, limits).map_err(|error| {
+        let message = Message::decode(frame, self.limits(from)).map_err(|error| {
             trail.undecodable(talk, from, error.id.as_ref());
             error
         })?;

@@ -41,6 +41,8 @@ pub enum Refusal {
     ReusedId,
     #[error("a `{0}` must not be cancelled")]
     NotCancellable(&'static str),
+    #[error("message longer than {0} bytes")]
+    TooLong(usize),
     #[error("too many requests in flight: at most {0}")]
     TooMany(usize),
     #[error("it answers nothing that was asked")]
@@ -91,9 +93,11 @@ impl Refusal {
         let (code, data) = match self {
             Self::Wire(error) => (i64::from(error.code()), None),
             Self::Params(_) | Self::NotCancellable(_) => (INVALID_PARAMS, None),
-            Self::OutOfOrder(_) | Self::ReusedId | Self::WrongShape { .. } | Self::Stray => {
-                (INVALID_REQUEST, None)
-            }
+            Self::OutOfOrder(_)
+            | Self::ReusedId
+            | Self::WrongShape { .. }
+            | Self::Stray
+            | Self::TooLong(_) => (INVALID_REQUEST, None),
             Self::UnsupportedVersion { requested, modern } => {
                 let code = match modern {
                     Modern::Legacy => INVALID_PARAMS,
@@ -125,6 +129,7 @@ impl Refusal {
             Self::WrongShape { .. } => "wrong-shape",
             Self::ReusedId => "reused-id",
             Self::NotCancellable(_) => "not-cancellable",
+            Self::TooLong(_) => "too-long",
             Self::TooMany(_) => "too-many-in-flight",
             Self::Stray => "stray",
             Self::UnknownTool { cause: Hidden::NotOffered, .. } => "not-offered",
@@ -166,7 +171,7 @@ impl Refusal {
     /// The step that refused.
     pub fn stage(&self) -> Stage {
         match self {
-            Self::Wire(_) => Stage::Decode,
+            Self::Wire(_) | Self::TooLong(_) => Stage::Decode,
             Self::OutOfOrder(_)
             | Self::UnsupportedVersion { .. }
             | Self::ReusedId

@@ -1,7 +1,7 @@
 //! Ids out and ids back: what an allowed message changes in the tables of its session, and which of
 //! its fields must name the other side's ids.
 
-use crate::session::{Admitted, Exchange, Origin, State, Taken};
+use crate::session::{Admitted, Exchange, Origin, Session, State, Taken};
 use crate::wire::{Fragment, Id, KnownMethod, Side, Value};
 
 use super::identify::Role;
@@ -25,18 +25,22 @@ pub(super) struct Route<'m> {
 /// Settles the ids of an allowed message.
 pub(super) fn route<'m>(
     understood: &Understood<'m>,
-    state: &mut State,
+    session: &Session,
     exchange: impl FnOnce(&Id, KnownMethod) -> Exchange,
 ) -> Result<Route<'m>, Refusal> {
+    let mut state = session.state();
+    let state = &mut *state;
     let identified = &understood.identified;
     let mut route = Route::default();
     match &identified.role {
         Role::Request { id, method } => {
+            let exchange = exchange(id, *method);
+            session.arm(state, exchange.deadline);
             let table = match identified.from {
                 Side::Agent => &mut state.to_upstream,
                 Side::Upstream => &mut state.to_agent,
             };
-            let admitted = table.admit(exchange(id, *method)).map_err(|_| Refusal::ReusedId)?;
+            let admitted = table.admit(exchange).map_err(|_| Refusal::ReusedId)?;
             route.rename(identified.message.id_value(), Fragment::unsigned(admitted.0));
             route.opened = Some(admitted);
         }

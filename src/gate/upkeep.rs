@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tracing::warn;
 
+use crate::audit::{self, AuditFault, Kind, Record};
 use crate::session::{Origin, Readiness, Taken};
-use crate::wire::{KnownMethod, Side};
+use crate::wire::{KnownMethod, Limits, Side};
 
 use super::Gate;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::own::OwnMessage;
+use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 
@@ -102,8 +104,55 @@ impl Gate {
     }
 }
 
-/// The policy that judges new messages, for the start line and the end of a session.
+/// What is told about sessions rather than messages.
 impl Gate {
+    /// Records that a session begins.
+    ///
+    /// # Errors
+    /// [`AuditFault`] when it cannot be recorded: then the session must not begin.
+    pub async fn session_started<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
+        self.audit.record(self.about(talk, Kind::SessionStart)).await
+    }
+
+    /// Records that a session has ended.
+    ///
+    /// # Errors
+    /// [`AuditFault`] when it cannot be recorded.
+    pub async fn session_ended<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
+        self.audit.record(self.about(talk, Kind::SessionEnd)).await
+    }
+
+    /// The record of something that happened to the upstream.
+    pub fn upstream_event<U, A>(&self, talk: &Talk<U, A>, event: audit::Event) -> Record {
+        self.about(talk, Kind::UpstreamEvent).event(event)
+    }
+
+    /// The limits of a frame from this side.
+    pub fn limits(&self, from: Side) -> &Limits {
+        match from {
+            Side::Agent => &self.settings.from_agent,
+            Side::Upstream => &self.settings.from_upstream,
+        }
+    }
+
+    /// A frame was longer than its limit, and was thrown away unread.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_too_long<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        from: Side,
+    ) -> Result<(), AgentGone> {
+        let trail = Trail::begin(talk, from, self.clock.elapsed());
+        self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes)).await
+    }
+
+    fn about<U, A>(&self, talk: &Talk<U, A>, kind: Kind) -> Record {
+        Record::new(kind).within(&talk.scope()).revision(&*self.revision())
+    }
+
+    /// The revision of the policy that judges new messages.
     pub fn revision(&self) -> Arc<str> {
         self.policy.current().revision().as_str().into()
     }

@@ -11,6 +11,8 @@ mod pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
+
 use crate::policy::{Agent, Client, Server};
 
 pub use catalogue::{Catalogue, LastPage, Offer, Traversal};
@@ -25,6 +27,7 @@ pub struct Session {
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
     state: Mutex<State>,
+    nearer: Notify,
 }
 
 /// The gate's own identifier of a session: 128 random bits in hexadecimal.
@@ -56,6 +59,8 @@ pub struct State {
     pub upstream: Readiness,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
     pub stray_replies: u64,
+    /// The deadline that somebody sleeps for.
+    armed: Option<Duration>,
 }
 
 /// A call that waits until the gate knows what the upstream offers.
@@ -113,7 +118,9 @@ impl Session {
                 started_ms,
                 upstream: Readiness::Up,
                 stray_replies: 0,
+                armed: None,
             }),
+            nearer: Notify::new(),
         }
     }
 
@@ -123,13 +130,26 @@ impl Session {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When the next unanswered request runs out of time, as time since the clock was made.
-    pub fn next_deadline(&self) -> Option<Duration> {
-        let state = self.state();
-        [state.to_upstream.next_deadline(), state.to_agent.next_deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+    /// How long until the next unanswered request runs out of time; `None` while none can.
+    pub fn until_next_deadline(&self, now: Duration) -> Option<Duration> {
+        let mut state = self.state();
+        let deadlines = [state.to_upstream.next_deadline(), state.to_agent.next_deadline()];
+        state.armed = deadlines.into_iter().flatten().min();
+        state.armed.map(|deadline| deadline.saturating_sub(now))
+    }
+
+    /// A request was admitted that runs out of time at `deadline`.
+    pub fn arm(&self, state: &State, deadline: Option<Duration>) {
+        let Some(deadline) = deadline else { return };
+        // Most requests have the same timeout: a later one is found when the earlier one is due.
+        if state.armed.is_none_or(|armed| deadline < armed) {
+            self.nearer.notify_one();
+        }
+    }
+
+    /// Resolves when a deadline is nearer than the one that [`Self::until_next_deadline`] told.
+    pub async fn deadline_is_nearer(&self) {
+        self.nearer.notified().await;
     }
 
     /// Whether nothing waits for a reply of the upstream.

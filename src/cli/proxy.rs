@@ -1,0 +1,181 @@
+//! `proxy`: runs the gate.
+
+mod converse;
+mod lines;
+mod settings;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::{error, info, warn};
+
+use crate::agent::stdio;
+use crate::audit::{self, Audit, Kind, Record};
+use crate::clock::{Clock, SystemClock};
+use crate::config::Config;
+use crate::gate::{Gate, Talk};
+use crate::loading::{self, Loaded};
+use crate::policy::{PolicyStore, Server};
+use crate::session::{Session, SessionId};
+use crate::shutdown::Shutdown;
+use crate::upstream::{ChildEvents, ChildProcess, ChildSender};
+
+use super::args::ProxyArgs;
+use super::exit::Exit;
+use super::report;
+
+use converse::End;
+use lines::{Agents, Servers};
+
+/// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
+/// not depend on which thread happens to ask.
+const STACK_BYTES: usize = 32 * 1024 * 1024;
+
+/// How long the last records and the last lines to the agent may take to be written.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// Bytes that may wait for an agent that does not read.
+const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
+
+/// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
+pub fn run(args: ProxyArgs) -> Exit {
+    let config = match args.settings() {
+        Ok(config) => config,
+        Err(errors) => {
+            report::configuration(&errors);
+            return Exit::Invalid;
+        }
+    };
+    for warning in &config.warnings {
+        warn!("{warning}");
+    }
+    let loaded = match loading::load(&settings::loading(&config)) {
+        Ok(loaded) => loaded,
+        Err(errors) => {
+            report::policies(&errors);
+            return Exit::Invalid;
+        }
+    };
+    let judging = std::thread::Builder::new()
+        .name("gate".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || run_on_this_thread(&config, loaded));
+    match judging.map(std::thread::JoinHandle::join) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(_)) => Exit::Unrecoverable,
+        Err(cause) => {
+            error!("cannot start a thread: {cause}");
+            Exit::Unrecoverable
+        }
+    }
+}
+
+fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
+    // One agent, one upstream: a second thread would add a wake-up to every message and do nothing.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match runtime {
+        Ok(runtime) => runtime.block_on(start(config, loaded)),
+        Err(cause) => {
+            error!("cannot start the event loop: {cause}");
+            Exit::Unrecoverable
+        }
+    }
+}
+
+/// Opens what the configuration names, in the order in which a failure does least harm.
+async fn start(config: &Config, loaded: Loaded) -> Exit {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let audit = match settings::audit(config, Arc::clone(&clock)) {
+        Ok(audit) => audit,
+        Err(cause) => {
+            error!("`audit`: {cause}");
+            return Exit::Invalid;
+        }
+    };
+    let shutdown = match Shutdown::listen(config.limits.drain_deadline) {
+        Ok(shutdown) => shutdown,
+        Err(cause) => {
+            error!("cannot listen for signals: {cause}");
+            return Exit::Unrecoverable;
+        }
+    };
+    let Some(session) = session(config, clock.as_ref()) else {
+        error!("the operating system gives no random numbers");
+        return Exit::Unrecoverable;
+    };
+    let (sender, events) = match ChildProcess::start(settings::upstream(config)) {
+        Ok(halves) => halves,
+        Err(cause) => {
+            error!("`upstream.command`: {cause}");
+            return Exit::Unrecoverable;
+        }
+    };
+    let store = Arc::new(PolicyStore::new(loaded.snapshot));
+    let gate = Gate::new(store, audit.clone(), clock, settings::gate(config));
+    for notice in &loaded.notices {
+        warn!("{notice}");
+    }
+    info!(
+        transport = session.transport,
+        session = session.id.as_str(),
+        upstream = config.upstream.name,
+        revision = &*gate.revision(),
+        "the gate is up: {}",
+        loaded.surfaces,
+    );
+    let end = serve(&gate, &audit, session, &shutdown, sender, events).await;
+    finish(&audit, &end).await
+}
+
+/// One conversation from its first record to its last.
+async fn serve(
+    gate: &Gate,
+    audit: &Audit,
+    session: Session,
+    shutdown: &Shutdown,
+    sender: ChildSender,
+    events: ChildEvents,
+) -> End {
+    let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
+    let talk = Talk::new(session, Servers(sender.clone()), Agents(writer.clone()));
+    if let Err(fault) = gate.session_started(&talk).await {
+        error!("the start of the session could not be recorded: {fault}");
+        sender.kill().await;
+        return End::AuditFault;
+    }
+    let end = converse::converse(gate, &talk, input, events, shutdown, audit).await;
+    tokio::select! {
+        () = sender.stop() => {}
+        () = shutdown.forced() => sender.kill().await,
+    }
+    if writer.close(FLUSH).await.is_err() {
+        warn!("the agent did not take everything that was for it");
+    }
+    if let Err(fault) = gate.session_ended(&talk).await {
+        error!("the end of the session could not be recorded: {fault}");
+    }
+    end
+}
+
+/// The last record, and whatever waits to be written.
+async fn finish(audit: &Audit, end: &End) -> Exit {
+    info!(sessions = 1, "the gate stops: {end}");
+    let last = audit.record(Record::new(Kind::Shutdown).reason(audit::Reason::text(end.to_string())));
+    let written = match last.await {
+        Ok(()) => audit.close(FLUSH).await,
+        Err(fault) => Err(fault),
+    };
+    if let Err(fault) = written {
+        error!("the audit is not complete: {fault}");
+        return Exit::Unrecoverable;
+    }
+    end.exit()
+}
+
+fn session(config: &Config, clock: &dyn Clock) -> Option<Session> {
+    let mut bits = [0; 16];
+    getrandom::fill(&mut bits).ok()?;
+    let server = Server { name: config.upstream.name.clone(), ..Server::default() };
+    let id = SessionId::from_random(u128::from_be_bytes(bits));
+    Some(Session::new(id, "stdio", server, clock.now().as_millisecond()))
+}

@@ -1,0 +1,78 @@
+//! What the configuration means to each component.
+
+use std::sync::Arc;
+
+use secrecy::ExposeSecret;
+
+use crate::audit::{self, Audit, OpenError, Redactor};
+use crate::clock::Clock;
+use crate::config::{self, Config};
+use crate::gate;
+use crate::loading;
+use crate::upstream;
+use crate::wire::Limits;
+
+pub(in super::super) fn loading(config: &Config) -> loading::Settings {
+    loading::Settings {
+        allow: config.policy.allow.clone(),
+        dir: config.policy.dir.clone(),
+        other_methods: match config.policy.other_methods {
+            config::OtherMethods::Base => loading::OtherMethods::BasePack,
+            config::OtherMethods::Deny => loading::OtherMethods::Deny,
+        },
+        warnings: match config.policy.warnings {
+            config::Warnings::Error => loading::Warnings::Error,
+            config::Warnings::Allow => loading::Warnings::Allow,
+        },
+    }
+}
+
+pub(super) fn audit(config: &Config, clock: Arc<dyn Clock>) -> Result<Audit, OpenError> {
+    let settings = audit::Settings {
+        file: config.audit.file.clone(),
+        // Stdout is the protocol's while the agent is on stdio (requirement A14).
+        stream: audit::Stream::Stderr,
+        durability: match config.audit.durability {
+            config::Durability::Async => audit::Durability::Async,
+            config::Durability::Strict => audit::Durability::Strict,
+        },
+        on_fault: match config.audit.on_fault {
+            config::OnFault::Deny => audit::OnFault::Deny,
+            config::OnFault::Warn => audit::OnFault::Warn,
+        },
+    };
+    let secrets = config.upstream.secrets().map(ExposeSecret::expose_secret);
+    let redactor = Redactor::new(secrets).unwrap_or_default();
+    Audit::open(&settings, clock, redactor)
+}
+
+pub(super) fn upstream(config: &Config) -> upstream::Settings {
+    let mut settings =
+        upstream::Settings::new(config.upstream.name.clone(), config.upstream.command.clone());
+    settings.env = config.upstream.env.clone();
+    // The configuration has put together the whole environment.
+    settings.inherit = Vec::new();
+    settings.cwd = config.upstream.cwd.clone();
+    settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
+    settings
+}
+
+pub(super) fn gate(config: &Config) -> gate::Settings {
+    let limits = &config.limits;
+    let from = |max_bytes| Limits {
+        max_bytes,
+        max_depth: limits.max_depth,
+        max_nodes: limits.max_nodes,
+    };
+    gate::Settings {
+        from_agent: from(limits.max_message_bytes),
+        from_upstream: from(limits.max_message_bytes_to_agent),
+        request_timeout: limits.request_timeout,
+        tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
+        max_in_flight: limits.max_in_flight,
+        denial: match config.policy.denial {
+            config::Denial::Error => gate::DenialForm::Error,
+            config::Denial::ToolResult => gate::DenialForm::ToolResult,
+        },
+    }
+}
