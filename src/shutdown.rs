@@ -1,1 +1,133 @@
+//! One signal, one deadline, everything drains.
 
+use std::io;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// Why the gate stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// SIGTERM or SIGINT (Ctrl-C on Windows).
+    Signal,
+    /// The only agent there can be has gone.
+    AgentGone,
+    /// The server cannot be brought back.
+    UpstreamGone,
+}
+
+/// Tells every task that the gate stops, and when patience is over. Clones share one state.
+#[derive(Debug, Clone)]
+pub struct Shutdown {
+    state: watch::Sender<State>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Running,
+    Draining(Cause),
+    /// The deadline passed, or a second signal came.
+    Forced(Cause),
+}
+
+impl Shutdown {
+    /// Listens for signals from now on. What is under way gets `deadline` to finish, counted from
+    /// the first request. Must be called inside a tokio runtime.
+    pub fn listen(deadline: Duration) -> io::Result<Self> {
+        let signals = Signals::new()?;
+        let shutdown = Self {
+            state: watch::Sender::new(State::Running),
+        };
+        tokio::spawn(shutdown.clone().run(signals, deadline));
+        Ok(shutdown)
+    }
+
+    /// Asks everything to stop. Only the first cause counts.
+    pub fn request(&self, cause: Cause) {
+        self.state.send_if_modified(|state| {
+            let first = *state == State::Running;
+            if first {
+                *state = State::Draining(cause);
+            }
+            first
+        });
+    }
+
+    /// Resolves once the gate is to stop: take nothing new, finish what is under way.
+    pub async fn requested(&self) -> Cause {
+        let mut state = self.state.subscribe();
+        let reached = state.wait_for(|state| *state != State::Running).await;
+        match reached.as_deref() {
+            Ok(State::Draining(cause) | State::Forced(cause)) => *cause,
+            // Not reached: the sender is `self`, and the condition excludes `Running`.
+            Ok(State::Running) | Err(_) => Cause::Signal,
+        }
+    }
+
+    /// Resolves once patience is over: drop what is still under way.
+    pub async fn forced(&self) {
+        let mut state = self.state.subscribe();
+        // An error is impossible: the sender is `self`.
+        let _ = state
+            .wait_for(|state| matches!(state, State::Forced(_)))
+            .await;
+    }
+
+    pub fn is_requested(&self) -> bool {
+        *self.state.borrow() != State::Running
+    }
+
+    async fn run(self, mut signals: Signals, deadline: Duration) {
+        tokio::select! {
+            () = signals.next() => self.request(Cause::Signal),
+            _ = self.requested() => {}
+        }
+        let cause = self.requested().await;
+        tracing::info!(?cause, ?deadline, "stopping");
+        tokio::select! {
+            () = signals.next() => tracing::warn!("a second signal: stopping at once"),
+            () = tokio::time::sleep(deadline) => tracing::warn!(?deadline, "the deadline passed"),
+        }
+        self.state.send_replace(State::Forced(cause));
+    }
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

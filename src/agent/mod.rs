@@ -1,1 +1,3 @@
+//! Bytes from agents to frames, outcomes back to bytes.
 
+pub mod stdio;

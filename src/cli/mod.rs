@@ -1,3 +1,5 @@
 //! The subcommands.
 
 pub mod exit;
+pub mod launch;
+pub mod report;

@@ -1,1 +1,22 @@
+//! Speaks to the protected server.
+//!
+//! [`ChildProcess`] runs a server over stdio: it starts it with a clean environment, keeps frames
+//! whole in both directions, restarts it with backoff when it dies, and ends it, with everything
+//! that it started, when the gate stops or is killed.
 
+mod backoff;
+mod child_process;
+mod command;
+mod events;
+mod keeper;
+pub mod launcher;
+mod line_writer;
+mod lines;
+mod process;
+mod stderr;
+
+pub use backoff::{Backoff, Delays};
+pub use child_process::{ChildProcess, ChildSender, Settings, StopLadder, UpstreamFault};
+pub use command::{DEFAULT_INHERITED, Launcher, StartError};
+pub use events::{ChildEvents, Event, GiveUp};
+pub use process::Exit;

@@ -1,0 +1,111 @@
+//! The agent's side of a gate that is itself a stdio server: our own stdin and stdout.
+//!
+//! Pipes and sockets are driven by the event loop; a blocking thread, as `tokio::io::stdin` uses,
+//! costs two thread switches per message. It is still what terminals and files get.
+
+#[cfg(unix)]
+mod descriptor;
+#[expect(
+    clippy::duplicate_mod,
+    reason = "one source for both sides, which import nothing of each other"
+)]
+#[path = "../upstream/line_writer.rs"]
+mod line_writer;
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use self::line_writer::{Closed, End, LineWriter};
+
+/// The agent reads no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the agent is gone")]
+pub struct AgentGone;
+
+/// Takes stdin and stdout for the protocol. At most `queue_bytes` wait for an agent that does not
+/// read, or one line if it is longer. Must be called inside a tokio runtime, and once.
+///
+/// Where the descriptors could be taken over, stdin is empty afterwards for everyone else in this
+/// process, and whatever else is printed to stdout goes to stderr.
+pub fn open(queue_bytes: usize) -> (AgentInput, AgentWriter) {
+    let (input, output) = streams();
+    (
+        AgentInput(input),
+        AgentWriter(LineWriter::spawn(output, queue_bytes)),
+    )
+}
+
+/// What the agent sends.
+pub struct AgentInput(Box<dyn AsyncRead + Send + Unpin>);
+
+impl AsyncRead for AgentInput {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl std::fmt::Debug for AgentInput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("AgentInput").finish()
+    }
+}
+
+/// Writes whole lines to the agent; clones share one queue.
+#[derive(Debug, Clone)]
+pub struct AgentWriter(LineWriter);
+
+impl AgentWriter {
+    /// Queues one frame, without its line end; waits while the queue is full. A future that is
+    /// dropped has sent the whole frame or nothing.
+    pub async fn send(&self, line: String) -> Result<(), AgentGone> {
+        self.0.send(&line).await.map_err(|Closed| AgentGone)
+    }
+
+    /// Takes no more frames, writes what is queued and closes stdout. What is not written after
+    /// `patience` is lost.
+    pub async fn close(&self, patience: Duration) -> Result<(), AgentGone> {
+        self.0.close();
+        match tokio::time::timeout(patience, self.0.ended()).await {
+            Ok(End::Flushed) => Ok(()),
+            Ok(End::Broken(_)) => Err(AgentGone),
+            Err(_late) => {
+                self.0.abort();
+                Err(AgentGone)
+            }
+        }
+    }
+
+    /// Resolves when nothing more can be written: the agent is gone, or [`Self::close`] is through.
+    pub async fn ended(&self) {
+        self.0.ended().await;
+    }
+}
+
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+#[cfg(unix)]
+fn streams() -> (Input, Output) {
+    let input = match descriptor::input() {
+        Some(input) => input,
+        None => Box::new(tokio::io::stdin()),
+    };
+    let output = match descriptor::output() {
+        Some(output) => output,
+        None => Box::new(tokio::io::stdout()),
+    };
+    (input, output)
+}
+
+#[cfg(not(unix))]
+fn streams() -> (Input, Output) {
+    (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()))
+}

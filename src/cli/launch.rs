@@ -1,0 +1,46 @@
+//! `launch`: runs the server's command so that it cannot outlive the gate. Hidden; the gate calls
+//! it, see [`crate::upstream::Launcher`].
+//!
+//! Two processes of ours stand between the gate and the server's `exec`:
+//!
+//! - the *supervisor* stays. It adopts whatever descends from the server and is orphaned
+//!   (`PR_SET_CHILD_SUBREAPER`), reaps it, and kills all of it when the server ends, when the gate
+//!   says so (SIGQUIT), and when the gate is dead (`PR_SET_PDEATHSIG`). The streams are inherited;
+//!   no byte passes through it.
+//! - the *executor* becomes the server, after asking the kernel to kill it when the supervisor dies.
+//!
+//! The parent-death signal is sent when the *thread* that started us ends. The supervisor looks
+//! whether its parent is still the same process, so it does not matter which thread that was.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use crate::upstream::launcher::Step;
+
+/// The arguments of the hidden subcommand.
+#[derive(Debug, clap::Args)]
+pub struct Launch {
+    /// Process id of the parent; another parent means that it is dead.
+    #[arg(long)]
+    parent: i32,
+    #[arg(long, value_enum)]
+    step: Step,
+    /// The server's command line.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+impl Launch {
+    /// Does its step. Call it before any thread is started and before anything is printed.
+    ///
+    /// The exit code is the server's own, or 128 and the number of the signal that killed it.
+    pub fn run(self) -> ExitCode {
+        #[cfg(target_os = "linux")]
+        return linux::run(&self);
+        #[cfg(not(target_os = "linux"))]
+        return ExitCode::FAILURE;
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux;

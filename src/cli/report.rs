@@ -1,0 +1,37 @@
+//! Tells authors what is wrong with their files: on stderr, all of it, with places and advice.
+
+use std::io::Write as _;
+
+use crate::config::ConfigErrors;
+use crate::policy::PolicyErrors;
+
+/// What is wrong with a configuration.
+pub fn configuration(errors: &ConfigErrors) {
+    tell(errors);
+}
+
+/// What is wrong with policies.
+pub fn policies(errors: &PolicyErrors) {
+    tell(errors);
+}
+
+fn tell(diagnostic: &dyn miette::Diagnostic) {
+    let handler = miette::GraphicalReportHandler::new_themed(theme());
+    let mut report = String::new();
+    if handler.render_report(&mut report, diagnostic).is_err() {
+        report = diagnostic.to_string();
+    }
+    // Nobody reads a closed stderr; the exit code still tells.
+    let _ = writeln!(std::io::stderr(), "{report}");
+}
+
+/// Colours only for terminals, and never against <https://no-color.org>.
+fn theme() -> miette::GraphicalTheme {
+    use std::io::IsTerminal as _;
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if std::io::stderr().is_terminal() && !plain {
+        miette::GraphicalTheme::unicode()
+    } else {
+        miette::GraphicalTheme::unicode_nocolor()
+    }
+}

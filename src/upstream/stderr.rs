@@ -1,0 +1,174 @@
+//! The server's stderr, told again line by line through our own log.
+//!
+//! The pipe is always read, so that a server which writes much never waits for us; what is too much
+//! is counted instead of logged.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use memchr::memchr;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::sleep;
+
+use super::command::StartError;
+use super::launcher;
+
+/// Longer lines are cut.
+const MAX_LINE: usize = 4 * 1024;
+/// Lines that are logged within one [`WINDOW`]; more are counted.
+const LINES_PER_WINDOW: u32 = 200;
+const WINDOW: Duration = Duration::from_secs(1);
+const READ_SIZE: usize = 8 * 1024;
+
+/// Reads until the end of the stream. Yields why the launcher could not execute the command, if it
+/// said so.
+pub(super) async fn relog(
+    mut stderr: impl AsyncRead + Unpin,
+    server: String,
+    command: Vec<String>,
+) -> Option<StartError> {
+    let mut log = Log {
+        server,
+        command,
+        complaint: None,
+        window: Window::default(),
+    };
+    let mut lines = Lines::default();
+    let mut chunk = vec![0; READ_SIZE];
+    let window = sleep(WINDOW);
+    tokio::pin!(window);
+    loop {
+        tokio::select! {
+            read = stderr.read(&mut chunk) => {
+                let length = read.unwrap_or(0);
+                if length == 0 {
+                    break;
+                }
+                lines.take(chunk.get(..length).unwrap_or_default(), |line| log.line(line));
+            }
+            // Not polled while nothing was logged: an idle server costs no wake-ups.
+            () = &mut window, if log.window.is_used() => {
+                log.new_window();
+                window.set(sleep(WINDOW));
+            }
+        }
+    }
+    lines.last(|line| log.line(line));
+    log.new_window();
+    log.complaint
+}
+
+/// Cuts a stream into lines of bounded length.
+#[derive(Debug, Default)]
+struct Lines {
+    line: Vec<u8>,
+    dropped: usize,
+}
+
+/// One line, and how many of its bytes were left off.
+struct Line<'a> {
+    text: &'a [u8],
+    dropped: usize,
+}
+
+impl Lines {
+    fn take(&mut self, mut bytes: &[u8], mut each: impl FnMut(&Line<'_>)) {
+        while let Some(at) = memchr(b'\n', bytes) {
+            let (line, rest) = bytes.split_at(at);
+            self.append(line);
+            self.last(&mut each);
+            bytes = rest.get(1..).unwrap_or_default();
+        }
+        self.append(bytes);
+    }
+
+    fn last(&mut self, mut each: impl FnMut(&Line<'_>)) {
+        if !self.line.trim_ascii().is_empty() || self.dropped > 0 {
+            each(&Line {
+                text: self.line.trim_ascii_end(),
+                dropped: self.dropped,
+            });
+        }
+        self.line.clear();
+        self.dropped = 0;
+    }
+
+    fn append(&mut self, bytes: &[u8]) {
+        let room = MAX_LINE.saturating_sub(self.line.len()).min(bytes.len());
+        let (kept, dropped) = bytes.split_at(room);
+        self.line.extend_from_slice(kept);
+        self.dropped = self.dropped.saturating_add(dropped.len());
+    }
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    logged: u32,
+    suppressed: u64,
+}
+
+impl Window {
+    fn is_used(&self) -> bool {
+        self.logged > 0
+    }
+}
+
+struct Log {
+    server: String,
+    command: Vec<String>,
+    complaint: Option<StartError>,
+    window: Window,
+}
+
+impl Log {
+    fn line(&mut self, line: &Line<'_>) {
+        let text = escape(&String::from_utf8_lossy(line.text));
+        if let Some(cause) = text.strip_prefix(launcher::CANNOT_START) {
+            let program = self.command.first().cloned().unwrap_or_default();
+            self.complaint = Some(StartError::Refused {
+                program,
+                cause: cause.to_owned(),
+            });
+        }
+        if self.window.logged >= LINES_PER_WINDOW {
+            self.window.suppressed = self.window.suppressed.saturating_add(1);
+            return;
+        }
+        self.window.logged = self.window.logged.saturating_add(1);
+        let server = &self.server;
+        match line.dropped {
+            0 => tracing::info!(target: "upstream.stderr", server, "{text}"),
+            cut => tracing::info!(target: "upstream.stderr", server, cut, "{text}"),
+        }
+    }
+
+    fn new_window(&mut self) {
+        let server = &self.server;
+        let Window { suppressed, .. } = std::mem::take(&mut self.window);
+        if suppressed > 0 {
+            tracing::warn!(target: "upstream.stderr", server, suppressed, "too many lines");
+        }
+    }
+}
+
+/// Makes control characters visible, and those that reorder or break lines: what a server writes
+/// must not move a terminal's cursor nor forge a line of ours.
+fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character != '\t' && (character.is_control() || reorders_or_breaks(character)) {
+            // Writing into a string cannot fail.
+            let _ = write!(safe, "\\u{{{:x}}}", u32::from(character));
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+fn reorders_or_breaks(character: char) -> bool {
+    matches!(
+        character,
+        '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+    )
+}
