@@ -35,7 +35,7 @@ impl Gate {
             AnswerTo::Asker(side, id) => (*side, AnswerId::Json(id.json())),
             AnswerTo::Unreadable => (Side::Agent, AnswerId::Unreadable),
         };
-        let answer = refusal.answer(&trail.reference);
+        let answer = refusal.answer(to, &trail.reference);
         let readable = self.settings.denial == DenialForm::ToolResult
             && matches!(refusal, Refusal::Denied { .. })
             && trail.method == Some(KnownMethod::ToolsCall);
@@ -118,7 +118,7 @@ impl Gate {
         if taken.exchange.method == KnownMethod::Initialize {
             talk.session.state().lifecycle.abandon();
         }
-        let answer = refusal.answer(&taken.exchange.reference);
+        let answer = refusal.answer(asker, &taken.exchange.reference);
         self.tell(talk, asker, OwnMessage::error(AnswerId::Json(id.json()), answer)).await
     }
 }

@@ -144,13 +144,17 @@ fn speak(
 
 fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
     let version = version.as_str().unwrap_or_default();
-    let known = rmcp::model::ProtocolVersion::KNOWN_VERSIONS;
-    if !known.iter().any(|one| one.as_str() == version) {
+    if !is_known_version(&version) {
         let requested = version.into_owned();
         return Err(Refusal::UnsupportedVersion { requested, modern: Modern::Stateless });
     }
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
     Ok(Era::Stateless(said(&version, capabilities)))
+}
+
+/// Whether somebody here speaks this revision.
+pub(super) fn is_known_version(version: &str) -> bool {
+    rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version)
 }
 
 /// What an agent says it can do.

@@ -7,8 +7,8 @@ use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
 use super::forward::UpstreamFault;
-use super::identify::{Identified, Role};
-use super::refuse::Refusal;
+use super::identify::{Identified, Role, is_known_version};
+use super::refuse::{Modern, Refusal};
 use super::understand::{About, Asks, Doing, Question, Understood, resource_facts};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
@@ -22,6 +22,7 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
         Role::Reply(taken) => taken.exchange.target.clone(),
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
     };
+    speaks_a_known_version(&identified)?;
     let mut questions = Vec::new();
     if let Some(about) = received(&target) {
         let result = identified.message.result().or_else(|| identified.message.error());
@@ -35,6 +36,25 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
     }
     questions.extend(input_requests(&identified)?);
     Ok(Understood { identified, questions, target })
+}
+
+/// An upstream may offer another revision than the agent asked for, but not one that nobody here
+/// speaks.
+fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
+    let Role::Reply(taken) = &identified.role else {
+        return Ok(());
+    };
+    let Some(result) = identified.message.result() else {
+        return Ok(());
+    };
+    if taken.exchange.method != KnownMethod::Initialize {
+        return Ok(());
+    }
+    let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    if is_known_version(&version) {
+        return Ok(());
+    }
+    Err(Refusal::UnsupportedVersion { requested: version.into_owned(), modern: Modern::Legacy })
 }
 
 /// A result is received from a tool or a resource; what else comes back is not content.

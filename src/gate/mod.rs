@@ -19,6 +19,9 @@ mod talk;
 mod understand;
 mod upkeep;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;

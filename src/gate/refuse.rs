@@ -7,7 +7,7 @@
 use crate::audit;
 use crate::policy::{Denial, DenialCause};
 use crate::session::OutOfOrder;
-use crate::wire::{Fragment, ParamsError, WireError};
+use crate::wire::{Fragment, ParamsError, Side, WireError};
 
 use super::forward::UpstreamFault;
 use super::stage::Stage;
@@ -89,7 +89,31 @@ pub struct ErrorAnswer {
 impl Refusal {
     /// What the refused party is told. Never rule text: the audit has the reasons, and `reference`
     /// leads an operator to them.
-    pub fn answer(&self, reference: &str) -> ErrorAnswer {
+    pub fn answer(&self, to: Side, reference: &str) -> ErrorAnswer {
+        match to {
+            Side::Agent => self.answer_agent(reference),
+            Side::Upstream => self.answer_upstream(),
+        }
+    }
+
+    /// A server learns nothing of policies: what it may not ask, the agent does not know.
+    fn answer_upstream(&self) -> ErrorAnswer {
+        let code = match self {
+            Self::Denied { .. } | Self::NotNegotiated(_) | Self::UnknownMethod(_) => {
+                return ErrorAnswer {
+                    code: METHOD_NOT_FOUND,
+                    message: "Method not found".to_owned(),
+                    data: None,
+                };
+            }
+            Self::Params(_) => INVALID_PARAMS,
+            Self::Upstream(_) | Self::Audit(_) | Self::TooMany(_) => INTERNAL,
+            _ => INVALID_REQUEST,
+        };
+        ErrorAnswer { code, message: self.public_message(), data: None }
+    }
+
+    fn answer_agent(&self, reference: &str) -> ErrorAnswer {
         let (code, data) = match self {
             Self::Wire(error) => (i64::from(error.code()), None),
             Self::Params(_) | Self::NotCancellable(_) => (INVALID_PARAMS, None),

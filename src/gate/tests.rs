@@ -1,0 +1,277 @@
+//! The path as a whole, between a scripted agent and a scripted upstream.
+
+mod attacks;
+mod life;
+mod lists;
+mod passage;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::*;
+use crate::audit::{self, Durability, Memory, OnFault, Redactor, Stream};
+use crate::policy::{
+    Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
+    Resource, RuleEngine, Server, Verdict, Visibility,
+};
+use crate::session::{Session, SessionId};
+
+/// What an engine says in a test.
+pub(super) type Rule = fn(&Facts<'_>) -> Result<Verdict, EngineFault>;
+
+/// A whole gate between two ends that write down what they get.
+pub(super) struct Bench {
+    pub(super) gate: Gate,
+    pub(super) talk: Talk<Recorder, Recorder>,
+    pub(super) clock: Arc<HandClock>,
+    audit: Audit,
+    memory: Memory,
+}
+
+/// Writes down what it gets.
+#[derive(Debug, Default)]
+pub(super) struct Recorder(Mutex<Vec<String>>);
+
+/// A clock that is moved by hand.
+#[derive(Debug, Default)]
+pub(super) struct HandClock(AtomicU64);
+
+#[derive(Debug)]
+struct Scripted(Rule);
+
+impl Bench {
+    pub(super) fn new(rule: Rule) -> Self {
+        Self::with(rule, |_| {})
+    }
+
+    pub(super) fn with(rule: Rule, change: impl FnOnce(&mut Settings)) -> Self {
+        let clock = Arc::new(HandClock::default());
+        let memory = Memory::default();
+        let settings = audit::Settings {
+            file: None,
+            stream: Stream::None,
+            durability: Durability::Async,
+            on_fault: OnFault::Deny,
+        };
+        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
+        let shared: Arc<dyn Clock> = clock.clone();
+        let audit =
+            Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default()).unwrap();
+        let mut settings = Settings {
+            from_agent: Limits::default(),
+            from_upstream: Limits::default(),
+            request_timeout: Duration::from_secs(60),
+            tool_timeouts: HashMap::new(),
+            max_in_flight: 8,
+            denial: DenialForm::Error,
+        };
+        change(&mut settings);
+        let source = PolicySource { name: "test".into(), text: "test".into() };
+        let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
+        let store = Arc::new(PolicyStore::new(snapshot));
+        let server = Server { name: "fixture".to_owned(), ..Server::default() };
+        let session = Session::new(SessionId::from_random(7), "stdio", server, 0);
+        Self {
+            gate: Gate::new(store, audit.clone(), shared, settings),
+            talk: Talk::new(session, Recorder::default(), Recorder::default()),
+            clock,
+            audit,
+            memory,
+        }
+    }
+
+    /// A session that has done its handshake and has seen these tools.
+    pub(super) async fn ready(rule: Rule, tools: &[&str]) -> Self {
+        let bench = Self::new(rule);
+        bench.shake_hands().await;
+        bench.list(tools).await;
+        bench
+    }
+
+    pub(super) async fn shake_hands(&self) {
+        self.agent(INITIALIZE).await;
+        let asked = self.to_upstream();
+        let id = id_of(&asked[0]);
+        self.upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#
+        ))
+        .await;
+        self.agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        self.to_upstream();
+        self.to_agent();
+    }
+
+    /// Lets the agent list tools, which tells the gate what there is.
+    pub(super) async fn list(&self, tools: &[&str]) -> String {
+        self.agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#).await;
+        let asked = self.to_upstream();
+        let tools: Vec<String> = tools
+            .iter()
+            .map(|name| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#))
+            .collect();
+        let (id, tools) = (id_of(&asked[0]), tools.join(","));
+        self.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tools}]}}}}"#))
+            .await;
+        self.to_agent().remove(0)
+    }
+
+    pub(super) async fn agent(&self, frame: &str) {
+        self.gate.handle(&self.talk, Side::Agent, frame.as_bytes()).await.unwrap();
+    }
+
+    pub(super) async fn upstream(&self, frame: &str) {
+        self.gate.handle(&self.talk, Side::Upstream, frame.as_bytes()).await.unwrap();
+    }
+
+    /// What has reached the agent since it was last asked.
+    pub(super) fn to_agent(&self) -> Vec<String> {
+        self.talk.agent.take()
+    }
+
+    /// What has reached the upstream since it was last asked.
+    pub(super) fn to_upstream(&self) -> Vec<String> {
+        self.talk.upstream.take()
+    }
+
+    /// Every audit record so far.
+    pub(super) async fn records(&self) -> Vec<Entry> {
+        self.audit.flush(Duration::from_secs(5)).await.unwrap();
+        self.memory.lines().iter().map(|line| Entry::read(line)).collect()
+    }
+
+    /// The records of one kind.
+    pub(super) async fn records_of(&self, kind: &str) -> Vec<Entry> {
+        let mut records = self.records().await;
+        records.retain(|record| record.get(&["kind"]) == kind);
+        records
+    }
+}
+
+/// An audit record, read back with the gate's own strict decoder.
+#[derive(Debug)]
+pub(super) struct Entry(crate::wire::Document);
+
+impl Entry {
+    fn read(line: &str) -> Self {
+        Self(crate::wire::Document::decode(line.as_bytes(), &Limits::default()).unwrap())
+    }
+
+    /// A string of the record; empty when there is none.
+    pub(super) fn get(&self, path: &[&str]) -> String {
+        let value = self.0.root().at(path);
+        value.and_then(crate::wire::Value::as_str).unwrap_or_default().into_owned()
+    }
+
+    pub(super) fn text(&self) -> &str {
+        self.0.text()
+    }
+}
+
+impl Recorder {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Upstream for Recorder {
+    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
+        assert_eq!(permit.to(), Side::Upstream);
+        self.0.lock().unwrap().push(permit.into_line());
+        Ok(())
+    }
+}
+
+impl Agent for Recorder {
+    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
+        assert_eq!(permit.to(), Side::Agent);
+        self.0.lock().unwrap().push(permit.into_line());
+        Ok(())
+    }
+}
+
+impl HandClock {
+    pub(super) fn advance(&self, by: Duration) {
+        self.0.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl RuleEngine for Scripted {
+    fn name(&self) -> EngineName {
+        EngineName("scripted")
+    }
+
+    fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        (self.0)(facts)
+    }
+
+    fn visible(
+        &self,
+        _: &ListFacts<'_>,
+        items: &[Resource<'_>],
+    ) -> Vec<Result<Visibility, EngineFault>> {
+        let hidden = |name: &str| name.starts_with("hidden");
+        items
+            .iter()
+            .map(|item| match item {
+                Resource::Tool(tool) if hidden(&tool.name) => Ok(Visibility::Hidden),
+                Resource::Prompt(prompt) if hidden(&prompt.name) => Ok(Visibility::Hidden),
+                Resource::Resource(resource) if hidden(&resource.uri) => Ok(Visibility::Hidden),
+                _ => Ok(Visibility::Shown),
+            })
+            .collect()
+    }
+}
+
+pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"tester","version":"1"}}}"#;
+
+/// Everything is allowed.
+pub(super) fn open(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    Ok(allow())
+}
+
+/// Everything is allowed but tools whose name begins with `hidden` or `denied`.
+pub(super) fn guarded(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let refused = |name: &str| name.starts_with("hidden") || name.starts_with("denied");
+    Ok(match (&facts.action, &facts.resource) {
+        (Action::CallTool { .. }, Resource::Tool(tool)) if refused(&tool.name) => {
+            Verdict::Deny { reasons: vec![] }
+        }
+        (Action::Sample { .. } | Action::Elicit { .. } | Action::ListRoots, _) => Verdict::Abstain,
+        _ => allow(),
+    })
+}
+
+pub(super) fn allow() -> Verdict {
+    Verdict::Allow { reasons: vec![], obligations: vec![] }
+}
+
+/// The JSON text of a message's id.
+pub(super) fn id_of(line: &str) -> String {
+    let message = Message::decode(line.as_bytes(), &Limits::default()).unwrap();
+    message.id().unwrap().json().to_owned()
+}
+
+/// A call, as an agent writes it.
+pub(super) fn call(id: &str, tool: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":1}}}}}}"#
+    )
+}
+
+/// A result, as an upstream writes it.
+pub(super) fn result(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"x"}}]}}}}"#)
+}

@@ -1,0 +1,116 @@
+//! Lists show what could be called.
+
+use super::*;
+
+/// The names that the agent sees of what the upstream lists.
+async fn shown(tools: &str) -> Vec<String> {
+    let bench = Bench::new(guarded);
+    bench.shake_hands().await;
+    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{tools}}}}}"#)).await;
+    let reply = bench.to_agent().remove(0);
+    let message = Message::decode(reply.as_bytes(), &Limits::default()).unwrap();
+    let Some(tools) = message.result().and_then(|result| result.get("tools")) else {
+        return vec![reply];
+    };
+    tools.items().map(|tool| tool.get("name").unwrap().as_str().unwrap().into_owned()).collect()
+}
+
+#[tokio::test]
+async fn a_list_shows_what_could_be_called_in_the_upstreams_order() {
+    let tools = r#"[{"name":"b","inputSchema":{}},{"name":"hidden_1","inputSchema":{}},{"name":"a","inputSchema":{}}]"#;
+    assert_eq!(shown(tools).await, ["b", "a"]);
+}
+
+#[tokio::test]
+async fn one_malformed_tool_never_disables_the_filter_for_the_rest() {
+    for bad in [
+        r#"{"name":"x","inputSchema":true}"#,
+        r#"{"name":"x"}"#,
+        r#"{"name":7,"inputSchema":{}}"#,
+        r#"{"inputSchema":{}}"#,
+        r#"{"name":"a\u0007","inputSchema":{}}"#,
+        "null",
+        "[]",
+        "\"a\"",
+    ] {
+        let tools = format!(r#"[{{"name":"a","inputSchema":{{}}}},{bad},{{"name":"hidden_1","inputSchema":{{}}}},{{"name":"b","inputSchema":{{}}}}]"#);
+        assert_eq!(shown(&tools).await, ["a", "b"], "{bad}");
+    }
+}
+
+#[tokio::test]
+async fn equal_definitions_are_folded_and_conflicting_ones_hidden() {
+    let twice = r#"[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}},{"name":"a","inputSchema":{}}]"#;
+    assert_eq!(shown(twice).await, ["a", "b"]);
+    let conflict = r#"[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}},{"name":"a","inputSchema":{"type":"object"}}]"#;
+    assert_eq!(shown(conflict).await, ["b"]);
+}
+
+#[tokio::test]
+async fn a_list_that_is_no_array_is_not_delivered() {
+    for tools in ["{}", "null", "\"a\"", "7"] {
+        let answer = shown(tools).await.remove(0);
+        assert!(answer.contains("error") && !answer.contains("result"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_list_does_not_show_is_in_the_audit() {
+    let bench = Bench::ready(guarded, &["a", "hidden_1"]).await;
+    let record = bench.records_of("gate_decision").await.pop().unwrap();
+    assert!(record.text().contains(r#""pointer":"/result/tools/1","change":"removed""#), "{}", record.text());
+}
+
+#[tokio::test]
+async fn a_call_before_any_list_waits_for_every_page_of_the_gates_own() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    bench.agent(&call("1", "second")).await;
+    let first = bench.to_upstream().remove(0);
+    assert!(first.contains(r#""method":"tools/list""#), "{first}");
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{{"name":"first","inputSchema":{{}}}}],"nextCursor":"p2"}}}}"#, id_of(&first))).await;
+    let next = bench.to_upstream().remove(0);
+    assert!(next.contains(r#""cursor":"p2""#), "{next}");
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{{"name":"second","inputSchema":{{}}}}]}}}}"#, id_of(&next))).await;
+    assert!(bench.to_upstream()[0].contains(r#""name":"second""#));
+    assert!(bench.to_agent().is_empty());
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_list_that_never_comes_are_refused() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    bench.agent(&call("1", "echo")).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"no"}}}}"#)).await;
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].contains("error"), "{answers:?}");
+    assert!(bench.to_upstream().is_empty());
+}
+
+#[tokio::test]
+async fn a_cursor_that_loops_ends() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    bench.agent(&call("1", "echo")).await;
+    let mut rounds = 0;
+    while let Some(asked) = bench.to_upstream().pop() {
+        rounds += 1;
+        assert!(rounds <= 1_000, "{asked}");
+        bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[],"nextCursor":"again"}}}}"#, id_of(&asked))).await;
+    }
+    assert_eq!(rounds, 1_000);
+    assert_eq!(bench.to_agent().len(), 1);
+}
+
+#[tokio::test]
+async fn a_changed_list_is_asked_for_again_before_the_next_call() {
+    let bench = Bench::ready(open, &["old"]).await;
+    bench.upstream(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
+    assert_eq!(bench.to_agent().len(), 1);
+    bench.agent(&call("1", "old")).await;
+    assert!(bench.to_upstream()[0].contains("tools/list"));
+}
