@@ -1,3 +1,5 @@
 //! The subcommands.
 
+pub mod args;
 pub mod exit;
+pub mod validate_config;
