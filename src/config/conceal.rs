@@ -48,14 +48,11 @@ impl Snippets {
         }
     }
 
-    /// Line and column (in characters) of a byte, both from 1.
-    pub(super) fn position(&self, offset: usize) -> Option<(usize, usize)> {
+    /// Line and column (in characters) of a byte, both from 0.
+    fn position(&self, offset: usize) -> Option<(usize, usize)> {
         let before = self.text.get(..offset)?;
-        let line = before.matches('\n').count().saturating_add(1);
-        let start = before
-            .rfind('\n')
-            .map_or(0, |newline| newline.saturating_add(1));
-        let column = before.get(start..)?.chars().count().saturating_add(1);
+        let line = before.matches('\n').count();
+        let column = before.get(line_start(before)..)?.chars().count();
         Some((line, column))
     }
 }
@@ -65,17 +62,28 @@ impl SourceCode for Snippets {
     fn read_span<'a>(
         &'a self,
         span: &SourceSpan,
-        _context_lines_before: usize,
-        _context_lines_after: usize,
+        context_lines_before: usize,
+        context_lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
-        let inner = self.text.as_str().read_span(span, 0, 0)?;
+        let mut start = span.offset();
+        let mut end = start
+            .checked_add(span.len())
+            .ok_or(MietteError::OutOfBounds)?;
+        if context_lines_before > 0 || context_lines_after > 0 {
+            // Without context, the reporter asks where the span is, not how its lines look.
+            start = line_start(self.text.get(..start).ok_or(MietteError::OutOfBounds)?);
+            let after = self.text.get(end..).ok_or(MietteError::OutOfBounds)?;
+            end = end.saturating_add(after.find('\n').unwrap_or(after.len()));
+        }
+        let contents = self.text.get(start..end).ok_or(MietteError::OutOfBounds)?;
+        let (line, column) = self.position(start).ok_or(MietteError::OutOfBounds)?;
         Ok(Box::new(MietteSpanContents::new_named(
             self.name.clone(),
-            inner.data(),
-            *inner.span(),
-            inner.line(),
-            inner.column(),
-            inner.line_count(),
+            contents.as_bytes(),
+            SourceSpan::from(start..end),
+            line,
+            column,
+            contents.matches('\n').count().saturating_add(1),
         )))
     }
 }
@@ -84,6 +92,12 @@ impl fmt::Debug for Snippets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Snippets({})", self.name)
     }
+}
+
+fn line_start(before: &str) -> usize {
+    before
+        .rfind('\n')
+        .map_or(0, |newline| newline.saturating_add(1))
 }
 
 fn is_structure(c: char) -> bool {

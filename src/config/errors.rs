@@ -129,7 +129,15 @@ impl ConfigError {
     /// Line and column (in characters), both from 1, where they are known.
     pub fn position(&self) -> Option<(usize, usize)> {
         let (span, _) = self.labels.first()?;
-        self.snippets.as_ref()?.position(span.start)
+        let contents = self
+            .snippets
+            .as_ref()?
+            .read_span(&span.clone().into(), 0, 0)
+            .ok()?;
+        Some((
+            contents.line().saturating_add(1),
+            contents.column().saturating_add(1),
+        ))
     }
 }
 

@@ -13,6 +13,7 @@ mod resolve;
 mod section;
 mod settings;
 mod suggest;
+mod summary;
 mod units;
 mod variables;
 

@@ -1,0 +1,375 @@
+//! What can be typed: subcommands, options, and an example for each.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+
+use super::exit::Exit;
+use crate::config::{CommandLine, Config, ConfigErrors};
+
+/// A policy gate in front of one MCP server.
+///
+/// Every message between an agent and the server is judged; nothing is forwarded without a permit.
+#[derive(Debug, Clone, PartialEq, Eq, Parser)]
+#[command(
+    name = "mcp-protector",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "Examples:
+  mcp-protector proxy --allow read_file,list_directory -- npx -y some-server
+  mcp-protector validate-config --config gate.toml"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    Proxy(ProxyArgs),
+    ValidateConfig(ValidateConfigArgs),
+    TestPolicy(TestPolicyArgs),
+}
+
+/// Run the gate in front of one server.
+///
+/// The agent speaks MCP with the gate on standard input and output. What the gate protects comes
+/// from a file, or, for a single stdio server, from the command line.
+///
+/// Exit codes: 0 clean stop, 1 invalid configuration or policy at start, 2 unrecoverable at run
+/// time.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(
+    override_usage = "mcp-protector proxy --config <FILE>
+       mcp-protector proxy <--allow <TOOLS>|--policies <DIR>> [OPTIONS] -- <COMMAND>...",
+    group = ArgGroup::new("source").args(["config", "command"]).required(true),
+    group = ArgGroup::new("permits").args(["allow", "policies"]).multiple(true)
+        .conflicts_with("config"),
+    after_help = "Examples:
+  mcp-protector proxy --config gate.toml
+  mcp-protector proxy --allow read_file,list_directory -- npx -y some-server /srv/data
+  mcp-protector proxy --policies policies/ --env API_TOKEN --audit audit.jsonl -- some-server"
+)]
+pub struct ProxyArgs {
+    /// Read everything from this file.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Permit calls of these tools: exact names, with commas between them or repeated; an empty
+    /// list (`--allow ""`) permits none.
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    pub allow: Option<Vec<String>>,
+
+    /// Judge by the policies in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub policies: Option<PathBuf>,
+
+    /// Append audit records to this file as well.
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub audit: Option<PathBuf>,
+
+    /// Pass these environment variables to the server: names only, with commas between them or
+    /// repeated.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        conflicts_with = "config"
+    )]
+    pub env: Vec<String>,
+
+    /// The server and its arguments, after `--`; never read by a shell.
+    #[arg(last = true, value_name = "COMMAND", requires = "permits")]
+    pub command: Vec<String>,
+}
+
+/// Check a configuration and its policies.
+///
+/// Starts nothing, connects nowhere. All problems are reported at once, on standard error;
+/// standard output stays empty unless `--format json` is asked for.
+///
+/// Exit codes: 0 valid, 1 not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Example:
+  mcp-protector validate-config --config gate.toml && systemctl restart the-gate")]
+pub struct ValidateConfigArgs {
+    /// The file to check.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// How to report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Run policy tests offline, through the decisions that the gate itself makes.
+///
+/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid,
+/// 4 coverage is under the threshold.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Example:
+  mcp-protector test-policy policies/ --filter workspace")]
+pub struct TestPolicyArgs {
+    /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
+    #[arg(value_name = "PATHS")]
+    pub paths: Vec<PathBuf>,
+
+    /// Test under the policies that this file names.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// How to report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+
+    /// Run only tests whose name contains this text.
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+}
+
+/// Who reads the output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// People.
+    #[default]
+    Human,
+    /// Programs.
+    Json,
+}
+
+/// A command line that names nothing to do: wrong usage, or a request for help or the version.
+#[derive(Debug)]
+pub struct NothingToDo {
+    pub message: clap::Error,
+    pub exit: Exit,
+}
+
+/// Reads a command line, the program's own name included.
+pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result<Cli, NothingToDo> {
+    let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    let subcommand = arguments.get(1).cloned();
+    Cli::try_parse_from(arguments).map_err(|message| {
+        let asked = matches!(
+            message.kind(),
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+        );
+        // Usage errors end with what means "nothing was started" for the command in question: 2,
+        // which is usual elsewhere, would claim that a running gate broke down.
+        let exit = if asked {
+            Exit::Success
+        } else if subcommand.is_some_and(|name| name == "test-policy") {
+            Exit::TestsNotRun
+        } else {
+            Exit::Invalid
+        };
+        NothingToDo { message, exit }
+    })
+}
+
+impl ProxyArgs {
+    /// The settings, from the file or from what was typed.
+    pub fn settings(self) -> Result<Config, ConfigErrors> {
+        let Self {
+            config,
+            allow,
+            policies,
+            audit,
+            env,
+            command,
+        } = self;
+        match config {
+            Some(file) => Config::load(&file),
+            None => Config::from_command_line(CommandLine {
+                // `--allow ""` and `--allow a,` leave empty items behind, which name nothing.
+                allow: allow.map(non_empty),
+                policies,
+                audit,
+                env: non_empty(env),
+                command,
+            }),
+        }
+    }
+}
+
+fn non_empty(words: Vec<String>) -> Vec<String> {
+    words.into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse_line(line: &str) -> Result<Command, NothingToDo> {
+        // `""` is an empty argument, as a shell would pass it.
+        let words = line.split_whitespace().map(|word| word.replace("\"\"", ""));
+        parse(std::iter::once("mcp-protector".to_owned()).chain(words)).map(|cli| cli.command)
+    }
+
+    fn proxy(line: &str) -> ProxyArgs {
+        let command = parse_line(line).unwrap_or_else(|nothing| panic!("{}", nothing.message));
+        let Command::Proxy(args) = command else {
+            panic!("{line}: {command:?}")
+        };
+        args
+    }
+
+    #[track_caller]
+    fn refused(line: &str, kind: ErrorKind, exit: Exit) {
+        let nothing = parse_line(line).expect_err(line);
+        assert_eq!(
+            (nothing.message.kind(), nothing.exit),
+            (kind, exit),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Cli::command().get_subcommands_mut() {
+            let help = command.render_help().to_string();
+            let example = format!("mcp-protector {} ", command.get_name());
+            assert!(help.contains("Example"), "{help}");
+            assert!(
+                help.rsplit("Example")
+                    .next()
+                    .is_some_and(|it| it.contains(&example)),
+                "{help}"
+            );
+        }
+    }
+
+    #[test]
+    fn examples_in_the_help_are_accepted() {
+        let mut seen = 0;
+        for command in Cli::command().get_subcommands_mut() {
+            let help = command.render_help().to_string();
+            let examples = help
+                .lines()
+                .filter_map(|line| line.strip_prefix("  mcp-protector "));
+            for example in examples {
+                let example = example.split(" && ").next().expect("one command");
+                parse_line(example).unwrap_or_else(|nothing| panic!("{}", nothing.message));
+                seen += 1;
+            }
+        }
+        assert!(seen >= 5, "{seen}");
+    }
+
+    #[test]
+    fn names_in_an_allowlist_are_separated_by_commas_or_repeated() {
+        let cases: [(&str, Option<&[&str]>); 6] = [
+            (
+                "proxy --allow a,b --allow c -- server",
+                Some(&["a", "b", "c"]),
+            ),
+            ("proxy --allow=a -- server", Some(&["a"])),
+            ("proxy --allow \"\" -- server", Some(&[])),
+            ("proxy --allow= -- server", Some(&[])),
+            ("proxy --allow a,,b, -- server", Some(&["a", "b"])),
+            ("proxy --policies p -- server", None),
+        ];
+        for (line, expected) in cases {
+            let config = proxy(line).settings().expect(line);
+            let allow = config.policy.allow.as_deref();
+            let allow = allow.map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+            assert_eq!(allow.as_deref(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_follows_the_dashes_is_the_servers() {
+        let args = proxy("proxy --allow a --audit log -- npx -y --config x --allow b -- c");
+        assert_eq!(
+            args.command,
+            ["npx", "-y", "--config", "x", "--allow", "b", "--", "c"]
+        );
+        assert_eq!(args.audit.as_deref(), Some(std::path::Path::new("log")));
+        assert_eq!(args.allow.as_deref(), Some(["a".to_owned()].as_slice()));
+    }
+
+    #[test]
+    fn a_file_and_a_command_line_exclude_each_other() {
+        let conflict = ErrorKind::ArgumentConflict;
+        for line in [
+            "proxy --config gate.toml -- server",
+            "proxy --config gate.toml --allow a",
+            "proxy --config gate.toml --policies p",
+            "proxy --config gate.toml --audit log",
+            "proxy --config gate.toml --env TOKEN",
+        ] {
+            refused(line, conflict, Exit::Invalid);
+        }
+    }
+
+    #[test]
+    fn nothing_is_permitted_by_leaving_something_out() {
+        let missing = ErrorKind::MissingRequiredArgument;
+        for line in [
+            "proxy",
+            "proxy --allow a",
+            "proxy -- server",
+            "proxy --audit log -- server",
+        ] {
+            refused(line, missing, Exit::Invalid);
+        }
+        refused("validate-config", missing, Exit::Invalid);
+    }
+
+    #[test]
+    fn wrong_usage_never_looks_like_a_gate_that_broke_down_or_a_test_that_failed() {
+        refused(
+            "proxy --alow a -- server",
+            ErrorKind::UnknownArgument,
+            Exit::Invalid,
+        );
+        refused(
+            "validate-config --config f --format x",
+            ErrorKind::InvalidValue,
+            Exit::Invalid,
+        );
+        refused(
+            "test-policy --format junk",
+            ErrorKind::InvalidValue,
+            Exit::TestsNotRun,
+        );
+        refused(
+            "valdate-config",
+            ErrorKind::InvalidSubcommand,
+            Exit::Invalid,
+        );
+        let help = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+        refused("", help, Exit::Invalid);
+    }
+
+    #[test]
+    fn help_and_version_are_successes() {
+        for line in ["--help", "help proxy", "proxy --help", "test-policy -h"] {
+            refused(line, ErrorKind::DisplayHelp, Exit::Success);
+        }
+        refused("--version", ErrorKind::DisplayVersion, Exit::Success);
+    }
+
+    #[test]
+    fn test_policy_takes_paths_and_options() {
+        let line = "test-policy packs/a packs/b --config gate.toml --format json --filter x";
+        let Ok(Command::TestPolicy(args)) = parse_line(line) else {
+            panic!("{line}")
+        };
+        assert_eq!(args.paths, ["packs/a", "packs/b"].map(PathBuf::from));
+        assert_eq!(args.config, Some(PathBuf::from("gate.toml")));
+        assert_eq!(
+            (args.format, args.filter.as_deref()),
+            (Format::Json, Some("x"))
+        );
+    }
+}
