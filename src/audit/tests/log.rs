@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::super::queue::Pace;
+use super::super::pace::Pace;
 use super::super::*;
 use super::faulty::Faulty;
 use super::samples;

@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use super::super::queue::Pace;
+use super::super::pace::Pace;
 use super::super::*;
 use super::faulty::Faulty;
 use super::log::{FOREVER, call, lines, log, poll_once, quick, targets};
