@@ -1,17 +1,10 @@
 //! Building records, so that the code which judges reads like what it records.
 
 use super::record::{
-    Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,
-    Scope, Sensitivity,
+    Agent, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record, Scope,
+    Sensitivity,
 };
-use super::redact::Redactor;
-use super::text::{Finished, Text};
-
-/// Items that a record shows of one list; the last one then says how many more there were.
-pub(super) const LIST_LIMIT: usize = 64;
-
-/// What `redactions` says of a secret that the log itself took out of the record.
-const CONFIGURATION_SECRET: &str = "configuration-secret";
+use super::text::Text;
 
 impl Record {
     pub fn new(kind: Kind) -> Self {
@@ -173,116 +166,6 @@ impl Record {
         self.lost = Some(records);
         self
     }
-
-    /// The bytes that the record takes in memory, near enough to bound a queue of them.
-    pub(super) fn weight(&mut self) -> usize {
-        let mut weight = size_of::<Self>();
-        self.each_text(&mut |text| weight += size_of::<Text>() + text.weight());
-        weight
-    }
-
-    /// Makes the record fit to be written: secrets out, long strings and lists cut.
-    pub(super) fn finish(&mut self, redactor: &Redactor) {
-        let mut redacted = false;
-        self.each_text(&mut |text| redacted |= text.finish(redactor) == Finished::Redacted);
-        if redacted {
-            self.redactions.push(CONFIGURATION_SECRET.into());
-        }
-        let more = |left_out: usize| Text::from(format!("… [{left_out} more]"));
-        if let Some(agent) = &mut self.agent {
-            cut(&mut agent.roles, more);
-        }
-        cut(&mut self.policies, more);
-        cut(&mut self.obligations, more);
-        cut(&mut self.redactions, more);
-        cut(&mut self.edits, |left_out| Edit {
-            pointer: more(left_out),
-            change: Change::Replaced,
-            because: None,
-        });
-    }
-
-    /// Every string that came from somewhere else.
-    fn each_text(&mut self, visit: &mut dyn FnMut(&mut Text)) {
-        // INVARIANT: no `..` in these patterns. A new field has to say here whether it is a
-        // string, or secrets would pass through it unseen.
-        let Self {
-            kind: _,
-            reference,
-            event: _,
-            session_id,
-            agent,
-            upstream,
-            direction: _,
-            method,
-            target,
-            decision: _,
-            stage,
-            policies,
-            reason: Reason { code, advice, text },
-            obligations,
-            edits,
-            revision,
-            arguments_digest,
-            duration_us: _,
-            error_code: _,
-            correlation:
-                Correlation {
-                    job_id,
-                    trace_id,
-                    workflow_run_id,
-                    task_id,
-                    session_id: agent_session_id,
-                    traceparent,
-                },
-            sensitivity: _,
-            redactions,
-            lost: _,
-        } = self;
-        if let Some(Agent {
-            id,
-            asserted_name,
-            roles,
-        }) = agent
-        {
-            visit(id);
-            asserted_name.iter_mut().chain(roles).for_each(&mut *visit);
-        }
-        for Edit {
-            pointer,
-            change: _,
-            because,
-        } in edits
-        {
-            visit(pointer);
-            because.iter_mut().for_each(&mut *visit);
-        }
-        [
-            reference,
-            session_id,
-            upstream,
-            method,
-            target,
-            stage,
-            revision,
-            arguments_digest,
-        ]
-        .into_iter()
-        .chain([code, advice, text])
-        .chain([
-            job_id,
-            trace_id,
-            workflow_run_id,
-            task_id,
-            agent_session_id,
-            traceparent,
-        ])
-        .flatten()
-        .chain(policies)
-        .chain(obligations)
-        .chain(redactions)
-        .for_each(visit);
-    }
 }
 
 impl Reason {
@@ -336,13 +219,5 @@ impl Agent {
     pub fn with_roles<T: Into<Text>>(mut self, roles: impl IntoIterator<Item = T>) -> Self {
         self.roles.extend(roles.into_iter().map(Into::into));
         self
-    }
-}
-
-fn cut<T>(list: &mut Vec<T>, more: impl FnOnce(usize) -> T) {
-    let left_out = list.len().saturating_sub(LIST_LIMIT);
-    if left_out > 0 {
-        list.truncate(LIST_LIMIT);
-        list.push(more(left_out));
     }
 }

@@ -191,3 +191,123 @@ fn lock(_: &File) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn unlock(_: &File) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::sink::{Lane, Sync};
+
+    fn append(lane: &mut Lane, text: &str) {
+        lane.deliver(text.as_bytes(), Sync::Wanted).unwrap();
+        lane.next();
+    }
+
+    fn lane(path: &Path) -> Lane {
+        Lane::new(Box::new(FileSink::open(path).unwrap()))
+    }
+
+    fn read(path: &Path) -> String {
+        fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn what_is_there_stays_and_half_a_line_is_ended() {
+        for (before, after) in [("", "new\n"), ("old\n", "old\nnew\n"), ("to", "to\nnew\n")] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("audit.jsonl");
+            fs::write(&path, before).unwrap();
+            append(&mut lane(&path), "new\n");
+            assert_eq!(read(&path), after);
+        }
+    }
+
+    #[test]
+    fn two_gates_share_a_file_even_if_one_dies_in_the_middle_of_a_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let (mut one, mut other) = (lane(&path), lane(&path));
+        append(&mut one, "one\n");
+        append(&mut other, "two\n");
+        append(&mut one, "three\n");
+        let mut dies = FileSink::open(&path).unwrap();
+        dies.begin().unwrap();
+        dies.write(b"fo").unwrap();
+        drop(dies);
+        append(&mut other, "five\n");
+        append(&mut one, "six\n");
+        assert_eq!(read(&path), "one\ntwo\nthree\nfo\nfive\nsix\n");
+    }
+
+    #[test]
+    fn a_file_that_was_cut_short_is_appended_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let mut lane = lane(&path);
+        append(&mut lane, "one\n");
+        File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(0)
+            .unwrap();
+        append(&mut lane, "two\n");
+        assert_eq!(read(&path), "two\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_was_rotated_or_deleted_is_made_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let rotated = directory.path().join("audit.jsonl.1");
+        let mut lane = lane(&path);
+        append(&mut lane, "one\n");
+        fs::rename(&path, &rotated).unwrap();
+        append(&mut lane, "two\n");
+        assert_eq!(
+            (read(&rotated), read(&path)),
+            ("one\n".into(), "two\n".into())
+        );
+        fs::remove_file(&path).unwrap();
+        append(&mut lane, "three\n");
+        assert_eq!(read(&path), "three\n");
+        fs::remove_dir_all(directory.path()).unwrap();
+        lane.deliver(b"four\n", Sync::Wanted).unwrap_err();
+        fs::create_dir(directory.path()).unwrap();
+        append(&mut lane, "four\n");
+        assert_eq!(read(&path), "four\n");
+    }
+
+    #[test]
+    fn only_a_regular_file_in_a_directory_that_exists_will_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let inside = |name: &str| directory.path().join(name);
+        let check = |name: &str, says: &str| {
+            let error = FileSink::open(&inside(name)).unwrap_err().to_string();
+            assert!(error.contains(says), "{name}: {error}");
+        };
+        check("nowhere/audit.jsonl", "does not exist");
+        check(".", "not a regular file");
+        #[cfg(unix)]
+        {
+            use rustix::fs::{CWD, FileType, Mode, mknodat};
+            fs::write(inside("target"), "").unwrap();
+            std::os::unix::fs::symlink(inside("target"), inside("link")).unwrap();
+            std::os::unix::fs::symlink(inside("nothing"), inside("dangling")).unwrap();
+            mknodat(
+                CWD,
+                inside("fifo"),
+                FileType::Fifo,
+                Mode::RUSR | Mode::WUSR,
+                0,
+            )
+            .unwrap();
+            check("link", "not a regular file");
+            check("dangling", "not a regular file");
+            check("fifo", "not a regular file");
+            assert!(!inside("nothing").exists());
+            let error = FileSink::open(Path::new("/dev/null")).unwrap_err();
+            assert!(matches!(error, OpenError::NotAFile(_)), "{error}");
+        }
+    }
+}

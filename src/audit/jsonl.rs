@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
-use super::queue::{Acked, Closing, Pace, Queue};
+use super::pace::Pace;
+use super::queue::{Acked, Closing, Queue};
 use super::record::Record;
 use super::redact::Redactor;
 use super::settings::{OnFault, Settings, Stream};

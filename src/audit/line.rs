@@ -99,3 +99,90 @@ pub(super) fn misleads(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}'                    // tags, variation selectors
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::super::tests::samples;
+    use super::super::{Kind, Redactor};
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, stands_as: &str) {
+        assert_eq!(escaped(text), stands_as);
+        let back: Value = format!("\"{stands_as}\"").parse().unwrap();
+        assert_eq!(back, text);
+    }
+
+    #[test]
+    fn what_misleads_stands_as_an_escape() {
+        check("plain, é and 日本 stay", "plain, é and 日本 stay");
+        check(
+            "x\n{\"decision\":\"ALLOW\"}",
+            r#"x\n{\"decision\":\"ALLOW\"}"#,
+        );
+        check("\r\t\u{0}\u{1b}[2J\u{7f}", r"\r\t\u0000\u001b[2J\u007f");
+        check("\u{85}\u{9b}", r"\u0085\u009b");
+        check("a\u{2028}b\u{2029}c", r"a\u2028b\u2029c");
+        check("safe\u{202e}exe.txt\u{2066}", r"safe\u202eexe.txt\u2066");
+        check("s\u{200b}a\u{200d}f\u{feff}e", r"s\u200ba\u200df\ufeffe");
+        check("\u{e0041}\u{e007f}x", r"\udb40\udc41\udb40\udc7fx");
+        check("\u{200b}", r"\u200b");
+        check("back\\slash \"quote\"", r#"back\\slash \"quote\""#);
+    }
+
+    #[test]
+    fn time_has_microseconds_and_is_utc() {
+        let check = |time: &str, written| assert_eq!(rfc3339(time.parse().unwrap()), written);
+        check("2026-11-21T20:00:00Z", "2026-11-21T20:00:00.000000Z");
+        check(
+            "2026-11-21T20:00:00.1234569+01:00",
+            "2026-11-21T19:00:00.123456Z",
+        );
+    }
+
+    fn hostile() -> impl Strategy<Value = String> {
+        let misleading = prop::char::ranges(
+            vec![
+                '\u{0}'..='\u{ff}',
+                '\u{2000}'..='\u{20ff}',
+                '\u{e0000}'..='\u{e0fff}',
+            ]
+            .into(),
+        );
+        let character = prop_oneof![
+            misleading,
+            any::<char>(),
+            prop::sample::select(vec!['"', '\\', '\n', '{', '}', ',']),
+        ];
+        // Short of the limit in bytes: longer ones are cut, which has a test of its own.
+        prop::collection::vec(character, 0..20).prop_map(String::from_iter)
+    }
+
+    proptest! {
+        // Each case is one record of 29 strings.
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        #[test]
+        fn any_strings_make_one_line_that_reads_back(
+            texts in prop::collection::vec(hostile(), samples::TEXTS),
+        ) {
+            let mut next = texts.iter();
+            let mut record = samples::full(Kind::ToolCall, || next.next().unwrap().clone());
+            prop_assert!(next.next().is_none());
+            record.finish(&Redactor::default());
+            let mut line = Vec::new();
+            let time = rfc3339(Timestamp::UNIX_EPOCH);
+            Line { schema: SCHEMA, seq: 1, time, instance: "0123456789abcdef", record: &record }
+                .write_to(&mut line)
+                .unwrap();
+            let line = String::from_utf8(line).unwrap();
+            let line = line.strip_suffix('\n').unwrap();
+            prop_assert!(!line.contains(misleads), "{line:?}");
+            let read: Value = line.parse().unwrap();
+            prop_assert_eq!(samples::texts_of(&read), texts);
+        }
+    }
+}

@@ -5,9 +5,11 @@
 mod builder;
 mod fault;
 mod file;
+mod finish;
 mod jsonl;
 mod line;
 mod memory;
+mod pace;
 mod queue;
 mod record;
 mod redact;

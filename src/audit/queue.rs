@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use super::fault::AuditFault;
+use super::pace::Pace;
 use super::record::{Kind, Reason, Record};
 use super::settings::{Durability, OnFault};
 use crate::clock::Clock;
@@ -26,33 +27,6 @@ pub(super) enum Entry {
     },
     /// Everything before it has to be written and synced.
     Barrier(Ack),
-}
-
-/// Numbers that only tests choose.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    /// Bytes that queued records may take. A record counts 512 bytes at least, which bounds their
-    /// number too.
-    pub(super) queue_bytes: u32,
-    /// How long a caller waits for the log before it takes it for broken.
-    pub(super) patience: Duration,
-    /// How long the writer lets records gather after a batch, where nobody waits for them.
-    pub(super) nap: Duration,
-    /// Before a failed write is tried again; doubles up to `retry_most`.
-    pub(super) retry_first: Duration,
-    pub(super) retry_most: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            queue_bytes: 4 * 1024 * 1024,
-            patience: Duration::from_secs(5),
-            nap: Duration::from_millis(1),
-            retry_first: Duration::from_millis(20),
-            retry_most: Duration::from_secs(1),
-        }
-    }
 }
 
 #[derive(Debug)]

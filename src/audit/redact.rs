@@ -1,6 +1,7 @@
 //! Keeps the configuration's own secrets out of everything that is written.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,8 +28,9 @@ pub struct SecretTooShort;
 
 /// Knows the secrets that the configuration holds, and replaces them in any string.
 ///
-/// Found are the very bytes of a secret, and the bytes that it has inside a JSON string. Other
-/// encodings (base64, percent) are other strings: not found.
+/// Found are the very bytes of a secret, and the bytes that it has inside a JSON string with as few
+/// escapes as can be, or with those of an audit line. Other encodings (base64, percent) are other
+/// strings: not found.
 #[derive(Clone, Default)]
 pub struct Redactor {
     needles: Arc<[Needle]>,
@@ -54,11 +56,13 @@ impl Redactor {
             if secret.len() < SHORTEST_SECRET {
                 return Err(SecretTooShort);
             }
-            needles.push(Needle::new(secret));
-            let quoted = super::line::escaped(secret);
-            if quoted != secret {
-                needles.push(Needle::new(&quoted));
-            }
+            let forms = [
+                secret.to_owned(),
+                quoted(secret),
+                super::line::escaped(secret),
+            ];
+            let forms: BTreeSet<String> = forms.into();
+            needles.extend(forms.iter().map(|form| Needle::new(form)));
         }
         Ok(Self {
             needles: needles.into(),
@@ -68,12 +72,24 @@ impl Redactor {
     /// The text with every occurrence of every secret replaced by [`MARKER`]; borrowed if there
     /// was none. Occurrences that overlap or touch become one marker.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redact_head(text, usize::MAX).0
+    }
+
+    /// The same of the first `limit` bytes at most, and how many bytes of the text that leaves out.
+    /// Secrets are looked for in all of the text: one that begins within the limit is found.
+    ///
+    /// The limit is one of the text as it was. If it were one of what comes out, then each marker
+    /// shorter than its secret would bring in more of the text, up to a secret that goes on after
+    /// the text ends and so was not found.
+    pub(super) fn redact_head<'t>(&self, text: &'t str, limit: usize) -> (Cow<'t, str>, usize) {
+        let limit = text.floor_char_boundary(limit);
         let mut found = self.occurrences(text.as_bytes());
+        found.retain(|range| range.start < limit);
         if found.is_empty() {
-            return Cow::Borrowed(text);
+            return (text.get(..limit).unwrap_or(text).into(), text.len() - limit);
         }
         found.sort_unstable_by_key(|range| (range.start, range.end));
-        let mut out = String::with_capacity(text.len());
+        let mut out = String::with_capacity(limit);
         let mut kept_from = 0;
         for range in merged(found) {
             // A secret is whole characters and so is the text: a match begins and ends at one.
@@ -81,8 +97,8 @@ impl Redactor {
             out.push_str(MARKER);
             kept_from = range.end;
         }
-        out.push_str(text.get(kept_from..).unwrap_or_default());
-        Cow::Owned(out)
+        out.push_str(text.get(kept_from..limit).unwrap_or_default());
+        (out.into(), text.len() - limit.max(kept_from))
     }
 
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
@@ -126,6 +142,15 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// The text as it stands inside a JSON string with no escape but those that JSON demands.
+fn quoted(text: &str) -> String {
+    let json = serde_json::to_string(text).unwrap_or_default();
+    let inner = json
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    inner.unwrap_or(text).to_owned()
+}
+
 fn merged(sorted: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::with_capacity(sorted.len());
     for range in sorted {
@@ -135,4 +160,92 @@ fn merged(sorted: Vec<Range<usize>>) -> Vec<Range<usize>> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn redactor(secrets: &[&str]) -> Redactor {
+        let secrets: Vec<SecretString> = secrets.iter().map(|&s| SecretString::from(s)).collect();
+        Redactor::new(&secrets).unwrap()
+    }
+
+    #[track_caller]
+    fn check(secrets: &[&str], text: &str, becomes: &str) {
+        assert_eq!(redactor(secrets).redact(text), becomes);
+    }
+
+    #[test]
+    fn secrets_are_replaced_wherever_they_are() {
+        check(&[], "anything", "anything");
+        check(&["s3cret"], "nothing here", "nothing here");
+        check(&["s3cret"], "s3cret", "[redacted]");
+        check(
+            &["s3cret"],
+            "Bearer s3cret, s3cret!",
+            "Bearer [redacted], [redacted]!",
+        );
+        check(&["pässwörd"], "é pässwörd é", "é [redacted] é");
+        check(&["one!", "two!"], "two! one!", "[redacted] [redacted]");
+    }
+
+    #[test]
+    fn what_overlaps_goes_whole() {
+        check(&["abcd1234", "1234wxyz"], "-abcd1234wxyz-", "-[redacted]-");
+        check(&["token", "token-long"], "a token-long b", "a [redacted] b");
+        check(&["abab"], "xababab", "x[redacted]");
+    }
+
+    #[test]
+    fn a_secret_is_found_inside_quoted_json() {
+        check(
+            &["a\"b\\c"],
+            r#"{"auth":"a\"b\\c"}"#,
+            r#"{"auth":"[redacted]"}"#,
+        );
+    }
+
+    #[test]
+    fn of_an_endless_secret_nothing_is_left() {
+        let secret = "0123456789".repeat(1000);
+        check(&[&secret], &format!("key {secret}"), "key [redacted]");
+        // As much of it as a record holds.
+        let held = secret.split_at(LONGEST_SECRET + 100).0;
+        check(&[&secret], &format!("key {held}"), "key [redacted]");
+    }
+
+    #[test]
+    fn an_empty_secret_is_none_and_a_tiny_one_an_error() {
+        check(&["", "s3cret"], "as s3cret", "as [redacted]");
+        let tiny = SecretString::from("abc");
+        assert_eq!(Redactor::new([&tiny]).unwrap_err(), SecretTooShort);
+    }
+
+    proptest! {
+        // Few letters, so that secrets overlap each other and themselves; none of the marker's.
+        #[test]
+        fn no_secret_is_left_and_nothing_else_is_lost(
+            secrets in prop::collection::vec("[xyz]{4,6}", 1..4),
+            text in "[xyz ]{0,60}",
+        ) {
+            let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
+            let redacted = redactor(&secrets).redact(&text).into_owned();
+            for secret in &secrets {
+                prop_assert!(!redacted.contains(secret), "{secret} in {redacted}");
+            }
+            // What is left stands in the text in the same order.
+            let mut rest = text.as_str();
+            for kept in redacted.split(MARKER) {
+                let at = rest.find(kept);
+                prop_assert!(at.is_some(), "{kept:?} is not in {rest:?}");
+                rest = rest.split_at(at.unwrap() + kept.len()).1;
+            }
+            if !secrets.iter().any(|secret| text.contains(secret)) {
+                prop_assert_eq!(redacted, text);
+            }
+        }
+    }
 }

@@ -189,3 +189,134 @@ fn own(stream: &impl std::os::fd::AsFd) -> io::Result<File> {
 fn own(stream: &impl std::os::windows::io::AsHandle) -> io::Result<File> {
     stream.as_handle().try_clone_to_owned().map(File::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a sink answers to one call.
+    #[derive(Debug, Clone, Copy)]
+    enum Answer {
+        Takes(usize),
+        Fails(io::ErrorKind),
+    }
+
+    /// Answers as scripted, then takes everything.
+    #[derive(Debug, Default)]
+    struct Scripted {
+        answers: VecDeque<Answer>,
+        torn: bool,
+        bytes: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Sink for Scripted {
+        fn name(&self) -> Arc<str> {
+            "the scripted sink".into()
+        }
+
+        fn begin(&mut self) -> io::Result<Begun> {
+            if let Some(Answer::Fails(kind)) = self.answers.pop_front() {
+                return Err(kind.into());
+            }
+            Ok(if self.torn {
+                Begun::MidLine
+            } else {
+                Begun::AtLineStart
+            })
+        }
+
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let taken = match self.answers.pop_front() {
+                Some(Answer::Fails(kind)) => return Err(kind.into()),
+                Some(Answer::Takes(most)) => bytes.len().min(most),
+                None => bytes.len(),
+            };
+            self.bytes
+                .lock()
+                .unwrap()
+                .extend_from_slice(&bytes[..taken]);
+            Ok(taken)
+        }
+
+        fn end(&mut self) {
+            self.torn = false;
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            match self.answers.pop_front() {
+                Some(Answer::Fails(kind)) => Err(kind.into()),
+                _ => Ok(()),
+            }
+        }
+    }
+
+    const BATCHES: [&[u8]; 3] = [b"{\"one\":1}\n{\"two\":2}\n", b"", b"{\"three\":3}\n"];
+
+    /// Delivers the batches, each as often as it takes; answers what the sink has.
+    fn deliver(answers: Vec<Answer>, torn: bool, sync: Sync) -> String {
+        let bytes = Arc::default();
+        let sink = Scripted {
+            answers: answers.into(),
+            torn,
+            bytes: Arc::clone(&bytes),
+        };
+        let mut lane = Lane::new(Box::new(sink));
+        for batch in BATCHES {
+            while lane.deliver(batch, sync).is_err() {}
+            lane.next();
+        }
+        let bytes = bytes.lock().unwrap();
+        String::from_utf8(bytes.clone()).unwrap()
+    }
+
+    #[test]
+    fn a_failure_at_any_byte_leaves_every_line_there_once() {
+        let whole = BATCHES.concat();
+        for kind in [
+            io::ErrorKind::StorageFull,
+            io::ErrorKind::BrokenPipe,
+            io::ErrorKind::Interrupted,
+            io::ErrorKind::WouldBlock,
+        ] {
+            for at in 0..BATCHES[0].len() {
+                let answers = vec![Answer::Takes(0), Answer::Takes(at), Answer::Fails(kind)];
+                assert_eq!(deliver(answers, false, Sync::NotWanted).as_bytes(), whole);
+            }
+        }
+    }
+
+    #[test]
+    fn half_a_line_of_another_writer_is_ended_first() {
+        let text = deliver(vec![Answer::Takes(1), Answer::Takes(0)], true, Sync::Wanted);
+        assert_eq!(
+            text.as_bytes(),
+            [b"\n", BATCHES.concat().as_slice()].concat()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_sink_answers_every_line_is_there_once(
+            answers in prop::collection::vec(prop_oneof![
+                (0..12_usize).prop_map(Answer::Takes),
+                prop::sample::select(vec![
+                    Answer::Fails(io::ErrorKind::StorageFull),
+                    Answer::Fails(io::ErrorKind::Interrupted),
+                    Answer::Fails(io::ErrorKind::Other),
+                ]),
+            ], 0..40),
+            torn: bool,
+            synced: bool,
+        ) {
+            let sync = if synced { Sync::Wanted } else { Sync::NotWanted };
+            let text = deliver(answers, torn, sync);
+            let expected = [if torn { &b"\n"[..] } else { b"" }, &BATCHES.concat()].concat();
+            prop_assert_eq!(text.as_bytes(), expected);
+        }
+    }
+}

@@ -38,13 +38,14 @@ impl Text {
 
     /// Makes the string fit to be written; tells whether a secret was in it.
     pub(super) fn finish(&mut self, redactor: &Redactor) -> Finished {
-        let redacted = redactor.redact(&self.held);
+        let (redacted, beyond) = redactor.redact_head(&self.held, Self::LIMIT);
         let finished = match redacted {
             Cow::Borrowed(_) => Finished::AsItWas,
             Cow::Owned(_) => Finished::Redacted,
         };
+        // Markers may be longer than what they stand for.
         let (shown, cut) = head(&redacted, Self::LIMIT);
-        let left_out = self.left_out.saturating_add(cut);
+        let left_out = self.left_out.saturating_add(beyond).saturating_add(cut);
         if left_out > 0 {
             self.held = format!("{shown}… [{left_out} bytes more]").into();
         } else if finished == Finished::Redacted {
@@ -146,4 +147,44 @@ fn head(text: &str, limit: usize) -> (&str, usize) {
         .split_at_checked(text.floor_char_boundary(limit))
         .unwrap_or((text, ""));
     (head, tail.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, shown: &str) {
+        for mut made in [Text::from(text), Text::from(Arc::from(text))] {
+            assert_eq!(made.finish(&Redactor::default()), Finished::AsItWas);
+            assert_eq!(made, shown);
+            // Finished twice is finished once.
+            made.finish(&Redactor::default());
+            assert!(made.as_str().starts_with(shown.split('…').next().unwrap()));
+        }
+    }
+
+    #[test]
+    fn long_strings_are_cut_at_a_character_and_say_so() {
+        let limit = Text::LIMIT;
+        check("", "");
+        check("short", "short");
+        check(&"x".repeat(limit), &"x".repeat(limit));
+        check(
+            &"x".repeat(limit + 1),
+            &format!("{}… [1 bytes more]", "x".repeat(limit)),
+        );
+        let x = "x".repeat(limit - 1);
+        check(&format!("{x}éé"), &format!("{x}… [4 bytes more]"));
+        let million = "x".repeat(1_000_000);
+        check(
+            &million,
+            &format!("{}… [{} bytes more]", "x".repeat(limit), 1_000_000 - limit),
+        );
+    }
+
+    #[test]
+    fn a_hostile_string_takes_bounded_memory() {
+        assert!(Text::from("x".repeat(10_000_000)).weight() < 10_000);
+    }
 }

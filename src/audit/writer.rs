@@ -40,9 +40,11 @@ struct Batch {
 
 impl Writer {
     pub(super) fn run(mut self) {
-        let _told = TellWhenGone(Arc::clone(&self.queue));
         let mut taken = VecDeque::new();
         let mut batch = Batch::default();
+        // Last, so that it drops first: when a caller that waits learns from a dropped
+        // acknowledgement that the writer is gone, the queue has to know it already.
+        let _told = TellWhenGone(Arc::clone(&self.queue));
         while self.queue.take(&mut taken).is_some() {
             for entry in taken.drain(..) {
                 self.add(&mut batch, entry);
@@ -94,10 +96,10 @@ impl Writer {
         while let Err(fault) = self.attempt(&batch.lines, sync) {
             // The lines stay, and will be written: an outage must not cost the records of calls
             // that went through before it. Only who waits for them is not kept waiting.
+            let news = self.queue.failed(&fault);
             for ack in batch.acks.drain(..) {
                 answer(Some(ack), Err(fault.clone()));
             }
-            let news = self.queue.failed(&fault);
             if news && self.diagnostics == Diagnostics::Tell {
                 tracing::error!("{fault}");
             }

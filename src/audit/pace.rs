@@ -1,0 +1,30 @@
+//! How much the log holds, and how long it waits.
+
+use std::time::Duration;
+
+/// Numbers that only tests choose.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pace {
+    /// Bytes that queued records may take. A record counts 512 bytes at least, which bounds their
+    /// number too.
+    pub(super) queue_bytes: u32,
+    /// How long a caller waits for the log before it takes it for broken.
+    pub(super) patience: Duration,
+    /// How long the writer lets records gather after a batch, where nobody waits for them.
+    pub(super) nap: Duration,
+    /// Before a failed write is tried again; doubles up to `retry_most`.
+    pub(super) retry_first: Duration,
+    pub(super) retry_most: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            queue_bytes: 4 * 1024 * 1024,
+            patience: Duration::from_secs(5),
+            nap: Duration::from_millis(1),
+            retry_first: Duration::from_millis(20),
+            retry_most: Duration::from_secs(1),
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! What we write, `docs/schema/audit.schema.json` and `docs/audit-log.md` say the same.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use super::super::line::{Line, SCHEMA, rfc3339};
+use super::super::*;
+use super::samples;
+
+const DOC: &str = include_str!("../../../docs/audit-log.md");
+
+fn schema() -> Value {
+    include_str!("../../../docs/schema/audit.schema.json")
+        .parse()
+        .unwrap()
+}
+
+/// The schema, but a field that it does not name is an error. The published one lets readers
+/// of schema 1 read what later gates add.
+fn strict() -> Validator {
+    fn close(schema: &mut Value) {
+        match schema {
+            Value::Object(members) => {
+                if members.get("type") == Some(&json!("object")) {
+                    members.insert("additionalProperties".into(), false.into());
+                }
+                members.values_mut().for_each(close);
+            }
+            Value::Array(items) => items.iter_mut().for_each(close),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut schema = schema();
+    close(&mut schema);
+    jsonschema::draft202012::new(&schema).unwrap()
+}
+
+fn written(mut record: Record) -> Value {
+    record.finish(&Redactor::default());
+    let mut line = Vec::new();
+    let time = rfc3339(Timestamp::UNIX_EPOCH);
+    Line {
+        schema: SCHEMA,
+        seq: 1,
+        time,
+        instance: "0123456789abcdef",
+        record: &record,
+    }
+    .write_to(&mut line)
+    .unwrap();
+    String::from_utf8(line).unwrap().parse().unwrap()
+}
+
+#[track_caller]
+fn check_valid(validator: &Validator, line: &Value) {
+    let errors: Vec<_> = validator
+        .iter_errors(line)
+        .map(|e| format!("{}: {e}", e.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\n{line:#}");
+}
+
+#[test]
+fn the_schema_is_a_schema() {
+    jsonschema::draft202012::meta::validate(&schema()).unwrap();
+}
+
+#[test]
+fn every_record_that_we_can_write_is_valid() {
+    let validator = strict();
+    let long = || "é".repeat(100_000);
+    for kind in Kind::ALL {
+        check_valid(&validator, &written(samples::least(kind)));
+        check_valid(
+            &validator,
+            &written(samples::full(kind, || "text".to_owned())),
+        );
+        check_valid(&validator, &written(samples::full(kind, long)));
+        check_valid(
+            &validator,
+            &written(samples::least(kind).policies(vec!["p"; 1000])),
+        );
+    }
+    for event in Event::ALL {
+        check_valid(
+            &validator,
+            &written(samples::least(Kind::Consent).event(event)),
+        );
+    }
+    for level in [
+        Level::Public,
+        Level::Internal,
+        Level::Confidential,
+        Level::Secret,
+    ] {
+        let record = samples::least(Kind::ToolResult).sensitivity(Level::Public, level);
+        check_valid(&validator, &written(record));
+    }
+    for direction in [Direction::AgentToUpstream, Direction::UpstreamToAgent] {
+        check_valid(
+            &validator,
+            &written(samples::least(Kind::Request).direction(direction)),
+        );
+    }
+    for change in [Change::Inserted, Change::Replaced, Change::Removed] {
+        let edit = Edit {
+            pointer: "/params".into(),
+            change,
+            because: None,
+        };
+        check_valid(
+            &validator,
+            &written(samples::least(Kind::ToolResult).edits([edit])),
+        );
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_no_record() {
+    let validator = strict();
+    let good = written(samples::full(Kind::ToolCall, || "text".to_owned()));
+    check_valid(&validator, &good);
+    let cases: &[(&str, Option<Value>)] = &[
+        ("/schema", Some(json!(2))),
+        ("/seq", Some(json!(0))),
+        ("/time", Some(json!("2026-11-21T20:14:03Z"))),
+        ("/instance", Some(json!(""))),
+        ("/kind", Some(json!("tool"))),
+        ("/kind", None),
+        ("/kind", Some(json!("frame"))),
+        ("/decision", Some(json!("allow"))),
+        ("/decision", None),
+        ("/agent/id", None),
+        ("/edits/0/change", Some(json!("moved"))),
+        ("/sensitivity/after", Some(json!(3))),
+        ("/policies", Some(json!([]))),
+        ("/target", Some(json!(null))),
+        ("/target", Some(json!("x".repeat(2000)))),
+        ("/unknown", Some(json!("field"))),
+    ];
+    for (pointer, change) in cases {
+        let mut line = good.clone();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        let object = line.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        match change {
+            Some(value) => drop(object.insert((*name).to_owned(), value.clone())),
+            None => drop(object.remove(name)),
+        }
+        // A full record is valid as a frame but for its decision.
+        if *pointer == "/kind" && *change == Some(json!("frame")) {
+            line["decision"] = json!("ALLOW");
+        }
+        assert!(!validator.is_valid(&line), "{pointer} {change:?}");
+    }
+    let published = jsonschema::draft202012::new(&schema()).unwrap();
+    let mut later = good;
+    later["prev"] = json!("a field of a later gate");
+    assert!(published.is_valid(&later));
+}
+
+/// `a`, `a.b` and `a[].b` for every field in an example.
+fn fields_of_line(line: &Value, prefix: &str, found: &mut BTreeSet<String>) {
+    match line {
+        Value::Object(members) => {
+            for (name, value) in members {
+                let path = if prefix.is_empty() {
+                    name.clone()
+                } else {
+                    format!("{prefix}.{name}")
+                };
+                found.insert(path.clone());
+                fields_of_line(value, &path, found);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                fields_of_line(item, &format!("{prefix}[]"), found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The same, for every field that the schema names.
+fn fields_of_schema(schema: &Value, prefix: &str, found: &mut BTreeSet<String>) {
+    for (name, value) in schema["properties"].as_object().into_iter().flatten() {
+        let path = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
+        found.insert(path.clone());
+        fields_of_schema(value, &path, found);
+        fields_of_schema(&value["items"], &format!("{path}[]"), found);
+    }
+}
+
+/// The words in backticks of the first column of a table, and of the whole row.
+fn rows<'d>(heading: &str, doc: &'d str) -> Vec<(&'d str, &'d str)> {
+    let (_, section) = doc.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section
+        .split_once("\n## ")
+        .map_or(section, |(section, _)| section);
+    let first = |line: &'d str| Some((line.strip_prefix("| `")?.split_once('`')?.0, line));
+    section.lines().filter_map(first).collect()
+}
+
+fn words(value: &Value) -> BTreeSet<String> {
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn serialized<T: serde::Serialize>(all: &[T]) -> BTreeSet<String> {
+    all.iter()
+        .map(|one| {
+            serde_json::to_value(one)
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn code_schema_and_documentation_name_the_same_fields() {
+    let mut code = BTreeSet::new();
+    fields_of_line(
+        &written(samples::full(Kind::ToolCall, || "text".to_owned())),
+        "",
+        &mut code,
+    );
+    let mut published = BTreeSet::new();
+    fields_of_schema(&schema(), "", &mut published);
+    assert_eq!(code, published);
+    let documented: BTreeSet<String> = rows("Fields", DOC)
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    assert_eq!(code, documented);
+}
+
+#[test]
+fn the_documentation_says_which_fields_are_always_there() {
+    let always: BTreeSet<String> = rows("Fields", DOC)
+        .into_iter()
+        .filter(|(_, row)| {
+            row.split('|')
+                .nth(2)
+                .is_some_and(|cell| cell.trim() == "yes")
+        })
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    assert_eq!(always, words(&schema()["required"]));
+}
+
+#[test]
+fn code_schema_and_documentation_name_the_same_kinds_and_events() {
+    let kinds = serialized(&Kind::ALL);
+    assert_eq!(kinds, words(&schema()["properties"]["kind"]["enum"]));
+    let documented: BTreeSet<String> = rows("What is recorded", DOC)
+        .into_iter()
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    assert_eq!(kinds, documented);
+
+    let events = serialized(&Event::ALL);
+    assert_eq!(events, words(&schema()["properties"]["event"]["enum"]));
+    let (_, row) = rows("Fields", DOC)
+        .into_iter()
+        .find(|(name, _)| *name == "event")
+        .unwrap();
+    for event in &events {
+        assert!(row.contains(&format!("`{event}`")), "{event}");
+    }
+}
+
+#[test]
+fn every_record_in_the_documentation_is_valid() {
+    let validator = strict();
+    let snippets: Vec<&str> = DOC
+        .split("```json\n")
+        .skip(1)
+        .map(|rest| rest.split_once("```").unwrap().0)
+        .collect();
+    assert!(!snippets.is_empty());
+    for line in snippets.iter().flat_map(|snippet| snippet.lines()) {
+        check_valid(&validator, &line.parse().unwrap());
+    }
+}

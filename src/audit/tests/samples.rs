@@ -1,0 +1,122 @@
+//! Records with every field set, and with none.
+
+use super::super::*;
+
+/// Every field set; each string is what `text` says next.
+pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Record {
+    let mut next = || Text::from(text());
+    // No `..Record::new(kind)`: a new field has to get a value here, or it would be tested nowhere.
+    Record {
+        kind,
+        reference: Some(next()),
+        event: Some(Event::Started),
+        session_id: Some(next()),
+        agent: Some(Agent {
+            id: next(),
+            asserted_name: Some(next()),
+            roles: vec![next(), next()],
+        }),
+        upstream: Some(next()),
+        direction: Some(Direction::AgentToUpstream),
+        method: Some(next()),
+        target: Some(next()),
+        decision: Some(Decision::Block),
+        stage: Some(next()),
+        policies: vec![next(), next()],
+        reason: Reason {
+            code: Some(next()),
+            advice: Some(next()),
+            text: Some(next()),
+        },
+        obligations: vec![next(), next()],
+        edits: vec![Edit {
+            pointer: next(),
+            change: Change::Removed,
+            because: Some(next()),
+        }],
+        revision: Some(next()),
+        arguments_digest: Some(next()),
+        duration_us: Some(71),
+        error_code: Some(-32602),
+        correlation: Correlation {
+            job_id: Some(next()),
+            trace_id: Some(next()),
+            workflow_run_id: Some(next()),
+            task_id: Some(next()),
+            session_id: Some(next()),
+            traceparent: Some(next()),
+        },
+        sensitivity: Some(Sensitivity {
+            before: Level::Public,
+            after: Level::Secret,
+        }),
+        redactions: vec![next(), next()],
+        lost: Some(3),
+    }
+}
+
+/// The strings that [`full`] asks for.
+pub(in crate::audit) const TEXTS: usize = 29;
+
+/// The strings of a record as it was read back, in the order in which [`full`] asks for them.
+pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
+    let pointers = [
+        "/reference",
+        "/session_id",
+        "/agent/id",
+        "/agent/asserted_name",
+        "/agent/roles/0",
+        "/agent/roles/1",
+        "/upstream",
+        "/method",
+        "/target",
+        "/stage",
+        "/policies/0",
+        "/policies/1",
+        "/reason/code",
+        "/reason/advice",
+        "/reason/text",
+        "/obligations/0",
+        "/obligations/1",
+        "/edits/0/pointer",
+        "/edits/0/because",
+        "/revision",
+        "/arguments_digest",
+        "/correlation/job_id",
+        "/correlation/trace_id",
+        "/correlation/workflow_run_id",
+        "/correlation/task_id",
+        "/correlation/session_id",
+        "/correlation/traceparent",
+        "/redactions/0",
+        "/redactions/1",
+    ];
+    let text = |pointer| line.pointer(pointer).and_then(serde_json::Value::as_str);
+    pointers
+        .map(|pointer| {
+            text(pointer)
+                .unwrap_or_else(|| panic!("{pointer}"))
+                .to_owned()
+        })
+        .into()
+}
+
+/// The least that a record of this kind has.
+pub(in crate::audit) fn least(kind: Kind) -> Record {
+    let record = Record::new(kind);
+    match kind {
+        Kind::ToolsList
+        | Kind::ToolCall
+        | Kind::Request
+        | Kind::ServerRequest
+        | Kind::Notification
+        | Kind::GateDecision => record.decision(Decision::Allow, "decide"),
+        Kind::ToolResult => record.decision(Decision::Error, "inspect"),
+        Kind::Frame => record.decision(Decision::Block, "decode"),
+        Kind::AuditGap => record.lost(1),
+        Kind::Consent => record.event(Event::Granted),
+        Kind::UpstreamEvent => record.event(Event::Died),
+        Kind::PolicyReload => record.event(Event::Rejected),
+        Kind::Startup | Kind::SessionStart | Kind::SessionEnd | Kind::Shutdown => record,
+    }
+}
