@@ -72,7 +72,9 @@ pub fn run(args: ProxyArgs) -> Exit {
 
 fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
     // One agent, one upstream: a second thread would add a wake-up to every message and do nothing.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     match runtime {
         Ok(runtime) => runtime.block_on(start(config, loaded)),
         Err(cause) => {
@@ -160,7 +162,8 @@ async fn serve(
 /// The last record, and whatever waits to be written.
 async fn finish(audit: &Audit, end: &End) -> Exit {
     info!(sessions = 1, "the gate stops: {end}");
-    let last = audit.record(Record::new(Kind::Shutdown).reason(audit::Reason::text(end.to_string())));
+    let last =
+        audit.record(Record::new(Kind::Shutdown).reason(audit::Reason::text(end.to_string())));
     let written = match last.await {
         Ok(()) => audit.close(FLUSH).await,
         Err(fault) => Err(fault),
@@ -175,7 +178,15 @@ async fn finish(audit: &Audit, end: &End) -> Exit {
 fn session(config: &Config, clock: &dyn Clock) -> Option<Session> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;
-    let server = Server { name: config.upstream.name.clone(), ..Server::default() };
+    let server = Server {
+        name: config.upstream.name.clone(),
+        ..Server::default()
+    };
     let id = SessionId::from_random(u128::from_be_bytes(bits));
-    Some(Session::new(id, "stdio", server, clock.now().as_millisecond()))
+    Some(Session::new(
+        id,
+        "stdio",
+        server,
+        clock.now().as_millisecond(),
+    ))
 }

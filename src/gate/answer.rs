@@ -6,13 +6,13 @@ use crate::session::{Origin, Taken};
 use crate::wire::{KnownMethod, Side};
 
 use super::decide::{Permit, Stop};
-use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::forward::{Agent, AgentGone, Upstream};
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::record::{AnswerTo, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
 use super::{DenialForm, Gate};
-use crate::session::{Lifecycle, Readiness};
+use crate::session::Lifecycle;
 
 impl Gate {
     /// Records a refusal and answers whoever waits.
@@ -25,7 +25,10 @@ impl Gate {
         let record = trail.refused(&refusal, self.clock.elapsed());
         if let Err(fault) = self.audit.record(record).await {
             // Nothing passes without a record; that nothing passed need not wait for one.
-            error!(reference = &*trail.reference, "a refusal could not be recorded: {fault}");
+            error!(
+                reference = &*trail.reference,
+                "a refusal could not be recorded: {fault}"
+            );
         }
         if trail.method == Some(KnownMethod::Initialize) {
             talk.session.state().lifecycle.abandon();
@@ -58,11 +61,15 @@ impl Gate {
         permit: Permit,
     ) -> Result<(), Stop> {
         match permit.to() {
-            Side::Agent => talk.agent.deliver(permit).await.map_err(|_| Stop::AgentGone),
-            Side::Upstream if talk.session.state().upstream != Readiness::Up => {
-                Err(UpstreamFault::Down.into())
+            Side::Agent => talk
+                .agent
+                .deliver(permit)
+                .await
+                .map_err(|_| Stop::AgentGone),
+            Side::Upstream => {
+                talk.reachable(Side::Upstream)?;
+                Ok(talk.upstream.send(permit).await?)
             }
-            Side::Upstream => Ok(talk.upstream.send(permit).await?),
         }
     }
 
@@ -98,8 +105,15 @@ impl Gate {
         refusal: &Refusal,
     ) {
         let trail = Trail::outcome(talk, &taken.exchange);
-        if let Err(fault) = self.audit.record(trail.refused(refusal, self.clock.elapsed())).await {
-            error!(reference = &*trail.reference, "an outcome could not be recorded: {fault}");
+        if let Err(fault) = self
+            .audit
+            .record(trail.refused(refusal, self.clock.elapsed()))
+            .await
+        {
+            error!(
+                reference = &*trail.reference,
+                "an outcome could not be recorded: {fault}"
+            );
         }
     }
 
@@ -119,6 +133,11 @@ impl Gate {
             talk.session.state().lifecycle.abandon();
         }
         let answer = refusal.answer(asker, &taken.exchange.reference);
-        self.tell(talk, asker, OwnMessage::error(AnswerId::Json(id.json()), answer)).await
+        self.tell(
+            talk,
+            asker,
+            OwnMessage::error(AnswerId::Json(id.json()), answer),
+        )
+        .await
     }
 }

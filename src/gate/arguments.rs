@@ -21,11 +21,13 @@ fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Vec<(String,
             for (key, member) in value.entries() {
                 step(&key, pointer, |pointer| descend(member, pointer, leaves));
             }
-            (value.len() == 0).then_some(Leaf::EmptyObject)
+            value.is_empty().then_some(Leaf::EmptyObject)
         }
         Kind::Array => {
             for (index, item) in value.items().enumerate() {
-                step(&index.to_string(), pointer, |pointer| descend(item, pointer, leaves));
+                step(&index.to_string(), pointer, |pointer| {
+                    descend(item, pointer, leaves)
+                });
             }
             let strings: Option<Vec<Cow<'m, str>>> = value.items().map(Value::as_str).collect();
             match strings {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tracing::{error, warn};
 
-use crate::session::{Exchange, Lifecycle, Origin, Parked, Readiness, Spoken, Taken, Target, Traversal};
+use crate::session::{
+    Exchange, Lifecycle, Origin, Parked, Readiness, Spoken, Taken, Target, Traversal,
+};
 use crate::wire::{Fragment, KnownMethod, Message, Side};
 
 use super::Gate;
@@ -33,16 +35,26 @@ impl Gate {
             let mut state = talk.session.state();
             let full = state.parked.len() >= self.settings.max_in_flight;
             if let (false, Some(id)) = (full, trail.asker_id()) {
-                let parked = Parked { id: id.clone(), frame: frame.to_vec(), cancelled: false };
+                let parked = Parked {
+                    id: id.clone(),
+                    frame: frame.to_vec(),
+                    cancelled: false,
+                };
                 state.parked.push(parked);
             }
             full
         };
         if full {
-            return self.refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight)).await;
+            return self
+                .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
+                .await;
         }
         let begins = talk.session.state().tools.begin_fetch();
-        if begins { self.fetch(talk, None).await } else { Ok(()) }
+        if begins {
+            self.fetch(talk, None).await
+        } else {
+            Ok(())
+        }
     }
 
     /// Takes in what the gate asked for.
@@ -106,7 +118,12 @@ impl Gate {
         cursor: Option<&str>,
     ) -> Result<(), AgentGone> {
         // The gate asks as the first waiting call speaks: in its era, with its `_meta`.
-        let waiting = talk.session.state().parked.first().map(|parked| parked.frame.clone());
+        let waiting = talk
+            .session
+            .state()
+            .parked
+            .first()
+            .map(|parked| parked.frame.clone());
         let asker =
             waiting.and_then(|frame| Message::decode(&frame, &self.settings.from_agent).ok());
         let meta = asker.as_ref().and_then(Message::meta);
@@ -155,7 +172,8 @@ impl Gate {
         }
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
-        self.tell(talk, Side::Upstream, OwnMessage::initialized()).await
+        self.tell(talk, Side::Upstream, OwnMessage::initialized())
+            .await
     }
 
     /// Judges the calls that waited, from their first byte.
@@ -209,7 +227,11 @@ impl Gate {
         };
         let mut state = talk.session.state();
         talk.session.arm(&state, exchange.deadline);
-        state.to_upstream.admit(exchange).ok().map(|admitted| admitted.0)
+        state
+            .to_upstream
+            .admit(exchange)
+            .ok()
+            .map(|admitted| admitted.0)
     }
 }
 

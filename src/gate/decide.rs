@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::policy::{Allowance, Decision, Denial};
 use crate::policy::ListFacts;
-use crate::policy::{Principal, Resource, Tool};
 use crate::policy::PolicySnapshot;
+use crate::policy::{Allowance, Decision, Denial};
+use crate::policy::{Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Side};
 
@@ -64,14 +64,20 @@ impl Permit {
 
     /// What the gate says of itself needs no policy: it is one of a closed set.
     pub(super) fn own(to: Side, message: OwnMessage) -> Self {
-        Self { to, line: message.into_text() }
+        Self {
+            to,
+            line: message.into_text(),
+        }
     }
 }
 
 impl Allowed {
     /// The message as it will be sent.
     pub(super) fn seal(self, edits: Edits<'_>) -> Permit {
-        Permit { to: self.to, line: edits.finish() }
+        Permit {
+            to: self.to,
+            line: edits.finish(),
+        }
     }
 }
 
@@ -110,7 +116,13 @@ pub(super) fn visible(
     items: &[Resource<'_>],
 ) -> Vec<bool> {
     let principal = Principal::Agent(&scene.agent);
-    snapshot.visible(&ListFacts { principal, env: now.environment(scene) }, items)
+    snapshot.visible(
+        &ListFacts {
+            principal,
+            env: now.environment(scene),
+        },
+        items,
+    )
 }
 
 fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
@@ -132,12 +144,19 @@ fn denied(
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    let tool = Tool { name: name.to_owned(), ..Tool::default() };
+    let tool = Tool {
+        name: name.to_owned(),
+        ..Tool::default()
+    };
     let scene = &understood.identified.scene;
     let seen = visible(snapshot, scene, now, &[Resource::Tool(&tool)]);
     if seen != [true] {
         let cause = Hidden::Denied(denial);
-        return Refusal::UnknownTool { name: name.to_owned(), cause }.into();
+        return Refusal::UnknownTool {
+            name: name.to_owned(),
+            cause,
+        }
+        .into();
     }
     match exists(name, session) {
         Ok(()) => Refusal::Denied { denial }.into(),

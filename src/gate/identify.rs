@@ -26,8 +26,13 @@ pub(super) struct Identified<'m> {
 /// What a message is to its session.
 #[derive(Debug)]
 pub(super) enum Role {
-    Request { id: Id, method: KnownMethod },
-    Notification { method: KnownMethod },
+    Request {
+        id: Id,
+        method: KnownMethod,
+    },
+    Notification {
+        method: KnownMethod,
+    },
     /// The reply to a request that the gate let through, or sent itself.
     Reply(Box<Taken>),
 }
@@ -58,7 +63,13 @@ pub(super) fn identify<'m>(
             }
             let spoken = speak(&mut state, from, method, message)?;
             admissible(&state, from, id, max_in_flight)?;
-            (Role::Request { id: id.clone(), method: known }, spoken)
+            (
+                Role::Request {
+                    id: id.clone(),
+                    method: known,
+                },
+                spoken,
+            )
         }
         Shape::Notification { method } => {
             let known = known(method, from)?;
@@ -82,7 +93,12 @@ pub(super) fn identify<'m>(
         }
     };
     let scene = Scene::of(&state, spoken);
-    Ok(Identified { message, from, role, scene })
+    Ok(Identified {
+        message,
+        from,
+        role,
+        scene,
+    })
 }
 
 impl Scene {
@@ -108,7 +124,11 @@ fn known(method: &Method, from: Side) -> Result<KnownMethod, Refusal> {
 }
 
 fn wrong_shape(method: KnownMethod, is: &'static str, came_as: &'static str) -> Refusal {
-    Refusal::WrongShape { method: method.name().to_owned(), is, came_as }
+    Refusal::WrongShape {
+        method: method.name().to_owned(),
+        is,
+        came_as,
+    }
 }
 
 /// Settles the era of a message and, with it, what its sender speaks.
@@ -122,7 +142,9 @@ fn speak(
         // What the upstream may ask depends on what the agent said at the handshake. In the
         // stateless era it may ask nothing; then there is no handshake, and nothing was said.
         let handshake = state.lifecycle.handshake();
-        return Ok(handshake.map(|handshake| handshake.spoken.clone()).unwrap_or_default());
+        return Ok(handshake
+            .map(|handshake| handshake.spoken.clone())
+            .unwrap_or_default());
     }
     let modern = match state.lifecycle {
         Lifecycle::New => message.meta().and_then(|meta| meta.get(META_VERSION)),
@@ -146,7 +168,10 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
     let version = version.as_str().unwrap_or_default();
     if !is_known_version(&version) {
         let requested = version.into_owned();
-        return Err(Refusal::UnsupportedVersion { requested, modern: Modern::Stateless });
+        return Err(Refusal::UnsupportedVersion {
+            requested,
+            modern: Modern::Stateless,
+        });
     }
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
     Ok(Era::Stateless(said(&version, capabilities)))
@@ -154,7 +179,9 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
 
 /// Whether somebody here speaks this revision.
 pub(super) fn is_known_version(version: &str) -> bool {
-    rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version)
+    rmcp::model::ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .any(|known| known.as_str() == version)
 }
 
 /// What an agent says it can do.
@@ -170,7 +197,10 @@ pub(super) fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
 
 /// What the agent says at `initialize`, to be repeated to a restarted upstream.
 pub(super) fn handshake(params: Value<'_>) -> Handshake {
-    let version = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    let version = params
+        .get("protocolVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     Handshake {
         params: params.text().into(),
         spoken: said(&version, params.get("capabilities")),

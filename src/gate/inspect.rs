@@ -25,17 +25,28 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
     speaks_a_known_version(&identified)?;
     let mut questions = Vec::new();
     if let Some(about) = received(&target) {
-        let result = identified.message.result().or_else(|| identified.message.error());
+        let result = identified
+            .message
+            .result()
+            .or_else(|| identified.message.error());
         let text = result.map_or(0, |result| result.text().len());
         let flagged = |result: Value<'_>| result.get("isError").and_then(Value::as_bool);
         let is_error = identified.message.error().is_some()
             || identified.message.result().and_then(flagged) == Some(true);
         let bytes = i64::try_from(text).unwrap_or(i64::MAX);
         let doing = Doing::ReceiveResult { bytes, is_error };
-        questions.push(Question { asks: Asks::Agent, about, doing });
+        questions.push(Question {
+            asks: Asks::Agent,
+            about,
+            doing,
+        });
     }
     questions.extend(input_requests(&identified)?);
-    Ok(Understood { identified, questions, target })
+    Ok(Understood {
+        identified,
+        questions,
+        target,
+    })
 }
 
 /// An upstream may offer another revision than the agent asked for, but not one that nobody here
@@ -50,17 +61,26 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
     if taken.exchange.method != KnownMethod::Initialize {
         return Ok(());
     }
-    let version = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+    let version = result
+        .get("protocolVersion")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if is_known_version(&version) {
         return Ok(());
     }
-    Err(Refusal::UnsupportedVersion { requested: version.into_owned(), modern: Modern::Legacy })
+    Err(Refusal::UnsupportedVersion {
+        requested: version.into_owned(),
+        modern: Modern::Legacy,
+    })
 }
 
 /// A result is received from a tool or a resource; what else comes back is not content.
 fn received(target: &Target) -> Option<About> {
     match target {
-        Target::Tool(name) => Some(About::Tool(Tool { name: name.clone(), ..Tool::default() })),
+        Target::Tool(name) => Some(About::Tool(Tool {
+            name: name.clone(),
+            ..Tool::default()
+        })),
         Target::Resource(uri) => Some(About::Resource(resource_facts(uri))),
         Target::Prompt(_) | Target::Server => None,
     }
@@ -85,9 +105,14 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
         return Ok(Vec::new());
     };
     if !requests.is_object() || requests.len() > MAX_INPUT_REQUESTS {
-        return Err(bad("its `inputRequests` are not an object of at most 32 members"));
+        return Err(bad(
+            "its `inputRequests` are not an object of at most 32 members",
+        ));
     }
-    requests.entries().map(|(_, request)| input_request(request, identified)).collect()
+    requests
+        .entries()
+        .map(|(_, request)| input_request(request, identified))
+        .collect()
 }
 
 fn input_request<'m>(
@@ -95,7 +120,10 @@ fn input_request<'m>(
     identified: &Identified<'_>,
 ) -> Result<Question<'m>, Refusal> {
     let params = request.get("params");
-    let name = request.get("method").and_then(Value::as_str).unwrap_or_default();
+    let name = request
+        .get("method")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let spoken = &identified.scene.spoken;
     let (method, agreed, doing) = match &*name {
         "sampling/createMessage" => (KnownMethod::CreateMessage, spoken.sampling, sample(params)),
@@ -107,7 +135,11 @@ fn input_request<'m>(
     if !agreed {
         return Err(Refusal::NotNegotiated(name.into_owned()));
     }
-    Ok(Question { asks: Asks::Server, about: About::Client, doing })
+    Ok(Question {
+        asks: Asks::Server,
+        about: About::Client,
+        doing,
+    })
 }
 
 fn bad(problem: &str) -> Refusal {
@@ -133,7 +165,9 @@ pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
     let properties = params.and_then(|params| params.at(&["requestedSchema", "properties"]));
     let fields = properties.into_iter().flat_map(Value::entries);
     Doing::Elicit {
-        mode: get("mode").and_then(Value::as_str).unwrap_or(Cow::Borrowed("form")),
+        mode: get("mode")
+            .and_then(Value::as_str)
+            .unwrap_or(Cow::Borrowed("form")),
         fields: fields.map(|(name, _)| name.into_owned()).collect(),
     }
 }

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
-use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::policy::PolicySnapshot;
+use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Catalogue, LastPage, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
@@ -60,7 +60,10 @@ pub(super) fn removals<'m>(
     };
     let mut removed = Vec::new();
     let readable = readable(&shape, list(&shape, result)?, &mut removed);
-    let items: Vec<Item> = readable.iter().map(|named| Item::of(&shape, &named.name)).collect();
+    let items: Vec<Item> = readable
+        .iter()
+        .map(|named| Item::of(&shape, &named.name))
+        .collect();
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
     let shown = visible(snapshot, scene, now, &resources);
     // An answer too few hides what it does not speak of.
@@ -78,10 +81,22 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
     let Some(tools) = message.result().and_then(|result| result.get("tools")) else {
         return;
     };
-    let shape = Shape { kind: ListKind::Tools, items: "tools", name: "name" };
+    let shape = Shape {
+        kind: ListKind::Tools,
+        items: "tools",
+        name: "name",
+    };
     let offered = readable(&shape, tools.items().collect(), &mut Vec::new());
-    let last = if next_cursor(message).is_some() { LastPage::No } else { LastPage::Yes };
-    catalogue.add_page(traversal, offered.into_iter().map(|item| item.name).collect(), last);
+    let last = if next_cursor(message).is_some() {
+        LastPage::No
+    } else {
+        LastPage::Yes
+    };
+    catalogue.add_page(
+        traversal,
+        offered.into_iter().map(|item| item.name).collect(),
+        last,
+    );
 }
 
 /// Where the next page of a list begins.
@@ -91,16 +106,29 @@ pub(super) fn next_cursor(message: &Message) -> Option<String> {
 }
 
 fn shape(method: KnownMethod) -> Option<Shape> {
-    let (kind, items, name) = match method {
-        KnownMethod::ToolsList => (ListKind::Tools, "tools", "name"),
-        KnownMethod::PromptsList => (ListKind::Prompts, "prompts", "name"),
-        KnownMethod::ResourcesList => (ListKind::Resources, "resources", "uri"),
-        KnownMethod::ResourceTemplatesList => {
-            (ListKind::ResourceTemplates, "resourceTemplates", "uriTemplate")
-        }
-        _ => return None,
-    };
-    Some(Shape { kind, items, name })
+    let shapes = [
+        (KnownMethod::ToolsList, ListKind::Tools, "tools", "name"),
+        (
+            KnownMethod::PromptsList,
+            ListKind::Prompts,
+            "prompts",
+            "name",
+        ),
+        (
+            KnownMethod::ResourcesList,
+            ListKind::Resources,
+            "resources",
+            "uri",
+        ),
+        (
+            KnownMethod::ResourceTemplatesList,
+            ListKind::ResourceTemplates,
+            "resourceTemplates",
+            "uriTemplate",
+        ),
+    ];
+    let found = shapes.into_iter().find(|(listed, ..)| *listed == method);
+    found.map(|(_, kind, items, name)| Shape { kind, items, name })
 }
 
 fn list<'m>(shape: &Shape, result: Value<'m>) -> Result<Vec<Value<'m>>, Refusal> {
@@ -122,7 +150,11 @@ fn readable<'m>(
         match name(shape, item) {
             Ok(name) => all.push(Named { index, name, item }),
             Err(problem) => {
-                let unnamed = Named { index, name: String::new(), item };
+                let unnamed = Named {
+                    index,
+                    name: String::new(),
+                    item,
+                };
                 removed.push(unnamed.removal(shape, &problem));
             }
         }
@@ -130,7 +162,9 @@ fn readable<'m>(
     let mut definitions: HashMap<String, Definitions> = HashMap::with_capacity(all.len());
     for named in &all {
         let text = named.item.text();
-        let definition = definitions.entry(named.name.clone()).or_insert(Definitions::First(text));
+        let definition = definitions
+            .entry(named.name.clone())
+            .or_insert(Definitions::First(text));
         definition.meet(text);
     }
     let mut kept = Vec::with_capacity(all.len());
@@ -183,7 +217,11 @@ impl<'m> Named<'m> {
             format!("`{}`: {because}", self.name)
         };
         let pointer = format!("/result/{}/{}", shape.items, self.index);
-        Removal { item: self.item, pointer, because }
+        Removal {
+            item: self.item,
+            pointer,
+            because,
+        }
     }
 }
 
@@ -206,8 +244,13 @@ fn name(shape: &Shape, item: Value<'_>) -> Result<String, String> {
 impl Item {
     fn of(shape: &Shape, name: &str) -> Self {
         match shape.kind {
-            ListKind::Tools => Self::Tool(Tool { name: name.to_owned(), ..Tool::default() }),
-            ListKind::Prompts => Self::Prompt(Prompt { name: name.to_owned() }),
+            ListKind::Tools => Self::Tool(Tool {
+                name: name.to_owned(),
+                ..Tool::default()
+            }),
+            ListKind::Prompts => Self::Prompt(Prompt {
+                name: name.to_owned(),
+            }),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))
             }

@@ -33,7 +33,7 @@ use crate::session::{Exchange, Target};
 use crate::wire::{Id, KnownMethod, Limits, Message, Side};
 
 use decide::Stop;
-use identify::Identified;
+use identify::{Identified, Role};
 use record::Trail;
 use understand::{Circumstances, Understood};
 
@@ -85,7 +85,12 @@ impl Gate {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
-        Self { policy, audit, clock, settings }
+        Self {
+            policy,
+            audit,
+            clock,
+            settings,
+        }
     }
 
     /// Takes one frame from either side through the gate. Whatever happens to it is recorded, and
@@ -141,12 +146,18 @@ impl Gate {
         trail.obliged(&mut obliged);
 
         let passed = async {
-            self.audit.record(trail.passed(self.clock.elapsed())).await?;
+            talk.reachable(obliged.permit.to())?;
+            self.audit
+                .record(trail.passed(self.clock.elapsed()))
+                .await?;
+            trail.departed();
             self.settle(talk, route.settled.take()).await;
             remember::remember(talk, &understood);
             self.send(talk, obliged.permit).await
         };
-        passed.await.inspect_err(|_| route.undo(from, &mut session.state()))
+        passed
+            .await
+            .inspect_err(|_| route.undo(from, &mut session.state()))
     }
 
     /// Bytes to one strict message.
@@ -157,10 +168,8 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<Message, Refusal> {
-        let message = Message::decode(frame, self.limits(from)).map_err(|error| {
-            trail.undecodable(talk, from, error.id.as_ref());
-            error
-        })?;
+        let message = Message::decode(frame, self.limits(from))
+            .inspect_err(|error| trail.undecodable(talk, from, error.id.as_ref()))?;
         trail.decoded(&message, from);
         Ok(message)
     }
@@ -188,7 +197,9 @@ impl Gate {
             target: understood.target.clone(),
             snapshot: Arc::clone(snapshot),
             progress_token: token.map(|token| token.text().to_owned()),
-            first_page: message.params().is_none_or(|params| params.get("cursor").is_none()),
+            first_page: message
+                .params()
+                .is_none_or(|params| params.get("cursor").is_none()),
             spoken: understood.identified.scene.spoken.clone(),
             started,
             deadline: identify::deadline(method, started, timeout),
@@ -198,18 +209,19 @@ impl Gate {
     }
 
     fn circumstances(&self, transport: &'static str) -> Circumstances {
-        Circumstances { transport, now_ms: self.clock.now().as_millisecond() }
+        Circumstances {
+            transport,
+            now_ms: self.clock.now().as_millisecond(),
+        }
     }
 }
 
-impl<'m> Identified<'m> {
+impl Identified<'_> {
     /// Separates what the gate asked for itself from what goes on through it.
     fn asked_by_gate(self) -> Result<catalogue::OwnReply, Self> {
         match self.role {
-            identify::Role::Reply(taken) if taken.exchange.origin.is_gate() => {
-                Ok(catalogue::OwnReply(taken))
-            }
-            _ => Err(self),
+            Role::Reply(taken) if taken.exchange.origin.is_gate() => Ok(catalogue::OwnReply(taken)),
+            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Err(self),
         }
     }
 }

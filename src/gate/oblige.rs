@@ -34,7 +34,11 @@ pub(super) fn oblige<'m>(
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(removals.len());
     let mut obligations = Vec::new();
-    for obligation in allowed.allowances.iter().flat_map(|allowance| &allowance.obligations) {
+    for obligation in allowed
+        .allowances
+        .iter()
+        .flat_map(|allowance| &allowance.obligations)
+    {
         match obligation {
             // A note for the audit changes nothing in the message.
             Obligation::Annotate(note) => obligations.push(note.to_string()),
@@ -51,5 +55,9 @@ pub(super) fn oblige<'m>(
     for (value, id) in route.ids.drain(..) {
         edits.replace(value, id);
     }
-    Obliged { permit: allowed.seal(edits), edits: notes, obligations }
+    Obliged {
+        permit: allowed.seal(edits),
+        edits: notes,
+        obligations,
+    }
 }

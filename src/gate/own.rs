@@ -35,7 +35,9 @@ impl OwnMessage {
             ("message", Some(Fragment::string(&answer.message))),
             ("data", answer.data),
         ];
-        let members = members.into_iter().filter_map(|(key, value)| Some((key, value?)));
+        let members = members
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)));
         Self::reply(id, "error", Fragment::object(members))
     }
 
@@ -66,18 +68,35 @@ impl OwnMessage {
 
     /// Asks what tools there are, speaking as the agent's own request did.
     pub(super) fn list_tools(minted: u64, cursor: Option<&str>, meta: Option<Value<'_>>) -> Self {
-        let spoken = meta.into_iter().flat_map(Value::entries).filter(|(key, _)| {
-            key.strip_prefix("io.modelcontextprotocol/")
-                .is_some_and(|name| matches!(name, "protocolVersion" | "clientInfo" | "clientCapabilities"))
-        });
+        let spoken = meta
+            .into_iter()
+            .flat_map(Value::entries)
+            .filter(|(key, _)| {
+                key.strip_prefix("io.modelcontextprotocol/")
+                    .is_some_and(|name| {
+                        matches!(
+                            name,
+                            "protocolVersion" | "clientInfo" | "clientCapabilities"
+                        )
+                    })
+            });
         let spoken: Vec<(String, Fragment)> = spoken
             .map(|(key, value)| (key.into_owned(), Fragment::copy_of(value)))
             .collect();
         let modern = spoken.iter().any(|(key, _)| key == META_VERSION);
-        let meta = modern
-            .then(|| Fragment::object(spoken.iter().map(|(key, value)| (key.as_str(), value.clone()))));
+        let meta = modern.then(|| {
+            Fragment::object(
+                spoken
+                    .iter()
+                    .map(|(key, value)| (key.as_str(), value.clone())),
+            )
+        });
         let members = [("cursor", cursor.map(Fragment::string)), ("_meta", meta)];
-        let params = Fragment::object(members.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        let params = Fragment::object(
+            members
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value?))),
+        );
         Self::request(minted, "tools/list", params)
     }
 
@@ -95,7 +114,11 @@ impl OwnMessage {
             AnswerId::Json(json) => Fragment::decode(json).unwrap_or_else(|_| Fragment::null()),
             AnswerId::Unreadable => Fragment::null(),
         };
-        Self(Fragment::object([("jsonrpc", Fragment::string("2.0")), ("id", id), (key, value)]))
+        Self(Fragment::object([
+            ("jsonrpc", Fragment::string("2.0")),
+            ("id", id),
+            (key, value),
+        ]))
     }
 
     fn request(minted: u64, method: &str, params: Fragment) -> Self {
@@ -113,6 +136,10 @@ impl OwnMessage {
             ("method", Some(Fragment::string(method))),
             ("params", params),
         ];
-        Self(Fragment::object(members.into_iter().filter_map(|(key, value)| Some((key, value?)))))
+        Self(Fragment::object(
+            members
+                .into_iter()
+                .filter_map(|(key, value)| Some((key, value?))),
+        ))
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
-use crate::policy::{Denial, DenialCause, Reason};
 use crate::policy::PolicySnapshot;
+use crate::policy::{Denial, DenialCause, Reason};
 use crate::session::{Exchange, Origin, Target};
 use crate::wire::{Id, KnownMethod, Message, Shape, Side, Value};
 
@@ -68,7 +68,14 @@ impl Trail {
             Side::Agent => AnswerTo::Unreadable,
             Side::Upstream => AnswerTo::Nobody,
         };
-        Self { reference, answer_to, method: None, correlation: Vec::new(), started, record }
+        Self {
+            reference,
+            answer_to,
+            method: None,
+            correlation: Vec::new(),
+            started,
+            record,
+        }
     }
 
     /// The outcome of a request that got no reply.
@@ -89,9 +96,10 @@ impl Trail {
     /// The message could be read; what it is stands in its envelope.
     pub(super) fn decoded(&mut self, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {
-            Shape::Request { id, method } => {
-                (request_kind(method.name(), from), AnswerTo::Asker(from, id.clone()))
-            }
+            Shape::Request { id, method } => (
+                request_kind(method.name(), from),
+                AnswerTo::Asker(from, id.clone()),
+            ),
             Shape::Notification { .. } => (Kind::Notification, AnswerTo::Nobody),
             Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::Nobody),
         };
@@ -129,7 +137,9 @@ impl Trail {
                 self.record.kind = outcome_kind(taken.exchange.method);
                 self.replies(&taken.exchange, from);
                 let error = identified.message.error();
-                let code = error.and_then(|error| error.get("code")).and_then(Value::as_i64);
+                let code = error
+                    .and_then(|error| error.get("code"))
+                    .and_then(Value::as_i64);
                 self.record.error_code = code;
             }
         }
@@ -151,8 +161,13 @@ impl Trail {
     }
 
     pub(super) fn allowed(&mut self, allowed: &Allowed) {
-        let reasons = allowed.allowances.iter().flat_map(|allowance| &allowance.reasons);
-        self.record.policies = reasons.map(|reason| reason.policy.as_str().into()).collect();
+        let reasons = allowed
+            .allowances
+            .iter()
+            .flat_map(|allowance| &allowance.reasons);
+        self.record.policies = reasons
+            .map(|reason| reason.policy.as_str().into())
+            .collect();
     }
 
     pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
@@ -167,6 +182,15 @@ impl Trail {
         record.decision = Some(audit::Decision::Allow);
         record.duration_us = Some(self.micros(now));
         record
+    }
+
+    /// The message was recorded as allowed. What still goes wrong is its outcome.
+    pub(super) fn departed(&mut self) {
+        if let (Some(method), Kind::ToolCall | Kind::ToolsList | Kind::Request) =
+            (self.method, self.record.kind)
+        {
+            self.record.kind = outcome_kind(method);
+        }
     }
 
     /// The record of a message that does not leave.
@@ -223,7 +247,10 @@ impl Trail {
 
 fn correlation(named: &[(&'static str, String)]) -> audit::Correlation {
     let get = |key: &str| {
-        named.iter().find(|(name, _)| name.ends_with(key)).map(|(_, value)| value.into())
+        named
+            .iter()
+            .find(|(name, _)| name.ends_with(key))
+            .map(|(_, value)| value.into())
     };
     audit::Correlation {
         job_id: get("/job_id"),
@@ -237,7 +264,11 @@ fn correlation(named: &[(&'static str, String)]) -> audit::Correlation {
 
 fn explain(record: &mut Record, denial: &Denial) {
     let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.reasons.iter().find_map(get);
-    record.policies = denial.reasons.iter().map(|one| one.policy.as_str().into()).collect();
+    record.policies = denial
+        .reasons
+        .iter()
+        .map(|one| one.policy.as_str().into())
+        .collect();
     record.reason.advice = first(|reason| reason.advice.as_ref()).map(Into::into);
     if let Some(code) = first(|reason| reason.code.as_ref()) {
         record.reason.code = Some(code.into());
@@ -258,9 +289,10 @@ fn request_kind(method: &str, from: Side) -> Kind {
 }
 
 fn outcome_kind(method: KnownMethod) -> Kind {
-    match method {
-        KnownMethod::ToolsCall => Kind::ToolResult,
-        _ => Kind::GateDecision,
+    if method == KnownMethod::ToolsCall {
+        Kind::ToolResult
+    } else {
+        Kind::GateDecision
     }
 }
 

@@ -36,7 +36,11 @@ pub enum Refusal {
     #[error("method not found: {0}")]
     UnknownMethod(String),
     #[error("`{method}` is a {is}, and came as a {came_as}")]
-    WrongShape { method: String, is: &'static str, came_as: &'static str },
+    WrongShape {
+        method: String,
+        is: &'static str,
+        came_as: &'static str,
+    },
     #[error("a request with this id is already in flight")]
     ReusedId,
     #[error("a `{0}` must not be cancelled")]
@@ -98,48 +102,65 @@ impl Refusal {
 
     /// A server learns nothing of policies: what it may not ask, the agent does not know.
     fn answer_upstream(&self) -> ErrorAnswer {
-        let code = match self {
-            Self::Denied { .. } | Self::NotNegotiated(_) | Self::UnknownMethod(_) => {
-                return ErrorAnswer {
-                    code: METHOD_NOT_FOUND,
-                    message: "Method not found".to_owned(),
-                    data: None,
-                };
-            }
-            Self::Params(_) => INVALID_PARAMS,
-            Self::Upstream(_) | Self::Audit(_) | Self::TooMany(_) => INTERNAL,
-            _ => INVALID_REQUEST,
+        let unknown = Self::UnknownMethod(String::new());
+        let told = if matches!(self, Self::Denied { .. }) {
+            &unknown
+        } else {
+            self
         };
-        ErrorAnswer { code, message: self.public_message(), data: None }
+        ErrorAnswer {
+            code: told.rpc_code(),
+            message: told.public_message(),
+            data: None,
+        }
     }
 
     fn answer_agent(&self, reference: &str) -> ErrorAnswer {
-        let (code, data) = match self {
-            Self::Wire(error) => (i64::from(error.code()), None),
-            Self::Params(_) | Self::NotCancellable(_) => (INVALID_PARAMS, None),
+        if let Self::Denied { denial } = self {
+            return denied(denial, reference);
+        }
+        let code = self.rpc_code();
+        let data = if let Self::UnsupportedVersion { requested, .. } = self {
+            Some(versions(requested))
+        } else {
+            (code == INTERNAL).then(|| pointer_to_audit(reference, None))
+        };
+        ErrorAnswer {
+            code,
+            message: self.public_message(),
+            data,
+        }
+    }
+
+    fn rpc_code(&self) -> i64 {
+        match self {
+            Self::Wire(error) => i64::from(error.code()),
+            // INVARIANT: an unknown tool has one answer whatever hides it, or a denial tells that
+            // the tool exists.
+            Self::Params(_)
+            | Self::NotCancellable(_)
+            | Self::UnknownTool { .. }
+            | Self::UnsupportedVersion {
+                modern: Modern::Legacy,
+                ..
+            } => INVALID_PARAMS,
+            Self::UnsupportedVersion {
+                modern: Modern::Stateless,
+                ..
+            } => UNSUPPORTED_VERSION,
+            Self::UnknownMethod(_) | Self::NotNegotiated(_) => METHOD_NOT_FOUND,
             Self::OutOfOrder(_)
             | Self::ReusedId
             | Self::WrongShape { .. }
             | Self::Stray
-            | Self::TooLong(_) => (INVALID_REQUEST, None),
-            Self::UnsupportedVersion { requested, modern } => {
-                let code = match modern {
-                    Modern::Legacy => INVALID_PARAMS,
-                    Modern::Stateless => UNSUPPORTED_VERSION,
-                };
-                (code, Some(versions(requested)))
-            }
-            Self::UnknownMethod(_) | Self::NotNegotiated(_) => (METHOD_NOT_FOUND, None),
-            // INVARIANT: the same bytes for both causes, or a denial tells that the tool exists.
-            Self::UnknownTool { .. } => (INVALID_PARAMS, None),
-            Self::Denied { denial } => return denied(denial, reference),
+            | Self::TooLong(_) => INVALID_REQUEST,
+            Self::Denied { .. } => DENIED,
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
             | Self::CancelledInTime
-            | Self::Audit(_) => (INTERNAL, Some(pointer_to_audit(reference, None))),
-        };
-        ErrorAnswer { code, message: self.public_message(), data }
+            | Self::Audit(_) => INTERNAL,
+        }
     }
 
     /// A stable word for the cause, in records.
@@ -156,10 +177,15 @@ impl Refusal {
             Self::TooLong(_) => "too-long",
             Self::TooMany(_) => "too-many-in-flight",
             Self::Stray => "stray",
-            Self::UnknownTool { cause: Hidden::NotOffered, .. } => "not-offered",
-            Self::UnknownTool { cause: Hidden::Denied(denial), .. } | Self::Denied { denial, .. } => {
-                denial_code(denial)
+            Self::UnknownTool {
+                cause: Hidden::NotOffered,
+                ..
+            } => "not-offered",
+            Self::UnknownTool {
+                cause: Hidden::Denied(denial),
+                ..
             }
+            | Self::Denied { denial } => denial_code(denial),
             Self::NotNegotiated(_) => "not-negotiated",
             Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
             Self::Upstream(UpstreamFault::BadReply(_)) => "bad-reply",
@@ -172,23 +198,27 @@ impl Refusal {
 
     /// Whether somebody was refused, or something failed.
     pub fn decision(&self) -> audit::Decision {
-        let faulty = match self {
-            Self::Upstream(_) | Self::Cancelled | Self::Audit(_) => true,
-            Self::UnknownTool { cause: Hidden::Denied(denial), .. } | Self::Denied { denial, .. } => {
-                matches!(denial.cause, DenialCause::Fault(_))
-            }
-            _ => false,
-        };
-        if faulty { audit::Decision::Error } else { audit::Decision::Block }
+        let engine = self
+            .denial()
+            .is_some_and(|it| matches!(it.cause, DenialCause::Fault(_)));
+        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Audit(_)) {
+            audit::Decision::Error
+        } else {
+            audit::Decision::Block
+        }
     }
 
     /// The policies that decided, if policy did.
     pub fn denial(&self) -> Option<&Denial> {
-        match self {
-            Self::UnknownTool { cause: Hidden::Denied(denial), .. } | Self::Denied { denial, .. } => {
-                Some(denial)
-            }
-            _ => None,
+        if let Self::UnknownTool {
+            cause: Hidden::Denied(denial),
+            ..
+        }
+        | Self::Denied { denial } = self
+        {
+            Some(denial)
+        } else {
+            None
         }
     }
 
@@ -215,19 +245,25 @@ impl Refusal {
     }
 
     fn public_message(&self) -> String {
-        match self {
-            Self::UnknownTool { name, .. } => format!("Unknown tool: {name}"),
-            Self::UnknownMethod(_) | Self::NotNegotiated(_) => "Method not found".to_owned(),
-            Self::UnsupportedVersion { .. } => "Unsupported protocol version".to_owned(),
-            // What failed inside the gate is the operator's business.
-            Self::Audit(_) => "the gate cannot record this message".to_owned(),
-            other => other.to_string(),
+        if let Self::UnknownTool { name, .. } = self {
+            return format!("Unknown tool: {name}");
         }
+        let fixed = match self.rpc_code() {
+            METHOD_NOT_FOUND => "Method not found",
+            _ if matches!(self, Self::UnsupportedVersion { .. }) => "Unsupported protocol version",
+            // What failed inside the gate is the operator's business.
+            _ if matches!(self, Self::Audit(_)) => "the gate cannot record this message",
+            _ => return self.to_string(),
+        };
+        fixed.to_owned()
     }
 }
 
 fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
-    let advice = denial.reasons.iter().find_map(|reason| reason.advice.as_deref());
+    let advice = denial
+        .reasons
+        .iter()
+        .find_map(|reason| reason.advice.as_deref());
     // Whatever it is about, the answer is the same whether the thing exists or not: policy was asked
     // about its name alone.
     let message = match advice {
@@ -235,23 +271,36 @@ fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
         None => "denied by policy".to_owned(),
     };
     let code = DENIED;
-    ErrorAnswer { code, message, data: Some(pointer_to_audit(reference, Some(denial))) }
+    ErrorAnswer {
+        code,
+        message,
+        data: Some(pointer_to_audit(reference, Some(denial))),
+    }
 }
 
 fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Fragment {
     let reasons = || denial.into_iter().flat_map(|denial| denial.reasons.iter());
     let code = reasons().find_map(|reason| reason.code.as_deref());
     let advice = reasons().find_map(|reason| reason.advice.as_deref());
-    let members = [("audit", Some(reference)), ("code", code), ("advice", advice)];
+    let members = [
+        ("audit", Some(reference)),
+        ("code", code),
+        ("advice", advice),
+    ];
     Fragment::object(
-        members.into_iter().filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
+        members
+            .into_iter()
+            .filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
     )
 }
 
 fn versions(requested: &str) -> Fragment {
     let supported = rmcp::model::ProtocolVersion::KNOWN_VERSIONS;
     Fragment::object([
-        ("supported", Fragment::array(supported.iter().map(|one| Fragment::string(one.as_str())))),
+        (
+            "supported",
+            Fragment::array(supported.iter().map(|one| Fragment::string(one.as_str()))),
+        ),
         ("requested", Fragment::string(requested)),
     ])
 }

@@ -21,7 +21,10 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
     let message = identified.message;
     let mut state = talk.session.state();
     match &identified.role {
-        Role::Request { method: KnownMethod::Initialize, .. } => {
+        Role::Request {
+            method: KnownMethod::Initialize,
+            ..
+        } => {
             if let Some(params) = message.params() {
                 state.lifecycle = Lifecycle::Initializing(handshake(params));
                 introduce(&mut state, params.get("clientInfo"));
@@ -36,17 +39,20 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
             };
             introduce(&mut state, Some(client));
         }
-        Role::Notification { method: KnownMethod::ToolsListChanged } => {
-            return state.tools.forget();
+        Role::Notification { method } => {
+            if *method == KnownMethod::ToolsListChanged {
+                state.tools.forget();
+            }
+            return;
         }
-        Role::Notification { .. } => return,
-        Role::Reply(taken) if identified.from == Side::Upstream => {
-            if replied(&mut state, &taken.exchange, message) == Handshake::Completed {
+        Role::Reply(taken) => {
+            if identified.from == Side::Upstream
+                && replied(&mut state, &taken.exchange, message) == Handshake::Completed
+            {
                 talk.upstream.handshake_completed();
             }
             return;
         }
-        Role::Reply(_) => return,
     }
     drop(state);
     talk.introduce();
@@ -60,40 +66,47 @@ enum Handshake {
 }
 
 fn replied(state: &mut State, exchange: &Exchange, message: &Message) -> Handshake {
-    match exchange.method {
-        KnownMethod::Initialize => {
-            let version = message.result().and_then(|result| result.get("protocolVersion"));
-            if let Some(version) = version.and_then(Value::as_str) {
-                state.lifecycle.complete(&version);
-                return Handshake::Completed;
-            }
-            state.lifecycle.abandon();
-            Handshake::Unchanged
-        }
-        KnownMethod::ToolsList => {
-            let traversal = if exchange.first_page {
-                Traversal::AgentBegins
-            } else {
-                Traversal::AgentGoesOn
-            };
-            listing::note_offers(&mut state.tools, message, traversal);
-            Handshake::Unchanged
-        }
-        // In the stateless era there is no handshake: any answer shows that the upstream lives.
-        _ if message.result().is_some() => Handshake::Completed,
-        _ => Handshake::Unchanged,
+    if exchange.method == KnownMethod::ToolsList {
+        let traversal = if exchange.first_page {
+            Traversal::AgentBegins
+        } else {
+            Traversal::AgentGoesOn
+        };
+        listing::note_offers(&mut state.tools, message, traversal);
     }
+    let Some(result) = message.result() else {
+        if exchange.method == KnownMethod::Initialize {
+            state.lifecycle.abandon();
+        }
+        return Handshake::Unchanged;
+    };
+    if exchange.method == KnownMethod::Initialize {
+        let version = result
+            .get("protocolVersion")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        state.lifecycle.complete(&version);
+    }
+    // In the stateless era there is no handshake: any result shows that the upstream lives.
+    Handshake::Completed
 }
 
 /// What an agent says of itself is a label, never an identity.
 fn introduce(state: &mut State, client: Option<Value<'_>>) {
-    let text = |key| client.and_then(|client| client.get(key)).and_then(Value::as_str);
+    let text = |key| {
+        client
+            .and_then(|client| client.get(key))
+            .and_then(Value::as_str)
+    };
     let client = Client {
         name: text("name").unwrap_or_default().into_owned(),
         version: text("version").unwrap_or_default().into_owned(),
     };
     if state.agent.client != client {
-        let agent = policy::Agent { client, ..(*state.agent).clone() };
+        let agent = policy::Agent {
+            client,
+            ..(*state.agent).clone()
+        };
         state.agent = Arc::new(agent);
     }
 }

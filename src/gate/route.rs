@@ -41,14 +41,24 @@ pub(super) fn route<'m>(
                 Side::Upstream => &mut state.to_agent,
             };
             let admitted = table.admit(exchange).map_err(|_| Refusal::ReusedId)?;
-            route.rename(identified.message.id_value(), Fragment::unsigned(admitted.0));
+            route.rename(
+                identified.message.id_value(),
+                Fragment::unsigned(admitted.0),
+            );
             route.opened = Some(admitted);
         }
-        Role::Notification { method: KnownMethod::Cancelled } => {
+        Role::Notification {
+            method: KnownMethod::Cancelled,
+        } => {
             route.cancel(identified.from, state, identified.message.params())?;
         }
-        Role::Notification { method: KnownMethod::Progress } => {
-            let token = identified.message.params().and_then(|params| params.get("progressToken"));
+        Role::Notification {
+            method: KnownMethod::Progress,
+        } => {
+            let token = identified
+                .message
+                .params()
+                .and_then(|params| params.get("progressToken"));
             let asked = match identified.from {
                 Side::Agent => &state.to_agent,
                 Side::Upstream => &state.to_upstream,
@@ -114,22 +124,24 @@ impl<'m> Route<'m> {
         }
         // MCP 2026-07-28: a server ends a subscription by cancelling the id that opened it.
         let streaming = other.by_minted(&id).map(|exchange| exchange.method);
-        if from == Side::Upstream && streaming == Some(KnownMethod::SubscriptionsListen) {
-            if let Some(taken) = other.take(&id) {
-                if let Origin::Peer(asker) = &taken.exchange.origin {
-                    self.ids.push((value, asker.to_fragment()));
-                }
-                self.settled = Some(taken);
-                return Ok(());
+        if from == Side::Upstream
+            && streaming == Some(KnownMethod::SubscriptionsListen)
+            && let Some(taken) = other.take(&id)
+        {
+            if let Origin::Peer(asker) = &taken.exchange.origin {
+                self.ids.push((value, asker.to_fragment()));
             }
+            self.settled = Some(taken);
+            return Ok(());
         }
-        if from == Side::Agent {
-            if let Some(parked) = state.parked.iter_mut().find(|parked| parked.id == id) {
+        let parked = state.parked.iter_mut().find(|parked| parked.id == id);
+        match (from, parked) {
+            (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
-                return Err(Refusal::CancelledInTime);
+                Err(Refusal::CancelledInTime)
             }
+            (Side::Agent | Side::Upstream, _) => Err(Refusal::Stray),
         }
-        Err(Refusal::Stray)
     }
 
     fn subscription(&mut self, understood: &Understood<'m>, state: &State) -> Result<(), Refusal> {

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::{self, Scope};
-use crate::session::Session;
+use crate::session::{Readiness, Session};
+use crate::wire::Side;
+
+use super::forward::UpstreamFault;
 
 /// A conversation that the gate stands in.
 #[derive(Debug)]
@@ -19,18 +22,35 @@ pub struct Talk<U, A> {
 impl<U, A> Talk<U, A> {
     pub fn new(session: Session, upstream: U, agent: A) -> Self {
         let scope = Mutex::new(scope(&session));
-        Self { session, upstream, agent, scope, references: AtomicU64::new(0) }
+        Self {
+            session,
+            upstream,
+            agent,
+            scope,
+            references: AtomicU64::new(0),
+        }
     }
 
     /// What every record of this conversation says.
     pub(super) fn scope(&self) -> Scope {
-        self.scope.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.scope
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// The agent has said how it calls itself.
     pub(super) fn introduce(&self) {
         let scope = scope(&self.session);
         *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
+    }
+
+    /// Nothing but the handshake goes to an upstream that is not up.
+    pub(super) fn reachable(&self, to: Side) -> Result<(), UpstreamFault> {
+        if to == Side::Upstream && self.session.state().upstream != Readiness::Up {
+            return Err(UpstreamFault::Down);
+        }
+        Ok(())
     }
 
     /// A name for one message, unique in all audits: a denied agent is told it, and an operator

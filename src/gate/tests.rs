@@ -1,5 +1,11 @@
 //! The path as a whole, between a scripted agent and a scripted upstream.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    clippy::unnecessary_wraps,
+    reason = "a rule says what it is about, in the signature of all rules"
+)]
+
 mod attacks;
 mod life;
 mod lists;
@@ -63,16 +69,22 @@ impl Bench {
         let mut settings = Settings {
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
-            request_timeout: Duration::from_secs(60),
+            request_timeout: Duration::from_mins(1),
             tool_timeouts: HashMap::new(),
             max_in_flight: 8,
             denial: DenialForm::Error,
         };
         change(&mut settings);
-        let source = PolicySource { name: "test".into(), text: "test".into() };
+        let source = PolicySource {
+            name: "test".into(),
+            text: "test".into(),
+        };
         let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
         let store = Arc::new(PolicyStore::new(snapshot));
-        let server = Server { name: "fixture".to_owned(), ..Server::default() };
+        let server = Server {
+            name: "fixture".to_owned(),
+            ..Server::default()
+        };
         let session = Session::new(SessionId::from_random(7), "stdio", server, 0);
         Self {
             gate: Gate::new(store, audit.clone(), shared, settings),
@@ -99,31 +111,41 @@ impl Bench {
             r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#
         ))
         .await;
-        self.agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        self.agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+            .await;
         self.to_upstream();
         self.to_agent();
     }
 
     /// Lets the agent list tools, which tells the gate what there is.
     pub(super) async fn list(&self, tools: &[&str]) -> String {
-        self.agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#).await;
+        self.agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
+            .await;
         let asked = self.to_upstream();
         let tools: Vec<String> = tools
             .iter()
             .map(|name| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#))
             .collect();
         let (id, tools) = (id_of(&asked[0]), tools.join(","));
-        self.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tools}]}}}}"#))
-            .await;
+        self.upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tools}]}}}}"#
+        ))
+        .await;
         self.to_agent().remove(0)
     }
 
     pub(super) async fn agent(&self, frame: &str) {
-        self.gate.handle(&self.talk, Side::Agent, frame.as_bytes()).await.unwrap();
+        self.gate
+            .handle(&self.talk, Side::Agent, frame.as_bytes())
+            .await
+            .unwrap();
     }
 
     pub(super) async fn upstream(&self, frame: &str) {
-        self.gate.handle(&self.talk, Side::Upstream, frame.as_bytes()).await.unwrap();
+        self.gate
+            .handle(&self.talk, Side::Upstream, frame.as_bytes())
+            .await
+            .unwrap();
     }
 
     /// What has reached the agent since it was last asked.
@@ -139,7 +161,11 @@ impl Bench {
     /// Every audit record so far.
     pub(super) async fn records(&self) -> Vec<Entry> {
         self.audit.flush(Duration::from_secs(5)).await.unwrap();
-        self.memory.lines().iter().map(|line| Entry::read(line)).collect()
+        self.memory
+            .lines()
+            .iter()
+            .map(|line| Entry::read(line))
+            .collect()
     }
 
     /// The records of one kind.
@@ -162,7 +188,10 @@ impl Entry {
     /// A string of the record; empty when there is none.
     pub(super) fn get(&self, path: &[&str]) -> String {
         let value = self.0.root().at(path);
-        value.and_then(crate::wire::Value::as_str).unwrap_or_default().into_owned()
+        value
+            .and_then(crate::wire::Value::as_str)
+            .unwrap_or_default()
+            .into_owned()
     }
 
     pub(super) fn text(&self) -> &str {
@@ -194,7 +223,8 @@ impl Agent for Recorder {
 
 impl HandClock {
     pub(super) fn advance(&self, by: Duration) {
-        self.0.fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
+        self.0
+            .fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
     }
 }
 
@@ -255,7 +285,10 @@ pub(super) fn guarded(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
 }
 
 pub(super) fn allow() -> Verdict {
-    Verdict::Allow { reasons: vec![], obligations: vec![] }
+    Verdict::Allow {
+        reasons: vec![],
+        obligations: vec![],
+    }
 }
 
 /// The JSON text of a message's id.
@@ -273,5 +306,7 @@ pub(super) fn call(id: &str, tool: &str) -> String {
 
 /// A result, as an upstream writes it.
 pub(super) fn result(id: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"x"}}]}}}}"#)
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"x"}}]}}}}"#
+    )
 }

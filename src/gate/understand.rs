@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Consent, Environment, Facts, Principal, Prompt, Resource,
-    ResourceFacts, SessionState, Tool, Touch,
+    Action, Arguments, Consent, Environment, Facts, Principal, Prompt, Resource, ResourceFacts,
+    SessionState, Tool, Touch,
 };
 use crate::session::Target;
 use crate::wire::{KnownMethod, Side, Value};
@@ -65,9 +65,19 @@ pub(super) enum Doing<'m> {
     Subscribe,
     GetPrompt(Arguments<'m>),
     Complete(Cow<'m, str>),
-    ReceiveResult { bytes: i64, is_error: bool },
-    Sample { max_tokens: i64, include_context: Cow<'m, str>, tools: bool },
-    Elicit { mode: Cow<'m, str>, fields: Vec<String> },
+    ReceiveResult {
+        bytes: i64,
+        is_error: bool,
+    },
+    Sample {
+        max_tokens: i64,
+        include_context: Cow<'m, str>,
+        tools: bool,
+    },
+    Elicit {
+        mode: Cow<'m, str>,
+        fields: Vec<String>,
+    },
     ListRoots,
 }
 
@@ -95,17 +105,20 @@ pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, R
     negotiated(method, &identified.scene)?;
 
     let (target, questions) = ask(method, asks, params);
-    Ok(Understood { identified, questions, target })
+    Ok(Understood {
+        identified,
+        questions,
+        target,
+    })
 }
 
 /// The questions that a method asks.
-fn ask<'m>(
-    method: KnownMethod,
-    asks: Asks,
-    params: Option<Value<'m>>,
-) -> (Target, Vec<Question<'m>>) {
+fn ask(method: KnownMethod, asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
     let text = |key: &str| {
-        params.and_then(|params| params.get(key)).and_then(Value::as_str).unwrap_or_default()
+        params
+            .and_then(|params| params.get(key))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     };
     let one = |about, doing| vec![Question { asks, about, doing }];
     let peer = || match asks {
@@ -118,24 +131,36 @@ fn ask<'m>(
         KnownMethod::Ping => on_peer(Doing::Ping),
         KnownMethod::SetLevel => on_peer(Doing::SetLevel),
         KnownMethod::Cancelled => on_peer(Doing::Cancel),
-        KnownMethod::ToolsList => on_peer(Doing::List(method)),
-        KnownMethod::PromptsList => on_peer(Doing::List(method)),
-        KnownMethod::ResourcesList => on_peer(Doing::List(method)),
-        KnownMethod::ResourceTemplatesList => on_peer(Doing::List(method)),
+        KnownMethod::ToolsList
+        | KnownMethod::PromptsList
+        | KnownMethod::ResourcesList
+        | KnownMethod::ResourceTemplatesList => on_peer(Doing::List(method)),
         KnownMethod::ToolsCall => {
             let arguments_value = params.and_then(|params| params.get("arguments"));
             let arguments = leaves(arguments_value);
             let bytes = arguments_value.map_or(0, |value| value.text().len());
-            let touch = Touch { bytes: i64::try_from(bytes).unwrap_or(i64::MAX), ..Touch::default() };
+            let touch = Touch {
+                bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+                ..Touch::default()
+            };
             let name = text("name").into_owned();
-            let tool = Tool { name: name.clone(), ..Tool::default() };
-            (Target::Tool(name), one(About::Tool(tool), Doing::CallTool(arguments, touch)))
+            let tool = Tool {
+                name: name.clone(),
+                ..Tool::default()
+            };
+            (
+                Target::Tool(name),
+                one(About::Tool(tool), Doing::CallTool(arguments, touch)),
+            )
         }
         KnownMethod::PromptsGet => {
             let arguments = leaves(params.and_then(|params| params.get("arguments")));
             let name = text("name").into_owned();
             let about = About::Prompt(Prompt { name: name.clone() });
-            (Target::Prompt(name), one(about, Doing::GetPrompt(arguments)))
+            (
+                Target::Prompt(name),
+                one(about, Doing::GetPrompt(arguments)),
+            )
         }
         KnownMethod::ResourcesRead => on_resource(&text("uri"), asks, Doing::ReadResource),
         KnownMethod::ResourcesSubscribe | KnownMethod::ResourcesUnsubscribe => {
@@ -148,7 +173,11 @@ fn ask<'m>(
         KnownMethod::Elicit => on_peer(inspect::elicit(params)),
         KnownMethod::ResourceUpdated => {
             let (target, mut questions) = on_resource(&text("uri"), Asks::Agent, Doing::Subscribe);
-            questions.push(Question { asks, about: peer(), doing: Doing::Notify(method) });
+            questions.push(Question {
+                asks,
+                about: peer(),
+                doing: Doing::Notify(method),
+            });
             (target, questions)
         }
         KnownMethod::Initialized
@@ -176,13 +205,19 @@ pub(super) fn resource_facts(uri: &str) -> ResourceFacts {
 
 fn on_resource<'m>(uri: &str, asks: Asks, doing: Doing<'m>) -> (Target, Vec<Question<'m>>) {
     let about = About::Resource(resource_facts(uri));
-    (Target::Resource(uri.to_owned()), vec![Question { asks, about, doing }])
+    (
+        Target::Resource(uri.to_owned()),
+        vec![Question { asks, about, doing }],
+    )
 }
 
 /// Completion is asked of the prompt or the resource template that it completes.
 fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
     let at = |path: &[&str]| {
-        params.and_then(|params| params.at(path)).and_then(Value::as_str).unwrap_or_default()
+        params
+            .and_then(|params| params.at(path))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
     };
     let doing = Doing::Complete(at(&["argument", "name"]));
     if at(&["ref", "type"]) == "ref/prompt" {
@@ -196,24 +231,34 @@ fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>
 
 /// A subscription stream is asked of the server, and of each resource that it names.
 fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
-    let mut questions = vec![Question { asks, about: About::Server, doing: Doing::Listen }];
+    let mut questions = vec![Question {
+        asks,
+        about: About::Server,
+        doing: Doing::Listen,
+    }];
     let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
     for uri in uris.into_iter().flat_map(Value::items) {
         let about = About::Resource(resource_facts(&uri.as_str().unwrap_or_default()));
-        questions.push(Question { asks, about, doing: Doing::Subscribe });
+        questions.push(Question {
+            asks,
+            about,
+            doing: Doing::Subscribe,
+        });
     }
     (Target::Server, questions)
 }
 
 /// A server may ask only for what the agent has said it answers.
 fn negotiated(method: KnownMethod, scene: &Scene) -> Result<(), Refusal> {
-    let agreed = match method {
-        KnownMethod::CreateMessage => scene.spoken.sampling,
-        KnownMethod::Elicit => scene.spoken.elicitation,
-        KnownMethod::RootsList => scene.spoken.roots,
-        _ => true,
-    };
-    if agreed { Ok(()) } else { Err(Refusal::NotNegotiated(method.name().to_owned())) }
+    let needs = [
+        (KnownMethod::CreateMessage, scene.spoken.sampling),
+        (KnownMethod::Elicit, scene.spoken.elicitation),
+        (KnownMethod::RootsList, scene.spoken.roots),
+    ];
+    if needs.contains(&(method, false)) {
+        return Err(Refusal::NotNegotiated(method.name().to_owned()));
+    }
+    Ok(())
 }
 
 impl Circumstances {
@@ -261,20 +306,30 @@ impl Question<'_> {
             Doing::Ping => Action::Ping,
             Doing::SetLevel => Action::SetLevel,
             Doing::Cancel => Action::Cancel,
-            Doing::Notify(method) => Action::Notify { method: method.name() },
-            Doing::List(method) => Action::Notify { method: method.name() },
+            Doing::Notify(method) | Doing::List(method) => Action::Notify {
+                method: method.name(),
+            },
             Doing::Listen => Action::Listen,
             Doing::CallTool(arguments, touch) => Action::CallTool { arguments, touch },
             Doing::ReadResource => Action::ReadResource,
             Doing::Subscribe => Action::Subscribe,
             Doing::GetPrompt(arguments) => Action::GetPrompt { arguments },
             Doing::Complete(argument) => Action::Complete { argument },
-            Doing::ReceiveResult { bytes, is_error } => {
-                Action::ReceiveResult { level: 0, labels: &[], bytes: *bytes, is_error: *is_error }
-            }
-            Doing::Sample { max_tokens, include_context, tools } => {
-                Action::Sample { max_tokens: *max_tokens, include_context, tools: *tools }
-            }
+            Doing::ReceiveResult { bytes, is_error } => Action::ReceiveResult {
+                level: 0,
+                labels: &[],
+                bytes: *bytes,
+                is_error: *is_error,
+            },
+            Doing::Sample {
+                max_tokens,
+                include_context,
+                tools,
+            } => Action::Sample {
+                max_tokens: *max_tokens,
+                include_context,
+                tools: *tools,
+            },
             Doing::Elicit { mode, fields } => Action::Elicit { mode, fields },
             Doing::ListRoots => Action::ListRoots,
         }

@@ -31,7 +31,10 @@ impl Gate {
         let now = self.clock.elapsed();
         let (from_agent, from_upstream) = {
             let mut state = talk.session.state();
-            (state.to_upstream.take_expired(now), state.to_agent.take_expired(now))
+            (
+                state.to_upstream.take_expired(now),
+                state.to_agent.take_expired(now),
+            )
         };
         for taken in from_agent {
             self.expired(talk, Side::Agent, taken).await?;
@@ -61,7 +64,8 @@ impl Gate {
                 let origin = taken.exchange.origin.clone();
                 self.give_up_own(talk, &origin).await?;
             } else {
-                self.give_up(talk, Side::Agent, taken, UpstreamFault::Died.into()).await?;
+                self.give_up(talk, Side::Agent, taken, UpstreamFault::Died.into())
+                    .await?;
             }
         }
         for taken in asked {
@@ -84,14 +88,19 @@ impl Gate {
         taken: Taken,
     ) -> Result<(), AgentGone> {
         let method = taken.exchange.method;
-        warn!(reference = &*taken.exchange.reference, method = method.name(), "timed out");
+        warn!(
+            reference = &*taken.exchange.reference,
+            method = method.name(),
+            "timed out"
+        );
         // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
         if method != KnownMethod::Initialize {
             let other = match asker {
                 Side::Agent => Side::Upstream,
                 Side::Upstream => Side::Agent,
             };
-            self.tell(talk, other, OwnMessage::cancel(taken.minted, "timed out")).await?;
+            self.tell(talk, other, OwnMessage::cancel(taken.minted, "timed out"))
+                .await?;
         }
         if taken.exchange.origin.is_gate() {
             let origin: Origin = taken.exchange.origin.clone();
@@ -111,7 +120,9 @@ impl Gate {
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the session must not begin.
     pub async fn session_started<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
-        self.audit.record(self.about(talk, Kind::SessionStart)).await
+        self.audit
+            .record(self.about(talk, Kind::SessionStart))
+            .await
     }
 
     /// Records that a session has ended.
@@ -145,11 +156,14 @@ impl Gate {
         from: Side,
     ) -> Result<(), AgentGone> {
         let trail = Trail::begin(talk, from, self.clock.elapsed());
-        self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes)).await
+        self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes))
+            .await
     }
 
     fn about<U, A>(&self, talk: &Talk<U, A>, kind: Kind) -> Record {
-        Record::new(kind).within(&talk.scope()).revision(&*self.revision())
+        Record::new(kind)
+            .within(&talk.scope())
+            .revision(&*self.revision())
     }
 
     /// The revision of the policy that judges new messages.

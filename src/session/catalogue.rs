@@ -88,7 +88,10 @@ impl Catalogue {
     pub fn begin_fetch(&mut self) -> bool {
         let idle = !matches!(self.fetch, Fetch::Running { .. });
         if idle {
-            self.fetch = Fetch::Running { pages: 1, names: HashSet::new() };
+            self.fetch = Fetch::Running {
+                pages: 1,
+                names: HashSet::new(),
+            };
         }
         idle
     }
@@ -140,7 +143,12 @@ mod tests {
         page(&mut catalogue, Traversal::AgentBegins, &["a"], LastPage::No);
         assert_eq!(catalogue.offers("a"), Offer::Offered);
         assert_eq!(catalogue.offers("b"), Offer::Unknown);
-        page(&mut catalogue, Traversal::AgentGoesOn, &["c"], LastPage::Yes);
+        page(
+            &mut catalogue,
+            Traversal::AgentGoesOn,
+            &["c"],
+            LastPage::Yes,
+        );
         assert_eq!(catalogue.offers("a"), Offer::Offered);
         assert_eq!(catalogue.offers("b"), Offer::NotOffered);
     }
@@ -148,7 +156,12 @@ mod tests {
     #[test]
     fn a_changed_list_is_unknown_again() {
         let mut catalogue = Catalogue::default();
-        page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LastPage::Yes);
+        page(
+            &mut catalogue,
+            Traversal::AgentBegins,
+            &["a", "b"],
+            LastPage::Yes,
+        );
         catalogue.forget();
         assert_eq!(catalogue.offers("b"), Offer::Unknown);
     }
@@ -156,8 +169,18 @@ mod tests {
     #[test]
     fn a_second_traversal_replaces_the_first() {
         let mut catalogue = Catalogue::default();
-        page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LastPage::Yes);
-        page(&mut catalogue, Traversal::AgentBegins, &["b"], LastPage::Yes);
+        page(
+            &mut catalogue,
+            Traversal::AgentBegins,
+            &["a", "b"],
+            LastPage::Yes,
+        );
+        page(
+            &mut catalogue,
+            Traversal::AgentBegins,
+            &["b"],
+            LastPage::Yes,
+        );
         assert_eq!(catalogue.offers("a"), Offer::NotOffered);
         assert_eq!(catalogue.offers("b"), Offer::Offered);
     }

@@ -80,10 +80,9 @@ impl Lifecycle {
                 Ok(Era::Legacy(Spoken::default()))
             }
             (Self::New, Method::Known(_) | Method::Unknown(_)) => Err(OutOfOrder::NotInitialized),
-            (
-                Self::Initializing(_) | Self::Ready(_),
-                Method::Known(KnownMethod::Initialize),
-            ) => Err(OutOfOrder::AlreadyInitialized),
+            (Self::Initializing(_) | Self::Ready(_), Method::Known(KnownMethod::Initialize)) => {
+                Err(OutOfOrder::AlreadyInitialized)
+            }
             (Self::Initializing(handshake) | Self::Ready(handshake), _) => {
                 Ok(Era::Legacy(handshake.spoken.clone()))
             }
@@ -101,8 +100,14 @@ impl Lifecycle {
     /// The upstream accepted the handshake and chose a revision.
     pub fn complete(&mut self, version: &str) {
         if let Self::Initializing(handshake) = self {
-            let spoken = Spoken { version: version.into(), ..handshake.spoken.clone() };
-            *self = Self::Ready(Handshake { params: Arc::clone(&handshake.params), spoken });
+            let spoken = Spoken {
+                version: version.into(),
+                ..handshake.spoken.clone()
+            };
+            *self = Self::Ready(Handshake {
+                params: Arc::clone(&handshake.params),
+                spoken,
+            });
         }
     }
 

@@ -100,7 +100,10 @@ impl Session {
     pub fn new(id: SessionId, transport: &'static str, server: Server, started_ms: i64) -> Self {
         let agent = Agent {
             id: transport.to_owned(),
-            client: Client { name: String::new(), version: String::new() },
+            client: Client {
+                name: String::new(),
+                version: String::new(),
+            },
             ..Agent::default()
         };
         Self {
@@ -133,7 +136,10 @@ impl Session {
     /// How long until the next unanswered request runs out of time; `None` while none can.
     pub fn until_next_deadline(&self, now: Duration) -> Option<Duration> {
         let mut state = self.state();
-        let deadlines = [state.to_upstream.next_deadline(), state.to_agent.next_deadline()];
+        let deadlines = [
+            state.to_upstream.next_deadline(),
+            state.to_agent.next_deadline(),
+        ];
         state.armed = deadlines.into_iter().flatten().min();
         state.armed.map(|deadline| deadline.saturating_sub(now))
     }

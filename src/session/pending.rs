@@ -143,7 +143,9 @@ impl PendingTable {
 
     /// Whether some request in flight asked for progress under this token (JSON text).
     pub fn has_progress_token(&self, token: &str) -> bool {
-        self.by_minted.values().any(|exchange| exchange.progress_token.as_deref() == Some(token))
+        self.by_minted
+            .values()
+            .any(|exchange| exchange.progress_token.as_deref() == Some(token))
     }
 
     /// Spends every entry whose deadline has come, oldest first.
@@ -158,7 +160,10 @@ impl PendingTable {
     }
 
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.by_minted.values().filter_map(|exchange| exchange.deadline).min()
+        self.by_minted
+            .values()
+            .filter_map(|exchange| exchange.deadline)
+            .min()
     }
 
     pub fn len(&self) -> usize {
@@ -177,7 +182,10 @@ impl PendingTable {
             .map(|(minted, _)| *minted)
             .collect();
         minted.sort_unstable();
-        minted.into_iter().filter_map(|minted| self.take_minted(minted)).collect()
+        minted
+            .into_iter()
+            .filter_map(|minted| self.take_minted(minted))
+            .collect()
     }
 
     fn take_minted(&mut self, minted: u64) -> Option<Taken> {

@@ -94,10 +94,17 @@ async fn attend<U: Upstream, A: Agent>(
         let handled = match events.next().await {
             Event::Line(frame) => gate.handle(talk, Side::Upstream, frame).await,
             Event::TooLong => gate.handle_too_long(talk, Side::Upstream).await,
-            Event::Died { exit, will_restart_in } => {
+            Event::Died {
+                exit,
+                will_restart_in,
+            } => {
                 warn!("the server ended ({exit}); restart in {will_restart_in:?}");
-                note(audit, gate.upstream_event(talk, audit::Event::Died).reason(exit_reason(&exit)))
-                    .await;
+                note(
+                    audit,
+                    gate.upstream_event(talk, audit::Event::Died)
+                        .reason(exit_reason(&exit)),
+                )
+                .await;
                 gate.upstream_died(talk).await
             }
             Event::Restarted => {
@@ -174,4 +181,3 @@ impl fmt::Display for End {
         }
     }
 }
-

@@ -14,7 +14,10 @@ pub(super) struct Agents(pub(super) AgentWriter);
 
 impl Upstream for Servers {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        self.0.send(permit.into_line()).await.map_err(|_| UpstreamFault::Down)
+        self.0
+            .send(permit.into_line())
+            .await
+            .map_err(|_| UpstreamFault::Down)
     }
 
     fn handshake_completed(&self) {

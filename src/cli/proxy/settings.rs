@@ -47,8 +47,10 @@ pub(super) fn audit(config: &Config, clock: Arc<dyn Clock>) -> Result<Audit, Ope
 }
 
 pub(super) fn upstream(config: &Config) -> upstream::Settings {
-    let mut settings =
-        upstream::Settings::new(config.upstream.name.clone(), config.upstream.command.clone());
+    let mut settings = upstream::Settings::new(
+        config.upstream.name.clone(),
+        config.upstream.command.clone(),
+    );
     settings.env = config.upstream.env.clone();
     // The configuration has put together the whole environment.
     settings.inherit = Vec::new();

@@ -9,7 +9,11 @@ async fn check(frame: &str, code: i64) {
     assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{frame}");
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1, "{frame}");
-    assert!(answers[0].contains(&format!(r#""code":{code},"#)), "{frame}: {}", answers[0]);
+    assert!(
+        answers[0].contains(&format!(r#""code":{code},"#)),
+        "{frame}: {}",
+        answers[0]
+    );
     let refused = bench.records().await;
     let last = refused.last().unwrap();
     assert_eq!(last.get(&["decision"]), "BLOCK", "{frame}: {}", last.text());
@@ -18,29 +22,80 @@ async fn check(frame: &str, code: i64) {
 #[tokio::test]
 async fn malformed_and_ambiguous_calls_never_reach_the_upstream() {
     let cases: &[(&str, i64)] = &[
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","name":"evil"}}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","n\u0061me":"evil"}}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","Name":"evil"}}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"evil"}}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","arguments":{"p":"/ok","p":"/etc/shadow"}}}"#, -32600),
-        (r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"evil"}}]"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["evil",{}]}"#, -32602),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","arguments":[]}}"#, -32602),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#, -32602),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","requestState":1}}"#, -32602),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","name":"evil"}}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","n\u0061me":"evil"}}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","Name":"evil"}}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call","params":{"name":"evil"}}"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","arguments":{"p":"/ok","p":"/etc/shadow"}}}"#,
+            -32600,
+        ),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"evil"}}]"#,
+            -32600,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":["evil",{}]}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","arguments":[]}}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}"#,
+            -32602,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe","requestState":1}}"#,
+            -32602,
+        ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#, -32602),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call ","params":{"name":"evil"}}"#, -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"evil"}}"#, -32601),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call ","params":{"name":"evil"}}"#,
+            -32601,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"Tools/Call","params":{"name":"evil"}}"#,
+            -32601,
+        ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"x/anything"}"#, -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"t"}}"#, -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#, -32601),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"t"}}"#,
+            -32601,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}"#,
+            -32601,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","result":{}}"#,
+            -32600,
+        ),
         (r#"{"jsonrpc":"2.0","id":1.0,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600),
         (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, -32600),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#, -32600),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#,
+            -32600,
+        ),
         ("{\"jsonrpc\":\"2.0\",\"id\":1,", -32700),
-        ("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", -32700),
+        (
+            "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}",
+            -32700,
+        ),
     ];
     for (frame, code) in cases {
         check(frame, *code).await;
@@ -50,7 +105,9 @@ async fn malformed_and_ambiguous_calls_never_reach_the_upstream() {
 #[tokio::test]
 async fn a_call_without_an_id_is_dropped_and_recorded() {
     let bench = Bench::ready(open, &["evil"]).await;
-    bench.agent(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"evil"}}"#).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"evil"}}"#)
+        .await;
     assert!(bench.to_upstream().is_empty());
     assert!(bench.to_agent().is_empty());
     let last = bench.records().await.pop().unwrap();
@@ -60,8 +117,11 @@ async fn a_call_without_an_id_is_dropped_and_recorded() {
 #[tokio::test]
 async fn a_carriage_return_cannot_smuggle_a_second_frame() {
     let bench = Bench::ready(open, &["evil"]).await;
-    let evil = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"evil","arguments":{}}}"#;
-    let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":\r{evil}\r}}}}");
+    let evil =
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"evil","arguments":{}}}"#;
+    let frame = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":\r{evil}\r}}}}"
+    );
     bench.agent(&frame).await;
     let sent = bench.to_upstream();
     assert_eq!(sent.len(), 1);
@@ -74,7 +134,10 @@ async fn a_hidden_tool_and_a_missing_one_get_the_same_bytes() {
     bench.agent(&call("1", "hidden_xx")).await;
     bench.agent(&call("1", "absent_xx")).await;
     let answers = bench.to_agent();
-    assert_eq!(answers[0].replace("hidden_xx", "*"), answers[1].replace("absent_xx", "*"));
+    assert_eq!(
+        answers[0].replace("hidden_xx", "*"),
+        answers[1].replace("absent_xx", "*")
+    );
     assert!(answers[0].contains("-32602"), "{answers:?}");
     assert!(bench.to_upstream().is_empty());
 }
@@ -87,7 +150,10 @@ async fn a_visible_tool_that_is_denied_is_told_so_with_a_reference() {
     let record = bench.records_of("tool_call").await.pop().unwrap();
     let reference = record.get(&["reference"]);
     assert!(answer.contains(&format!(r#""code":{DENIED},"#)), "{answer}");
-    assert!(answer.contains(&format!(r#""audit":"{reference}""#)), "{answer}");
+    assert!(
+        answer.contains(&format!(r#""audit":"{reference}""#)),
+        "{answer}"
+    );
 }
 
 #[tokio::test]
@@ -145,22 +211,41 @@ async fn a_reply_that_cannot_be_read_is_answered_as_a_fault_of_the_upstream() {
     let bench = Bench::ready(open, &["echo"]).await;
     bench.agent(&call("1", "echo")).await;
     let minted = id_of(&bench.to_upstream()[0]);
-    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"a":1,"a":2}}}}"#)).await;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"a":1,"a":2}}}}"#
+        ))
+        .await;
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
-    assert!(answers[0].starts_with(r#"{"jsonrpc":"2.0","id":1,"error""#), "{answers:?}");
+    assert!(
+        answers[0].starts_with(r#"{"jsonrpc":"2.0","id":1,"error""#),
+        "{answers:?}"
+    );
 }
 
 #[tokio::test]
 async fn what_a_server_asks_unbidden_never_reaches_the_agent() {
     let bench = Bench::ready(guarded, &["echo"]).await;
     let cases = [
-        (r#"{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#, "-32601"),
-        (r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}"#, "-32601"),
+        (
+            r#"{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#,
+            "-32601",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}"#,
+            "-32601",
+        ),
         (r#"{"jsonrpc":"2.0","id":5,"method":"x/unknown"}"#, "-32601"),
-        (r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo"}}"#, "-32601"),
+        (
+            r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo"}}"#,
+            "-32601",
+        ),
         // The agent has said that it has roots, but no policy permits asking for them.
-        (r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#, "-32601"),
+        (
+            r#"{"jsonrpc":"2.0","id":5,"method":"roots/list"}"#,
+            "-32601",
+        ),
     ];
     for (frame, code) in cases {
         bench.upstream(frame).await;
@@ -179,5 +264,8 @@ async fn what_a_result_asks_in_return_is_judged_too() {
     bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"resultType":"input_required","inputRequests":{{"k":{{"method":"roots/list"}}}}}}}}"#)).await;
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
-    assert!(answers[0].contains("error") && !answers[0].contains("roots/list"), "{answers:?}");
+    assert!(
+        answers[0].contains("error") && !answers[0].contains("roots/list"),
+        "{answers:?}"
+    );
 }

@@ -7,7 +7,9 @@ async fn before_initialize_only_ping_is_passed_on() {
     let bench = Bench::new(open);
     bench.agent(&call("1", "echo")).await;
     assert!(bench.to_agent()[0].contains("-32600"));
-    bench.agent(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#)
+        .await;
     assert_eq!(bench.to_upstream().len(), 1);
 }
 
@@ -16,14 +18,20 @@ async fn a_revision_that_nobody_here_speaks_is_refused_with_the_protocols_error(
     let bench = Bench::new(open);
     bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
     let answer = bench.to_agent().remove(0);
-    assert!(answer.contains("-32022") && answer.contains("2025-11-25"), "{answer}");
+    assert!(
+        answer.contains("-32022") && answer.contains("2025-11-25"),
+        "{answer}"
+    );
     assert!(bench.to_upstream().is_empty());
 
     bench.agent(INITIALIZE).await;
     let id = id_of(&bench.to_upstream()[0]);
     bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2099-01-01","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)).await;
     let answer = bench.to_agent().remove(0);
-    assert!(answer.contains("-32602") && answer.contains("supported"), "{answer}");
+    assert!(
+        answer.contains("-32602") && answer.contains("supported"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]
@@ -31,7 +39,11 @@ async fn a_handshake_that_the_upstream_refuses_may_be_tried_again() {
     let bench = Bench::new(open);
     bench.agent(INITIALIZE).await;
     let id = id_of(&bench.to_upstream()[0]);
-    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#)).await;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"no"}}}}"#
+        ))
+        .await;
     assert_eq!(bench.to_agent().len(), 1);
     bench.agent(INITIALIZE).await;
     assert_eq!(bench.to_upstream().len(), 1);
@@ -49,7 +61,11 @@ async fn a_request_that_waits_too_long_is_answered_once_and_cancelled_upstream()
     bench.gate.expire(&bench.talk).await.unwrap();
     assert_eq!(bench.to_agent().len(), 1);
     let cancel = bench.to_upstream().remove(0);
-    assert!(cancel.contains("notifications/cancelled") && cancel.contains(&format!(r#""requestId":{minted}"#)), "{cancel}");
+    assert!(
+        cancel.contains("notifications/cancelled")
+            && cancel.contains(&format!(r#""requestId":{minted}"#)),
+        "{cancel}"
+    );
     bench.upstream(&result(&minted)).await;
     assert!(bench.to_agent().is_empty());
     let outcomes = bench.records_of("tool_result").await;
@@ -60,7 +76,9 @@ async fn a_request_that_waits_too_long_is_answered_once_and_cancelled_upstream()
 #[tokio::test]
 async fn a_single_tool_may_have_its_own_timeout() {
     let bench = Bench::with(open, |settings| {
-        settings.tool_timeouts.insert("slow".to_owned(), Duration::from_secs(300));
+        settings
+            .tool_timeouts
+            .insert("slow".to_owned(), Duration::from_mins(5));
     });
     bench.shake_hands().await;
     bench.list(&["slow"]).await;
@@ -75,7 +93,11 @@ async fn a_cancelled_call_has_one_outcome_and_no_result() {
     let bench = Bench::ready(open, &["slow"]).await;
     bench.agent(&call("\"a\"", "slow")).await;
     let minted = id_of(&bench.to_upstream()[0]);
-    let cancel = |id: &str| format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"r"}}}}"#);
+    let cancel = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"r"}}}}"#
+        )
+    };
     bench.agent(&cancel("\"a\"")).await;
     assert_eq!(bench.to_upstream(), [cancel(&minted)]);
     bench.upstream(&result(&minted)).await;
@@ -88,7 +110,9 @@ async fn a_cancelled_call_has_one_outcome_and_no_result() {
 #[tokio::test]
 async fn a_cancellation_of_nothing_is_not_passed_on() {
     let bench = Bench::ready(open, &["slow"]).await;
-    bench.agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
+        .await;
     assert!(bench.to_upstream().is_empty());
 }
 
@@ -98,7 +122,9 @@ async fn a_call_that_is_cancelled_while_it_waits_for_the_list_is_never_sent() {
     bench.shake_hands().await;
     bench.agent(&call("1", "echo")).await;
     let fetch = id_of(&bench.to_upstream()[0]);
-    bench.agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
+        .await;
     bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{fetch},"result":{{"tools":[{{"name":"echo","inputSchema":{{}}}}]}}}}"#)).await;
     assert!(bench.to_upstream().is_empty());
     assert!(bench.to_agent().is_empty());
@@ -130,9 +156,16 @@ async fn a_restarted_upstream_is_told_what_the_session_agreed_on() {
     bench.gate.upstream_died(&bench.talk).await.unwrap();
     bench.gate.upstream_restarted(&bench.talk).await;
     let again = bench.to_upstream().remove(0);
-    assert!(again.contains(r#""clientInfo":{"name":"tester","version":"1"}"#), "{again}");
+    assert!(
+        again.contains(r#""clientInfo":{"name":"tester","version":"1"}"#),
+        "{again}"
+    );
     bench.agent(&call("1", "echo")).await;
-    assert_eq!(bench.to_agent().len(), 1, "nothing passes before the handshake is repeated");
+    assert_eq!(
+        bench.to_agent().len(),
+        1,
+        "nothing passes before the handshake is repeated"
+    );
     bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#, id_of(&again))).await;
     assert!(bench.to_upstream()[0].contains("notifications/initialized"));
     assert!(bench.to_agent().is_empty());

@@ -6,15 +6,24 @@ use super::*;
 async fn shown(tools: &str) -> Vec<String> {
     let bench = Bench::new(guarded);
     bench.shake_hands().await;
-    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        .await;
     let id = id_of(&bench.to_upstream()[0]);
-    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{tools}}}}}"#)).await;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":{tools}}}}}"#
+        ))
+        .await;
     let reply = bench.to_agent().remove(0);
     let message = Message::decode(reply.as_bytes(), &Limits::default()).unwrap();
     let Some(tools) = message.result().and_then(|result| result.get("tools")) else {
         return vec![reply];
     };
-    tools.items().map(|tool| tool.get("name").unwrap().as_str().unwrap().into_owned()).collect()
+    tools
+        .items()
+        .map(|tool| tool.get("name").unwrap().as_str().unwrap().into_owned())
+        .collect()
 }
 
 #[tokio::test]
@@ -35,7 +44,9 @@ async fn one_malformed_tool_never_disables_the_filter_for_the_rest() {
         "[]",
         "\"a\"",
     ] {
-        let tools = format!(r#"[{{"name":"a","inputSchema":{{}}}},{bad},{{"name":"hidden_1","inputSchema":{{}}}},{{"name":"b","inputSchema":{{}}}}]"#);
+        let tools = format!(
+            r#"[{{"name":"a","inputSchema":{{}}}},{bad},{{"name":"hidden_1","inputSchema":{{}}}},{{"name":"b","inputSchema":{{}}}}]"#
+        );
         assert_eq!(shown(&tools).await, ["a", "b"], "{bad}");
     }
 }
@@ -52,7 +63,10 @@ async fn equal_definitions_are_folded_and_conflicting_ones_hidden() {
 async fn a_list_that_is_no_array_is_not_delivered() {
     for tools in ["{}", "null", "\"a\"", "7"] {
         let answer = shown(tools).await.remove(0);
-        assert!(answer.contains("error") && !answer.contains("result"), "{answer}");
+        assert!(
+            answer.contains("error") && !answer.contains("result"),
+            "{answer}"
+        );
     }
 }
 
@@ -60,7 +74,13 @@ async fn a_list_that_is_no_array_is_not_delivered() {
 async fn what_a_list_does_not_show_is_in_the_audit() {
     let bench = Bench::ready(guarded, &["a", "hidden_1"]).await;
     let record = bench.records_of("gate_decision").await.pop().unwrap();
-    assert!(record.text().contains(r#""pointer":"/result/tools/1","change":"removed""#), "{}", record.text());
+    assert!(
+        record
+            .text()
+            .contains(r#""pointer":"/result/tools/1","change":"removed""#),
+        "{}",
+        record.text()
+    );
 }
 
 #[tokio::test]
@@ -84,7 +104,11 @@ async fn calls_that_wait_for_a_list_that_never_comes_are_refused() {
     bench.shake_hands().await;
     bench.agent(&call("1", "echo")).await;
     let id = id_of(&bench.to_upstream()[0]);
-    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"no"}}}}"#)).await;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32603,"message":"no"}}}}"#
+        ))
+        .await;
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
     assert!(answers[0].contains("error"), "{answers:?}");
@@ -100,7 +124,12 @@ async fn a_cursor_that_loops_ends() {
     while let Some(asked) = bench.to_upstream().pop() {
         rounds += 1;
         assert!(rounds <= 1_000, "{asked}");
-        bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[],"nextCursor":"again"}}}}"#, id_of(&asked))).await;
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[],"nextCursor":"again"}}}}"#,
+                id_of(&asked)
+            ))
+            .await;
     }
     assert_eq!(rounds, 1_000);
     assert_eq!(bench.to_agent().len(), 1);
@@ -109,7 +138,9 @@ async fn a_cursor_that_loops_ends() {
 #[tokio::test]
 async fn a_changed_list_is_asked_for_again_before_the_next_call() {
     let bench = Bench::ready(open, &["old"]).await;
-    bench.upstream(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
+    bench
+        .upstream(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
+        .await;
     assert_eq!(bench.to_agent().len(), 1);
     bench.agent(&call("1", "old")).await;
     assert!(bench.to_upstream()[0].contains("tools/list"));

@@ -20,10 +20,15 @@ async fn unknown_members_key_order_and_number_text_pass_unchanged_both_ways() {
     bench.agent(sent).await;
     let received = bench.to_upstream().remove(0);
     let minted = id_of(&received);
-    assert_eq!(received, sent.replace(r#""id":9"#, &format!(r#""id":{minted}"#)));
+    assert_eq!(
+        received,
+        sent.replace(r#""id":9"#, &format!(r#""id":{minted}"#))
+    );
 
     let reply = r#"{"result":{"x":{"big":123456789012345678901234567890},"content":[{"vendor":true,"text":"\ud83d\ude00","type":"text"}]},"extra":[],"id":9,"jsonrpc":"2.0"}"#;
-    bench.upstream(&reply.replace(r#""id":9"#, &format!(r#""id":{minted}"#))).await;
+    bench
+        .upstream(&reply.replace(r#""id":9"#, &format!(r#""id":{minted}"#)))
+        .await;
     assert_eq!(bench.to_agent(), [reply]);
 }
 
@@ -42,11 +47,15 @@ async fn equal_ids_of_different_types_are_answered_each_with_its_own() {
 async fn every_call_has_one_decision_and_one_outcome_in_the_audit() {
     let bench = Bench::ready(guarded, &["echo", "denied_a"]).await;
     bench.agent(&call("1", "echo")).await;
-    bench.upstream(&result(&id_of(&bench.to_upstream()[0]))).await;
+    bench
+        .upstream(&result(&id_of(&bench.to_upstream()[0])))
+        .await;
     bench.agent(&call("2", "denied_a")).await;
     let calls = bench.records_of("tool_call").await;
-    let decisions: Vec<_> =
-        calls.iter().map(|it| (it.get(&["target"]), it.get(&["decision"]))).collect();
+    let decisions: Vec<_> = calls
+        .iter()
+        .map(|it| (it.get(&["target"]), it.get(&["decision"])))
+        .collect();
     let expected = [("echo", "ALLOW"), ("denied_a", "BLOCK")].map(|(a, b)| (a.into(), b.into()));
     assert_eq!(decisions, expected);
     let results = bench.records_of("tool_result").await;
@@ -61,7 +70,9 @@ async fn progress_passes_only_for_a_token_in_flight() {
     bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":"t"}}}"#).await;
     bench.to_upstream();
     let progress = |token: &str| {
-        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+        )
     };
     bench.upstream(&progress("\"t\"")).await;
     assert_eq!(bench.to_agent(), [progress("\"t\"")]);
@@ -73,11 +84,22 @@ async fn progress_passes_only_for_a_token_in_flight() {
 async fn a_message_of_the_stateless_era_needs_no_handshake() {
     let bench = Bench::new(open);
     let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-    bench.agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{meta}}}}}"#)).await;
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{{meta}}}}}"#
+        ))
+        .await;
     assert_eq!(bench.to_upstream().len(), 1);
-    bench.agent(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"echo",{meta}}}}}"#)).await;
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"echo",{meta}}}}}"#
+        ))
+        .await;
     let fetch = bench.to_upstream();
-    assert!(fetch[0].contains("tools/list") && fetch[0].contains("2026-07-28"), "{fetch:?}");
+    assert!(
+        fetch[0].contains("tools/list") && fetch[0].contains("2026-07-28"),
+        "{fetch:?}"
+    );
     let listed = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","tools":[{{"name":"echo","inputSchema":{{}}}}]}}}}"#,
         id_of(&fetch[0])
@@ -93,7 +115,9 @@ async fn a_subscription_is_known_to_each_side_by_its_own_id() {
     bench.agent(r#"{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
     let minted = id_of(&bench.to_upstream()[0]);
     let notice = |id: &str| {
-        format!(r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+        )
     };
     bench.upstream(&notice(&minted)).await;
     assert_eq!(bench.to_agent(), [notice("\"sub\"")]);
