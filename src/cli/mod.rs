@@ -3,5 +3,58 @@
 pub mod args;
 pub mod exit;
 pub mod launch;
+pub mod proxy;
 pub mod report;
 pub mod validate_config;
+
+use std::io;
+
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::upstream::launcher;
+
+use args::{Cli, Command};
+use exit::Exit;
+
+/// Does what was asked for.
+pub fn run(typed: Cli) -> Exit {
+    match typed.command {
+        Command::Proxy(args) => proxy::run(args),
+        Command::ValidateConfig(args) => {
+            let load = |policy: &crate::config::Policy| {
+                let loaded = crate::loading::load(&proxy::policy_settings(policy))?;
+                Ok::<_, crate::policy::PolicyErrors>(
+                    loaded.snapshot.revision().as_str().to_owned(),
+                )
+            };
+            validate_config::run(&args, load, &mut io::stdout(), &mut io::stderr())
+        }
+        Command::TestPolicy(_) => Exit::TestsNotRun,
+    }
+}
+
+/// The hidden subcommand with which the gate starts its upstream, if this is one.
+pub fn launch_request() -> Option<launch::Launch> {
+    #[derive(Parser)]
+    struct Hidden {
+        #[command(flatten)]
+        launch: launch::Launch,
+    }
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    arguments.peek().filter(|name| *name == launcher::SUBCOMMAND)?;
+    Hidden::try_parse_from(arguments).ok().map(|hidden| hidden.launch)
+}
+
+/// Diagnostics go to stderr, filtered by `RUST_LOG`; stdout belongs to the protocol.
+pub fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let terminal = io::IsTerminal::is_terminal(&io::stderr());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(terminal && !plain)
+        .with_target(false)
+        .init();
+}

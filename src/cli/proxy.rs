@@ -37,6 +37,11 @@ const FLUSH: Duration = Duration::from_secs(5);
 /// Bytes that may wait for an agent that does not read.
 const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
 
+/// What `[policy]` means to the loader.
+pub fn policy_settings(policy: &crate::config::Policy) -> loading::Settings {
+    settings::loading(policy)
+}
+
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
 pub fn run(args: ProxyArgs) -> Exit {
     let config = match args.settings() {
@@ -49,7 +54,7 @@ pub fn run(args: ProxyArgs) -> Exit {
     for warning in &config.warnings {
         warn!("{warning}");
     }
-    let loaded = match loading::load(&settings::loading(&config)) {
+    let loaded = match loading::load(&policy_settings(&config.policy)) {
         Ok(loaded) => loaded,
         Err(errors) => {
             report::policies(&errors);

@@ -12,15 +12,15 @@ use crate::loading;
 use crate::upstream;
 use crate::wire::Limits;
 
-pub(in super::super) fn loading(config: &Config) -> loading::Settings {
+pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
     loading::Settings {
-        allow: config.policy.allow.clone(),
-        dir: config.policy.dir.clone(),
-        other_methods: match config.policy.other_methods {
+        allow: policy.allow.clone(),
+        dir: policy.dir.clone(),
+        other_methods: match policy.other_methods {
             config::OtherMethods::Base => loading::OtherMethods::BasePack,
             config::OtherMethods::Deny => loading::OtherMethods::Deny,
         },
-        warnings: match config.policy.warnings {
+        warnings: match policy.warnings {
             config::Warnings::Error => loading::Warnings::Error,
             config::Warnings::Allow => loading::Warnings::Allow,
         },
