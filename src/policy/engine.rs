@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::Path;
 
 use super::decision::{EngineFault, Verdict};
-use super::errors::PolicyErrors;
-use super::facts::{Environment, Facts, Principal, Resource};
-use super::snapshot::PolicySource;
+use super::errors::{PolicyErrors, PolicyProblem};
+use super::facts::{ActionName, Environment, Facts, Principal, Resource};
+use super::snapshot::{PolicyEntry, PolicySource};
 
 /// The name of an engine, in diagnostics and records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +34,43 @@ pub trait EngineKind: fmt::Debug + Send + Sync {
     fn name(&self) -> EngineName;
     fn claims(&self, path: &Path) -> bool;
     /// All problems of all sources at once, or an engine.
-    fn compile(&self, sources: &[PolicySource]) -> Result<Box<dyn RuleEngine>, PolicyErrors>;
+    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors>;
+}
+
+/// What came of sources that are in order.
+#[derive(Debug)]
+pub struct Compiled {
+    pub engine: Box<dyn RuleEngine>,
+    pub policies: Vec<PolicyEntry>,
+    /// Warnings that the settings let pass.
+    pub notices: Vec<PolicyProblem>,
+    pub surfaces: Surfaces,
+}
+
+/// Whether a warning about a policy refuses it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Warnings {
+    #[default]
+    Error,
+    Allow,
+}
+
+/// What the rules leave open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surfaces {
+    pub tools: OpenTools,
+    /// Actions that some policy may permit, tools included, and none forbids outright.
+    pub open: Vec<ActionName>,
+}
+
+/// Which tools can be called, as far as that can be said without asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenTools {
+    None,
+    /// No others; each may still be subject to conditions. Sorted.
+    Named(Vec<String>),
+    /// Policies decide by more than the name.
+    ByPolicy,
 }
 
 /// Who lists, and in what circumstances.
@@ -56,8 +92,47 @@ pub enum Visibility {
     Abstain,
 }
 
+impl Surfaces {
+    pub fn is_open(&self, action: ActionName) -> bool {
+        self.open.contains(&action)
+    }
+}
+
+/// One line, for example `tools: echo, add; open: resources, prompts; closed: sampling`.
+impl fmt::Display for Surfaces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tools {
+            OpenTools::None => f.write_str("tools: none")?,
+            OpenTools::Named(names) => write!(f, "tools: {}", names.join(", "))?,
+            OpenTools::ByPolicy => f.write_str("tools: by policy")?,
+        }
+        for (word, wanted) in [("open", true), ("closed", false)] {
+            let words = SURFACES
+                .iter()
+                .filter(|(_, action)| self.is_open(*action) == wanted);
+            let words: Vec<&str> = words.map(|(word, _)| *word).collect();
+            if !words.is_empty() {
+                write!(f, "; {word}: {}", words.join(", "))?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for EngineName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
 }
+
+/// What operators call the actions that matter at start.
+const SURFACES: [(&str, ActionName); 8] = [
+    ("resources", ActionName::ReadResource),
+    ("prompts", ActionName::GetPrompt),
+    ("completion", ActionName::Complete),
+    ("logging", ActionName::SetLevel),
+    ("subscriptions", ActionName::Listen),
+    ("sampling", ActionName::Sample),
+    ("elicitation", ActionName::Elicit),
+    ("roots", ActionName::ListRoots),
+];

@@ -26,6 +26,14 @@ pub struct PolicyProblem {
     pub severity: Severity,
 }
 
+impl From<PolicyProblem> for PolicyErrors {
+    fn from(problem: PolicyProblem) -> Self {
+        Self {
+            problems: vec![problem],
+        }
+    }
+}
+
 impl PolicyProblem {
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self {

@@ -177,16 +177,8 @@ pub struct ResourceFacts {
     pub mime: Option<String>,
     pub level: i64,
     pub labels: Vec<String>,
-    /// The host's roots that the URI lies in.
-    pub roots: Vec<Root>,
-}
-
-/// A place that the host declared in its configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Root {
-    pub name: String,
-    pub uri: String,
-    pub level: i64,
+    /// Names of the host's roots that the URI lies in, the outer ones included.
+    pub roots: Vec<String>,
 }
 
 /// A prompt of the protected server.
@@ -198,8 +190,8 @@ pub struct Prompt {
 /// What the arguments reach for, derived by the gate; never written by the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Touch {
-    /// The roots that the canonical paths lie in.
-    pub roots: Vec<Root>,
+    /// Names of the roots that the canonical paths lie in, the outer ones included.
+    pub roots: Vec<String>,
     /// Some path lies outside every root, or could not be resolved.
     pub outside: bool,
     /// Host names found in URLs.
@@ -231,6 +223,8 @@ pub enum Leaf<'a> {
 /// The circumstances of the message.
 #[derive(Debug, Clone)]
 pub struct Environment<'a> {
+    /// The protected server: what tools, resources and prompts belong to.
+    pub server: &'a Server,
     /// `stdio` or `http`: how the agent is connected.
     pub transport: &'a str,
     /// The protocol version in force.
@@ -287,6 +281,30 @@ impl Action<'_> {
             Self::Sample { .. } => ActionName::Sample,
             Self::Elicit { .. } => ActionName::Elicit,
             Self::ListRoots => ActionName::ListRoots,
+        }
+    }
+}
+
+impl<'a> Action<'a> {
+    pub fn arguments(&self) -> Option<&'a Arguments<'a>> {
+        match self {
+            Self::CallTool { arguments, .. } | Self::GetPrompt { arguments } => Some(arguments),
+            Self::Initialize
+            | Self::Ping
+            | Self::SetLevel
+            | Self::Cancel
+            | Self::Notify { .. }
+            | Self::ListTool
+            | Self::ListResource
+            | Self::ListPrompt
+            | Self::Listen
+            | Self::ReadResource
+            | Self::Subscribe
+            | Self::Complete { .. }
+            | Self::ReceiveResult { .. }
+            | Self::Sample { .. }
+            | Self::Elicit { .. }
+            | Self::ListRoots => None,
         }
     }
 }

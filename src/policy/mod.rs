@@ -18,11 +18,14 @@ pub use decision::{
     Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
     Reason, Verdict,
 };
-pub use engine::{EngineKind, EngineName, ListFacts, RuleEngine, Visibility};
+pub use engine::{
+    Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
+    Warnings,
+};
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Action, ActionName, Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Pin,
-    Principal, Prompt, Resource, ResourceFacts, Root, Server, SessionState, Tool, Touch,
+    Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

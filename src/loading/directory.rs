@@ -1,0 +1,118 @@
+//! The policy directory: which files count, read whole and in a fixed order.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::policy::{EngineKind, PolicyProblem, PolicySource};
+
+/// The largest policy file that is read, in bytes.
+const MAX_FILE: u64 = 4 << 20;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Directory {
+    pub(super) sources: Vec<PolicySource>,
+    pub(super) problems: Vec<PolicyProblem>,
+    pub(super) notices: Vec<PolicyProblem>,
+}
+
+impl Directory {
+    /// Dot-entries are skipped, symbolic links are followed; order is that of the file names' bytes.
+    pub(super) fn read(&mut self, dir: &Path, engine: &dyn EngineKind) {
+        self.walk(dir, engine, &mut Vec::new());
+        if self.sources.is_empty() && self.problems.is_empty() {
+            let message = format!("`{}` holds no policy file", dir.display());
+            self.notices
+                .push(PolicyProblem::warning("policy::empty_dir", message));
+        }
+    }
+
+    /// `above` are the real paths of the directories that are being walked.
+    fn walk(&mut self, dir: &Path, engine: &dyn EngineKind, above: &mut Vec<PathBuf>) {
+        let (real, entries) = match entries(dir) {
+            Ok(found) => found,
+            Err(error) => return self.refuse(dir, &error.to_string()),
+        };
+        if above.contains(&real) {
+            return self.refuse(dir, "a symbolic link leads back to a directory above it");
+        }
+        above.push(real);
+        for path in entries {
+            match fs::metadata(&path) {
+                Ok(kind) if kind.is_dir() => self.walk(&path, engine, above),
+                Ok(kind) if kind.is_file() => self.file(&path, kind.len(), engine),
+                // A pipe would hold up the start for ever.
+                Ok(_) => self.refuse(&path, "neither a file nor a directory"),
+                Err(error) => self.refuse(&path, &error.to_string()),
+            }
+        }
+        above.pop();
+    }
+
+    fn file(&mut self, path: &Path, size: u64, engine: &dyn EngineKind) {
+        if !engine.claims(path) {
+            return self.unclaimed(path);
+        }
+        if size > MAX_FILE {
+            return self.refuse(path, &format!("larger than {MAX_FILE} bytes"));
+        }
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) => return self.refuse(path, &error.to_string()),
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) => {
+                let name = path.to_string_lossy().as_ref().into();
+                self.sources.push(PolicySource {
+                    name,
+                    text: text.into(),
+                });
+            }
+            Err(error) => {
+                let offset = error.utf8_error().valid_up_to();
+                self.refuse(path, &format!("not UTF-8 at byte {offset}"));
+            }
+        }
+    }
+
+    /// A rule that nobody reads must not look as if it were in force.
+    fn unclaimed(&mut self, path: &Path) {
+        let name = path
+            .file_name()
+            .map(OsStr::to_ascii_lowercase)
+            .unwrap_or_default();
+        let name = name.to_string_lossy();
+        if name.ends_with(".rego") || name.ends_with(".cel.toml") {
+            return self.refuse(path, "no engine of this gate reads it");
+        }
+        if name.contains(".cedar") && !name.contains(".cedarschema") {
+            let message = format!(
+                "`{}` is not read: its name does not end in `.cedar`",
+                path.display()
+            );
+            self.notices
+                .push(PolicyProblem::warning("policy::unread", message));
+        }
+    }
+
+    fn refuse(&mut self, path: &Path, why: &str) {
+        let message = format!("`{}`: {why}", path.display());
+        self.problems
+            .push(PolicyProblem::error("policy::file", message));
+    }
+}
+
+fn entries(dir: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {
+    let real = fs::canonicalize(dir)?;
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            entries.push(entry.path());
+        }
+    }
+    entries.sort();
+    Ok((real, entries))
+}

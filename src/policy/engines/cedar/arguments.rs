@@ -1,0 +1,61 @@
+//! The arguments of a call as tags of one entity, keyed by JSON pointer.
+//!
+//! | leaf | attributes of its tag |
+//! |---|---|
+//! | string | `s` |
+//! | number | `text` (its exact JSON text); `i` if it is an integer within 64 bits; `n` if it has at most four decimals and fits |
+//! | boolean | `b` |
+//! | null | `isNull` |
+//! | array of nothing but strings | `many`, beside the tags of its items |
+//! | empty array | `many`, empty |
+//! | empty object | none |
+
+use std::collections::HashSet;
+
+use cedar_policy_core::ast::{Entity, PartialValue, Value};
+
+use super::inspect::Needs;
+use super::numbers::Exact;
+use super::value::{decimal, literal, record, strings};
+use super::vocabulary::Vocabulary;
+use crate::policy::{Arguments, Leaf};
+
+pub(super) fn entity(words: &Vocabulary, arguments: &Arguments<'_>, needs: Needs) -> Entity {
+    let tags = arguments.0.iter().map(|(pointer, leaf)| {
+        (
+            pointer.as_str().into(),
+            PartialValue::Value(tag(leaf, needs)),
+        )
+    });
+    Entity::new_with_attr_partial_value(
+        words.arguments.clone(),
+        [],
+        HashSet::new(),
+        HashSet::new(),
+        tags,
+    )
+}
+
+fn tag(leaf: &Leaf<'_>, needs: Needs) -> Value {
+    match leaf {
+        Leaf::String(text) => record([("s", literal(text.as_ref()))]),
+        Leaf::Number(text) => {
+            let exact = Exact::of(text);
+            let text4 = needs
+                .has(Needs::DECIMAL)
+                .then(|| exact.decimal_text())
+                .flatten();
+            let fields = [
+                Some(("text", literal(*text))),
+                exact.integer.map(|value| ("i", literal(value))),
+                text4.as_deref().and_then(decimal).map(|value| ("n", value)),
+            ];
+            record(fields.into_iter().flatten())
+        }
+        Leaf::Bool(value) => record([("b", literal(*value))]),
+        Leaf::Null => record([("isNull", literal(true))]),
+        Leaf::Strings(items) => record([("many", strings(items))]),
+        Leaf::EmptyArray => record([("many", strings::<&str>(&[]))]),
+        Leaf::EmptyObject => record([]),
+    }
+}

@@ -1,0 +1,180 @@
+//! Texts to rules: parse, name, check, index. All problems of all sources are reported at once.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+
+use cedar_policy::{PolicySet, ValidationMode};
+use cedar_policy_core::ast;
+use miette::{Diagnostic, LabeledSpan, Severity};
+
+use super::draft::Draft;
+use super::nesting;
+use super::rules::Rules;
+use super::vocabulary::Vocabulary;
+use crate::policy::{PolicyEntry, PolicyId, PolicyProblem, PolicySource};
+
+/// What came of the sources.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    pub(super) rules: Rules,
+    pub(super) policies: Vec<PolicyEntry>,
+    /// Errors and warnings.
+    pub(super) problems: Vec<PolicyProblem>,
+}
+
+/// INVARIANT: runs on a thread with a stack for [`nesting::MAX_NESTING`] levels of anything.
+pub(super) fn compile(words: &Vocabulary, sources: &[PolicySource]) -> Output {
+    let mut output = Output::default();
+    let mut drafts = Vec::new();
+    for source in sources {
+        read(source, &mut drafts, &mut output.problems);
+    }
+    find_duplicates(&drafts, &mut output.problems);
+    // Types are only worth checking in what is otherwise sound; the deep would exhaust the checker.
+    if output
+        .problems
+        .iter()
+        .all(|problem| problem.severity != Severity::Error)
+    {
+        check_types(words, &drafts, &mut output.problems);
+    }
+    output.rules = Rules::new();
+    for draft in drafts {
+        let (rule, keys) = draft.rule(words);
+        for (action, key) in keys {
+            output.rules.add(action, &key, &rule);
+        }
+        output.policies.push(draft.entry);
+    }
+    output
+}
+
+fn read<'s>(
+    source: &'s PolicySource,
+    drafts: &mut Vec<Draft<'s>>,
+    problems: &mut Vec<PolicyProblem>,
+) {
+    if let Err(deep) = nesting::check(&source.text) {
+        let message = format!("more than {} {}", deep.limit, deep.what);
+        let problem = PolicyProblem::error("policy::too_deep", message)
+            .in_source(source)
+            .at(deep.span, "here")
+            .with_help("split the condition into several policies");
+        problems.push(problem);
+        return;
+    }
+    let set = match PolicySet::from_str(&source.text) {
+        Ok(set) => set,
+        Err(errors) => {
+            let found = errors
+                .iter()
+                .map(|error| diagnosed("policy::syntax", error, source));
+            problems.extend(found);
+            return;
+        }
+    };
+    for template in set.templates() {
+        let template: &ast::Template = template.as_ref();
+        let problem = PolicyProblem::error("policy::template", "a template decides nothing")
+            .with_help("nothing links templates; write the entity in place of the slot");
+        problems.push(match template.loc() {
+            Some(loc) => problem.in_source(source).at(loc.start()..loc.end(), "here"),
+            None => problem.in_source(source),
+        });
+    }
+    let mut found: Vec<Draft<'s>> = set
+        .policies()
+        .map(|policy| Draft::new(policy, source))
+        .collect();
+    found.sort_by_key(Draft::start);
+    for draft in &found {
+        draft.report(problems);
+    }
+    drafts.append(&mut found);
+}
+
+fn find_duplicates(drafts: &[Draft<'_>], problems: &mut Vec<PolicyProblem>) {
+    let mut seen: HashMap<&PolicyId, &Draft<'_>> = HashMap::new();
+    for draft in drafts {
+        let id = &draft.entry.id;
+        let Some(first) = seen.get(id) else {
+            seen.insert(id, draft);
+            continue;
+        };
+        let message = format!("two policies are called `{id}`");
+        let problem = PolicyProblem::error("policy::duplicate_id", message)
+            .with_help(format!("the first is at {}", first.entry.origin));
+        problems.push(draft.locate(problem, "the second"));
+    }
+}
+
+fn check_types(words: &Vocabulary, drafts: &[Draft<'_>], problems: &mut Vec<PolicyProblem>) {
+    let by_id: HashMap<&str, &Draft<'_>> = drafts
+        .iter()
+        .map(|draft| (draft.entry.id.as_str(), draft))
+        .collect();
+    let policies = drafts.iter().map(|draft| draft.policy.clone());
+    let set = match PolicySet::from_policies(policies) {
+        Ok(set) => set,
+        Err(error) => {
+            problems.push(PolicyProblem::error("policy::set", error.to_string()));
+            return;
+        }
+    };
+    let result = words.validator.validate(&set, ValidationMode::Strict);
+    let errors = result
+        .validation_errors()
+        .map(|error| (error.policy_id(), error as &dyn Diagnostic));
+    let warnings = result
+        .validation_warnings()
+        .map(|warning| (warning.policy_id(), warning as &dyn Diagnostic));
+    let all = errors
+        .map(|found| (found, Severity::Error))
+        .chain(warnings.map(|found| (found, Severity::Warning)));
+    let mut found: Vec<(usize, PolicyProblem)> = Vec::new();
+    for ((id, diagnostic), severity) in all {
+        let Some(draft) = by_id.get(AsRef::<str>::as_ref(id)) else {
+            continue;
+        };
+        let mut problem = diagnosed("policy::type", diagnostic, draft.source);
+        problem.message = without_id(&problem.message, &draft.entry.id);
+        problem.severity = severity;
+        if problem.labels.is_empty() {
+            problem = draft.locate(problem, "this policy");
+        }
+        found.push((draft.start(), problem));
+    }
+    // The checker reports in the order of a hash map.
+    found.sort_by(|(a, one), (b, other)| {
+        let place = |problem: &PolicyProblem| problem.labels.first().map(LabeledSpan::offset);
+        (source_name(one), a, place(one), &one.message).cmp(&(
+            source_name(other),
+            b,
+            place(other),
+            &other.message,
+        ))
+    });
+    problems.extend(found.into_iter().map(|(_, problem)| problem));
+}
+
+/// What Cedar says, in the words of our diagnostics.
+fn diagnosed(
+    code: &'static str,
+    diagnostic: &dyn Diagnostic,
+    source: &PolicySource,
+) -> PolicyProblem {
+    let mut problem = PolicyProblem::error(code, diagnostic.to_string()).in_source(source);
+    problem.help = diagnostic.help().map(|help| help.to_string());
+    problem.labels = diagnostic.labels().into_iter().flatten().collect();
+    problem
+}
+
+/// Cedar begins with the policy's id, which the place already tells.
+fn without_id(message: &str, id: &PolicyId) -> String {
+    let prefix = format!("for policy `{id}`, ");
+    message.strip_prefix(&prefix).unwrap_or(message).to_owned()
+}
+
+fn source_name(problem: &PolicyProblem) -> Option<&str> {
+    problem.source.as_ref().map(miette::NamedSource::name)
+}

@@ -1,0 +1,175 @@
+//! One policy between its text and its rule.
+
+use std::sync::Arc;
+
+use cedar_policy::{ActionConstraint, EntityUid, Policy, PrincipalConstraint, ResourceConstraint};
+use cedar_policy_core::ast::{self, EntityUID};
+use cedar_policy_core::parser::Loc;
+
+use super::annotations::Annotations;
+use super::inspect::{self, FindingKind, Findings};
+use super::rules::{Key, Rule};
+use super::vocabulary::Vocabulary;
+use crate::policy::{
+    ActionName, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason,
+};
+
+/// A policy on its way to become a rule.
+pub(super) struct Draft<'s> {
+    pub(super) policy: Policy,
+    pub(super) source: &'s PolicySource,
+    pub(super) entry: PolicyEntry,
+    annotations: Annotations,
+    condition: ast::Expr,
+    findings: Findings,
+}
+
+impl<'s> Draft<'s> {
+    pub(super) fn new(policy: &Policy, source: &'s PolicySource) -> Self {
+        let tree: &ast::Policy = policy.as_ref();
+        let range = tree.loc().map_or(0..0, |loc| loc.start()..loc.end());
+        let line = 1 + source
+            .text
+            .bytes()
+            .take(range.start)
+            .filter(|byte| *byte == b'\n')
+            .count();
+        let line = u32::try_from(line).unwrap_or(u32::MAX);
+        let origin = Origin {
+            file: Arc::clone(&source.name),
+            line,
+        };
+        let annotations = Annotations::read(policy.annotations(), policy.effect());
+        let id = match &annotations.id {
+            Some(id) => PolicyId::new(id),
+            None => PolicyId::new(&origin.to_string()),
+        };
+        let condition = tree.condition();
+        let text = source.text.get(range).unwrap_or_default().into();
+        Self {
+            policy: policy.new_id(cedar_policy::PolicyId::new(id.as_str())),
+            source,
+            entry: PolicyEntry { id, origin, text },
+            annotations,
+            findings: inspect::inspect(&condition),
+            condition,
+        }
+    }
+
+    pub(super) fn start(&self) -> usize {
+        AsRef::<ast::Policy>::as_ref(&self.policy)
+            .loc()
+            .map_or(0, Loc::start)
+    }
+
+    pub(super) fn report(&self, problems: &mut Vec<PolicyProblem>) {
+        for problem in &self.annotations.problems {
+            let mut found = PolicyProblem::error("policy::annotation", problem.message.clone());
+            found.severity = problem.severity;
+            found.help.clone_from(&problem.help);
+            problems.push(self.locate(found, "on this policy"));
+        }
+        for finding in &self.findings.faults {
+            let problem = match finding.kind {
+                FindingKind::TooDeep => PolicyProblem::error(
+                    "policy::too_deep",
+                    format!(
+                        "a condition is more than {} levels deep",
+                        inspect::MAX_DEPTH
+                    ),
+                )
+                .with_help("split it into several policies, or use a set"),
+                FindingKind::LiteralLookup => PolicyProblem::error(
+                    "policy::literal_lookup",
+                    "the attributes and groups of an entity that a policy names are not known",
+                )
+                .with_help(
+                    "only the principal, the resource and what they refer to can be looked into; \
+                     compare with `==` or `in` instead",
+                ),
+            };
+            problems.push(match finding.span.clone() {
+                Some(span) => problem.in_source(self.source).at(span, "here"),
+                None => self.locate(problem, "in this policy"),
+            });
+        }
+    }
+
+    pub(super) fn locate(&self, problem: PolicyProblem, label: &str) -> PolicyProblem {
+        let start = self.start();
+        let end = start + self.entry.text.lines().next().map_or(0, str::len);
+        problem.in_source(self.source).at(start..end, label)
+    }
+
+    pub(super) fn rule(&self, words: &Vocabulary) -> (Arc<Rule>, Vec<(ActionName, Key)>) {
+        let tree: &ast::Policy = self.policy.as_ref();
+        let principal = self.policy.principal_constraint();
+        let resource = self.policy.resource_constraint();
+        let action = self.policy.action_constraint();
+        let unconditional = !self.policy.has_non_scope_constraint()
+            && principal == PrincipalConstraint::Any
+            && resource == ResourceConstraint::Any;
+        let key = key(&principal, &resource);
+        let rule = Rule {
+            effect: tree.effect(),
+            condition: self.condition.clone(),
+            slots: tree.env().clone(),
+            needs: self.findings.needs,
+            reason: Reason {
+                policy: self.entry.id.clone(),
+                origin: self.entry.origin.clone(),
+                code: self.annotations.code.clone(),
+                advice: self.annotations.advice.clone(),
+            },
+            obligations: self.annotations.obligations.clone(),
+            unconditional,
+        };
+        let actions = ActionName::ALL
+            .into_iter()
+            .filter(|name| matches(words, *name, &action));
+        (
+            Arc::new(rule),
+            actions.map(|name| (name, key.clone())).collect(),
+        )
+    }
+}
+
+fn key(principal: &PrincipalConstraint, resource: &ResourceConstraint) -> Key {
+    match (resource, principal) {
+        (
+            ResourceConstraint::Eq(uid)
+            | ResourceConstraint::In(uid)
+            | ResourceConstraint::IsIn(_, uid),
+            _,
+        ) => Key::Resource(core(uid)),
+        (
+            ResourceConstraint::Any | ResourceConstraint::Is(_),
+            PrincipalConstraint::Eq(uid)
+            | PrincipalConstraint::In(uid)
+            | PrincipalConstraint::IsIn(_, uid),
+        ) => Key::Principal(core(uid)),
+        (
+            ResourceConstraint::Any | ResourceConstraint::Is(_),
+            PrincipalConstraint::Any | PrincipalConstraint::Is(_),
+        ) => Key::Any,
+    }
+}
+
+fn matches(words: &Vocabulary, name: ActionName, constraint: &ActionConstraint) -> bool {
+    let Some(action) = words.action(name) else {
+        return true;
+    };
+    let within = |uid: &EntityUid| {
+        let uid = core(uid);
+        *action.uid() == uid || action.is_descendant_of(&uid)
+    };
+    match constraint {
+        ActionConstraint::Any => true,
+        ActionConstraint::Eq(uid) => *action.uid() == core(uid),
+        ActionConstraint::In(uids) => uids.iter().any(within),
+    }
+}
+
+fn core(uid: &EntityUid) -> EntityUID {
+    AsRef::<EntityUID>::as_ref(uid).clone()
+}

@@ -1,0 +1,206 @@
+//! One look at the conditions of a policy: how deep, what it names, what it would fail on.
+
+use std::ops::Range;
+
+use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
+
+/// The deepest expression that is accepted. Cedar evaluates on the stack of the calling thread and
+/// gives up where that is short, so a deeper one could decide differently from thread to thread; the
+/// limit keeps it well within the 2 MiB of a worker.
+pub(super) const MAX_DEPTH: usize = 128;
+
+/// What a policy can look at, beyond the principal, the action and the resource. What no policy can
+/// look at need not be built for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Needs(u16);
+
+/// What was found.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub(super) needs: Needs,
+    pub(super) faults: Vec<Finding>,
+}
+
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) kind: FindingKind,
+    pub(super) span: Option<Range<usize>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FindingKind {
+    TooDeep,
+    /// Looks into an entity that the policy names itself.
+    LiteralLookup,
+}
+
+impl Needs {
+    pub(super) const CONTEXT: Self = Self(1);
+    pub(super) const NOW: Self = Self(1 << 1);
+    pub(super) const STARTED_AT: Self = Self(1 << 2);
+    pub(super) const CONSENT_AT: Self = Self(1 << 3);
+    pub(super) const PEER: Self = Self(1 << 4);
+    pub(super) const CLIENT: Self = Self(1 << 5);
+    pub(super) const SERVER: Self = Self(1 << 6);
+    pub(super) const TAGS: Self = Self(1 << 7);
+    pub(super) const DECIMAL: Self = Self(1 << 8);
+    /// The hierarchy of actions beyond the request's own.
+    pub(super) const ACTIONS: Self = Self(1 << 9);
+    pub(super) const ALL: Self = Self((1 << 10) - 1);
+
+    pub(super) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    #[must_use]
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// INVARIANT: a field or attribute can tell two requests apart only in a policy that writes its
+    /// name (as `.name`, in `has`, or as the key of a record literal that a record is compared with),
+    /// for the same value stands nowhere else in a request. So what is not named may be left out, or
+    /// stand still.
+    fn of_name(name: &str) -> Self {
+        match name {
+            "now" => Self::NOW,
+            "startedAt" => Self::STARTED_AT,
+            "at" => Self::CONSENT_AT,
+            "peer" => Self::PEER,
+            "client" => Self::CLIENT,
+            "server" => Self::SERVER,
+            "n" => Self::DECIMAL,
+            _ => Self::default(),
+        }
+    }
+}
+
+/// `condition` is the whole condition of the policy, its scope included.
+pub(super) fn inspect(condition: &Expr) -> Findings {
+    let mut findings = Findings::default();
+    findings.visit(condition, 1);
+    findings
+}
+
+impl Findings {
+    fn visit(&mut self, expr: &Expr, depth: usize) {
+        if depth > MAX_DEPTH {
+            // Once is enough, and deeper would be deep for us too.
+            if self
+                .faults
+                .iter()
+                .all(|finding| finding.kind != FindingKind::TooDeep)
+            {
+                self.add(FindingKind::TooDeep, expr);
+            }
+            return;
+        }
+        self.look_at(expr);
+        for child in children(expr) {
+            self.visit(child, depth + 1);
+        }
+    }
+
+    fn look_at(&mut self, expr: &Expr) {
+        let kind = expr.expr_kind();
+        if let ExprKind::Var(Var::Context) = kind {
+            self.need(Needs::CONTEXT);
+        } else if let ExprKind::GetAttr { expr, attr } | ExprKind::HasAttr { expr, attr } = kind {
+            self.need(Needs::of_name(attr));
+            self.look_into(expr);
+        } else if let ExprKind::ExtHasAttr { expr, attrs } = kind {
+            attrs
+                .iter()
+                .for_each(|attr| self.need(Needs::of_name(attr)));
+            self.look_into(expr);
+        } else if let ExprKind::Record(fields) = kind {
+            fields.keys().for_each(|key| self.need(Needs::of_name(key)));
+        } else if let ExprKind::BinaryApp { op, arg1, .. } = kind {
+            if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) {
+                self.need(Needs::TAGS);
+                self.look_into(arg1);
+            } else if *op == BinaryOp::In && is_action(arg1) {
+                self.need(Needs::ACTIONS);
+            } else if *op == BinaryOp::In {
+                self.look_into(arg1);
+            }
+        }
+    }
+
+    fn look_into(&mut self, target: &Expr) {
+        if names_entity(target) {
+            self.add(FindingKind::LiteralLookup, target);
+        }
+    }
+
+    fn need(&mut self, needs: Needs) {
+        self.needs = self.needs.and(needs);
+    }
+
+    fn add(&mut self, kind: FindingKind, expr: &Expr) {
+        let span = expr.source_loc().map(|loc| loc.start()..loc.end());
+        self.faults.push(Finding { kind, span });
+    }
+}
+
+/// Whether the value may be an entity that the policy names itself. Only the principal, the action,
+/// the resource and what they refer to are in the store, so nothing could be looked up in it.
+fn names_entity(expr: &Expr) -> bool {
+    if let ExprKind::If {
+        then_expr,
+        else_expr,
+        ..
+    } = expr.expr_kind()
+    {
+        names_entity(then_expr) || names_entity(else_expr)
+    } else if let ExprKind::GetAttr { expr: record, .. } = expr.expr_kind() {
+        // Which field it is does not matter: nobody who writes such a thing needs it.
+        builds_record(record) && record.subexpressions().any(is_entity)
+    } else {
+        is_entity(expr)
+    }
+}
+
+fn builds_record(expr: &Expr) -> bool {
+    if let ExprKind::If {
+        then_expr,
+        else_expr,
+        ..
+    } = expr.expr_kind()
+    {
+        builds_record(then_expr) || builds_record(else_expr)
+    } else if let ExprKind::GetAttr { expr, .. } = expr.expr_kind() {
+        builds_record(expr)
+    } else {
+        matches!(expr.expr_kind(), ExprKind::Record(_))
+    }
+}
+
+fn is_entity(expr: &Expr) -> bool {
+    matches!(expr.expr_kind(), ExprKind::Lit(Literal::EntityUID(_)))
+}
+
+fn is_action(expr: &Expr) -> bool {
+    matches!(expr.expr_kind(), ExprKind::Lit(Literal::EntityUID(uid)) if uid.is_action())
+}
+
+fn children(expr: &Expr) -> Vec<&Expr> {
+    match expr.expr_kind() {
+        ExprKind::Lit(_) | ExprKind::Var(_) | ExprKind::Slot(_) | ExprKind::Unknown(_) => vec![],
+        ExprKind::If {
+            test_expr,
+            then_expr,
+            else_expr,
+        } => vec![test_expr, then_expr, else_expr],
+        ExprKind::And { left, right } | ExprKind::Or { left, right } => vec![left, right],
+        ExprKind::BinaryApp { arg1, arg2, .. } => vec![arg1, arg2],
+        ExprKind::UnaryApp { arg, .. } => vec![arg],
+        ExprKind::GetAttr { expr, .. }
+        | ExprKind::HasAttr { expr, .. }
+        | ExprKind::ExtHasAttr { expr, .. }
+        | ExprKind::Like { expr, .. }
+        | ExprKind::Is { expr, .. } => vec![expr],
+        ExprKind::ExtensionFunctionApp { args, .. } | ExprKind::Set(args) => args.iter().collect(),
+        ExprKind::Record(fields) => fields.values().collect(),
+    }
+}

@@ -1,0 +1,123 @@
+//! Compiled policies, found by what they could match.
+//!
+//! Cedar evaluates every policy of a set, at about a microsecond each even where its scope cannot
+//! match. So policies are kept by action, and within an action by the entity that their scope
+//! names; a request looks only at those that it could satisfy.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
+
+use super::inspect::Needs;
+use super::subjects::Subject;
+use crate::policy::{ActionName, Obligation, Reason};
+
+/// One policy.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) effect: Effect,
+    /// The whole condition, scope included: finding a rule here is never the proof that it applies.
+    pub(super) condition: Expr,
+    pub(super) slots: SlotEnv,
+    pub(super) needs: Needs,
+    pub(super) reason: Reason,
+    pub(super) obligations: Vec<Obligation>,
+    /// Neither scope nor condition depends on principal or resource.
+    pub(super) unconditional: bool,
+}
+
+/// Where a rule is kept: under the entity that its scope names with `==` or `in`, if it does.
+#[derive(Debug, Clone)]
+pub(super) enum Key {
+    Resource(EntityUID),
+    Principal(EntityUID),
+    Any,
+}
+
+/// All rules.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    /// By `ActionName as usize`.
+    slices: Vec<Slice>,
+}
+
+/// The rules of one action.
+#[derive(Debug, Default)]
+struct Slice {
+    any: Vec<Arc<Rule>>,
+    by_resource: HashMap<EntityUID, Vec<Arc<Rule>>>,
+    by_principal: HashMap<EntityUID, Vec<Arc<Rule>>>,
+}
+
+impl Rules {
+    pub(super) fn new() -> Self {
+        Self {
+            slices: ActionName::ALL.iter().map(|_| Slice::default()).collect(),
+        }
+    }
+
+    pub(super) fn add(&mut self, action: ActionName, key: &Key, rule: &Arc<Rule>) {
+        let Some(slice) = self.slices.get_mut(action as usize) else {
+            return;
+        };
+        let place = match key {
+            Key::Any => &mut slice.any,
+            Key::Resource(uid) => slice.by_resource.entry(uid.clone()).or_default(),
+            Key::Principal(uid) => slice.by_principal.entry(uid.clone()).or_default(),
+        };
+        place.push(Arc::clone(rule));
+    }
+
+    /// Every rule whose scope could match.
+    pub(super) fn candidates(
+        &self,
+        action: ActionName,
+        principal: &Subject,
+        resource: &Subject,
+    ) -> Vec<&Rule> {
+        let Some(slice) = self.slices.get(action as usize) else {
+            return Vec::new();
+        };
+        let mut found: Vec<&Rule> = slice.any.iter().map(Arc::as_ref).collect();
+        find(&slice.by_resource, resource, &mut found);
+        find(&slice.by_principal, principal, &mut found);
+        found
+    }
+
+    /// Every rule of an action, whatever it is about.
+    pub(super) fn of_action(&self, action: ActionName) -> impl Iterator<Item = (&Rule, Key)> {
+        self.slices
+            .get(action as usize)
+            .into_iter()
+            .flat_map(|slice| {
+                let any = slice.any.iter().map(|rule| (rule.as_ref(), Key::Any));
+                let resource = flatten(&slice.by_resource)
+                    .map(|(uid, rule)| (rule, Key::Resource(uid.clone())));
+                let principal = flatten(&slice.by_principal)
+                    .map(|(uid, rule)| (rule, Key::Principal(uid.clone())));
+                any.chain(resource).chain(principal)
+            })
+    }
+}
+
+fn find<'r>(
+    index: &'r HashMap<EntityUID, Vec<Arc<Rule>>>,
+    subject: &Subject,
+    found: &mut Vec<&'r Rule>,
+) {
+    if index.is_empty() {
+        return;
+    }
+    for uid in std::iter::once(&subject.uid).chain(&subject.ancestors) {
+        found.extend(index.get(uid).into_iter().flatten().map(Arc::as_ref));
+    }
+}
+
+fn flatten(
+    index: &HashMap<EntityUID, Vec<Arc<Rule>>>,
+) -> impl Iterator<Item = (&EntityUID, &Rule)> {
+    index
+        .iter()
+        .flat_map(|(uid, rules)| rules.iter().map(move |rule| (uid, rule.as_ref())))
+}
