@@ -23,7 +23,8 @@ impl Record {
         let mut redacted = false;
         self.each_text(&mut |text| redacted |= text.finish(redactor) == Finished::Redacted);
         if redacted {
-            self.redactions.push(CONFIGURATION_SECRET.into());
+            // First, where no cut can take it away.
+            self.redactions.insert(0, CONFIGURATION_SECRET.into());
         }
         let more = |left_out: usize| Text::from(format!("… [{left_out} more]"));
         if let Some(agent) = &mut self.agent {

@@ -372,16 +372,12 @@ async fn a_secret_of_the_configuration_is_in_no_line() {
     assert_eq!(lines.len(), texts.len() * Kind::ALL.len());
     for line in &lines {
         assert!(!line.contains("canary") && !line.contains("7f3a"), "{line}");
-        let line: Value = line.parse().unwrap();
+        let mut line: Value = line.parse().unwrap();
+        let said = line["redactions"].as_array_mut().unwrap().remove(0);
+        assert_eq!(said, "configuration-secret");
         for text in samples::texts_of(&line) {
             assert!(text.contains(MARKER), "{text}");
         }
-        assert!(
-            line["redactions"]
-                .as_array()
-                .unwrap()
-                .contains(&"configuration-secret".into())
-        );
     }
 }
 

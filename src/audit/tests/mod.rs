@@ -2,7 +2,7 @@
 
 mod contract;
 mod faulty;
-mod kill;
 mod log;
 mod outage;
+mod processes;
 pub(super) mod samples;
