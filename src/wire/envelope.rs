@@ -1,7 +1,9 @@
 //! The members of an envelope, and what they make of it.
 
+use std::borrow::Cow;
+
 use super::error::{ShapeProblem, WireErrorKind};
-use super::folding::{folded, look_alike};
+use super::folding::{LookAlike, folded, look_alike};
 use super::id::{Id, IdProblem};
 use super::json::{Kind, Value, quoted};
 use super::message::{Outcome, Shape};
@@ -28,8 +30,10 @@ const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "err
 pub(super) const META: &str = "_meta";
 
 pub(super) fn read_envelope(root: Value<'_>) -> Result<(Shape, Members<usize>), Fault> {
-    refuse_look_alikes(root, &ENVELOPE)?;
-    let members = members(root);
+    let (members, others) = members(root);
+    if others {
+        refuse_look_alikes(root, &ENVELOPE)?;
+    }
     if members.jsonrpc.and_then(Value::as_str).as_deref() != Some("2.0") {
         return Err(fault(WireErrorKind::Version, members.jsonrpc));
     }
@@ -129,19 +133,27 @@ fn refuse_look_alikes_of_meta(params: Value<'_>) -> Result<(), Fault> {
 }
 
 fn refuse_look_alikes(object: Value<'_>, reserved: &[&str]) -> Result<(), Fault> {
-    match look_alike(object, reserved.iter().copied()) {
-        None => Ok(()),
-        Some(found) => {
-            let kind = WireErrorKind::LookAlikeKey {
-                key: quoted(&found.key),
-                like: quoted(&found.like),
-            };
-            Err(Fault {
-                kind,
-                position: Some(found.position),
-            })
-        }
-    }
+    let Some(found) = look_alike(object, reserved.iter().copied()) else {
+        return Ok(());
+    };
+    let (kind, position) = match found {
+        LookAlike::Pair {
+            key,
+            like,
+            position,
+        } => (
+            WireErrorKind::LookAlikeKey {
+                key: quoted(&key),
+                like: quoted(&like),
+            },
+            position,
+        ),
+        LookAlike::TooMuch { position } => (WireErrorKind::KeysTooLong, position),
+    };
+    Err(Fault {
+        kind,
+        position: Some(position),
+    })
 }
 
 fn read_id(value: Value<'_>) -> Result<Id, Fault> {
@@ -150,16 +162,27 @@ fn read_id(value: Value<'_>) -> Result<Id, Fault> {
 
 /// The id of an envelope that was refused: one key only that any peer could take for `id`.
 pub(super) fn answerable_id(root: Value<'_>) -> Option<Id> {
-    let mut ids = root
-        .entries()
-        .filter(|(key, _)| key == "id" || folded(key) == "id");
-    match (ids.next(), ids.next()) {
-        (Some((key, value)), None) if key == "id" => Id::from_value(value).ok(),
-        _ => None,
+    let mut found = None;
+    // Folding is dear and the sender is suspect: a few vendor members, or no id.
+    let mut left = 1024_usize;
+    for (key, value) in root.entries() {
+        if !key.is_ascii() {
+            left = left.checked_sub(key.len())?;
+        }
+        if folded(Cow::Borrowed(&key)) != "id" {
+            continue;
+        }
+        if key != "id" || found.is_some() {
+            return None;
+        }
+        found = Some(value);
     }
+    Id::from_value(found?).ok()
 }
 
-fn members(root: Value<'_>) -> Members<Value<'_>> {
+/// The members, and whether the envelope has others besides.
+fn members(root: Value<'_>) -> (Members<Value<'_>>, bool) {
+    let mut others = false;
     let mut members = Members {
         jsonrpc: None,
         id: None,
@@ -176,11 +199,14 @@ fn members(root: Value<'_>) -> Members<Value<'_>> {
             "params" => &mut members.params,
             "result" => &mut members.result,
             "error" => &mut members.error,
-            _ => continue,
+            _ => {
+                others = true;
+                continue;
+            }
         };
         *member = Some(value);
     }
-    members
+    (members, others)
 }
 
 impl Members<Value<'_>> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::folding::MAX_FOLDED_BYTES;
 use super::id::{Id, IdProblem};
 use super::json::{JsonErrorKind, Kind};
 use super::method::MethodProblem;
@@ -28,6 +29,8 @@ pub enum WireErrorKind {
     NotAnObject(Kind),
     #[error("the key `{key}` can be taken for `{like}`")]
     LookAlikeKey { key: Box<str>, like: Box<str> },
+    #[error("keys outside ASCII add up to more than {MAX_FOLDED_BYTES} bytes in one object")]
+    KeysTooLong,
     #[error("`jsonrpc` must be \"2.0\"")]
     Version,
     #[error(transparent)]
@@ -68,6 +71,7 @@ impl WireError {
             | WireErrorKind::Batch
             | WireErrorKind::NotAnObject(_)
             | WireErrorKind::LookAlikeKey { .. }
+            | WireErrorKind::KeysTooLong
             | WireErrorKind::Version
             | WireErrorKind::Shape(_)
             | WireErrorKind::Id(_)
@@ -86,6 +90,7 @@ impl WireError {
             WireErrorKind::Batch => "batch",
             WireErrorKind::NotAnObject(_) => "not-an-object",
             WireErrorKind::LookAlikeKey { .. } => "look-alike-key",
+            WireErrorKind::KeysTooLong => "keys-too-long",
             WireErrorKind::Version => "jsonrpc-version",
             WireErrorKind::Shape(_) => "shape",
             WireErrorKind::Id(_) => "id",

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use super::folding::look_alike;
+use super::folding::{LookAlike, MAX_FOLDED_BYTES, look_alike};
 use super::id::{Id, IdProblem};
 use super::json::{Kind, Value, quoted};
 use super::method::KnownMethod;
@@ -40,6 +40,8 @@ pub enum ParamsProblem {
     UnknownCase,
     #[error("can be taken for `{like}`")]
     LookAlikeKey { like: Box<str> },
+    #[error("has keys outside ASCII of more than {MAX_FOLDED_BYTES} bytes in all")]
+    KeysTooLong,
 }
 
 /// The kind that the protocol asks for.
@@ -118,11 +120,15 @@ fn check_object(object: Value<'_>, tables: &[&'static [Member]]) -> Result<(), P
     if known().next().is_none() {
         return Ok(());
     }
-    if let Some(found) = look_alike(object, known().map(|member| member.key)) {
-        let like = quoted(&found.like);
-        return Err(ParamsProblem::LookAlikeKey { like }
-            .here()
-            .under(&quoted(&found.key)));
+    match look_alike(object, known().map(|member| member.key)) {
+        None => {}
+        Some(LookAlike::Pair { key, like, .. }) => {
+            let like = quoted(&like);
+            return Err(ParamsProblem::LookAlikeKey { like }
+                .here()
+                .under(&quoted(&key)));
+        }
+        Some(LookAlike::TooMuch { .. }) => return Err(ParamsProblem::KeysTooLong.here()),
     }
     known().try_for_each(|member| match (object.get(member.key), member.need) {
         (Some(value), _) => check(value, &member.rule).map_err(|error| error.under(member.key)),

@@ -15,25 +15,19 @@ pub(super) struct Repeated<'t> {
 
 /// The first key, in document order of the objects, that repeats within its object.
 pub(super) fn first_repeated<'t>(text: &'t str, nodes: &'t [Node]) -> Option<Repeated<'t>> {
-    let mut seen = HashSet::new();
     let objects = nodes
         .iter()
         .enumerate()
         .filter(|(_, node)| node.kind == Kind::Object);
     objects
         .map(|(index, _)| index)
-        .find_map(|index| repeated_in(text, nodes, index, &mut seen))
+        .find_map(|index| repeated_in(text, nodes, index))
 }
 
 /// Up to here comparing each with each beats hashing: keys mostly differ in length already.
 const SMALL: usize = 16;
 
-fn repeated_in<'t>(
-    text: &'t str,
-    nodes: &'t [Node],
-    object: usize,
-    seen: &mut HashSet<Cow<'t, str>>,
-) -> Option<Repeated<'t>> {
+fn repeated_in<'t>(text: &'t str, nodes: &'t [Node], object: usize) -> Option<Repeated<'t>> {
     let mut small = [""; SMALL];
     let mut count = 0;
     for member in members(nodes, object) {
@@ -50,7 +44,7 @@ fn repeated_in<'t>(
                 *slot = key;
                 count += 1;
             }
-            _ => return repeated_in_large(text, members(nodes, object), seen),
+            _ => return repeated_in_large(text, members(nodes, object)),
         }
     }
     None
@@ -60,9 +54,8 @@ fn repeated_in<'t>(
 fn repeated_in_large<'t>(
     text: &'t str,
     members: impl Iterator<Item = &'t Node>,
-    seen: &mut HashSet<Cow<'t, str>>,
 ) -> Option<Repeated<'t>> {
-    seen.clear();
+    let mut seen = HashSet::with_capacity(4 * SMALL);
     for member in members {
         let key = strings::decoded(member.key_in(text)?, member.key_escapes);
         if let Some(key) = seen.replace(key) {
