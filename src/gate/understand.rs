@@ -264,6 +264,7 @@ fn negotiated(method: KnownMethod, scene: &Scene) -> Result<(), Refusal> {
 impl Circumstances {
     pub(super) fn environment<'a>(&self, scene: &'a Scene) -> Environment<'a> {
         Environment {
+            server: &scene.server,
             transport: self.transport,
             protocol: &scene.spoken.version,
             now_ms: self.now_ms,

@@ -41,7 +41,13 @@ pub(super) fn audit(config: &Config, clock: Arc<dyn Clock>) -> Result<Audit, Ope
             config::OnFault::Warn => audit::OnFault::Warn,
         },
     };
-    let secrets = config.upstream.secrets().map(ExposeSecret::expose_secret);
+    // What every process inherits is no secret: a log without its paths would be of no use.
+    let named = config.upstream.env.iter();
+    let secrets = named
+        .filter(|(name, _)| !config::INHERITED.contains(&name.as_str()))
+        .map(|(_, value)| value)
+        // Too short to be told from ordinary text.
+        .filter(|value| value.expose_secret().len() >= 4);
     let redactor = Redactor::new(secrets).unwrap_or_default();
     Audit::open(&settings, clock, redactor)
 }
