@@ -19,14 +19,9 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one caller of the system clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one caller of the system clock")]
     pub fn new() -> Self {
-        Self {
-            start: Instant::now(),
-        }
+        Self { start: Instant::now() }
     }
 }
 
@@ -37,10 +32,7 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one caller of the system clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one caller of the system clock")]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }
