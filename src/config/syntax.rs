@@ -7,6 +7,10 @@ use toml::de::{DeTable, Error};
 use super::errors::{ConfigError, Reason};
 use super::file::{Entry, Form, Outline, touches};
 
+/// After so many complaints, the file is something else (a log, an image), and each takes a look
+/// at the whole of it.
+const MAX_COMPLAINTS: usize = 50;
+
 /// One report per complaint that is not a mere consequence of another, and the lines that could
 /// not be read.
 pub(super) fn tell(
@@ -16,11 +20,14 @@ pub(super) fn tell(
 ) -> (Vec<ConfigError>, Vec<Range<usize>>) {
     let place = |error: &Error| error.span().unwrap_or(0..0);
     let is_duplicate = |error: &&Error| error.message() == "duplicate key";
+    let (errors, more) = errors
+        .split_at_checked(MAX_COMPLAINTS)
+        .unwrap_or((errors, &[]));
     let broken = errors
         .iter()
         .filter(|error| !is_duplicate(error))
         .map(place);
-    let broken: Vec<_> = broken.map(|place| lines(text, &place)).collect();
+    let mut broken: Vec<_> = broken.map(|place| lines(text, &place)).collect();
     let unclosed: Vec<_> = errors
         .iter()
         .filter_map(|error| unclosed(text, outline, error.message(), &place(error)))
@@ -42,6 +49,19 @@ pub(super) fn tell(
         } else if !broken.iter().any(|line| touches(line, &place)) {
             problems.push(duplicate(text, outline, &place));
         }
+    }
+    if let Some(error) = more.first() {
+        problems.push(syntax(
+            text,
+            outline,
+            "and more that is not TOML",
+            &place(error),
+        ));
+        broken.push(0..text.len());
+    }
+    // INVARIANT: a file that the parser complains of is refused, whatever was left out above.
+    if let (Some(error), true) = (errors.first(), problems.is_empty()) {
+        problems.push(syntax(text, outline, error.message(), &place(error)));
     }
     (problems, broken)
 }

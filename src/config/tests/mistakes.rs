@@ -210,6 +210,18 @@ fn the_version_is_one() {
 }
 
 #[test]
+fn what_is_quoted_is_cut_and_escaped() {
+    let expected = format!(
+        "2 policy.denial: unknown value `a\\u{{7}}{}…`",
+        "b".repeat(58)
+    );
+    check_rest(
+        &format!("policy.denial = \"a\\u0007{}\"", "b".repeat(500)),
+        &[&expected],
+    );
+}
+
+#[test]
 fn names_are_labels() {
     let wrong = "2 upstream.name: expected 1 to 64 letters, digits, `-`, `_` or `.`";
     for name in ["", "a b", "a/b", "é", "a\\n", &"a".repeat(65)] {

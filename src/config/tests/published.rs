@@ -130,6 +130,13 @@ fn the_documentation_has_every_code_of_a_problem() {
     assert!(codes.is_empty(), "{codes:?}");
 }
 
+#[test]
+fn the_documentation_has_every_variable_that_is_inherited() {
+    for name in crate::config::INHERITED {
+        assert!(DOCUMENTATION.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
 /// The fenced blocks of one language, each with the line it starts on.
 fn snippets(language: &str) -> Vec<(usize, String)> {
     let mut snippets = Vec::new();

@@ -103,6 +103,24 @@ fn nesting_is_bounded() {
     assert!(parse(&text).is_err());
 }
 
+#[test]
+fn a_file_full_of_mistakes_is_refused_without_telling_each() {
+    let lines = [
+        "[a]\n",
+        "a\n",
+        "a = \n",
+        "= 1\n",
+        "a = {\n",
+        "a = [\n",
+        "\"\n",
+        "a.b = 1\n",
+    ];
+    for line in lines {
+        let errors = parse(&line.repeat(100_000 / line.len())).expect_err(line);
+        assert!((1..=100).contains(&errors.problems().len()), "{line}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
