@@ -1,0 +1,10 @@
+//! Real processes: nothing is left behind, nothing is inherited, nothing blocks.
+#![cfg(target_os = "linux")]
+
+mod environment;
+mod orphans;
+mod restarts;
+mod shutdowns;
+mod standard_streams;
+mod streams;
+mod support;
