@@ -1,6 +1,13 @@
 //! A gate without a policy: our stdin to a server, the server's output to our stdout. The process
 //! tests start it, and kill it.
 
+#![expect(clippy::unwrap_used, reason = "a panic is the report of a test")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the tests read both"
+)]
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -27,6 +34,12 @@ struct Gate {
     /// Start the server directly.
     #[arg(long)]
     without_launcher: bool,
+    /// Milliseconds that the server gets for each step of its end.
+    #[arg(long, default_value_t = 300)]
+    patience: u64,
+    /// Print to stdout what does not belong there.
+    #[arg(long)]
+    stray: bool,
     #[arg(last = true)]
     command: Vec<String>,
 }
@@ -42,15 +55,17 @@ fn main() -> ExitCode {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
-            let code = runtime.unwrap().block_on(gate.run());
-            // A thread may still read from a terminal; nothing can interrupt it.
-            std::process::exit(code);
+            let runtime = runtime.unwrap();
+            let code = runtime.block_on(gate.run());
+            // Drops the tasks, and does not wait for a thread that reads from a terminal.
+            runtime.shutdown_background();
+            ExitCode::from(code)
         }
     }
 }
 
 impl Gate {
-    async fn run(self) -> i32 {
+    async fn run(self) -> u8 {
         let mut settings = Settings::new("fixture", self.command);
         for variable in &self.env {
             let (name, value) = variable.split_once('=').unwrap();
@@ -63,11 +78,12 @@ impl Gate {
             first: Duration::from_millis(10),
             ..Backoff::default()
         };
+        let patience = Duration::from_millis(self.patience);
         settings.stop = StopLadder {
-            after_close: Duration::from_millis(300),
-            after_terminate: Duration::from_millis(300),
+            after_close: patience,
+            after_terminate: patience,
         };
-        let shutdown = Shutdown::listen(Duration::from_secs(5)).unwrap();
+        let shutdown = Shutdown::listen(Duration::from_secs(2) + 2 * patience).unwrap();
         let (sender, events) = match ChildProcess::start(settings) {
             Ok(halves) => halves,
             Err(error) => {
@@ -76,6 +92,9 @@ impl Gate {
             }
         };
         let (input, writer) = stdio::open(1024 * 1024);
+        if self.stray {
+            println!("stray");
+        }
         tokio::spawn(from_agent(input, sender.clone(), shutdown.clone()));
         let from_server = tokio::spawn(from_server(events, writer.clone(), shutdown.clone()));
         let cause = shutdown.requested().await;
@@ -83,7 +102,11 @@ impl Gate {
             () = sender.stop() => {}
             () = shutdown.forced() => sender.kill().await,
         }
-        let _ = from_server.await;
+        tokio::select! {
+            _ = from_server => {}
+            // The agent does not read, so what the server said last cannot be told.
+            () = shutdown.forced() => {}
+        }
         let _ = writer.close(Duration::from_secs(1)).await;
         if cause == Cause::UpstreamGone { 2 } else { 0 }
     }
@@ -109,7 +132,7 @@ async fn from_server(mut events: ChildEvents, writer: AgentWriter, shutdown: Shu
                 return shutdown.request(Cause::UpstreamGone);
             }
             event @ (Event::TooLong | Event::Died { .. } | Event::Restarted) => {
-                eprintln!("{event:?}")
+                eprintln!("{event:?}");
             }
         }
     }
