@@ -120,8 +120,10 @@ fn find_duplicates(drafts: &[Draft<'_>], problems: &mut Vec<PolicyProblem>) {
             continue;
         };
         let message = format!("two policies are called `{id}`");
-        let problem = PolicyProblem::error("policy::duplicate_id", message)
-            .with_help(format!("the first is at {}", first.entry.origin));
+        let problem = PolicyProblem::error("policy::duplicate_id", message).with_help(format!(
+            "the first is at {}; give each its own `@id`",
+            first.entry.origin
+        ));
         problems.push(draft.locate(problem, "the second"));
     }
 }

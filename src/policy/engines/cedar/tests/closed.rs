@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::super::super::super::fixture::{World, told, tool};
-use super::super::super::super::{
-    Arguments, Decision, DenialCause, FaultKind, Leaf, Obligation, Tool,
-};
 use super::super::inspect::MAX_DEPTH;
 use super::*;
+use crate::policy::fixture::{World, told, tool};
+use crate::policy::{Arguments, Decision, DenialCause, FaultKind, Leaf, Obligation, Tool};
 
 const PERMIT: &str = "@id(\"p\") permit(principal, action, resource);";
 
