@@ -55,12 +55,11 @@ proptest! {
     /// Policies that are accepted cannot fail, but for arithmetic that overflows.
     #[test]
     fn accepted_policies_fail_by_overflow_only(text in any_policies(), scene in any_scene()) {
-        if let Decision::Deny(denial) = snapshot(&text).judge(&scene.facts()) {
-            if let DenialCause::Fault(fault) = denial.cause {
+        if let Decision::Deny(denial) = snapshot(&text).judge(&scene.facts())
+            && let DenialCause::Fault(fault) = denial.cause {
                 prop_assert_eq!(fault.kind, FaultKind::Evaluation);
                 prop_assert!(fault.problem.contains("overflow"), "{}", fault);
             }
-        }
     }
 
     /// Finding rules by scope, leaving out what they cannot see and balancing their conditions
@@ -168,7 +167,7 @@ impl Scene {
         let tool = Resource::Tool(&self.tool);
         let resource = Resource::Resource(&self.resource);
         let prompt = Resource::Prompt(&self.prompt);
-        let word = self.words.first().map_or("", String::as_str);
+        let first = self.words.first().map_or("", String::as_str);
         let number = self.number;
         let (arguments, labels) = (&world.arguments, &self.words);
         let result = Action::ReceiveResult {
@@ -179,21 +178,21 @@ impl Scene {
         };
         let mut facts = match self.action {
             0 => world.facts(Action::Initialize, server),
-            1 => world.facts(Action::Notify { method: word }, server),
+            1 => world.facts(Action::Notify { method: first }, server),
             2 => world.facts(Action::ListTool, tool),
             3 => world.facts(Action::ReadResource, resource),
             4 => world.facts(Action::GetPrompt { arguments }, prompt),
-            5 => world.facts(Action::Complete { argument: word }, prompt),
+            5 => world.facts(Action::Complete { argument: first }, prompt),
             6 => world.facts(result, tool),
             7 => world.facts(result, resource),
             8 => world.server_facts(Action::Ping),
             9 => world.server_facts(Action::Sample {
                 max_tokens: number,
-                include_context: word,
+                include_context: first,
                 tools: false,
             }),
             10 => world.server_facts(Action::Elicit {
-                mode: word,
+                mode: first,
                 fields: labels,
             }),
             _ => world.call(&self.tool),

@@ -19,29 +19,29 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
             "b",
         ),
         (
-            r#"permit(principal, CALL, resource) unless { resource.level > 2 };"#,
+            r"permit(principal, CALL, resource) unless { resource.level > 2 };",
             "ab",
         ),
         (
-            r#"permit(principal, CALL, resource) when { context.touch.outside };"#,
+            r"permit(principal, CALL, resource) when { context.touch.outside };",
             "abc",
         ),
         (
-            r#"permit(principal, CALL, resource) when { context.touch.outside && resource.level > 2 };"#,
+            r"permit(principal, CALL, resource) when { context.touch.outside && resource.level > 2 };",
             "c",
         ),
         (
-            r#"permit(principal, CALL, resource) when { resource.level > 2 && context.touch.outside };"#,
+            r"permit(principal, CALL, resource) when { resource.level > 2 && context.touch.outside };",
             "c",
         ),
         (
-            r#"permit(principal, CALL, resource);
-               forbid(principal, CALL, resource) when { context.touch.outside || resource.level > 2 };"#,
+            r"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource) when { context.touch.outside || resource.level > 2 };",
             "ab",
         ),
         (
-            r#"permit(principal, CALL, resource);
-               forbid(principal, CALL, resource) unless { resource.level < 3 && context.touch.outside };"#,
+            r"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource) unless { resource.level < 3 && context.touch.outside };",
             "ab",
         ),
         (
@@ -66,8 +66,8 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
             "",
         ),
         (
-            r#"permit(principal, CALL, resource)
-               when { if resource.level > 2 then context.touch.outside else false };"#,
+            r"permit(principal, CALL, resource)
+               when { if resource.level > 2 then context.touch.outside else false };",
             "c",
         ),
         (
@@ -76,8 +76,8 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
             "",
         ),
         (
-            r#"permit(principal, CALL, resource);
-               forbid(principal, CALL, resource) when { !(context.touch.outside && !context.touch.outside) };"#,
+            r"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource) when { !(context.touch.outside && !context.touch.outside) };",
             "abc",
         ),
     ] {
@@ -88,8 +88,8 @@ fn what_no_call_could_be_permitted_for_is_not_shown() {
 #[test]
 fn a_rule_that_fails_whatever_the_context_hides_and_is_counted() {
     let text = calls(
-        r#"permit(principal, CALL, resource);
-           forbid(principal, CALL, resource) when { resource.level * 9223372036854775807 > 9 };"#,
+        r"permit(principal, CALL, resource);
+           forbid(principal, CALL, resource) when { resource.level * 9223372036854775807 > 9 };",
     );
     let (world, tools) = (World::new(), tools());
     let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();

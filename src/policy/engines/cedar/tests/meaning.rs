@@ -10,15 +10,9 @@ const WORDS: [&str; 1] = ["pii"];
 
 #[test]
 fn each_action_is_judged_by_the_policies_that_name_it() {
-    let text: String = ActionName::ALL
-        .iter()
-        .map(|name| {
-            let name = name.as_str();
-            format!(
-                "@id(\"{name}\") permit(principal, action == Mcp::Action::\"{name}\", resource);"
-            )
-        })
-        .collect();
+    let text = ActionName::ALL
+        .map(|name| permits(name.as_str(), "=="))
+        .concat();
     let snapshot = snapshot(&text);
     let world = World::new();
     for facts in every_action(&world, &Things::new()) {
@@ -29,14 +23,8 @@ fn each_action_is_judged_by_the_policies_that_name_it() {
 
 #[test]
 fn the_groups_of_actions_hold_what_the_schema_says() {
-    let text: String = ["any", "lifecycle", "discover", "use", "server_request"]
-        .iter()
-        .map(|name| {
-            format!(
-                "@id(\"{name}\") permit(principal, action in Mcp::Action::\"{name}\", resource);"
-            )
-        })
-        .collect();
+    let groups = ["any", "lifecycle", "discover", "use", "server_request"];
+    let text = groups.map(|name| permits(name, "in")).concat();
     let snapshot = snapshot(&text);
     let world = World::new();
     for facts in every_action(&world, &Things::new()) {
@@ -380,6 +368,12 @@ fn facts_that_the_schema_has_no_place_for_are_a_fault() {
         let facts = world.facts(Action::ListTool, Resource::Server(&world.server));
         assert_eq!(judged(text, &facts), "fault");
     }
+}
+
+fn permits(action: &str, relation: &str) -> String {
+    format!(
+        "@id(\"{action}\") permit(principal, action {relation} Mcp::Action::\"{action}\", resource);"
+    )
 }
 
 /// What the world holds beside the agent.
