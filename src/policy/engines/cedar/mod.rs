@@ -7,6 +7,7 @@
 mod annotations;
 mod arguments;
 mod balance;
+mod check;
 mod compile;
 mod context;
 mod draft;

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::super::super::super::fixture::{World, told, tool};
-use super::super::super::super::{
-    Arguments, Decision, DenialCause, FaultKind, Leaf, Obligation, Tool,
-};
 use super::super::inspect::MAX_DEPTH;
 use super::*;
+use crate::policy::fixture::{World, told, tool};
+use crate::policy::{Arguments, Decision, Denial, DenialCause, FaultKind, Leaf, Obligation, Tool};
 
 const PERMIT: &str = "@id(\"p\") permit(principal, action, resource);";
 
@@ -28,7 +26,7 @@ fn a_forbid_that_cannot_be_evaluated_denies() {
     check_fault("context.touch.bytes * 9223372036854775807 > 0", &large);
     check_fault("principal.blocked", &World::new());
     check_fault(r#"Mcp::Tool::"ghost".level > 0"#, &World::new());
-    check_fault(r#"context.env.transport > 1"#, &World::new());
+    check_fault(r"context.env.transport > 1", &World::new());
     check_fault(r#"ip("::ffff:127.0.0.1").isLoopback()"#, &World::new());
     let mut late = World::new();
     late.consent.at_ms = Some(i64::MIN);
@@ -78,9 +76,9 @@ fn what_could_fail_is_refused_when_loaded() {
         r#"{ a: { b: Mcp::Tool::"ghost" } }.a.b.level > 0"#,
         r#"Mcp::Tool::"ghost" in Mcp::ToolGroup::"allow""#,
         r#"Mcp::Tool::"ghost" has level"#,
-        r#"context.env.transport > 1"#,
-        r#"context.env.peer.isLoopback()"#,
-        r#"context.env.consent.at < context.env.now"#,
+        r"context.env.transport > 1",
+        r"context.env.peer.isLoopback()",
+        r"context.env.consent.at < context.env.now",
         "context.arguments has path",
         "resource.nope == 1",
     ] {
@@ -322,15 +320,18 @@ fn check_fault(condition: &str, world: &World) {
 
 /// The policy whose evaluation failed, if that is why it was denied.
 fn blamed(decision: &Decision) -> Option<String> {
-    match decision {
-        Decision::Deny(denial) => match &denial.cause {
-            DenialCause::Fault(fault) if fault.kind == FaultKind::Evaluation => {
-                fault.policy.as_ref().map(ToString::to_string)
-            }
-            _ => None,
-        },
-        Decision::Allow(_) => None,
-    }
+    let Decision::Deny(Denial {
+        cause: DenialCause::Fault(fault),
+        ..
+    }) = decision
+    else {
+        return None;
+    };
+    let policy = fault
+        .policy
+        .as_ref()
+        .filter(|_| fault.kind == FaultKind::Evaluation);
+    policy.map(ToString::to_string)
 }
 
 #[test]

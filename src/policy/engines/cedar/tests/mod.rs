@@ -4,9 +4,9 @@ mod laws;
 mod listing;
 mod meaning;
 
-use super::super::super::fixture::told;
-use super::super::super::{PolicySnapshot, PolicySource};
 use super::*;
+use crate::policy::fixture::told;
+use crate::policy::{PolicySnapshot, PolicySource};
 
 /// A policy set in force, warnings allowed.
 fn snapshot(text: &str) -> PolicySnapshot {
