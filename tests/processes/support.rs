@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mcp_protector::upstream::{
     Backoff, ChildEvents, ChildProcess, ChildSender, Event, Launcher, Settings, StopLadder,
@@ -19,30 +19,53 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The promise of requirement P4: nobody is left five seconds after the gate.
 pub(crate) const NO_ORPHANS_AFTER: Duration = Duration::from_secs(5);
 
-/// The program in `gate.rs`, built once: `cargo test --test processes` alone does not build it.
+/// The program in `gate.rs`, built when it is not: `cargo test --test processes` alone does not.
 pub(crate) fn gate_program() -> PathBuf {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--example", "processes-gate"]);
-        if !cfg!(debug_assertions) {
-            command.arg("--release");
-        }
-        let built = command.current_dir(env!("CARGO_MANIFEST_DIR")).status();
-        // target/debug/deps/processes-… → target/debug/examples/processes-gate
+        // target/debug/deps/processes-… → target/debug
         let tests = std::env::current_exe().unwrap();
-        let program = tests
-            .ancestors()
-            .nth(2)
-            .unwrap()
-            .join("examples/processes-gate");
-        built.unwrap().success().then_some(program)
+        let target = tests.ancestors().nth(2).unwrap();
+        let program = target.join("examples/processes-gate");
+        // Runners that give each test a process of its own would ask cargo each time.
+        let sources = [
+            target.join("libmcp_protector.rlib"),
+            crate_directory().join(GATE_SOURCE),
+        ];
+        let built = modified(&program);
+        let fresh = sources
+            .iter()
+            .all(|source| built.is_some() && modified(source) <= built);
+        (fresh || build_gate()).then_some(program)
     };
     BUILT
         .get_or_init(build)
         .clone()
         .expect("the gate for these tests builds")
+}
+
+const GATE_SOURCE: &str = "tests/processes/gate.rs";
+
+fn crate_directory() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn modified(file: &Path) -> Option<SystemTime> {
+    fs::metadata(file).ok()?.modified().ok()
+}
+
+fn build_gate() -> bool {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--example", "processes-gate"]);
+    if !cfg!(debug_assertions) {
+        command.arg("--release");
+    }
+    command
+        .current_dir(crate_directory())
+        .status()
+        .unwrap()
+        .success()
 }
 
 /// A word in the environment of a server and of all that descends from it.
@@ -253,6 +276,7 @@ pub(crate) fn settings(command: Vec<String>) -> Settings {
         launcher: Launcher::Program(gate_program()),
         backoff: Backoff {
             first: Duration::from_millis(20),
+            max: Duration::from_millis(150),
             seed: Some(1),
             ..Backoff::default()
         },
