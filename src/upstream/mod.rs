@@ -11,7 +11,6 @@ mod events;
 mod keeper;
 pub mod launcher;
 mod line_writer;
-mod lines;
 mod process;
 mod stderr;
 
