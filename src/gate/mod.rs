@@ -107,7 +107,13 @@ impl Gate {
         let mut trail = Trail::begin(talk, from, self.clock.elapsed());
         match self.pass(talk, from, frame, &mut trail).await {
             Ok(()) => Ok(()),
-            Err(Stop::Refused(refusal)) => self.refuse(talk, &trail, refusal).await,
+            Err(Stop::Refused(refusal)) => {
+                self.refuse(talk, &trail, refusal).await?;
+                match &trail.asked_by_gate {
+                    Some(own) => self.give_up_own(talk, own).await,
+                    None => Ok(()),
+                }
+            }
             Err(Stop::Park) => self.park(talk, frame, &trail).await,
             Err(Stop::AgentGone) => Err(AgentGone),
         }
