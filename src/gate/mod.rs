@@ -119,7 +119,13 @@ impl Gate {
             }
         };
         match stopped {
-            Stop::Refused(refusal) => self.refuse(talk, &trail, refusal).await,
+            Stop::Refused(refusal) => {
+                self.refuse(talk, &trail, refusal).await?;
+                match &trail.asked_by_gate {
+                    Some(own) => self.give_up_own(talk, own).await,
+                    None => Ok(()),
+                }
+            }
             Stop::Park => self.park(talk, frame, &trail).await,
             Stop::AgentGone => Err(AgentGone),
         }

@@ -37,6 +37,8 @@ pub(super) struct Trail {
     pub(super) answer_to: AnswerTo,
     /// The method that was asked for, if it was a known one.
     pub(super) method: Option<KnownMethod>,
+    /// Set when the message was to be the reply to a request of the gate's own.
+    pub(super) asked_by_gate: Option<Origin>,
     /// What the agent's own systems call this piece of work: keys of [`CORRELATION`], and values.
     pub(super) correlation: Vec<(&'static str, String)>,
     started: Duration,
@@ -49,6 +51,8 @@ pub(super) enum AnswerTo {
     Nobody,
     /// The one who asked, under its own id.
     Asker(Side, Id),
+    /// The one who waits for the reply that the message was to be, under its own id.
+    Waiting(Side, Id),
     /// The sender of something whose id could not be read.
     Unreadable,
 }
@@ -73,6 +77,7 @@ impl Trail {
             reference,
             answer_to,
             method: None,
+            asked_by_gate: None,
             correlation: Vec::new(),
             started,
             record,
@@ -86,6 +91,7 @@ impl Trail {
             reference: Arc::clone(&exchange.reference),
             answer_to: AnswerTo::Nobody,
             method: Some(exchange.method),
+            asked_by_gate: None,
             correlation: Vec::new(),
             started: exchange.started,
             record,
@@ -232,12 +238,13 @@ impl Trail {
         self.started = exchange.started;
         self.method = Some(exchange.method);
         self.answers(exchange);
-        if let Origin::Peer(id) = &exchange.origin {
-            let asker = match from {
-                Side::Agent => Side::Upstream,
-                Side::Upstream => Side::Agent,
-            };
-            self.answer_to = AnswerTo::Asker(asker, id.clone());
+        let asker = match from {
+            Side::Agent => Side::Upstream,
+            Side::Upstream => Side::Agent,
+        };
+        match &exchange.origin {
+            Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
+            own => self.asked_by_gate = Some(own.clone()),
         }
     }
 

@@ -104,6 +104,34 @@ impl Refusal {
         }
     }
 
+    /// What the one who waits is told when the reply does not pass. What was wrong with the reply is
+    /// no fault of the request; and its text, which was withheld, must not come by this way.
+    pub fn answer_waiting(&self, to: Side, reference: &str) -> ErrorAnswer {
+        let speaks_for_itself = matches!(
+            self,
+            Self::Denied { .. }
+                | Self::Upstream(_)
+                | Self::Audit(_)
+                | Self::UnsupportedVersion { .. }
+        );
+        if speaks_for_itself {
+            return self.answer(to, reference);
+        }
+        let problem = self.code();
+        let (message, data) = match to {
+            Side::Agent => (
+                UpstreamFault::BadReply(problem.to_owned()).to_string(),
+                Some(pointer_to_audit(reference, None)),
+            ),
+            Side::Upstream => (format!("the agent's answer was refused: {problem}"), None),
+        };
+        ErrorAnswer {
+            code: INTERNAL,
+            message,
+            data,
+        }
+    }
+
     /// A server learns nothing of policies: what it may not ask, the agent does not know.
     fn answer_upstream(&self) -> ErrorAnswer {
         let unknown = Self::UnknownMethod(String::new());

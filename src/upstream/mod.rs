@@ -13,7 +13,6 @@ pub mod launcher;
 mod line_writer;
 #[cfg(test)]
 mod line_writer_tests;
-mod lines;
 mod process;
 mod stderr;
 

@@ -218,10 +218,28 @@ async fn a_reply_that_cannot_be_read_is_answered_as_a_fault_of_the_upstream() {
         .await;
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
+    // Not -32600 or -32700: the agent's own request was in order.
     assert!(
-        answers[0].starts_with(r#"{"jsonrpc":"2.0","id":1,"error""#),
+        answers[0].starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"#),
         "{answers:?}"
     );
+    assert!(answers[0].contains("duplicate-key"), "{answers:?}");
+}
+
+#[tokio::test]
+async fn news_of_what_nobody_asked_for_is_not_passed_on() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}"#;
+    let complete = r#"{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}"#;
+    for unasked in [updated, complete] {
+        bench.upstream(unasked).await;
+        assert!(bench.to_agent().is_empty(), "{unasked}");
+    }
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#)
+        .await;
+    bench.upstream(updated).await;
+    assert_eq!(bench.to_agent(), [updated]);
 }
 
 #[tokio::test]
@@ -265,9 +283,15 @@ async fn what_a_result_asks_in_return_is_judged_too() {
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
     assert!(
-        answers[0].contains("error") && !answers[0].contains("roots/list"),
+        answers[0].contains("403") && !answers[0].contains("roots/list"),
         "{answers:?}"
     );
+    // The agent never said that it could be asked for samples: the reply is at fault, not the call.
+    bench.agent(&call("2", "echo")).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"resultType":"input_required","inputRequests":{{"k":{{"method":"sampling/createMessage","params":{{"messages":[],"maxTokens":1}}}}}}}}}}"#)).await;
+    let answers = bench.to_agent();
+    assert!(answers[0].contains("-32603"), "{answers:?}");
 }
 
 #[tokio::test]
