@@ -19,9 +19,14 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one caller of the system clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one caller of the system clock"
+    )]
     pub fn new() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 
@@ -32,7 +37,10 @@ impl Default for SystemClock {
 }
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the one caller of the system clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one caller of the system clock"
+    )]
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

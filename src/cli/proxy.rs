@@ -92,7 +92,8 @@ fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
 /// Opens what the configuration names, in the order in which a failure does least harm.
 async fn start(config: &Config, loaded: Loaded) -> Exit {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let audit = match settings::audit(config, Arc::clone(&clock)) {
+    let secrets = settings::secrets(config);
+    let audit = match settings::audit(config, Arc::clone(&clock), secrets.clone()) {
         Ok(audit) => audit,
         Err(cause) => {
             error!("`audit`: {cause}");
@@ -118,7 +119,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         }
     };
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let gate = Gate::new(store, audit.clone(), clock, settings::gate(config));
+    let gate = Gate::new(store, audit.clone(), clock, settings::gate(config, secrets));
     for notice in &loaded.notices {
         warn!("{notice}");
     }

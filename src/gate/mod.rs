@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
 use crate::session::{Exchange, Target};
@@ -67,6 +67,8 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// How a denied call of a visible tool is answered.
     pub denial: DenialForm,
+    /// What the configuration itself holds and nobody may see.
+    pub secrets: Redactor,
 }
 
 /// How a denied call of a visible tool is answered.
@@ -142,13 +144,15 @@ impl Gate {
         let removals = listing::removals(&understood, &snapshot, now)?;
         let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
-        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route);
+        let secrets = &self.settings.secrets;
+        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, secrets)
+            .inspect_err(|_| route.undo(from, &mut session.state()))?;
         trail.obliged(&mut obliged);
 
         let passed = async {
             talk.reachable(obliged.permit.to())?;
             self.audit
-                .record(trail.passed(self.clock.elapsed()))
+                .record(trail.passed(obliged.permit.to(), self.clock.elapsed()))
                 .await?;
             trail.departed();
             self.settle(talk, route.settled.take()).await;

@@ -15,6 +15,7 @@ use super::decide::Allowed;
 use super::identify::{Identified, Role};
 use super::oblige::Obliged;
 use super::refuse::Refusal;
+use super::stage::Stage;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -174,12 +175,18 @@ impl Trail {
         self.record.edits = std::mem::take(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
+        self.record.redactions = obliged.redactions.iter().map(|&rule| rule.into()).collect();
     }
 
     /// The record of a message that is about to leave.
-    pub(super) fn passed(&self, now: Duration) -> Record {
+    pub(super) fn passed(&self, to: Side, now: Duration) -> Record {
+        let stage = match to {
+            Side::Agent => Stage::Deliver,
+            Side::Upstream => Stage::Forward,
+        };
         let mut record = self.record.clone();
         record.decision = Some(audit::Decision::Allow);
+        record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
         record
     }

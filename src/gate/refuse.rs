@@ -64,6 +64,8 @@ pub enum Refusal {
     Cancelled,
     #[error("the audit could not be written: {0}")]
     Audit(#[from] audit::AuditFault),
+    #[error("it holds a secret of the gate's own configuration")]
+    Secret,
     #[error("the call that it cancels was still waiting for the upstream's list of tools")]
     CancelledInTime,
 }
@@ -159,6 +161,7 @@ impl Refusal {
             | Self::Upstream(_)
             | Self::Cancelled
             | Self::CancelledInTime
+            | Self::Secret
             | Self::Audit(_) => INTERNAL,
         }
     }
@@ -193,6 +196,7 @@ impl Refusal {
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
             Self::CancelledInTime => "cancelled-in-time",
+            Self::Secret => "secret",
         }
     }
 
@@ -238,6 +242,7 @@ impl Refusal {
             | Self::NotCancellable(_)
             | Self::NotNegotiated(_) => Stage::Understand,
             Self::UnknownTool { .. } | Self::Denied { .. } => Stage::Decide,
+            Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::audit::{self, Durability, Memory, OnFault, Redactor, Stream};
+use crate::audit::{self, Durability, Memory, OnFault, Stream};
 use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
     Resource, RuleEngine, Server, Verdict, Visibility,
@@ -73,6 +73,7 @@ impl Bench {
             tool_timeouts: HashMap::new(),
             max_in_flight: 8,
             denial: DenialForm::Error,
+            secrets: Redactor::default(),
         };
         change(&mut settings);
         let source = PolicySource {

@@ -12,7 +12,7 @@ use tokio::time::{Sleep, sleep};
 use super::backoff::Delays;
 use super::child_process::{Shared, Started};
 use super::command::StartError;
-use super::keeper::{Ended, Lifetime, Phase};
+use super::keeper::{Ended, Lifetime, Order, Phase};
 use super::lines::{Frame, LineReader};
 use super::process::Exit;
 
@@ -165,6 +165,7 @@ impl Life {
             Exit::Code(_) | Exit::CannotStart(_) | Exit::Stuck => None,
         };
         if let Some(reason) = give_up {
+            self.shared.orders.send_replace(Order::Stop);
             self.state = State::GivenUp(reason);
             return Event::Died {
                 exit,

@@ -71,11 +71,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             }
             self.scanned = self.buffer.len();
             if self.skipping.is_some() || self.scanned > self.max {
-                self.consumed = self.scanned;
+                self.buffer.clear();
+                self.scanned = 0;
                 if self.skipping.replace(Skipping).is_none() {
                     return Ok(Some(Frame::TooLong));
                 }
-                continue;
             }
             self.buffer.reserve(READ_SIZE);
             if self.source.read_buf(&mut self.buffer).await? == 0 {

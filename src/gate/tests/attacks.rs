@@ -269,3 +269,58 @@ async fn what_a_result_asks_in_return_is_judged_too() {
         "{answers:?}"
     );
 }
+
+#[tokio::test]
+async fn a_secret_of_the_configuration_passes_in_neither_direction() {
+    use secrecy::SecretString;
+    let secret = SecretString::from("CANARY-1234567890".to_owned());
+    let bench = Bench::with(open, |settings| {
+        settings.secrets = crate::audit::Redactor::new([&secret]).unwrap();
+    });
+    bench.shake_hands().await;
+    bench.list(&["echo"]).await;
+    // As it is, behind needless escapes, inside another string, twice.
+    for hidden in [
+        r#""CANARY-1234567890""#,
+        r#""\u0043ANARY-1234567890""#,
+        r#""key=CANARY-1234567890;""#,
+        r#"["CANARY-1234567890",{"k":"CANARY-1234567890"}]"#,
+    ] {
+        bench
+            .agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"a":{hidden}}}}}}}"#))
+            .await;
+        let sent = bench.to_upstream().remove(0);
+        let result = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[],"x":{hidden}}}}}"#,
+            id_of(&sent)
+        );
+        bench.upstream(&result).await;
+        let received = bench.to_agent().remove(0);
+        for line in [sent, received] {
+            let message = Message::decode(line.as_bytes(), &Limits::default()).unwrap();
+            assert!(
+                !line.contains("CANARY") && !line.contains("0043ANARY"),
+                "{line}"
+            );
+            assert!(message.text().contains("[redacted]"), "{line}");
+        }
+    }
+    // A key cannot be replaced: the message does not pass.
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"CANARY-1234567890":1}}}"#)
+        .await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains("error"));
+    assert!(bench.talk.session.is_idle());
+}
+
+#[tokio::test]
+async fn a_method_of_the_other_era_is_an_unknown_one() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert!(bench.to_agent()[0].contains("-32601"));
+    let bench = Bench::new(open);
+    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert!(bench.to_agent()[0].contains("-32601"));
+    assert!(bench.to_upstream().is_empty());
+}

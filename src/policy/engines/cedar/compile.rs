@@ -24,29 +24,47 @@ pub(super) struct Output {
 
 /// INVARIANT: runs on a thread with a stack for [`nesting::MAX_NESTING`] levels of anything.
 pub(super) fn compile(words: &Vocabulary, sources: &[PolicySource]) -> Output {
-    let mut output = Output::default();
-    let mut drafts = Vec::new();
-    for source in sources {
-        read(source, &mut drafts, &mut output.problems);
-    }
-    find_duplicates(&drafts, &mut output.problems);
+    let (drafts, mut problems) = parse(sources);
     // Types are only worth checking in what is otherwise sound; the deep would exhaust the checker.
-    if output
-        .problems
+    if problems
         .iter()
         .all(|problem| problem.severity != Severity::Error)
     {
-        check_types(words, &drafts, &mut output.problems);
+        check_types(words, &drafts, &mut problems);
     }
-    output.rules = Rules::new();
+    index(words, drafts, problems)
+}
+
+/// Everything but the types.
+pub(super) fn parse(sources: &[PolicySource]) -> (Vec<Draft<'_>>, Vec<PolicyProblem>) {
+    let mut problems = Vec::new();
+    let mut drafts = Vec::new();
+    for source in sources {
+        read(source, &mut drafts, &mut problems);
+    }
+    find_duplicates(&drafts, &mut problems);
+    (drafts, problems)
+}
+
+pub(super) fn index(
+    words: &Vocabulary,
+    drafts: Vec<Draft<'_>>,
+    problems: Vec<PolicyProblem>,
+) -> Output {
+    let mut rules = Rules::new();
+    let mut policies = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let (rule, keys) = draft.rule(words);
         for (action, key) in keys {
-            output.rules.add(action, &key, &rule);
+            rules.add(action, &key, &rule);
         }
-        output.policies.push(draft.entry);
+        policies.push(draft.entry);
     }
-    output
+    Output {
+        rules,
+        policies,
+        problems,
+    }
 }
 
 fn read<'s>(
