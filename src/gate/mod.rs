@@ -10,6 +10,7 @@ mod inspect;
 mod listing;
 mod oblige;
 mod own;
+mod panics;
 mod record;
 mod refuse;
 mod remember;
@@ -34,6 +35,7 @@ use crate::wire::{Id, KnownMethod, Limits, Message, Side};
 
 use decide::Stop;
 use identify::{Identified, Role};
+use panics::Panicked;
 use record::Trail;
 use understand::{Circumstances, Understood};
 
@@ -107,11 +109,19 @@ impl Gate {
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let mut trail = Trail::begin(talk, from, self.clock.elapsed());
-        match self.pass(talk, from, frame, &mut trail).await {
-            Ok(()) => Ok(()),
-            Err(Stop::Refused(refusal)) => self.refuse(talk, &trail, refusal).await,
-            Err(Stop::Park) => self.park(talk, frame, &trail).await,
-            Err(Stop::AgentGone) => Err(AgentGone),
+        let passed = panics::caught(self.pass(talk, from, frame, &mut trail)).await;
+        let stopped = match passed {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(stop)) => stop,
+            Err(Panicked) => {
+                trail.forget(talk);
+                Refusal::Panicked.into()
+            }
+        };
+        match stopped {
+            Stop::Refused(refusal) => self.refuse(talk, &trail, refusal).await,
+            Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::AgentGone => Err(AgentGone),
         }
     }
 

@@ -128,6 +128,18 @@ impl Trail {
         }
     }
 
+    /// The message will get no reply, whatever was begun for it.
+    pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
+        if let AnswerTo::Asker(asker, id) = &self.answer_to {
+            let mut state = talk.session.state();
+            let table = match asker {
+                Side::Agent => &mut state.to_upstream,
+                Side::Upstream => &mut state.to_agent,
+            };
+            table.take_by_asker(id);
+        }
+    }
+
     /// The message has its place: a reply speaks for the request that it answers.
     pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
         match &identified.role {

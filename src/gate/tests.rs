@@ -209,6 +209,7 @@ impl Recorder {
 impl Upstream for Recorder {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         assert_eq!(permit.to(), Side::Upstream);
+        assert!(!permit.line().contains(PANIC), "injected");
         self.0.lock().unwrap().push(permit.into_line());
         Ok(())
     }
@@ -265,6 +266,9 @@ impl RuleEngine for Scripted {
             .collect()
     }
 }
+
+/// A tool whose call makes the way to the upstream panic.
+pub(super) const PANIC: &str = "panic_on_the_way";
 
 pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"tester","version":"1"}}}"#;
 

@@ -324,3 +324,48 @@ async fn a_method_of_the_other_era_is_an_unknown_one() {
     assert!(bench.to_agent()[0].contains("-32601"));
     assert!(bench.to_upstream().is_empty());
 }
+
+#[tokio::test]
+async fn an_engine_that_panics_denies_one_message_and_the_gate_lives() {
+    fn panicking(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        match (&facts.action, &facts.resource) {
+            (Action::CallTool { .. }, Resource::Tool(tool)) if tool.name == "evil" => {
+                panic!("injected")
+            }
+            // The reply, when its request has gone out already.
+            (Action::ReceiveResult { .. }, Resource::Tool(tool)) if tool.name == "odd" => {
+                panic!("injected")
+            }
+            _ => Ok(allow()),
+        }
+    }
+    let bench = Bench::ready(panicking, &["evil", "odd", "echo"]).await;
+    bench.agent(&call("1", "evil")).await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains(r#""id":1,"error""#));
+    bench.agent(&call("2", "odd")).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&result(&minted)).await;
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].contains(r#""id":2,"error""#), "{answers:?}");
+    assert!(bench.talk.session.is_idle());
+    bench.agent(&call("3", "echo")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let fault = bench.records_of("tool_call").await.remove(0);
+    assert_eq!(fault.get(&["decision"]), "ERROR");
+    assert_eq!(fault.get(&["reason", "code"]), "engine-fault");
+}
+
+#[tokio::test]
+async fn a_panic_anywhere_on_the_path_is_answered_once_and_leaves_nothing_waiting() {
+    let bench = Bench::ready(open, &[PANIC, "echo"]).await;
+    bench.agent(&call("1", PANIC)).await;
+    let answers = bench.to_agent();
+    assert!(answers[0].contains("-32603"), "{answers:?}");
+    assert!(bench.talk.session.is_idle());
+    bench.agent(&call("1", "echo")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let outcome = bench.records_of("tool_result").await.remove(0);
+    assert_eq!(outcome.get(&["reason", "code"]), "panic");
+}
