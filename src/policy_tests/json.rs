@@ -73,7 +73,7 @@ mod tests {
         let table = DeTable::parse(&text).unwrap();
         let reading = Reading::new(source, Vec::new());
         let made = fragment(&reading, &table.get_ref()["x"]);
-        let problems = reading.finish();
+        let (problems, _) = reading.finish();
         assert_eq!(made.is_none(), !problems.is_empty());
         made.map(Fragment::into_string)
             .ok_or_else(|| problems[0].to_string())

@@ -29,11 +29,16 @@ pub(super) struct Surroundings {
     pub(super) agents: BTreeMap<String, Agent>,
 }
 
+/// What could be read of a fixture; fit to run only without problems.
+pub(super) struct Read {
+    pub(super) fixture: Fixture,
+    pub(super) problems: Vec<FixtureProblem>,
+    /// Every policy that some test names.
+    pub(super) named: Vec<Spanned<String>>,
+}
+
 /// Reads a fixture; `name` is what reports call it.
-///
-/// # Errors
-/// Every problem of the file, in its order.
-pub(super) fn read(name: &str, text: &str) -> Result<Fixture, Vec<FixtureProblem>> {
+pub(super) fn read(name: &str, text: &str) -> Read {
     let source = NamedSource::new(name, Arc::from(text));
     let (table, errors) = DeTable::parse_recoverable(text);
     let reading = Reading::new(source, errors);
@@ -55,11 +60,11 @@ pub(super) fn read(name: &str, text: &str) -> Result<Fixture, Vec<FixtureProblem
         tests,
         source: reading.source.clone(),
     };
-    let problems = reading.finish();
-    if problems.is_empty() {
-        Ok(fixture)
-    } else {
-        Err(problems)
+    let (problems, named) = reading.finish();
+    Read {
+        fixture,
+        problems,
+        named,
     }
 }
 

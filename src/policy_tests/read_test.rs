@@ -281,6 +281,7 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         }
     };
     let because = table.texts("because");
+    reading.name(because.as_deref().unwrap_or_default());
     let errors = table.texts("errors");
     let [code, advice, reason] = ["code", "advice", "reason"].map(|key| table.text(key));
     let Some(decision) = table.get("decision") else {
