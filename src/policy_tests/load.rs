@@ -96,7 +96,8 @@ impl Loader<'_> {
     fn suite(&mut self, found: Found) -> Option<Suite> {
         let text = match text(&found.fixture) {
             Ok(text) => text,
-            Err(problem) => {
+            Err(why) => {
+                let problem = FixtureProblem::about(&found.fixture, "test::unreadable", why);
                 self.problems.fixtures.push(problem);
                 return None;
             }
@@ -110,7 +111,7 @@ impl Loader<'_> {
             .settings(&fixture, found, &mut problems)
             .and_then(|settings| {
                 let pack = settings.dir.clone();
-                Some((pack, self.policies(settings)?))
+                Some((pack, self.policies(&settings)?))
             });
         if let Some((_, policies)) = &loaded {
             problems.extend(unknown_policies(&fixture, &named, &policies.current()));
@@ -158,12 +159,12 @@ impl Loader<'_> {
         })
     }
 
-    fn policies(&mut self, settings: loading::Settings) -> Option<Arc<PolicyStore>> {
+    fn policies(&mut self, settings: &loading::Settings) -> Option<Arc<PolicyStore>> {
         let key = (settings.dir.clone(), settings.allow.clone());
         if let Some(loaded) = self.loaded.get(&key) {
             return loaded.clone();
         }
-        let loaded = match loading::load(&settings) {
+        let loaded = match loading::load(settings) {
             Ok(loaded) => Some(Arc::new(PolicyStore::new(loaded.snapshot))),
             Err(errors) => {
                 let told = self
@@ -204,17 +205,17 @@ fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
     }
 }
 
-fn text(path: &Path) -> Result<String, FixtureProblem> {
-    let unreadable = |error: std::io::Error| find::unreadable(path, &error);
+/// The text of a file, or why there is none.
+fn text(path: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     if fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
-        let problem = format!("larger than {MAX_BYTES} bytes");
-        return Err(FixtureProblem::about(path, "test::unreadable", problem));
+        return Err(format!("larger than {MAX_BYTES} bytes"));
     }
     let bytes = fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        FixtureProblem::about(path, "test::unreadable", format!("not UTF-8 at byte {at}"))
-    })
+    let not_utf8 = |error: std::string::FromUtf8Error| {
+        format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())
+    };
+    String::from_utf8(bytes).map_err(not_utf8)
 }
 
 /// Two allowlists cannot both hold, and which one does must not be a guess.

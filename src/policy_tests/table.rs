@@ -1,5 +1,6 @@
 //! A cursor over one table of a fixture: what may stand in it, and the places of what does.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ pub(super) struct Table<'t> {
     pub(super) reading: &'t Reading,
     /// Where reports point when something is missing.
     place: Range<usize>,
-    table: &'t DeTable<'t>,
+    entries: &'t DeTable<'t>,
 }
 
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
@@ -195,12 +196,12 @@ impl<'t> Table<'t> {
         Self {
             reading,
             place,
-            table,
+            entries: table,
         }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'t Value<'t>> {
-        self.table.get(key)
+        self.entries.get(key)
     }
 
     /// A string.
@@ -315,16 +316,15 @@ impl Reading {
         };
         Some(Spanned::new(value.span(), text.clone().into_owned()))
     }
+}
 
-    /// The entries of a table in the order in which they were written.
-    pub(super) fn in_order<'t>(
-        &self,
-        table: &'t DeTable<'t>,
-    ) -> Vec<(&'t Spanned<std::borrow::Cow<'t, str>>, &'t Value<'t>)> {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        entries
-    }
+/// The entries of a table in the order in which they were written.
+pub(super) fn in_order<'t>(
+    table: &'t DeTable<'t>,
+) -> Vec<(&'t Spanned<Cow<'t, str>>, &'t Value<'t>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
 }
 
 pub(super) fn kind(value: &DeValue<'_>) -> &'static str {

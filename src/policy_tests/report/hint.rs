@@ -27,7 +27,7 @@ pub(super) fn hint(test: &Test, got: &Got) -> Option<String> {
                         `permit` above";
             Some(help.to_owned())
         }
-        (Decision::Allow, Decision::Allow) => shown(test, got),
+        (Decision::Allow, Decision::Allow) => Some(shown(test, got)),
         (Decision::Deny, Decision::Deny) => denied_otherwise(test, got),
     }
 }
@@ -66,23 +66,21 @@ fn unknown_method(test: &Test) -> Option<String> {
 }
 
 /// Of what is right to be allowed, something else is wrong.
-fn shown(test: &Test, got: &Got) -> Option<String> {
+fn shown(test: &Test, got: &Got) -> String {
     let (Sends::List(_), Some(shown)) = (&test.sends, &got.shown) else {
-        let help = "of what is allowed, every permit that holds has decided, and nothing else";
-        return Some(help.to_owned());
+        return "of what is allowed, every permit that holds has decided, and nothing else"
+            .to_owned();
     };
     let visible = test.expect.visible.iter().flatten();
-    let missing = visible
-        .filter(|name| !shown.contains(name.get_ref()))
-        .count();
-    let help = if missing > 0 {
+    let missing = visible.filter(|name| !shown.contains(name.get_ref()));
+    let help = if missing.count() > 0 {
         "a list shows what can be used with some arguments: no policy permits any use of what is \
          missing, or one forbids every use"
     } else {
         "a list shows what can be used with some arguments; to hide more, forbid `list_tool`, \
          `list_resource` or `list_prompt`"
     };
-    Some(help.to_owned())
+    help.to_owned()
 }
 
 fn denied_otherwise(test: &Test, got: &Got) -> Option<String> {
