@@ -18,9 +18,6 @@ use super::sink::{Lane, Sink, StreamSink};
 use super::writer::{Diagnostics, Writer};
 use crate::clock::Clock;
 
-/// Smallest room that a record takes in the queue, so that bytes bound records too.
-const LIGHTEST: usize = 512;
-
 /// The audit log. Clones write to the same one.
 #[derive(Debug, Clone)]
 pub struct Audit {
@@ -129,11 +126,9 @@ impl Audit {
             }
         };
         let queue = &handle.queue;
-        let weight = record.weight().max(LIGHTEST);
+        let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
         // A record heavier than the queue goes through it alone.
-        let weight = u32::try_from(weight)
-            .unwrap_or(u32::MAX)
-            .min(queue.pace.queue_bytes);
+        let weight = weight.min(queue.pace.queue_bytes);
         let room = match queue.room.try_acquire_many(weight) {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),

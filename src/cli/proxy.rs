@@ -97,7 +97,8 @@ fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
 /// Opens what the configuration names, in the order in which a failure does least harm.
 async fn start(config: &Config, loaded: Loaded) -> Exit {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let audit = match settings::audit(config, Arc::clone(&clock)) {
+    let secrets = settings::secrets(config);
+    let audit = match settings::audit(config, Arc::clone(&clock), secrets.clone()) {
         Ok(audit) => audit,
         Err(cause) => {
             error!("`audit`: {cause}");
@@ -123,7 +124,10 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         }
     };
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let settings = gate_settings(&config.limits, config.policy.denial);
+    let settings = gate::Settings {
+        secrets,
+        ..gate_settings(&config.limits, config.policy.denial)
+    };
     let gate = Gate::new(store, audit.clone(), clock, settings);
     for notice in &loaded.notices {
         warn!("{notice}");

@@ -35,10 +35,16 @@ impl Gate {
         }
         let (to, id) = match &trail.answer_to {
             AnswerTo::Nobody => return Ok(()),
-            AnswerTo::Asker(side, id) => (*side, AnswerId::Json(id.json())),
+            AnswerTo::Asker(side, id) | AnswerTo::Waiting(side, id) => {
+                (*side, AnswerId::Json(id.json()))
+            }
             AnswerTo::Unreadable => (Side::Agent, AnswerId::Unreadable),
         };
-        let answer = refusal.answer(to, &trail.reference);
+        let answer = if matches!(trail.answer_to, AnswerTo::Waiting(..)) {
+            refusal.answer_waiting(to, &trail.reference)
+        } else {
+            refusal.answer(to, &trail.reference)
+        };
         let readable = self.settings.denial == DenialForm::ToolResult
             && matches!(refusal, Refusal::Denied { .. })
             && trail.method == Some(KnownMethod::ToolsCall);

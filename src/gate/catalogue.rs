@@ -240,7 +240,9 @@ impl Trail {
     fn asker_id(&self) -> Option<&crate::wire::Id> {
         match &self.answer_to {
             super::record::AnswerTo::Asker(_, id) => Some(id),
-            super::record::AnswerTo::Nobody | super::record::AnswerTo::Unreadable => None,
+            super::record::AnswerTo::Nobody
+            | super::record::AnswerTo::Waiting(..)
+            | super::record::AnswerTo::Unreadable => None,
         }
     }
 }

@@ -15,6 +15,7 @@ use super::decide::Allowed;
 use super::identify::{Identified, Role};
 use super::oblige::Obliged;
 use super::refuse::Refusal;
+use super::stage::Stage;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -36,6 +37,8 @@ pub(super) struct Trail {
     pub(super) answer_to: AnswerTo,
     /// The method that was asked for, if it was a known one.
     pub(super) method: Option<KnownMethod>,
+    /// Set when the message was to be the reply to a request of the gate's own.
+    pub(super) asked_by_gate: Option<Origin>,
     /// What the agent's own systems call this piece of work: keys of [`CORRELATION`], and values.
     pub(super) correlation: Vec<(&'static str, String)>,
     started: Duration,
@@ -48,6 +51,8 @@ pub(super) enum AnswerTo {
     Nobody,
     /// The one who asked, under its own id.
     Asker(Side, Id),
+    /// The one who waits for the reply that the message was to be, under its own id.
+    Waiting(Side, Id),
     /// The sender of something whose id could not be read.
     Unreadable,
 }
@@ -72,6 +77,7 @@ impl Trail {
             reference,
             answer_to,
             method: None,
+            asked_by_gate: None,
             correlation: Vec::new(),
             started,
             record,
@@ -85,6 +91,7 @@ impl Trail {
             reference: Arc::clone(&exchange.reference),
             answer_to: AnswerTo::Nobody,
             method: Some(exchange.method),
+            asked_by_gate: None,
             correlation: Vec::new(),
             started: exchange.started,
             record,
@@ -124,6 +131,18 @@ impl Trail {
                     self.replies(&taken.exchange, Side::Upstream);
                 }
             }
+        }
+    }
+
+    /// The message will get no reply, whatever was begun for it.
+    pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
+        if let AnswerTo::Asker(asker, id) = &self.answer_to {
+            let mut state = talk.session.state();
+            let table = match asker {
+                Side::Agent => &mut state.to_upstream,
+                Side::Upstream => &mut state.to_agent,
+            };
+            table.take_by_asker(id);
         }
     }
 
@@ -174,12 +193,18 @@ impl Trail {
         self.record.edits = std::mem::take(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
+        self.record.redactions = obliged.redactions.iter().map(|&rule| rule.into()).collect();
     }
 
     /// The record of a message that is about to leave.
-    pub(super) fn passed(&self, now: Duration) -> Record {
+    pub(super) fn passed(&self, to: Side, now: Duration) -> Record {
+        let stage = match to {
+            Side::Agent => Stage::Deliver,
+            Side::Upstream => Stage::Forward,
+        };
         let mut record = self.record.clone();
         record.decision = Some(audit::Decision::Allow);
+        record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
         record
     }
@@ -213,12 +238,13 @@ impl Trail {
         self.started = exchange.started;
         self.method = Some(exchange.method);
         self.answers(exchange);
-        if let Origin::Peer(id) = &exchange.origin {
-            let asker = match from {
-                Side::Agent => Side::Upstream,
-                Side::Upstream => Side::Agent,
-            };
-            self.answer_to = AnswerTo::Asker(asker, id.clone());
+        let asker = match from {
+            Side::Agent => Side::Upstream,
+            Side::Upstream => Side::Agent,
+        };
+        match &exchange.origin {
+            Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
+            own => self.asked_by_gate = Some(own.clone()),
         }
     }
 

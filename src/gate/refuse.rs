@@ -64,6 +64,10 @@ pub enum Refusal {
     Cancelled,
     #[error("the audit could not be written: {0}")]
     Audit(#[from] audit::AuditFault),
+    #[error("the gate failed to judge it")]
+    Panicked,
+    #[error("it holds a secret of the gate's own configuration")]
+    Secret,
     #[error("the call that it cancels was still waiting for the upstream's list of tools")]
     CancelledInTime,
 }
@@ -97,6 +101,34 @@ impl Refusal {
         match to {
             Side::Agent => self.answer_agent(reference),
             Side::Upstream => self.answer_upstream(),
+        }
+    }
+
+    /// What the one who waits is told when the reply does not pass. What was wrong with the reply is
+    /// no fault of the request; and its text, which was withheld, must not come by this way.
+    pub fn answer_waiting(&self, to: Side, reference: &str) -> ErrorAnswer {
+        let speaks_for_itself = matches!(
+            self,
+            Self::Denied { .. }
+                | Self::Upstream(_)
+                | Self::Audit(_)
+                | Self::UnsupportedVersion { .. }
+        );
+        if speaks_for_itself {
+            return self.answer(to, reference);
+        }
+        let problem = self.code();
+        let (message, data) = match to {
+            Side::Agent => (
+                UpstreamFault::BadReply(problem.to_owned()).to_string(),
+                Some(pointer_to_audit(reference, None)),
+            ),
+            Side::Upstream => (format!("the agent's answer was refused: {problem}"), None),
+        };
+        ErrorAnswer {
+            code: INTERNAL,
+            message,
+            data,
         }
     }
 
@@ -159,6 +191,8 @@ impl Refusal {
             | Self::Upstream(_)
             | Self::Cancelled
             | Self::CancelledInTime
+            | Self::Secret
+            | Self::Panicked
             | Self::Audit(_) => INTERNAL,
         }
     }
@@ -193,6 +227,8 @@ impl Refusal {
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
             Self::CancelledInTime => "cancelled-in-time",
+            Self::Secret => "secret",
+            Self::Panicked => "panic",
         }
     }
 
@@ -201,7 +237,7 @@ impl Refusal {
         let engine = self
             .denial()
             .is_some_and(|it| matches!(it.cause, DenialCause::Fault(_)));
-        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Audit(_)) {
+        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)) {
             audit::Decision::Error
         } else {
             audit::Decision::Block
@@ -238,6 +274,8 @@ impl Refusal {
             | Self::NotCancellable(_)
             | Self::NotNegotiated(_) => Stage::Understand,
             Self::UnknownTool { .. } | Self::Denied { .. } => Stage::Decide,
+            Self::Panicked => Stage::Decide,
+            Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,

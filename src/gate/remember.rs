@@ -34,6 +34,7 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
             if *method == KnownMethod::ToolsCall {
                 state.calls = state.calls.saturating_add(1);
             }
+            state.follows_resources |= *method == KnownMethod::ResourcesSubscribe;
             let Some(client) = message.meta().and_then(|meta| meta.get(META_CLIENT)) else {
                 return;
             };

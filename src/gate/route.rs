@@ -67,6 +67,16 @@ pub(super) fn route<'m>(
                 return Err(Refusal::Stray);
             }
         }
+        // Which resources the agent follows is policy's business; a server may tell of a part of one
+        // (MCP 2025-11-25, `ResourceUpdatedNotification`). That it follows any is ours.
+        Role::Notification {
+            method: KnownMethod::ResourceUpdated,
+        } => {
+            let streams = &state.to_upstream;
+            if !state.follows_resources && !streams.has_method(KnownMethod::SubscriptionsListen) {
+                return Err(Refusal::Stray);
+            }
+        }
         Role::Notification { .. } => {}
         Role::Reply(taken) => {
             if let Origin::Peer(id) = &taken.exchange.origin {

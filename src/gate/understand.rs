@@ -248,11 +248,12 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) 
     (Target::Server, questions)
 }
 
-/// A server may ask only for what the agent has said it answers.
+/// A server may ask only for what the agent has said it answers, and tell only of that.
 fn negotiated(method: KnownMethod, scene: &Scene) -> Result<(), Refusal> {
     let needs = [
         (KnownMethod::CreateMessage, scene.spoken.sampling),
         (KnownMethod::Elicit, scene.spoken.elicitation),
+        (KnownMethod::ElicitationComplete, scene.spoken.elicitation),
         (KnownMethod::RootsList, scene.spoken.roots),
     ];
     if needs.contains(&(method, false)) {

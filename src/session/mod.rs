@@ -51,6 +51,8 @@ pub struct State {
     pub tools: Catalogue,
     /// Calls that wait for the catalogue, in the order in which they came.
     pub parked: Vec<Parked>,
+    /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
+    pub follows_resources: bool,
     /// Calls forwarded so far.
     pub calls: i64,
     /// When the session began: milliseconds since the Unix epoch.
@@ -117,6 +119,7 @@ impl Session {
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
                 parked: Vec::new(),
+                follows_resources: false,
                 calls: 0,
                 started_ms,
                 upstream: Readiness::Up,

@@ -148,6 +148,13 @@ impl PendingTable {
             .any(|exchange| exchange.progress_token.as_deref() == Some(token))
     }
 
+    /// Whether a request of this method is in flight.
+    pub fn has_method(&self, method: KnownMethod) -> bool {
+        self.by_minted
+            .values()
+            .any(|exchange| exchange.method == method)
+    }
+
     /// Spends every entry whose deadline has come, oldest first.
     pub fn take_expired(&mut self, now: Duration) -> Vec<Taken> {
         let due = |exchange: &Exchange| exchange.deadline.is_some_and(|deadline| deadline <= now);

@@ -9,11 +9,12 @@ use tokio::process::ChildStdout;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Sleep, sleep};
 
+use crate::wire::{Frame, LineReader};
+
 use super::backoff::Delays;
 use super::child_process::{Shared, Started};
 use super::command::StartError;
-use super::keeper::{Ended, Lifetime, Phase};
-use super::lines::{Frame, LineReader};
+use super::keeper::{Ended, Lifetime, Order, Phase};
 use super::process::Exit;
 
 /// Something that happened to the server, in order.
@@ -165,6 +166,7 @@ impl Life {
             Exit::Code(_) | Exit::CannotStart(_) | Exit::Stuck => None,
         };
         if let Some(reason) = give_up {
+            self.shared.orders.send_replace(Order::Stop);
             self.state = State::GivenUp(reason);
             return Event::Died {
                 exit,

@@ -11,7 +11,8 @@ mod events;
 mod keeper;
 pub mod launcher;
 mod line_writer;
-mod lines;
+#[cfg(test)]
+mod line_writer_tests;
 mod process;
 mod stderr;
 

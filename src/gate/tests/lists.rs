@@ -116,6 +116,23 @@ async fn calls_that_wait_for_a_list_that_never_comes_are_refused() {
 }
 
 #[tokio::test]
+async fn calls_that_wait_for_a_list_that_cannot_be_read_are_refused() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    bench.agent(&call("1", "echo")).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[],"tools":[]}}}}"#
+        ))
+        .await;
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].contains("-32603"), "{answers:?}");
+    assert!(bench.talk.session.is_idle());
+}
+
+#[tokio::test]
 async fn a_cursor_that_loops_ends() {
     let bench = Bench::new(open);
     bench.shake_hands().await;
