@@ -3,6 +3,7 @@
 mod broken;
 mod configured;
 mod judged;
+mod packs;
 mod reports;
 
 use std::fs;
