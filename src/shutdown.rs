@@ -131,3 +131,54 @@ impl Signals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_cause_counts() {
+        let shutdown = Shutdown::listen(DEADLINE).unwrap();
+        assert!(!shutdown.is_requested());
+        shutdown.request(Cause::UpstreamGone);
+        shutdown.request(Cause::AgentGone);
+        assert!(shutdown.is_requested());
+        assert_eq!(shutdown.requested().await, Cause::UpstreamGone);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn everyone_who_waits_is_told() {
+        let shutdown = Shutdown::listen(DEADLINE).unwrap();
+        let waiting = [(); 3].map(|()| {
+            let shutdown = shutdown.clone();
+            tokio::spawn(async move { shutdown.requested().await })
+        });
+        tokio::task::yield_now().await;
+        shutdown.request(Cause::AgentGone);
+        for waiting in waiting {
+            assert_eq!(waiting.await.unwrap(), Cause::AgentGone);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn patience_ends_with_the_deadline_and_not_before() {
+        let shutdown = Shutdown::listen(DEADLINE).unwrap();
+        let long = 100 * DEADLINE;
+        assert!(
+            timeout(long, shutdown.forced()).await.is_err(),
+            "forced without a request"
+        );
+        shutdown.request(Cause::AgentGone);
+        let almost = DEADLINE.checked_sub(Duration::from_millis(1)).unwrap();
+        assert!(
+            timeout(almost, shutdown.forced()).await.is_err(),
+            "forced before the deadline"
+        );
+        assert!(timeout(DEADLINE, shutdown.forced()).await.is_ok());
+        assert_eq!(shutdown.requested().await, Cause::AgentGone);
+    }
+}

@@ -27,6 +27,7 @@ impl FileSink {
         if created {
             sync_directory(path);
         }
+        try_lock(&file).map_err(|error| open_error(path, error))?;
         Ok(Self {
             path: path.to_owned(),
             file,
@@ -165,15 +166,37 @@ fn sync_directory(path: &Path) {
     }
 }
 
+/// Finds out at the start, and not at the first record, that a file cannot be locked.
+#[cfg(unix)]
+fn try_lock(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Ok(()) => {
+            unlock(file);
+            Ok(())
+        }
+        Err(fs::TryLockError::WouldBlock) => Ok(()),
+        Err(fs::TryLockError::Error(error)) => without_locks(error),
+    }
+}
+
 #[cfg(unix)]
 fn lock(file: &File) -> io::Result<()> {
     loop {
         match file.lock() {
+            Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // A file system without locks: then this gate has to be alone with its file.
-            Err(error) if error.kind() == io::ErrorKind::Unsupported => return Ok(()),
-            result => return result,
+            Err(error) => return without_locks(error),
         }
+    }
+}
+
+/// A file system without locks will do: then this gate has to be alone with its file.
+#[cfg(unix)]
+fn without_locks(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::Unsupported {
+        Ok(())
+    } else {
+        Err(error)
     }
 }
 
@@ -184,6 +207,11 @@ fn unlock(file: &File) {
 }
 
 // Locks are mandatory there: whoever reads the log while we write would get an error.
+#[cfg(not(unix))]
+fn try_lock(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
 #[cfg(not(unix))]
 fn lock(_: &File) -> io::Result<()> {
     Ok(())
@@ -236,6 +264,26 @@ mod tests {
         append(&mut other, "five\n");
         append(&mut one, "six\n");
         assert_eq!(read(&path), "one\ntwo\nthree\nfo\nfive\nsix\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn until_a_batch_is_whole_no_other_gate_writes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let mut one = FileSink::open(&path).unwrap();
+        let free = || File::open(&path).unwrap().try_lock().is_ok();
+        assert!(free());
+        one.begin().unwrap();
+        one.write(b"half").unwrap();
+        let mut other = lane(&path);
+        let waits = std::thread::spawn(move || append(&mut other, "other\n"));
+        assert!(!free());
+        one.write(b" and half\n").unwrap();
+        one.end();
+        waits.join().unwrap();
+        assert!(free());
+        assert_eq!(read(&path), "half and half\nother\n");
     }
 
     #[test]

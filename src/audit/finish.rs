@@ -5,7 +5,7 @@ use super::redact::Redactor;
 use super::text::{Finished, Text};
 
 /// Items that a record shows of one list; one more then says how many are missing.
-const LIST_LIMIT: usize = 64;
+pub(super) const LIST_LIMIT: usize = 64;
 
 /// What `redactions` says of a secret that the log itself took out of the record.
 const CONFIGURATION_SECRET: &str = "configuration-secret";

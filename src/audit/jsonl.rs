@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
+use super::memory::Kept;
 use super::pace::Pace;
 use super::queue::{Acked, Closing, Queue};
 use super::record::Record;
@@ -17,13 +18,16 @@ use super::sink::{Lane, Sink, StreamSink};
 use super::writer::{Diagnostics, Writer};
 use crate::clock::Clock;
 
-/// Smallest room that a record takes in the queue, so that bytes bound records too.
-const LIGHTEST: usize = 512;
-
 /// The audit log. Clones write to the same one.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    handle: Arc<Handle>,
+    to: To,
+}
+
+#[derive(Debug, Clone)]
+enum To {
+    Log(Arc<Handle>),
+    Memory(Kept),
 }
 
 #[derive(Debug)]
@@ -90,9 +94,18 @@ impl Audit {
             .name("audit".into())
             .spawn(|| writer.run())
             .map_err(OpenError::Start)?;
+        let handle = Arc::new(Handle { queue, diagnostics });
         Ok(Self {
-            handle: Arc::new(Handle { queue, diagnostics }),
+            to: To::Log(handle),
         })
+    }
+
+    /// Keeps records in memory, as they were given: no thread, no line, no fault. They are not
+    /// bounded, so whoever asks for this has to take them out again.
+    pub fn keeping() -> (Self, Kept) {
+        let kept = Kept::default();
+        let to = To::Memory(kept.clone());
+        (Self { to }, kept)
     }
 
     /// Takes a record. When this returns without a fault, the record is queued
@@ -104,13 +117,41 @@ impl Audit {
     /// be written later. With [`OnFault::Warn`] there is no fault but [`AuditFault::Closed`].
     ///
     /// Dropped before it returns, it has taken the record or it has not.
-    pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
-        let queue = &self.handle.queue;
-        let weight = record.weight().max(LIGHTEST);
+    pub async fn record(&self, record: Record) -> Result<(), AuditFault> {
+        match &self.to {
+            To::Log(handle) => handle.record(record).await,
+            To::Memory(kept) => {
+                kept.push(record);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns when every record taken so far is on its sinks, and the file is synced.
+    pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
+        self.settle(within, Closing::No).await
+    }
+
+    /// Takes no more records, and returns when every record taken so far is on its sinks, and the
+    /// file is synced.
+    pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
+        self.settle(within, Closing::Yes).await
+    }
+
+    async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
+        match &self.to {
+            To::Log(handle) => handle.settle(within, closing).await,
+            To::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Handle {
+    async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
+        let queue = &self.queue;
+        let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
         // A record heavier than the queue goes through it alone.
-        let weight = u32::try_from(weight)
-            .unwrap_or(u32::MAX)
-            .min(queue.pace.queue_bytes);
+        let weight = weight.min(queue.pace.queue_bytes);
         let room = match queue.room.try_acquire_many(weight) {
             Ok(room) => room,
             Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),
@@ -130,19 +171,8 @@ impl Audit {
         }
     }
 
-    /// Returns when every record taken so far is on its sinks, and the file is synced.
-    pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
-        self.settle(within, Closing::No).await
-    }
-
-    /// Takes no more records, and returns when every record taken so far is on its sinks, and the
-    /// file is synced.
-    pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
-        self.settle(within, Closing::Yes).await
-    }
-
     async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
-        let queue = &self.handle.queue;
+        let queue = &self.queue;
         let Some(acked) = queue.barrier(closing)? else {
             return Ok(());
         };
@@ -155,7 +185,7 @@ impl Audit {
     }
 
     async fn wait_for_room(&self, weight: u32) -> Result<SemaphorePermit<'_>, AuditFault> {
-        let queue = &self.handle.queue;
+        let queue = &self.queue;
         loop {
             // Before the fault is looked at, or one that comes in between would go unnoticed.
             let broken = queue.broken.notified();
@@ -173,7 +203,7 @@ impl Audit {
     }
 
     async fn wait_for_ack(&self, acked: Acked) -> Result<(), AuditFault> {
-        match timeout(self.handle.queue.pace.patience, acked).await {
+        match timeout(self.queue.pace.patience, acked).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(AuditFault::Closed),
             Err(_) => {
@@ -184,15 +214,15 @@ impl Audit {
     }
 
     fn stalled(&self) {
-        let news = self.handle.queue.stalled();
-        if let (Some(fault), Diagnostics::Tell) = (news, self.handle.diagnostics) {
+        let news = self.queue.stalled();
+        if let (Some(fault), Diagnostics::Tell) = (news, self.diagnostics) {
             tracing::error!("{fault}");
         }
     }
 
     /// What a fault means for the caller.
     fn without_record(&self, fault: AuditFault) -> Result<(), AuditFault> {
-        match (self.handle.queue.on_fault, fault) {
+        match (self.queue.on_fault, fault) {
             (_, AuditFault::Closed) => Err(AuditFault::Closed),
             (OnFault::Deny, fault) => Err(fault),
             (OnFault::Warn, _) => Ok(()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Numbers that only tests choose.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// Bytes that queued records may take. A record counts 512 bytes at least, which bounds their
+    /// Bytes that queued records may take. An empty record takes over 512, which bounds their
     /// number too.
     pub(super) queue_bytes: u32,
     /// How long a caller waits for the log before it takes it for broken.

@@ -69,6 +69,11 @@ impl Redactor {
         })
     }
 
+    /// Whether there is nothing to look for.
+    pub fn is_empty(&self) -> bool {
+        self.needles.is_empty()
+    }
+
     /// The text with every occurrence of every secret replaced by [`MARKER`]; borrowed if there
     /// was none. Occurrences that overlap or touch become one marker.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {

@@ -7,6 +7,8 @@
 //!   (`PR_SET_CHILD_SUBREAPER`), reaps it, and kills all of it when the server ends, when the gate
 //!   says so (SIGQUIT), and when the gate is dead (`PR_SET_PDEATHSIG`). The streams are inherited;
 //!   no byte passes through it.
+//!   The cost: a daemon that the server starts on purpose (an `ssh` master, a build daemon) ends with
+//!   it as well.
 //! - the *executor* becomes the server, after asking the kernel to kill it when the supervisor dies.
 //!
 //! The parent-death signal is sent when the *thread* that started us ends. The supervisor looks

@@ -5,6 +5,7 @@ pub mod exit;
 pub mod launch;
 pub mod proxy;
 pub mod report;
+pub mod test_policy;
 pub mod validate_config;
 
 use std::io;
@@ -24,13 +25,11 @@ pub fn run(typed: Cli) -> Exit {
         Command::ValidateConfig(args) => {
             let load = |policy: &crate::config::Policy| {
                 let loaded = crate::loading::load(&proxy::policy_settings(policy))?;
-                Ok::<_, crate::policy::PolicyErrors>(
-                    loaded.snapshot.revision().as_str().to_owned(),
-                )
+                Ok::<_, crate::policy::PolicyErrors>(loaded.snapshot.revision().as_str().to_owned())
             };
             validate_config::run(&args, load, &mut io::stdout(), &mut io::stderr())
         }
-        Command::TestPolicy(_) => Exit::TestsNotRun,
+        Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
     }
 }
 
@@ -42,8 +41,12 @@ pub fn launch_request() -> Option<launch::Launch> {
         launch: launch::Launch,
     }
     let mut arguments = std::env::args_os().skip(1).peekable();
-    arguments.peek().filter(|name| *name == launcher::SUBCOMMAND)?;
-    Hidden::try_parse_from(arguments).ok().map(|hidden| hidden.launch)
+    arguments
+        .peek()
+        .filter(|name| *name == launcher::SUBCOMMAND)?;
+    Hidden::try_parse_from(arguments)
+        .ok()
+        .map(|hidden| hidden.launch)
 }
 
 /// Diagnostics go to stderr, filtered by `RUST_LOG`; stdout belongs to the protocol.
@@ -56,5 +59,7 @@ pub fn log_to_stderr() {
         .with_writer(io::stderr)
         .with_ansi(terminal && !plain)
         .with_target(false)
+        // It would use `eprintln!` on a stderr that nobody reads any more, and panic.
+        .log_internal_errors(false)
         .init();
 }

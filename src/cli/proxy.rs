@@ -12,8 +12,8 @@ use tracing::{error, info, warn};
 use crate::agent::stdio;
 use crate::audit::{self, Audit, Kind, Record};
 use crate::clock::{Clock, SystemClock};
-use crate::config::Config;
-use crate::gate::{Gate, Talk};
+use crate::config::{self, Config};
+use crate::gate::{self, Gate, Talk};
 use crate::loading::{self, Loaded};
 use crate::policy::{PolicyStore, Server};
 use crate::session::{Session, SessionId};
@@ -38,8 +38,13 @@ const FLUSH: Duration = Duration::from_secs(5);
 const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
 
 /// What `[policy]` means to the loader.
-pub fn policy_settings(policy: &crate::config::Policy) -> loading::Settings {
+pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
     settings::loading(policy)
+}
+
+/// What `[limits]` and the form of a denial mean to the gate.
+pub fn gate_settings(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
+    settings::gate(limits, denial)
 }
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
@@ -92,7 +97,8 @@ fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
 /// Opens what the configuration names, in the order in which a failure does least harm.
 async fn start(config: &Config, loaded: Loaded) -> Exit {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let audit = match settings::audit(config, Arc::clone(&clock)) {
+    let secrets = settings::secrets(config);
+    let audit = match settings::audit(config, Arc::clone(&clock), secrets.clone()) {
         Ok(audit) => audit,
         Err(cause) => {
             error!("`audit`: {cause}");
@@ -118,7 +124,11 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         }
     };
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let gate = Gate::new(store, audit.clone(), clock, settings::gate(config));
+    let settings = gate::Settings {
+        secrets,
+        ..gate_settings(&config.limits, config.policy.denial)
+    };
+    let gate = Gate::new(store, audit.clone(), clock, settings);
     for notice in &loaded.notices {
         warn!("{notice}");
     }

@@ -108,12 +108,12 @@ impl<E: Diagnostic> Findings<E> {
             Self::Valid { config, revision } => write!(
                 out,
                 "{file}: valid\n  \
-                 upstream  `{name}`: `{program}` over stdio, {arguments} arguments\n  \
+                 upstream  `{name}`: `{program}` over stdio, {arguments}\n  \
                  open      {surfaces}\n  \
                  policies  revision {revision}\n",
                 name = config.upstream.name,
-                program = config.upstream.command.first().map_or("", String::as_str),
-                arguments = config.upstream.command.len().saturating_sub(1),
+                program = config.upstream.program(),
+                arguments = count(config.upstream.command.len().saturating_sub(1)),
                 surfaces = config.policy.surfaces(),
             ),
             Self::WrongConfig(errors) => writeln!(out, "{}", Rendered(reporter, errors)),
@@ -205,11 +205,185 @@ impl Problem {
     }
 }
 
+fn count(arguments: usize) -> String {
+    match arguments {
+        0 => "no arguments".to_owned(),
+        1 => "1 argument".to_owned(),
+        more => format!("{more} arguments"),
+    }
+}
+
 /// A diagnostic as the reporter draws it, which knows of `NO_COLOR` and of terminals.
 struct Rendered<'d>(&'d dyn ReportHandler, &'d dyn Diagnostic);
 
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.debug(self.1, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use miette::{MietteDiagnostic, NamedSource};
+
+    use super::*;
+
+    /// How the command ended, and what it wrote to standard output and standard error.
+    fn run_on(
+        text: &str,
+        format: Format,
+        policies: Result<&str, miette::Report>,
+    ) -> (Exit, String, String) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("gate.toml");
+        std::fs::write(&file, text).expect("written");
+        let args = ValidateConfigArgs {
+            config: file,
+            format,
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let load = |_: &Policy| policies.map(str::to_owned).map_err(Boxed);
+        let exit = run(&args, load, &mut out, &mut err);
+        let here = format!("{}/", dir.path().display());
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8").replace(&here, "");
+        (exit, text(out), text(err))
+    }
+
+    #[derive(Debug)]
+    struct Boxed(miette::Report);
+
+    impl fmt::Display for Boxed {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "{}", self.0)
+        }
+    }
+
+    impl std::error::Error for Boxed {}
+
+    impl Diagnostic for Boxed {
+        fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
+            let diagnostic: &dyn Diagnostic = self.0.as_ref();
+            Some(Box::new(std::iter::once(diagnostic)))
+        }
+    }
+
+    fn json(out: &str) -> serde_json::Value {
+        assert_eq!(out.matches('\n').count(), 1, "one line: {out}");
+        out.parse().expect("JSON")
+    }
+
+    const VALID: &str = "[upstream]\nname = \"files\"\ncommand = [\"server\", \"a\"]\n[policy]\nallow = [\"read\"]\n";
+    const INVALID: &str = "[upstream]\ncommand = [\"server\"]\n\n[policy]\nallow = [\"read\"]\ndenial = \"tool-result\"\n";
+
+    #[test]
+    fn what_is_valid_is_said_on_standard_error() {
+        let (exit, out, err) = run_on(VALID, Format::Human, Ok("abc123"));
+        assert_eq!((exit, out.as_str()), (Exit::Success, ""));
+        assert_eq!(
+            err,
+            "gate.toml: valid
+  upstream  `files`: `server` over stdio, 1 argument
+  open      tools allowed by name: `read`; prompts, resources, completion and logging pass (base pack)
+  policies  revision abc123
+"
+        );
+    }
+
+    #[test]
+    fn what_is_not_valid_is_said_on_standard_error() {
+        let (exit, out, err) = run_on(INVALID, Format::Human, Ok("abc123"));
+        assert_eq!((exit, out.as_str()), (Exit::Invalid, ""));
+        assert!(
+            err.contains("policy.denial: unknown value `tool-result`"),
+            "{err}"
+        );
+        assert!(err.contains("gate.toml:6:10"), "{err}");
+    }
+
+    #[test]
+    fn a_configuration_that_denies_everything_is_valid_and_said_to_be_so() {
+        let (exit, _, err) = run_on("upstream.command = [\"a\"]", Format::Human, Ok("abc123"));
+        assert_eq!(exit, Exit::Success);
+        assert!(
+            err.contains("nothing is allowed: every call is denied"),
+            "{err}"
+        );
+    }
+
+    #[test]
+    fn programs_get_one_line_of_json() {
+        let (exit, out, err) = run_on(VALID, Format::Json, Ok("abc123"));
+        assert_eq!((exit, err.as_str()), (Exit::Success, ""));
+        let outcome = json(&out);
+        assert_eq!(outcome["valid"], true);
+        assert_eq!(outcome["revision"], "abc123");
+        assert_eq!(outcome["problems"], serde_json::json!([]));
+    }
+
+    #[test]
+    fn the_documented_json_is_what_is_written() {
+        let (exit, out, err) = run_on(INVALID, Format::Json, Ok("abc123"));
+        assert_eq!((exit, err.as_str()), (Exit::Invalid, ""));
+        let documentation = include_str!("../../docs/configuration.md");
+        let (_, example) = documentation.split_once("```json\n").expect("an example");
+        let (example, _) = example.split_once("```").expect("its end");
+        assert_eq!(out, example);
+    }
+
+    #[test]
+    fn policies_that_do_not_load_make_it_invalid() {
+        let broken = || {
+            miette::Report::new(
+                MietteDiagnostic::new("unexpected token")
+                    .with_code("policy::syntax")
+                    .with_label(miette::LabeledSpan::new_primary_with_span(None, (7, 1))),
+            )
+            .with_source_code(NamedSource::new("a.cedar", "permit\n(!".to_owned()))
+        };
+        let (exit, out, err) = run_on(VALID, Format::Human, Err(broken()));
+        assert_eq!((exit, out.as_str()), (Exit::Invalid, ""));
+        assert!(
+            err.contains("unexpected token") && err.contains("a.cedar"),
+            "{err}"
+        );
+        let (exit, out, _) = run_on(VALID, Format::Json, Err(broken()));
+        assert_eq!(exit, Exit::Invalid);
+        let problem = json(&out)["problems"][0].clone();
+        let expected = serde_json::json!({
+            "severity": "error", "code": "policy::syntax", "message": "unexpected token",
+            "file": "a.cedar", "line": 2, "column": 1,
+        });
+        assert_eq!(problem, expected);
+    }
+
+    #[test]
+    fn policies_are_not_loaded_for_a_configuration_that_is_not_valid() {
+        let args = ValidateConfigArgs {
+            config: Path::new("/no/such/gate.toml").to_owned(),
+            format: Format::Human,
+        };
+        let load = |_: &Policy| -> Result<String, Boxed> { panic!("loaded") };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        assert_eq!(run(&args, load, &mut out, &mut err), Exit::Invalid);
+        assert!(String::from_utf8_lossy(&err).contains("cannot be read"));
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_written_is_no_success() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("gate.toml");
+        std::fs::write(&file, VALID).expect("written");
+        let args = ValidateConfigArgs {
+            config: file,
+            format: Format::Json,
+        };
+        let load = |_: &Policy| -> Result<String, Boxed> { Ok(String::new()) };
+        let mut full: &mut [u8] = &mut [0; 8];
+        assert_eq!(
+            run(&args, load, &mut full, &mut std::io::sink()),
+            Exit::Invalid
+        );
     }
 }

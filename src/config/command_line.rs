@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, Reason};
-use super::resolve::{inherited, tool_name};
+use super::resolve::tool_name;
 use super::settings::{Audit, Config, Limits, Listen, Policy, Upstream};
+use super::upstream::inherited;
 use super::variables::Variables;
 
 /// What was typed after `proxy` when no file is named.

@@ -16,35 +16,46 @@ pub(super) struct Snippets {
     text: String,
 }
 
+/// What of a text is known to be harmless, besides punctuation.
+pub(super) struct Visible<'w> {
+    /// The vocabulary of the format, wherever it stands outside of strings.
+    pub(super) words: &'w BTreeSet<&'static str>,
+    /// The insides of strings, which are hidden whatever they hold, …
+    pub(super) strings: &'w [Range<usize>],
+    /// … and the places that are shown nevertheless.
+    pub(super) places: &'w [Range<usize>],
+}
+
 impl Snippets {
-    /// `shown` are the byte ranges that may be seen; `words` the vocabulary of the file format,
-    /// which is public wherever it stands.
-    pub(super) fn new(
-        name: &str,
-        text: &str,
-        shown: &[Range<usize>],
-        words: &BTreeSet<&'static str>,
-    ) -> Self {
-        let mut visible = vec![false; text.len()];
+    pub(super) fn new(name: &str, text: &str, visible: &Visible<'_>) -> Self {
+        let mut harmless: Vec<bool> = text.bytes().map(is_structure).collect();
         let vocabulary = word_ranges(text).filter(|word| {
             text.get(word.clone())
-                .is_some_and(|word| words.contains(word))
+                .is_some_and(|word| visible.words.contains(word))
         });
-        for range in shown.iter().cloned().chain(vocabulary) {
-            if let Some(bytes) = visible.get_mut(range) {
-                bytes.fill(true);
+        let mut mark = |place: Range<usize>, value| {
+            if let Some(bytes) = harmless.get_mut(place) {
+                bytes.fill(value);
             }
-        }
-        let text = text
-            .char_indices()
-            .map(|(at, c)| {
-                let seen = is_structure(c) || visible.get(at).copied().unwrap_or(false);
-                if seen { c } else { stand_in(c) }
-            })
-            .collect();
+        };
+        vocabulary.for_each(|place| mark(place, true));
+        visible
+            .strings
+            .iter()
+            .for_each(|place| mark(place.clone(), false));
+        references(text)
+            .chain(visible.places.iter().cloned())
+            .for_each(|place| mark(place, true));
+        let show = |(at, c)| {
+            if harmless.get(at) == Some(&true) {
+                c
+            } else {
+                stand_in(c)
+            }
+        };
         Self {
             name: name.to_owned(),
-            text,
+            text: text.char_indices().map(show).collect(),
         }
     }
 
@@ -100,8 +111,18 @@ fn line_start(before: &str) -> usize {
         .map_or(0, |newline| newline.saturating_add(1))
 }
 
-fn is_structure(c: char) -> bool {
-    c.is_ascii_whitespace() || "[]{}=,.\"'#".contains(c)
+fn is_structure(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || b"[]{}=,.\"'#".contains(&byte)
+}
+
+/// Each `${NAME}`, which names a secret at most. The rest of its string stays hidden.
+fn references(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("${").filter_map(|(start, _)| {
+        let after = text.get(start.saturating_add(2)..)?;
+        let (name, _) = after.split_once('}')?;
+        let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        is_name.then(|| start..start.saturating_add(name.len()).saturating_add(3))
+    })
 }
 
 /// A character of the same length in UTF-8, so that byte ranges stay right.

@@ -245,8 +245,13 @@ fn count(problems: usize) -> String {
     }
 }
 
+/// What was written, cut where nobody would read on.
 fn quoted(value: Option<&str>) -> String {
-    value
-        .map(|value| format!(" `{}`", value.escape_debug()))
-        .unwrap_or_default()
+    const SHOWN: usize = 60;
+    let Some(value) = value else {
+        return String::new();
+    };
+    let start: String = value.chars().take(SHOWN).collect();
+    let more = if start.len() < value.len() { "…" } else { "" };
+    format!(" `{}{more}`", start.escape_debug())
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use miette::Severity;
 
-use super::conceal::Snippets;
+use super::conceal::{Snippets, Visible};
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::file::{self, Written, join};
+use super::reading::{Known, Reading, Unknown};
 use super::resolve::resolve;
-use super::section::{Known, Reading, Unknown};
 use super::settings::Config;
 use super::suggest;
 use super::variables::Variables;
@@ -36,12 +36,12 @@ impl Config {
         variables: &Variables<'_>,
     ) -> Result<Self, ConfigErrors> {
         let written = Written::parse(text);
-        if written.entries.is_empty() && written.problems.is_empty() {
+        if written.outline.entries.is_empty() && written.problems.is_empty() {
             let help = "the smallest configuration is `[upstream]` with a `command`";
             return Err(ConfigErrors::about_file(path, Reason::EmptyFile, help));
         }
         let mut reading = Reading::new(&written, variables);
-        let mut config = resolve(&mut reading, base, variables);
+        let mut config = resolve(&mut reading, base);
         let origin = path.display().to_string();
         let (errors, warnings) = assemble(&origin, text, &written, reading);
         if !errors.is_empty() {
@@ -70,20 +70,37 @@ fn assemble(
         known,
         ..
     } = reading;
-    if !written.broken.is_empty() {
-        // What the parser lost may well have held what is missing.
-        problems.retain(|problem| !problem.reason.is_missing());
-    }
-    problems.extend(unknown.iter().map(|key| tell_unknown(key, &known)));
-    problems.extend(written.problems.iter().cloned());
+    let is_whole = written.broken.is_empty();
+    // What the parser lost may well have held what is missing, or the section of a key.
+    problems.retain(|problem| is_whole || !problem.reason.is_missing());
+    let likely = |unknown: &&Unknown| {
+        is_whole || suggest::sibling(&unknown.section, &unknown.key, &known).is_some()
+    };
+    problems.extend(
+        unknown
+            .iter()
+            .filter(likely)
+            .map(|key| tell_unknown(key, &known)),
+    );
+    problems.extend(
+        written
+            .problems
+            .iter()
+            .cloned()
+            .map(|problem| settle(problem, &known)),
+    );
+
+    shown.extend(written.keys());
     shown.retain(|place| !written.is_broken(place));
-    shown.extend(written.keys(text));
-    let repeated = problems
-        .iter()
-        .filter(|problem| problem.reason == Reason::DuplicateKey);
-    shown
-        .extend(repeated.flat_map(|problem| problem.labels.iter().map(|(place, _)| place.clone())));
-    let snippets = Arc::new(Snippets::new(origin, text, &shown, &words));
+    let snippets = Arc::new(Snippets::new(
+        origin,
+        text,
+        &Visible {
+            words: &words,
+            strings: &written.outline.strings,
+            places: &shown,
+        },
+    ));
     for problem in &mut problems {
         problem.snippets = Some(Arc::clone(&snippets));
     }
@@ -105,4 +122,23 @@ fn tell_unknown(unknown: &Unknown, known: &Known) -> ConfigError {
         labels: vec![(unknown.place.clone(), "here")],
         snippets: None,
     }
+}
+
+/// Names the field of a syntax error only as far as its keys are known: the parser may have taken
+/// a piece of a secret for a key.
+fn settle(mut problem: ConfigError, known: &Known) -> ConfigError {
+    let is_known = |path: &str| {
+        known
+            .keys()
+            .any(|(section, key)| join(section, key) == path)
+    };
+    let is_settled = |path: &str| path.is_empty() || is_known(path);
+    while problem.reason != Reason::DuplicateKey && !is_settled(&problem.field) {
+        let parent = problem
+            .field
+            .rsplit_once('.')
+            .map(|(parent, _)| parent.to_owned());
+        problem.field = parent.unwrap_or_default();
+    }
+    problem
 }

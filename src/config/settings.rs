@@ -128,6 +128,17 @@ pub struct Limits {
     pub drain_deadline: Duration,
 }
 
+impl Upstream {
+    /// The program for people to read, without what may be arguments.
+    pub fn program(&self) -> &str {
+        let program = self.command.first().map_or("", String::as_str);
+        program
+            .split(char::is_whitespace)
+            .next()
+            .unwrap_or_default()
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Self {
@@ -170,7 +181,7 @@ impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Upstream")
             .field("name", &self.name)
-            .field("program", &self.command.first())
+            .field("program", &self.program())
             .field("arguments", &self.command.len().saturating_sub(1))
             .field("env", &self.env)
             .field("cwd", &self.cwd)

@@ -2,7 +2,7 @@
 
 use strsim::damerau_levenshtein;
 
-use super::section::{Availability, Known};
+use super::reading::{Availability, Known};
 
 /// Keys of other programs' configurations, and what this one has in their place.
 const IDIOMS: &[(&str, &str, &str)] = &[
@@ -40,30 +40,24 @@ pub(super) fn nearest<'c>(
         .map(|(_, candidate)| candidate)
 }
 
+/// The known key of a section that an unknown one was most likely meant to be.
+pub(super) fn sibling(section: &str, key: &str, known: &Known) -> Option<&'static str> {
+    nearest(key, siblings(section, known))
+}
+
 /// What to do about a key that nothing asked for.
 pub(super) fn for_unknown_key(section: &str, key: &str, known: &Known) -> String {
-    let usable = || {
-        let now = known
-            .iter()
-            .filter(|(_, available)| **available == Availability::Now);
-        now.map(|((section, key), _)| (section.as_str(), *key))
-    };
-    let siblings = || {
-        usable()
-            .filter(|(of, _)| *of == section)
-            .map(|(_, sibling)| sibling)
-    };
-    if let Some((.., advice)) = IDIOMS
+    let idiom = IDIOMS
         .iter()
-        .find(|(of, other, _)| (*of, *other) == (section, key))
-    {
+        .find(|(of, other, _)| (*of, *other) == (section, key));
+    if let Some((.., advice)) = idiom {
         (*advice).to_owned()
-    } else if let Some(sibling) = nearest(key, siblings()) {
+    } else if let Some(sibling) = sibling(section, key, known) {
         format!("did you mean `{sibling}`?")
-    } else if let Some((section, key)) = usable().find(|(_, elsewhere)| *elsewhere == key) {
+    } else if let Some((section, key)) = usable(known).find(|(_, elsewhere)| *elsewhere == key) {
         format!("`{key}` belongs in `[{section}]`")
     } else {
-        format!("known keys: {}", list(siblings()))
+        format!("known keys: {}", list(siblings(section, known)))
     }
 }
 
@@ -74,6 +68,19 @@ pub(super) fn list<'c>(words: impl IntoIterator<Item = &'c str>) -> String {
         .map(|word| format!("`{word}`"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+fn siblings(section: &str, known: &Known) -> impl Iterator<Item = &'static str> {
+    usable(known)
+        .filter(move |(of, _)| *of == section)
+        .map(|(_, sibling)| sibling)
+}
+
+fn usable(known: &Known) -> impl Iterator<Item = (&str, &'static str)> {
+    let now = known
+        .iter()
+        .filter(|(_, available)| **available == Availability::Now);
+    now.map(|((section, key), _)| (section.as_str(), *key))
 }
 
 #[cfg(test)]

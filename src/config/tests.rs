@@ -1,20 +1,37 @@
 //! The whole way from text to settings, as authors meet it.
 
+mod files;
+mod meaning;
+mod mistakes;
+mod published;
+mod reports;
+mod secrets;
+mod unreadable;
+
 use std::ffi::OsString;
 use std::path::Path;
 
 use super::{Config, ConfigErrors};
 
-fn variables(name: &str) -> Option<OsString> {
-    match name {
-        "PATH" => Some("/usr/bin".into()),
-        "TOKEN" => Some(CANARY.into()),
-        _ => None,
-    }
-}
-
 /// A secret that must never be seen.
 const CANARY: &str = "canary-7d1f";
+
+fn variables(name: &str) -> Option<OsString> {
+    let value = match name {
+        "PATH" => "/usr/bin",
+        "HOME" => "/home/ada",
+        "LD_PRELOAD" => "/tmp/evil.so",
+        "EMPTY" => "",
+        "TOOL" => "read_file,write_file",
+        "TIMEOUT" => "2m",
+        "SIZE" => "64KiB",
+        "STRICT" => "strict",
+        "ARGUMENTS" => "--a --b",
+        "SECRET" => CANARY,
+        _ => return None,
+    };
+    Some(value.into())
+}
 
 fn parse(text: &str) -> Result<Config, ConfigErrors> {
     Config::parse(
@@ -25,8 +42,49 @@ fn parse(text: &str) -> Result<Config, ConfigErrors> {
     )
 }
 
-#[test]
-fn the_smallest_configuration_has_every_default() {
-    let config = parse("[upstream]\ncommand = [\"server\"]\n").expect("valid");
-    assert_eq!(config.upstream.command, ["server"]);
+#[track_caller]
+fn valid(text: &str) -> Config {
+    parse(text).unwrap_or_else(|errors| panic!("{text}\n{}", render(&errors)))
+}
+
+/// A valid file with these lines in front of its `[upstream]`.
+#[track_caller]
+fn valid_with(text: &str) -> Config {
+    valid(&format!("upstream.command = [\"server\"]\n{text}"))
+}
+
+/// A report as a terminal without colours shows it.
+fn render(diagnostic: &dyn miette::Diagnostic) -> String {
+    let mut report = String::new();
+    miette::GraphicalReportHandler::new_themed(miette::GraphicalTheme::unicode_nocolor())
+        .with_width(100)
+        .render_report(&mut report, diagnostic)
+        .expect("a report renders");
+    report
+}
+
+/// Each expected problem is `line message`, or only the message where there is no line.
+#[track_caller]
+fn check(text: &str, expected: &[&str]) {
+    let problems = match parse(text) {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors
+            .problems()
+            .iter()
+            .map(|problem| match problem.position() {
+                Some((line, _)) => format!("{line} {problem}"),
+                None => problem.to_string(),
+            })
+            .collect(),
+    };
+    assert_eq!(problems, expected, "\n{text}");
+}
+
+/// The same with a valid `[upstream]` in front, on line 1.
+#[track_caller]
+fn check_rest(text: &str, expected: &[&str]) {
+    check(
+        &format!("upstream.command = [\"server\"]\n{text}"),
+        expected,
+    );
 }

@@ -57,6 +57,10 @@ impl Permit {
         self.to
     }
 
+    pub(super) fn line(&self) -> &str {
+        &self.line
+    }
+
     /// The message: one compact line without its line end.
     pub fn into_line(self) -> String {
         self.line

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::policy::{Agent, Server};
 use crate::session::{Era, Handshake, Lifecycle, Session, Spoken, State, Taken};
-use crate::wire::{Id, KnownMethod, Message, Method, Shape, Side, Value};
+use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Value};
 
 use super::refuse::{Modern, Refusal};
 
@@ -61,7 +61,7 @@ pub(super) fn identify<'m>(
             if !known.is_request() {
                 return Err(wrong_shape(known, "notification", "request"));
             }
-            let spoken = speak(&mut state, from, method, message)?;
+            let spoken = speak(&mut state, from, known, message)?;
             admissible(&state, from, id, max_in_flight)?;
             (
                 Role::Request {
@@ -76,7 +76,7 @@ pub(super) fn identify<'m>(
             if known.is_request() {
                 return Err(wrong_shape(known, "request", "notification"));
             }
-            let spoken = speak(&mut state, from, method, message)?;
+            let spoken = speak(&mut state, from, known, message)?;
             (Role::Notification { method: known }, spoken)
         }
         Shape::Reply { id, .. } => {
@@ -131,37 +131,52 @@ fn wrong_shape(method: KnownMethod, is: &'static str, came_as: &'static str) -> 
     }
 }
 
-/// Settles the era of a message and, with it, what its sender speaks.
+/// Settles the era of a message and, with it, what its sender speaks. A method of the other era is
+/// an unknown one.
 fn speak(
     state: &mut State,
     from: Side,
-    method: &Method,
+    method: KnownMethod,
     message: &Message,
 ) -> Result<Spoken, Refusal> {
-    if from == Side::Upstream {
+    let era = match from {
+        Side::Agent => agents_era(state, method, message)?,
         // What the upstream may ask depends on what the agent said at the handshake. In the
         // stateless era it may ask nothing; then there is no handshake, and nothing was said.
-        let handshake = state.lifecycle.handshake();
-        return Ok(handshake
-            .map(|handshake| handshake.spoken.clone())
-            .unwrap_or_default());
+        Side::Upstream => match state.lifecycle.handshake() {
+            Some(handshake) => Era::Legacy(handshake.spoken.clone()),
+            None => Era::Stateless(Spoken::default()),
+        },
+    };
+    let (spoken, era) = match era {
+        Era::Legacy(spoken) => (spoken, wire::Era::Legacy),
+        Era::Stateless(spoken) => (spoken, wire::Era::Stateless),
+    };
+    if !method.sent_by_in(from, era) {
+        return Err(Refusal::UnknownMethod(method.name().to_owned()));
     }
+    Ok(spoken)
+}
+
+fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<Era, Refusal> {
     let modern = match state.lifecycle {
-        Lifecycle::New => message.meta().and_then(|meta| meta.get(META_VERSION)),
-        // A session that began with `initialize` goes on as it began.
-        Lifecycle::Initializing(_) | Lifecycle::Ready(_) => None,
-    };
-    let era = match (modern, method) {
-        (Some(version), method) if *method != Method::Known(KnownMethod::Initialize) => {
-            stateless(version, message)?
+        Lifecycle::New if method != KnownMethod::Initialize => {
+            message.meta().and_then(|meta| meta.get(META_VERSION))
         }
-        // MCP 2026-07-28, basic/transports/stdio: a cancellation names no version of its own.
-        (None, Method::Known(KnownMethod::Cancelled)) if !state.to_upstream.is_empty() => {
-            Era::Stateless(Spoken::default())
-        }
-        _ => state.lifecycle.legacy(method)?,
+        // A session that begins with `initialize` goes on as it began.
+        Lifecycle::New | Lifecycle::Initializing(_) | Lifecycle::Ready(_) => None,
     };
-    Ok(era.spoken().clone())
+    if let Some(version) = modern {
+        return stateless(version, message);
+    }
+    // MCP 2026-07-28, basic/transports/stdio: a cancellation names no version of its own.
+    if method == KnownMethod::Cancelled
+        && matches!(state.lifecycle, Lifecycle::New)
+        && !state.to_upstream.is_empty()
+    {
+        return Ok(Era::Stateless(Spoken::default()));
+    }
+    Ok(state.lifecycle.legacy(method)?)
 }
 
 fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {

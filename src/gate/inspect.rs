@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::policy::Tool;
+use crate::policy::{Prompt, Tool};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
@@ -74,7 +74,7 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
     })
 }
 
-/// A result is received from a tool or a resource; what else comes back is not content.
+/// A result is received from a tool, a resource or a prompt; what else comes back is not content.
 fn received(target: &Target) -> Option<About> {
     match target {
         Target::Tool(name) => Some(About::Tool(Tool {
@@ -82,7 +82,8 @@ fn received(target: &Target) -> Option<About> {
             ..Tool::default()
         })),
         Target::Resource(uri) => Some(About::Resource(resource_facts(uri))),
-        Target::Prompt(_) | Target::Server => None,
+        Target::Prompt(name) => Some(About::Prompt(Prompt { name: name.clone() })),
+        Target::Server => None,
     }
 }
 

@@ -10,6 +10,7 @@ mod inspect;
 mod listing;
 mod oblige;
 mod own;
+mod panics;
 mod record;
 mod refuse;
 mod remember;
@@ -26,7 +27,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
 use crate::session::{Exchange, Target};
@@ -34,6 +35,7 @@ use crate::wire::{Id, KnownMethod, Limits, Message, Side};
 
 use decide::Stop;
 use identify::{Identified, Role};
+use panics::Panicked;
 use record::Trail;
 use understand::{Circumstances, Understood};
 
@@ -67,6 +69,8 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// How a denied call of a visible tool is answered.
     pub denial: DenialForm,
+    /// What the configuration itself holds and nobody may see.
+    pub secrets: Redactor,
 }
 
 /// How a denied call of a visible tool is answered.
@@ -105,17 +109,25 @@ impl Gate {
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let mut trail = Trail::begin(talk, from, self.clock.elapsed());
-        match self.pass(talk, from, frame, &mut trail).await {
-            Ok(()) => Ok(()),
-            Err(Stop::Refused(refusal)) => {
+        let passed = panics::caught(self.pass(talk, from, frame, &mut trail)).await;
+        let stopped = match passed {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(stop)) => stop,
+            Err(Panicked) => {
+                trail.forget(talk);
+                Refusal::Panicked.into()
+            }
+        };
+        match stopped {
+            Stop::Refused(refusal) => {
                 self.refuse(talk, &trail, refusal).await?;
                 match &trail.asked_by_gate {
                     Some(own) => self.give_up_own(talk, own).await,
                     None => Ok(()),
                 }
             }
-            Err(Stop::Park) => self.park(talk, frame, &trail).await,
-            Err(Stop::AgentGone) => Err(AgentGone),
+            Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::AgentGone => Err(AgentGone),
         }
     }
 
@@ -148,13 +160,15 @@ impl Gate {
         let removals = listing::removals(&understood, &snapshot, now)?;
         let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
-        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route);
+        let secrets = &self.settings.secrets;
+        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, secrets)
+            .inspect_err(|_| route.undo(from, &mut session.state()))?;
         trail.obliged(&mut obliged);
 
         let passed = async {
             talk.reachable(obliged.permit.to())?;
             self.audit
-                .record(trail.passed(self.clock.elapsed()))
+                .record(trail.passed(obliged.permit.to(), self.clock.elapsed()))
                 .await?;
             trail.departed();
             self.settle(talk, route.settled.take()).await;

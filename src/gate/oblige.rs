@@ -1,10 +1,13 @@
 //! Carries out what an allowance obliges to. The only code that edits a message.
 
-use crate::audit;
+use std::borrow::Cow;
+
+use crate::audit::{self, Redactor};
 use crate::policy::Obligation;
-use crate::wire::{Edits, Message, Value};
+use crate::wire::{Edits, Fragment, Message, Value};
 
 use super::decide::{Allowed, Permit};
+use super::refuse::Refusal;
 use super::route::Route;
 
 /// A message as it will be sent, and what was changed in it for the audit.
@@ -13,7 +16,12 @@ pub(super) struct Obliged {
     pub(super) permit: Permit,
     pub(super) edits: Vec<audit::Edit>,
     pub(super) obligations: Vec<String>,
+    /// What was taken out of the message because nobody may see it.
+    pub(super) redactions: Vec<&'static str>,
 }
+
+/// What the audit says of a secret of the configuration's own.
+const OWN_SECRET: &str = "configuration-secret";
 
 /// An item that a list does not show, and why.
 #[derive(Debug)]
@@ -24,13 +32,18 @@ pub(super) struct Removal<'m> {
     pub(super) because: String,
 }
 
-/// Applies obligations, removals and ids to a message, in that order, and seals it.
+/// Applies obligations, removals, ids and redactions to a message, and seals it.
+///
+/// # Errors
+/// [`Refusal::Secret`] when a secret of the configuration's own stands where no string can be
+/// replaced: in a key, or as a number.
 pub(super) fn oblige<'m>(
     message: &'m Message,
     allowed: Allowed,
     removals: Vec<Removal<'m>>,
     route: &mut Route<'m>,
-) -> Obliged {
+    secrets: &Redactor,
+) -> Result<Obliged, Refusal> {
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(removals.len());
     let mut obligations = Vec::new();
@@ -55,9 +68,55 @@ pub(super) fn oblige<'m>(
     for (value, id) in route.ids.drain(..) {
         edits.replace(value, id);
     }
-    Obliged {
-        permit: allowed.seal(edits),
+    let mut redactions = Vec::new();
+    if may_hold(message.text(), secrets) {
+        conceal(
+            message.document().root(),
+            secrets,
+            &mut edits,
+            &mut redactions,
+        );
+    }
+    let permit = allowed.seal(edits);
+    if shows(permit.line(), secrets) {
+        return Err(Refusal::Secret);
+    }
+    Ok(Obliged {
+        permit,
         edits: notes,
         obligations,
+        redactions,
+    })
+}
+
+/// Whether a text shows a secret as it is.
+fn shows(text: &str, secrets: &Redactor) -> bool {
+    matches!(secrets.redact(text), Cow::Owned(_))
+}
+
+/// Whether a message may hold a secret: as it is, or behind escapes that JSON does not ask for.
+fn may_hold(text: &str, secrets: &Redactor) -> bool {
+    let needless = || text.contains("\\u") || text.contains("\\/");
+    !secrets.is_empty() && (shows(text, secrets) || needless())
+}
+
+/// Replaces secrets in every string. The wire's depth limit bounds the recursion.
+fn conceal<'m>(
+    value: Value<'m>,
+    secrets: &Redactor,
+    edits: &mut Edits<'m>,
+    redactions: &mut Vec<&'static str>,
+) {
+    for (_, member) in value.entries() {
+        conceal(member, secrets, edits, redactions);
+    }
+    for item in value.items() {
+        conceal(item, secrets, edits, redactions);
+    }
+    if let Some(text) = value.as_str()
+        && let Cow::Owned(redacted) = secrets.redact(&text)
+    {
+        edits.replace(value, Fragment::string(&redacted));
+        redactions.push(OWN_SECRET);
     }
 }

@@ -15,6 +15,7 @@ use super::decide::Allowed;
 use super::identify::{Identified, Role};
 use super::oblige::Obliged;
 use super::refuse::Refusal;
+use super::stage::Stage;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -133,6 +134,18 @@ impl Trail {
         }
     }
 
+    /// The message will get no reply, whatever was begun for it.
+    pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
+        if let AnswerTo::Asker(asker, id) = &self.answer_to {
+            let mut state = talk.session.state();
+            let table = match asker {
+                Side::Agent => &mut state.to_upstream,
+                Side::Upstream => &mut state.to_agent,
+            };
+            table.take_by_asker(id);
+        }
+    }
+
     /// The message has its place: a reply speaks for the request that it answers.
     pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
         match &identified.role {
@@ -180,12 +193,18 @@ impl Trail {
         self.record.edits = std::mem::take(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
+        self.record.redactions = obliged.redactions.iter().map(|&rule| rule.into()).collect();
     }
 
     /// The record of a message that is about to leave.
-    pub(super) fn passed(&self, now: Duration) -> Record {
+    pub(super) fn passed(&self, to: Side, now: Duration) -> Record {
+        let stage = match to {
+            Side::Agent => Stage::Deliver,
+            Side::Upstream => Stage::Forward,
+        };
         let mut record = self.record.clone();
         record.decision = Some(audit::Decision::Allow);
+        record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
         record
     }

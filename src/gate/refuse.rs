@@ -64,6 +64,10 @@ pub enum Refusal {
     Cancelled,
     #[error("the audit could not be written: {0}")]
     Audit(#[from] audit::AuditFault),
+    #[error("the gate failed to judge it")]
+    Panicked,
+    #[error("it holds a secret of the gate's own configuration")]
+    Secret,
     #[error("the call that it cancels was still waiting for the upstream's list of tools")]
     CancelledInTime,
 }
@@ -187,6 +191,8 @@ impl Refusal {
             | Self::Upstream(_)
             | Self::Cancelled
             | Self::CancelledInTime
+            | Self::Secret
+            | Self::Panicked
             | Self::Audit(_) => INTERNAL,
         }
     }
@@ -221,6 +227,8 @@ impl Refusal {
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
             Self::CancelledInTime => "cancelled-in-time",
+            Self::Secret => "secret",
+            Self::Panicked => "panic",
         }
     }
 
@@ -229,7 +237,7 @@ impl Refusal {
         let engine = self
             .denial()
             .is_some_and(|it| matches!(it.cause, DenialCause::Fault(_)));
-        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Audit(_)) {
+        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)) {
             audit::Decision::Error
         } else {
             audit::Decision::Block
@@ -266,6 +274,8 @@ impl Refusal {
             | Self::NotCancellable(_)
             | Self::NotNegotiated(_) => Stage::Understand,
             Self::UnknownTool { .. } | Self::Denied { .. } => Stage::Decide,
+            Self::Panicked => Stage::Decide,
+            Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,

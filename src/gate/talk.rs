@@ -66,9 +66,11 @@ impl<U, A> Talk<U, A> {
 fn scope(session: &Session) -> Scope {
     let state = session.state();
     let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.agent.roles.iter());
-    if !state.agent.client.name.is_empty() {
-        agent = agent.calling_itself(&state.agent.client.name);
-    }
+    agent = match state.agent.client.name.as_str() {
+        // Until it has said how it calls itself, it is known by its place in the queue.
+        "" => agent.calling_itself("agent-1"),
+        name => agent.calling_itself(name),
+    };
     Scope {
         session_id: session.id.as_str().into(),
         agent,

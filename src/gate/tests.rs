@@ -18,7 +18,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::audit::{self, Durability, Memory, OnFault, Redactor, Stream};
+use crate::audit::{self, Durability, Memory, OnFault, Stream};
 use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
     Resource, RuleEngine, Server, Verdict, Visibility,
@@ -73,6 +73,7 @@ impl Bench {
             tool_timeouts: HashMap::new(),
             max_in_flight: 8,
             denial: DenialForm::Error,
+            secrets: Redactor::default(),
         };
         change(&mut settings);
         let source = PolicySource {
@@ -208,6 +209,7 @@ impl Recorder {
 impl Upstream for Recorder {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         assert_eq!(permit.to(), Side::Upstream);
+        assert!(!permit.line().contains(PANIC), "injected");
         self.0.lock().unwrap().push(permit.into_line());
         Ok(())
     }
@@ -264,6 +266,9 @@ impl RuleEngine for Scripted {
             .collect()
     }
 }
+
+/// A tool whose call makes the way to the upstream panic.
+pub(super) const PANIC: &str = "panic_on_the_way";
 
 pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"tester","version":"1"}}}"#;
 

@@ -104,6 +104,8 @@ pub enum FaultKind {
     Facts,
     /// A policy could not be evaluated.
     Evaluation,
+    /// The engine's own code failed.
+    Panic,
 }
 
 impl Decision {
@@ -151,6 +153,7 @@ impl FaultKind {
         match self {
             Self::Facts => "engine-facts",
             Self::Evaluation => "engine-evaluation",
+            Self::Panic => "engine-panic",
         }
     }
 }

@@ -10,6 +10,8 @@ mod engine;
 pub mod engines;
 mod errors;
 mod facts;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod snapshot;
 mod store;
 

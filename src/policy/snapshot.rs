@@ -1,12 +1,13 @@
 //! All rules in force, frozen.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
 use super::combine::combine;
-use super::decision::{Decision, EngineFault, Origin, PolicyId};
+use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, RuleEngine, Visibility};
 use super::facts::{Facts, Resource};
 
@@ -75,8 +76,13 @@ impl PolicySnapshot {
         &self.policies
     }
 
+    /// An engine that panics has a fault like any other.
     pub fn judge(&self, facts: &Facts<'_>) -> Decision {
-        combine(self.engines.iter().map(|engine| engine.judge(facts)))
+        combine(
+            self.engines
+                .iter()
+                .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err)),
+        )
     }
 
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.
@@ -92,7 +98,9 @@ impl PolicySnapshot {
         for engine in &self.engines {
             // An engine that answers too little must not show what it did not answer for.
             let missing = std::iter::repeat_with(|| Ok(Visibility::Hidden));
-            let answers = engine.visible(facts, items).into_iter().chain(missing);
+            let answers = guarded(engine.as_ref(), || engine.visible(facts, items))
+                .unwrap_or_else(|fault| vec![Err(fault); items.len()]);
+            let answers = answers.into_iter().chain(missing);
             for ((hidden, wanted), answer) in hidden.iter_mut().zip(&mut wanted).zip(answers) {
                 match answer {
                     Ok(Visibility::Shown) => *wanted = true,
@@ -156,8 +164,20 @@ impl fmt::Display for Revision {
     }
 }
 
+/// Engines keep no state, so that nothing is left half done by one that panics.
+fn guarded<T>(engine: &dyn RuleEngine, work: impl FnOnce() -> T) -> Result<T, EngineFault> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| EngineFault {
+        engine: engine.name(),
+        kind: FaultKind::Panic,
+        policy: None,
+        problem: "the engine panicked".to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::fixture::{World, told, tool};
+    use super::super::{EngineName, Principal, Verdict};
     use super::*;
 
     #[test]
@@ -175,6 +195,85 @@ mod tests {
             Revision::of(&[source("a", "bc")])
         );
         assert_eq!(split("x", "y"), split("x", "y"));
+    }
+
+    #[test]
+    fn an_engine_that_panics_denies_and_hides() {
+        let snapshot = PolicySnapshot::new(
+            vec![Box::new(Scripted("yes")), Box::new(Scripted("panic"))],
+            vec![],
+            vec![],
+        );
+        let (world, tool) = (World::new(), tool("t"));
+        let decision = snapshot.judge(&world.call(&tool));
+        assert_eq!(told(&decision), "fault");
+        let listing = list(&snapshot, &world, &tool);
+        assert_eq!(listing.shown, [false]);
+        assert_eq!(listing.faults.len(), 1);
+    }
+
+    #[test]
+    fn an_item_is_shown_when_one_engine_wants_it_and_none_hides_it() {
+        check_shown(&["yes"], true);
+        check_shown(&["yes", "silent"], true);
+        check_shown(&["silent"], false);
+        check_shown(&[], false);
+        check_shown(&["yes", "no"], false);
+        check_shown(&["fault", "yes"], false);
+        check_shown(&["yes", "short"], false);
+    }
+
+    fn check_shown(engines: &[&'static str], expected: bool) {
+        let engines = engines
+            .iter()
+            .map(|script| Box::new(Scripted(script)) as Box<_>);
+        let snapshot = PolicySnapshot::new(engines.collect(), vec![], vec![]);
+        assert_eq!(list(&snapshot, &World::new(), &tool("t")).shown, [expected]);
+    }
+
+    fn list(snapshot: &PolicySnapshot, world: &World, tool: &crate::policy::Tool) -> Listing {
+        let facts = ListFacts {
+            principal: Principal::Agent(&world.agent),
+            env: world.env(),
+        };
+        snapshot.listing(&facts, &[Resource::Tool(tool)])
+    }
+
+    #[derive(Debug)]
+    struct Scripted(&'static str);
+
+    impl RuleEngine for Scripted {
+        fn name(&self) -> EngineName {
+            EngineName("scripted")
+        }
+
+        fn judge(&self, _: &Facts<'_>) -> Result<Verdict, EngineFault> {
+            assert_ne!(self.0, "panic");
+            Ok(Verdict::Allow {
+                reasons: vec![],
+                obligations: vec![],
+            })
+        }
+
+        fn visible(
+            &self,
+            _: &ListFacts<'_>,
+            _: &[Resource<'_>],
+        ) -> Vec<Result<Visibility, EngineFault>> {
+            match self.0 {
+                "yes" => vec![Ok(Visibility::Shown)],
+                "no" => vec![Ok(Visibility::Hidden)],
+                "silent" => vec![Ok(Visibility::Abstain)],
+                "short" => vec![],
+                "fault" => vec![Err(EngineFault {
+                    engine: self.name(),
+                    kind: FaultKind::Evaluation,
+                    policy: None,
+                    problem: String::new(),
+                })],
+                script => panic!("{script}"),
+            }
+        }
     }
 
     fn source(name: &str, text: &str) -> PolicySource {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::{KnownMethod, Method};
+use crate::wire::KnownMethod;
 
 /// The handshake of sessions before `2026-07-28`.
 #[derive(Debug, Default)]
@@ -74,13 +74,13 @@ impl Lifecycle {
     /// # Errors
     /// [`OutOfOrder`] for everything but `ping` and `initialize` before the handshake, and for a
     /// second `initialize`.
-    pub fn legacy(&self, method: &Method) -> Result<Era, OutOfOrder> {
+    pub fn legacy(&self, method: KnownMethod) -> Result<Era, OutOfOrder> {
         match (self, method) {
-            (Self::New, Method::Known(KnownMethod::Initialize | KnownMethod::Ping)) => {
+            (Self::New, KnownMethod::Initialize | KnownMethod::Ping) => {
                 Ok(Era::Legacy(Spoken::default()))
             }
-            (Self::New, Method::Known(_) | Method::Unknown(_)) => Err(OutOfOrder::NotInitialized),
-            (Self::Initializing(_) | Self::Ready(_), Method::Known(KnownMethod::Initialize)) => {
+            (Self::New, _) => Err(OutOfOrder::NotInitialized),
+            (Self::Initializing(_) | Self::Ready(_), KnownMethod::Initialize) => {
                 Err(OutOfOrder::AlreadyInitialized)
             }
             (Self::Initializing(handshake) | Self::Ready(handshake), _) => {

@@ -100,8 +100,8 @@ impl ChildProcess {
     /// That the command cannot be executed is mostly seen here; what only the kernel can say (a
     /// missing interpreter, a wrong architecture) comes as [`super::Event::GaveUp`].
     ///
-    /// When both halves are dropped the server is stopped; when the runtime is dropped it is
-    /// killed; when the gate is killed its launcher kills it.
+    /// When both halves or the runtime are dropped the server is killed, and when the gate is
+    /// killed its launcher does it.
     pub fn start(settings: Settings) -> Result<(ChildSender, ChildEvents), StartError> {
         let shared = Arc::new(Shared {
             settings,

@@ -67,6 +67,8 @@ pub enum StartError {
     NotExecutable { program: String },
     #[error("`upstream.command`: `{program}` cannot be started: {cause}")]
     Refused { program: String, cause: String },
+    #[error("the launcher `{launcher}` is not there; is `/proc` mounted?")]
+    NoLauncher { launcher: String },
     #[error("`upstream.cwd`: `{directory}` is not a directory")]
     NoDirectory { directory: String },
     #[error("`upstream.env`: `{name}` cannot be the name of a variable")]
@@ -89,7 +91,7 @@ pub(super) fn build(settings: &Settings) -> Result<Command, StartError> {
         .map(|(_, path)| path.as_os_str());
     check_program(program, path, settings.cwd.as_deref())?;
 
-    let mut command = launched(&settings.launcher, program);
+    let mut command = launched(&settings.launcher, program)?;
     command
         .args(arguments)
         .env_clear()
@@ -115,22 +117,31 @@ pub(super) fn refused(settings: &Settings, cause: &io::Error) -> StartError {
 }
 
 #[cfg(target_os = "linux")]
-fn launched(launcher: &Launcher, program: &str) -> Command {
+fn launched(launcher: &Launcher, program: &str) -> Result<Command, StartError> {
     let launcher = match launcher {
         // Names the running program even after its file was replaced by an update.
         Launcher::Own => Path::new("/proc/self/exe"),
         Launcher::Program(path) => path,
-        Launcher::Absent => return Command::new(program),
+        Launcher::Absent => return Ok(Command::new(program)),
     };
+    if !launcher.exists() {
+        return Err(StartError::NoLauncher {
+            launcher: launcher.display().to_string(),
+        });
+    }
     let mut command = Command::new(launcher);
     let own = super::launcher::arguments(super::launcher::Step::Supervise, std::process::id());
     command.arg0("mcp-protector").args(own).arg(program);
-    command
+    Ok(command)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn launched(_launcher: &Launcher, program: &str) -> Command {
-    Command::new(program)
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the launcher can be missing on Linux"
+)]
+fn launched(_launcher: &Launcher, program: &str) -> Result<Command, StartError> {
+    Ok(Command::new(program))
 }
 
 fn environment(settings: &Settings) -> Result<Vec<(OsString, OsString)>, StartError> {

@@ -14,7 +14,7 @@ use crate::wire::{Frame, LineReader};
 use super::backoff::Delays;
 use super::child_process::{Shared, Started};
 use super::command::StartError;
-use super::keeper::{Ended, Lifetime, Phase};
+use super::keeper::{Ended, Lifetime, Order, Phase};
 use super::process::Exit;
 
 /// Something that happened to the server, in order.
@@ -166,6 +166,7 @@ impl Life {
             Exit::Code(_) | Exit::CannotStart(_) | Exit::Stuck => None,
         };
         if let Some(reason) = give_up {
+            self.shared.orders.send_replace(Order::Stop);
             self.state = State::GivenUp(reason);
             return Event::Died {
                 exit,

@@ -13,8 +13,6 @@ use super::launcher;
 use super::line_writer::LineWriter;
 use super::process::{Exit, Process, Push};
 
-/// A server that closed stdin or stdout cannot serve; most are about to exit and may do so.
-const AFTER_HANG_UP: Duration = Duration::from_secs(1);
 /// For the launcher to kill what is below it.
 const SWEEP: Duration = Duration::from_secs(1);
 /// For the operating system to end what was killed.
@@ -100,18 +98,9 @@ impl Keeper {
             tokio::select! {
                 () = self.process.exited() => return lifetime,
                 () = ordered(&mut self.orders, Order::Stop) => break,
-                () = self.hang_up.notified() => {
-                    if self.exits_within(AFTER_HANG_UP).await {
-                        return lifetime;
-                    }
-                    break;
-                }
-                _ = self.writer.ended() => {
-                    if self.exits_within(AFTER_HANG_UP).await {
-                        return lifetime;
-                    }
-                    break;
-                }
+                // It closed one of its streams, so it cannot serve; most are about to exit.
+                () = self.hang_up.notified() => break,
+                _ = self.writer.ended() => break,
                 () = &mut stable, if lifetime == Lifetime::Short => lifetime = Lifetime::Stable,
             }
         }

@@ -11,6 +11,8 @@ mod events;
 mod keeper;
 pub mod launcher;
 mod line_writer;
+#[cfg(test)]
+mod line_writer_tests;
 mod process;
 mod stderr;
 

@@ -65,6 +65,8 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn start(mut command: Command, launcher: &Launcher) -> io::Result<(Self, Streams)> {
+        #[cfg(not(target_os = "linux"))]
+        let _ = launcher;
         // Before the process exists, so that no end goes unheard.
         #[cfg(unix)]
         let ends = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::child())?;

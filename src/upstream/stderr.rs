@@ -172,3 +172,6 @@ fn reorders_or_breaks(character: char) -> bool {
         '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
     )
 }
+
+#[cfg(test)]
+mod tests;

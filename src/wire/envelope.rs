@@ -177,7 +177,8 @@ pub(super) fn answerable_id(root: Value<'_>) -> Option<Id> {
         }
         found = Some(value);
     }
-    Id::from_value(found?).ok()
+    let id = found.filter(|value| !value.has_lone_surrogate())?;
+    Id::from_value(id).ok()
 }
 
 /// The members, and whether the envelope has others besides.

@@ -22,7 +22,7 @@ pub use json::{Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits
 pub use lines::{Frame, LineReader};
 pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
-pub use params::{Expected, ParamsError, ParamsProblem};
+pub use params::{ParamsError, ParamsProblem};
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

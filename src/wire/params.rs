@@ -5,19 +5,18 @@
 //! its schema asks for, or it is refused. Unknown members pass untouched, unless a lenient peer
 //! could take one for a known member.
 
-use std::fmt;
-
 use super::folding::{LookAlike, MAX_FOLDED_BYTES, look_alike};
 use super::id::{Id, IdProblem};
 use super::json::{Kind, Value, quoted};
 use super::method::KnownMethod;
-use super::params_table::{Member, Need, Rule, common, members};
+use super::params_table::{Case, Member, Need, Rule, common, rule};
 
 /// The first member of `params` that is not as the protocol says; answered with -32602.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} {problem}", if pointer.is_empty() { "`params`".to_owned() } else { format!("`params{pointer}`") })]
+#[error("`params{pointer}` {problem}")]
 pub struct ParamsError {
-    /// JSON pointer (RFC 6901) into `params`; empty for `params` itself.
+    /// JSON pointer (RFC 6901) into `params`; empty for `params` itself. Keys of the sender's own
+    /// choice are escaped and cut, as it is meant to be read.
     pub pointer: String,
     pub problem: ParamsProblem,
 }
@@ -29,7 +28,7 @@ pub enum ParamsProblem {
     #[error("is missing")]
     Missing,
     #[error("must be {expected}, not {found}")]
-    Kind { expected: Expected, found: Kind },
+    Kind { expected: Kind, found: Kind },
     #[error("must not have control characters")]
     Control,
     #[error("{0}")]
@@ -44,74 +43,74 @@ pub enum ParamsProblem {
     KeysTooLong,
 }
 
-/// The kind that the protocol asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expected(pub Kind);
-
-impl fmt::Display for Expected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 impl KnownMethod {
     /// Checks the params of a message with this method.
     pub fn check_params(self, params: Option<Value<'_>>) -> Result<(), ParamsError> {
-        let own = members(self);
-        let Some(params) = params else {
-            if own.iter().any(|member| member.need == Need::Required) {
-                return Err(ParamsProblem::Missing.here());
-            }
-            return Ok(());
-        };
-        check_object(params, &[own, common(self)])
+        let rule = rule(self);
+        match params {
+            Some(params) => check(params, rule, common(self)),
+            None if rule.can_be_empty() => Ok(()),
+            None => Err(ParamsProblem::Missing.here()),
+        }
     }
 }
 
-fn check(value: Value<'_>, rule: &Rule) -> Result<(), ParamsError> {
+/// `common` are members of `value` that the rule does not name.
+fn check(value: Value<'_>, rule: &Rule, common: &'static [Member]) -> Result<(), ParamsError> {
     match rule {
         Rule::Any => Ok(()),
         Rule::Bool => kind(value, Kind::Bool),
         Rule::Number => kind(value, Kind::Number),
         Rule::String => kind(value, Kind::String),
-        Rule::Name => {
-            kind(value, Kind::String)?;
-            let name = value.as_str().unwrap_or_default();
-            if name.chars().any(char::is_control) {
-                return Err(ParamsProblem::Control.here());
-            }
-            Ok(())
-        }
+        Rule::Name => check_name(value),
         Rule::Token => match Id::from_value(value) {
             Ok(_) => Ok(()),
             Err(problem) => Err(ParamsProblem::Id(problem).here()),
         },
-        Rule::OneOf(one_of) => {
-            kind(value, Kind::String)?;
-            if value.as_str().is_some_and(|text| one_of.contains(&&*text)) {
-                return Ok(());
-            }
-            Err(ParamsProblem::NotOneOf { one_of }.here())
-        }
-        Rule::Object(members) => check_object(value, &[members]),
+        Rule::OneOf(one_of) => check_one_of(value, one_of),
+        Rule::Object(members) => check_object(value, &[members, common]),
         Rule::Tagged {
             tag,
             default,
             cases,
-        } => check_tagged(value, tag, *default, cases),
+        } => {
+            let members = case(value, tag, *default, cases)?;
+            check_object(value, &[members, common])
+        }
         Rule::MapOf(rule) => {
             kind(value, Kind::Object)?;
-            value
-                .entries()
-                .try_for_each(|(key, value)| check(value, rule).map_err(|e| e.under(&key)))
+            value.entries().try_for_each(|(key, value)| {
+                check(value, rule, &[]).map_err(|error| error.under(&quoted(&key)))
+            })
         }
         Rule::ArrayOf(rule) => {
             kind(value, Kind::Array)?;
             value.items().enumerate().try_for_each(|(index, item)| {
-                check(item, rule).map_err(|error| error.under(&index.to_string()))
+                check(item, rule, &[]).map_err(|error| error.under(&index.to_string()))
             })
         }
     }
+}
+
+fn check_name(value: Value<'_>) -> Result<(), ParamsError> {
+    kind(value, Kind::String)?;
+    if value
+        .as_str()
+        .unwrap_or_default()
+        .chars()
+        .any(char::is_control)
+    {
+        return Err(ParamsProblem::Control.here());
+    }
+    Ok(())
+}
+
+fn check_one_of(value: Value<'_>, one_of: &'static [&'static str]) -> Result<(), ParamsError> {
+    kind(value, Kind::String)?;
+    if value.as_str().is_some_and(|text| one_of.contains(&&*text)) {
+        return Ok(());
+    }
+    Err(ParamsProblem::NotOneOf { one_of }.here())
 }
 
 fn check_object(object: Value<'_>, tables: &[&'static [Member]]) -> Result<(), ParamsError> {
@@ -131,31 +130,32 @@ fn check_object(object: Value<'_>, tables: &[&'static [Member]]) -> Result<(), P
         Some(LookAlike::TooMuch { .. }) => return Err(ParamsProblem::KeysTooLong.here()),
     }
     known().try_for_each(|member| match (object.get(member.key), member.need) {
-        (Some(value), _) => check(value, &member.rule).map_err(|error| error.under(member.key)),
+        (Some(value), _) => {
+            check(value, &member.rule, &[]).map_err(|error| error.under(member.key))
+        }
         (None, Need::Required) => Err(ParamsProblem::Missing.here().under(member.key)),
         (None, Need::Optional) => Ok(()),
     })
 }
 
-fn check_tagged(
+/// The members that the string under `tag` asks for.
+fn case(
     value: Value<'_>,
-    tag: &str,
+    tag: &'static str,
     default: Option<&'static str>,
-    cases: &'static [(&'static str, &'static [Member])],
-) -> Result<(), ParamsError> {
+    cases: &'static [Case],
+) -> Result<&'static [Member], ParamsError> {
     kind(value, Kind::Object)?;
-    let name = match value.get(tag) {
-        Some(name) => {
+    let name = match (value.get(tag), default) {
+        (Some(name), _) => {
             kind(name, Kind::String).map_err(|error| error.under(tag))?;
             name.as_str().unwrap_or_default()
         }
-        None => match default {
-            Some(default) => default.into(),
-            None => return Err(ParamsProblem::Missing.here().under(tag)),
-        },
+        (None, Some(default)) => default.into(),
+        (None, None) => return Err(ParamsProblem::Missing.here().under(tag)),
     };
-    match cases.iter().find(|(case, _)| *case == name) {
-        Some((_, members)) => check_object(value, &[members]),
+    match cases.iter().find(|case| case.name == name) {
+        Some(case) => Ok(case.members),
         None => Err(ParamsProblem::UnknownCase.here().under(tag)),
     }
 }
@@ -163,11 +163,7 @@ fn check_tagged(
 fn kind(value: Value<'_>, expected: Kind) -> Result<(), ParamsError> {
     match value.kind() {
         found if found == expected => Ok(()),
-        found => Err(ParamsProblem::Kind {
-            expected: Expected(expected),
-            found,
-        }
-        .here()),
+        found => Err(ParamsProblem::Kind { expected, found }.here()),
     }
 }
 

@@ -34,31 +34,53 @@ pub(super) enum Rule {
     Tagged {
         tag: &'static str,
         default: Option<&'static str>,
-        cases: &'static [(&'static str, &'static [Member])],
+        cases: &'static [Case],
     },
 }
 
-/// The members of one method's own.
-pub(super) fn members(method: KnownMethod) -> &'static [Member] {
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) members: &'static [Member],
+}
+
+impl Rule {
+    /// Whether an object without members passes.
+    pub(super) fn can_be_empty(&self) -> bool {
+        match self {
+            Self::Object(members) => members.iter().all(|member| member.need == Need::Optional),
+            Self::Any | Self::MapOf(_) => true,
+            Self::Bool
+            | Self::Number
+            | Self::String
+            | Self::Name
+            | Self::Token
+            | Self::OneOf(_)
+            | Self::ArrayOf(_)
+            | Self::Tagged { .. } => false,
+        }
+    }
+}
+
+/// What the params of one method must be, beside the members that all have in [`common`].
+pub(super) fn rule(method: KnownMethod) -> &'static Rule {
     use KnownMethod as M;
     match method {
-        M::Initialize => INITIALIZE,
-        M::ToolsCall => TOOLS_CALL,
-        M::ToolsList | M::ResourcesList | M::ResourceTemplatesList | M::PromptsList => LIST,
+        M::Initialize => &INITIALIZE,
+        M::ToolsCall => &TOOLS_CALL,
+        M::ToolsList | M::ResourcesList | M::ResourceTemplatesList | M::PromptsList => &LIST,
         M::ResourcesRead | M::ResourcesSubscribe | M::ResourcesUnsubscribe | M::ResourceUpdated => {
-            URI
+            &URI
         }
-        M::PromptsGet => PROMPTS_GET,
-        M::Complete => COMPLETE,
-        M::SetLevel => SET_LEVEL,
-        M::SubscriptionsListen => LISTEN,
-        M::SubscriptionsAcknowledged => ACKNOWLEDGED,
-        M::Cancelled => CANCELLED,
-        M::Progress => PROGRESS,
-        M::CreateMessage => CREATE_MESSAGE,
-        M::Elicit => ELICIT,
-        M::LogMessage => LOG_MESSAGE,
-        M::ElicitationComplete => ELICITATION_COMPLETE,
+        M::PromptsGet => &PROMPTS_GET,
+        M::Complete => &COMPLETE,
+        M::SetLevel => &SET_LEVEL,
+        M::SubscriptionsListen | M::SubscriptionsAcknowledged => &LISTEN,
+        M::Cancelled => &CANCELLED,
+        M::Progress => &PROGRESS,
+        M::CreateMessage => &CREATE_MESSAGE,
+        M::Elicit => &ELICIT,
+        M::LogMessage => &LOG_MESSAGE,
+        M::ElicitationComplete => &ELICITATION_COMPLETE,
         M::Initialized
         | M::Ping
         | M::Discover
@@ -66,7 +88,7 @@ pub(super) fn members(method: KnownMethod) -> &'static [Member] {
         | M::RootsList
         | M::ToolsListChanged
         | M::ResourcesListChanged
-        | M::PromptsListChanged => &[],
+        | M::PromptsListChanged => &OBJECT,
     }
 }
 
@@ -126,35 +148,26 @@ const IMPLEMENTATION: &[Member] = &[
     optional("title", Rule::String),
 ];
 
-const INITIALIZE: &[Member] = &[
+const INITIALIZE: Rule = Rule::Object(&[
     required("protocolVersion", Rule::Name),
     required("capabilities", OBJECT),
     required("clientInfo", Rule::Object(IMPLEMENTATION)),
-];
+]);
 
-const TOOLS_CALL: &[Member] = &[required("name", Rule::Name), optional("arguments", OBJECT)];
+const TOOLS_CALL: Rule =
+    Rule::Object(&[required("name", Rule::Name), optional("arguments", OBJECT)]);
 
-const LIST: &[Member] = &[optional("cursor", Rule::String)];
+const LIST: Rule = Rule::Object(&[optional("cursor", Rule::String)]);
 
-const URI: &[Member] = &[required("uri", Rule::Name)];
+const URI: Rule = Rule::Object(&[required("uri", Rule::Name)]);
 
-const PROMPTS_GET: &[Member] = &[
+const PROMPTS_GET: Rule = Rule::Object(&[
     required("name", Rule::Name),
     optional("arguments", Rule::MapOf(&Rule::String)),
-];
+]);
 
-const COMPLETE: &[Member] = &[
-    required(
-        "ref",
-        Rule::Tagged {
-            tag: "type",
-            default: None,
-            cases: &[
-                ("ref/prompt", &[required("name", Rule::Name)]),
-                ("ref/resource", &[required("uri", Rule::Name)]),
-            ],
-        },
-    ),
+const COMPLETE: Rule = Rule::Object(&[
+    required("ref", REFERENCE),
     required(
         "argument",
         Rule::Object(&[
@@ -166,9 +179,24 @@ const COMPLETE: &[Member] = &[
         "context",
         Rule::Object(&[optional("arguments", Rule::MapOf(&Rule::String))]),
     ),
-];
+]);
 
-const SET_LEVEL: &[Member] = &[required("level", LEVEL)];
+const REFERENCE: Rule = Rule::Tagged {
+    tag: "type",
+    default: None,
+    cases: &[
+        Case {
+            name: "ref/prompt",
+            members: &[required("name", Rule::Name)],
+        },
+        Case {
+            name: "ref/resource",
+            members: &[required("uri", Rule::Name)],
+        },
+    ],
+};
+
+const SET_LEVEL: Rule = Rule::Object(&[required("level", LEVEL)]);
 
 const LEVEL: Rule = Rule::OneOf(&[
     "debug",
@@ -181,31 +209,30 @@ const LEVEL: Rule = Rule::OneOf(&[
     "emergency",
 ]);
 
-const LISTEN: &[Member] = &[required("notifications", Rule::Object(FILTER))];
-
-const ACKNOWLEDGED: &[Member] = LISTEN;
-
-const FILTER: &[Member] = &[
-    optional("toolsListChanged", Rule::Bool),
-    optional("promptsListChanged", Rule::Bool),
-    optional("resourcesListChanged", Rule::Bool),
-    optional("resourceSubscriptions", Rule::ArrayOf(&Rule::Name)),
-];
+const LISTEN: Rule = Rule::Object(&[required(
+    "notifications",
+    Rule::Object(&[
+        optional("toolsListChanged", Rule::Bool),
+        optional("promptsListChanged", Rule::Bool),
+        optional("resourcesListChanged", Rule::Bool),
+        optional("resourceSubscriptions", Rule::ArrayOf(&Rule::Name)),
+    ]),
+)]);
 
 // 2025-11-25 made `requestId` optional; without it the notification cancels nothing.
-const CANCELLED: &[Member] = &[
+const CANCELLED: Rule = Rule::Object(&[
     optional("requestId", Rule::Token),
     optional("reason", Rule::String),
-];
+]);
 
-const PROGRESS: &[Member] = &[
+const PROGRESS: Rule = Rule::Object(&[
     required("progressToken", Rule::Token),
     required("progress", Rule::Number),
     optional("total", Rule::Number),
     optional("message", Rule::String),
-];
+]);
 
-const CREATE_MESSAGE: &[Member] = &[
+const CREATE_MESSAGE: Rule = Rule::Object(&[
     required("messages", Rule::ArrayOf(&OBJECT)),
     required("maxTokens", Rule::Number),
     optional("modelPreferences", OBJECT),
@@ -219,21 +246,37 @@ const CREATE_MESSAGE: &[Member] = &[
     optional("metadata", OBJECT),
     optional("tools", Rule::ArrayOf(&OBJECT)),
     optional("toolChoice", OBJECT),
-];
+]);
 
-// Form mode came first and had no name.
-const ELICIT: &[Member] = &[
-    required("message", Rule::String),
-    optional("mode", Rule::OneOf(&["form", "url"])),
-    optional("requestedSchema", OBJECT),
-    optional("url", Rule::Name),
-    optional("elicitationId", Rule::Name),
-];
+// Form mode came first and needs no name.
+const ELICIT: Rule = Rule::Tagged {
+    tag: "mode",
+    default: Some("form"),
+    cases: &[
+        Case {
+            name: "form",
+            members: &[
+                optional("mode", Rule::String),
+                required("message", Rule::String),
+                required("requestedSchema", OBJECT),
+            ],
+        },
+        Case {
+            name: "url",
+            members: &[
+                required("mode", Rule::String),
+                required("message", Rule::String),
+                required("url", Rule::Name),
+                optional("elicitationId", Rule::Name),
+            ],
+        },
+    ],
+};
 
-const ELICITATION_COMPLETE: &[Member] = &[required("elicitationId", Rule::Name)];
+const ELICITATION_COMPLETE: Rule = Rule::Object(&[required("elicitationId", Rule::Name)]);
 
-const LOG_MESSAGE: &[Member] = &[
+const LOG_MESSAGE: Rule = Rule::Object(&[
     required("level", LEVEL),
     required("data", Rule::Any),
     optional("logger", Rule::String),
-];
+]);

@@ -1,12 +1,15 @@
 //! What we write, `docs/schema/audit.schema.json` and `docs/audit-log.md` say the same.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+use super::super::finish::LIST_LIMIT;
 use super::super::line::{Line, SCHEMA, rfc3339};
+use super::super::pace::Pace;
 use super::super::*;
 use super::samples;
 
@@ -294,4 +297,18 @@ fn every_record_in_the_documentation_is_valid() {
     for line in snippets.iter().flat_map(|snippet| snippet.lines()) {
         check_valid(&validator, &line.parse().unwrap());
     }
+}
+
+#[test]
+fn the_documentation_has_the_numbers_of_the_code() {
+    let pace = Pace::default();
+    assert_eq!(pace.queue_bytes, 4 * 1024 * 1024);
+    assert!(DOC.contains("The queue holds 4 MiB of records."));
+    assert_eq!(pace.patience, Duration::from_secs(5));
+    assert!(DOC.contains("takes nothing for five seconds"));
+    assert_eq!(pace.retry_most, Duration::from_secs(1));
+    assert!(DOC.contains("tried again, at most a second apart"));
+    assert_eq!((Text::LIMIT, LIST_LIMIT), (1024, 64));
+    assert!(DOC.contains("longer than 1,024 bytes"));
+    assert!(DOC.contains("more than 64 items"));
 }

@@ -5,12 +5,14 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use super::super::*;
-use super::log::{FOREVER, call, settings};
+use super::faulty::Faulty;
+use super::log::{FOREVER, call, lines, log, quick, settings, targets};
 use crate::clock::FixedClock;
 
 const FILE: &str = "AUDIT_TEST_FILE";
@@ -139,4 +141,111 @@ fn a_record_goes_to_the_stream_that_is_named_and_no_other() {
         assert_eq!((out.len(), err.len()), (on_stdout, on_stderr), "{output:?}");
         assert_eq!([out, err].concat(), ["one", "two"]);
     }
+}
+
+/// Records into a file that its parent has limited, until that fails, and after the limit is gone.
+#[cfg(unix)]
+#[tokio::test]
+#[ignore = "the process that `a_real_file_that_cannot_grow_is_whole_when_it_can_again` limits"]
+async fn records_to_a_file_that_cannot_grow() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let Some(path) = std::env::var_os(FILE) else {
+        return;
+    };
+    let audit = open(path.into());
+    let mut taken = 0;
+    let fault = loop {
+        match audit.record(call(&format!("before {taken}"))).await {
+            Ok(()) => taken += 1,
+            Err(fault) => break fault,
+        }
+    };
+    assert!(matches!(fault, AuditFault::Write { .. }), "{fault}");
+    audit.record(call("refused")).await.unwrap_err();
+    let mut limit = getrlimit(Resource::Fsize);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Fsize, limit).unwrap();
+    audit.flush(FOREVER).await.unwrap();
+    audit.record(call("after")).await.unwrap();
+    audit.close(FOREVER).await.unwrap();
+    println!("taken {taken}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_real_file_that_cannot_grow_is_whole_when_it_can_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("audit.jsonl");
+    let script = r#"trap "" XFSZ; ulimit -S -f 4; exec "$0" "$@""#;
+    let child = child("records_to_a_file_that_cannot_grow");
+    let output = Command::new("sh")
+        .args(["-c", script])
+        .arg(child.get_program())
+        .args(child.get_args())
+        .env(FILE, &path)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (_, taken) = said.split_once("taken ").unwrap();
+    let taken: usize = taken.split_whitespace().next().unwrap().parse().unwrap();
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines = lines(&text);
+    let mut expected: Vec<String> = (0..=taken)
+        .map(|number| format!("before {number}"))
+        .collect();
+    expected.push("after".into());
+    assert_eq!(targets(&lines), expected);
+    let lost: u64 = lines.iter().filter_map(|line| line["lost"].as_u64()).sum();
+    assert_eq!(lost, 1);
+}
+
+#[tokio::test]
+#[ignore = "the process whose diagnostics `an_outage_is_told_once_and_its_end_too` reads"]
+async fn has_two_outages() {
+    if std::env::var_os(STREAM).is_none() {
+        return;
+    }
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let sink = Faulty::default();
+    let audit = log(Durability::Async, OnFault::Warn, sink.clone(), quick());
+    for _ in 0..2 {
+        sink.fill_up();
+        let before = sink.failures();
+        audit.record(call("x")).await.unwrap();
+        while sink.failures() < before + 5 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        sink.with_unlimited_space();
+        audit.flush(FOREVER).await.unwrap();
+    }
+}
+
+#[test]
+fn an_outage_is_told_once_and_its_end_too() {
+    let output = child("has_two_outages")
+        .env(STREAM, "none")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    let count = |level: &str, words: &str| {
+        text.lines()
+            .filter(|line| line.contains(level) && line.contains(words))
+            .count()
+    };
+    assert_eq!(
+        count("ERROR", "cannot write audit records to the faulty sink"),
+        2,
+        "{text}"
+    );
+    assert_eq!(
+        count("WARN", "audit records are being written again"),
+        2,
+        "{text}"
+    );
 }

@@ -69,7 +69,7 @@ struct Supervised {
     parent_died: Signals,
     sweep: Signals,
     /// For the group, and so for the server; here only so that they do not end the supervisor.
-    _others: [Signals; 3],
+    _others: [Signals; 5],
 }
 
 impl Supervised {
@@ -82,6 +82,8 @@ impl Supervised {
                 signal(SignalKind::terminate())?,
                 signal(SignalKind::interrupt())?,
                 signal(SignalKind::hangup())?,
+                signal(SignalKind::user_defined2())?,
+                signal(SignalKind::alarm())?,
             ],
         })
     }

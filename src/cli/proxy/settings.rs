@@ -12,6 +12,22 @@ use crate::loading;
 use crate::upstream;
 use crate::wire::Limits;
 
+/// Words in the name of a variable that holds a secret.
+const SECRET_WORDS: [&str; 9] = [
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "APIKEY",
+    "_KEY",
+    "AUTH",
+];
+
+/// Bytes that a secret has at least; what is shorter cannot be told from ordinary text.
+const SHORTEST_SECRET: usize = 8;
+
 pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
     loading::Settings {
         allow: policy.allow.clone(),
@@ -27,7 +43,11 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
     }
 }
 
-pub(super) fn audit(config: &Config, clock: Arc<dyn Clock>) -> Result<Audit, OpenError> {
+pub(super) fn audit(
+    config: &Config,
+    clock: Arc<dyn Clock>,
+    secrets: Redactor,
+) -> Result<Audit, OpenError> {
     let settings = audit::Settings {
         file: config.audit.file.clone(),
         // Stdout is the protocol's while the agent is on stdio (requirement A14).
@@ -41,15 +61,21 @@ pub(super) fn audit(config: &Config, clock: Arc<dyn Clock>) -> Result<Audit, Ope
             config::OnFault::Warn => audit::OnFault::Warn,
         },
     };
-    // What every process inherits is no secret: a log without its paths would be of no use.
+    Audit::open(&settings, clock, secrets)
+}
+
+/// What the configuration holds and nobody may see: variables of the upstream whose name says so.
+/// Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
+pub(super) fn secrets(config: &Config) -> Redactor {
+    let says_so = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        SECRET_WORDS.iter().any(|word| name.contains(word))
+    };
     let named = config.upstream.env.iter();
     let secrets = named
-        .filter(|(name, _)| !config::INHERITED.contains(&name.as_str()))
-        .map(|(_, value)| value)
-        // Too short to be told from ordinary text.
-        .filter(|value| value.expose_secret().len() >= 4);
-    let redactor = Redactor::new(secrets).unwrap_or_default();
-    Audit::open(&settings, clock, redactor)
+        .filter(|(name, value)| says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET)
+        .map(|(_, value)| value);
+    Redactor::new(secrets).unwrap_or_default()
 }
 
 pub(super) fn upstream(config: &Config) -> upstream::Settings {
@@ -65,8 +91,7 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
     settings
 }
 
-pub(super) fn gate(config: &Config) -> gate::Settings {
-    let limits = &config.limits;
+pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
     let from = |max_bytes| Limits {
         max_bytes,
         max_depth: limits.max_depth,
@@ -78,9 +103,10 @@ pub(super) fn gate(config: &Config) -> gate::Settings {
         request_timeout: limits.request_timeout,
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
-        denial: match config.policy.denial {
+        denial: match denial {
             config::Denial::Error => gate::DenialForm::Error,
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
+        secrets: Redactor::default(),
     }
 }

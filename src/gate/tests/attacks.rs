@@ -293,3 +293,103 @@ async fn what_a_result_asks_in_return_is_judged_too() {
     let answers = bench.to_agent();
     assert!(answers[0].contains("-32603"), "{answers:?}");
 }
+
+#[tokio::test]
+async fn a_secret_of_the_configuration_passes_in_neither_direction() {
+    use secrecy::SecretString;
+    let secret = SecretString::from("CANARY-1234567890".to_owned());
+    let bench = Bench::with(open, |settings| {
+        settings.secrets = crate::audit::Redactor::new([&secret]).unwrap();
+    });
+    bench.shake_hands().await;
+    bench.list(&["echo"]).await;
+    // As it is, behind needless escapes, inside another string, twice.
+    for hidden in [
+        r#""CANARY-1234567890""#,
+        r#""\u0043ANARY-1234567890""#,
+        r#""key=CANARY-1234567890;""#,
+        r#"["CANARY-1234567890",{"k":"CANARY-1234567890"}]"#,
+    ] {
+        bench
+            .agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"a":{hidden}}}}}}}"#))
+            .await;
+        let sent = bench.to_upstream().remove(0);
+        let result = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[],"x":{hidden}}}}}"#,
+            id_of(&sent)
+        );
+        bench.upstream(&result).await;
+        let received = bench.to_agent().remove(0);
+        for line in [sent, received] {
+            let message = Message::decode(line.as_bytes(), &Limits::default()).unwrap();
+            assert!(
+                !line.contains("CANARY") && !line.contains("0043ANARY"),
+                "{line}"
+            );
+            assert!(message.text().contains("[redacted]"), "{line}");
+        }
+    }
+    // A key cannot be replaced: the message does not pass.
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"CANARY-1234567890":1}}}"#)
+        .await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains("error"));
+    assert!(bench.talk.session.is_idle());
+}
+
+#[tokio::test]
+async fn a_method_of_the_other_era_is_an_unknown_one() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert!(bench.to_agent()[0].contains("-32601"));
+    let bench = Bench::new(open);
+    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert!(bench.to_agent()[0].contains("-32601"));
+    assert!(bench.to_upstream().is_empty());
+}
+
+#[tokio::test]
+async fn an_engine_that_panics_denies_one_message_and_the_gate_lives() {
+    fn panicking(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        match (&facts.action, &facts.resource) {
+            (Action::CallTool { .. }, Resource::Tool(tool)) if tool.name == "evil" => {
+                panic!("injected")
+            }
+            // The reply, when its request has gone out already.
+            (Action::ReceiveResult { .. }, Resource::Tool(tool)) if tool.name == "odd" => {
+                panic!("injected")
+            }
+            _ => Ok(allow()),
+        }
+    }
+    let bench = Bench::ready(panicking, &["evil", "odd", "echo"]).await;
+    bench.agent(&call("1", "evil")).await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains(r#""id":1,"error""#));
+    bench.agent(&call("2", "odd")).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&result(&minted)).await;
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].contains(r#""id":2,"error""#), "{answers:?}");
+    assert!(bench.talk.session.is_idle());
+    bench.agent(&call("3", "echo")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let fault = bench.records_of("tool_call").await.remove(0);
+    assert_eq!(fault.get(&["decision"]), "ERROR");
+    assert_eq!(fault.get(&["reason", "code"]), "engine-fault");
+}
+
+#[tokio::test]
+async fn a_panic_anywhere_on_the_path_is_answered_once_and_leaves_nothing_waiting() {
+    let bench = Bench::ready(open, &[PANIC, "echo"]).await;
+    bench.agent(&call("1", PANIC)).await;
+    let answers = bench.to_agent();
+    assert!(answers[0].contains("-32603"), "{answers:?}");
+    assert!(bench.talk.session.is_idle());
+    bench.agent(&call("1", "echo")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let outcome = bench.records_of("tool_result").await.remove(0);
+    assert_eq!(outcome.get(&["reason", "code"]), "panic");
+}

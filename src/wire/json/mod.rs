@@ -26,6 +26,3 @@ pub use value::Value;
 
 pub(in crate::wire) use document::input_offset;
 pub(in crate::wire) use error::quoted;
-
-#[cfg(test)]
-mod tests;

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::document::Document;
 use super::strings;
-use super::tape::{Kind, Node};
+use super::tape::{Escapes, Kind, Node};
 
 /// One value of a [`Document`]; as cheap to copy as a reference.
 #[derive(Clone, Copy)]
@@ -127,6 +127,11 @@ impl<'d> Value<'d> {
     /// Where the key stands in the compact text, or the value where there is none.
     pub(in crate::wire) fn position(self) -> usize {
         self.node.key as usize
+    }
+
+    /// Only within a text that is being refused.
+    pub(in crate::wire) fn has_lone_surrogate(self) -> bool {
+        self.node.escapes == Escapes::LoneSurrogate
     }
 
     pub(super) fn node(self) -> &'d Node {

@@ -1,3 +1,13 @@
 //! Tests of the component through its front door.
 
+mod attacks;
+mod documents;
+mod edits;
 mod envelopes;
+mod generate;
+mod grammar;
+mod laws;
+mod methods;
+mod oracle;
+mod params;
+mod seeds;

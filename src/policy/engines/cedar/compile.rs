@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use cedar_policy::{PolicySet, ValidationMode};
+use cedar_policy::PolicySet;
 use cedar_policy_core::ast;
-use miette::{Diagnostic, LabeledSpan, Severity};
+use miette::Severity;
 
+use super::check::{check_types, diagnosed};
 use super::draft::Draft;
 use super::nesting;
 use super::rules::Rules;
@@ -24,29 +25,47 @@ pub(super) struct Output {
 
 /// INVARIANT: runs on a thread with a stack for [`nesting::MAX_NESTING`] levels of anything.
 pub(super) fn compile(words: &Vocabulary, sources: &[PolicySource]) -> Output {
-    let mut output = Output::default();
-    let mut drafts = Vec::new();
-    for source in sources {
-        read(source, &mut drafts, &mut output.problems);
-    }
-    find_duplicates(&drafts, &mut output.problems);
+    let (drafts, mut problems) = parse(sources);
     // Types are only worth checking in what is otherwise sound; the deep would exhaust the checker.
-    if output
-        .problems
+    if problems
         .iter()
         .all(|problem| problem.severity != Severity::Error)
     {
-        check_types(words, &drafts, &mut output.problems);
+        check_types(words, &drafts, &mut problems);
     }
-    output.rules = Rules::new();
+    index(words, drafts, problems)
+}
+
+/// Everything but the types.
+pub(super) fn parse(sources: &[PolicySource]) -> (Vec<Draft<'_>>, Vec<PolicyProblem>) {
+    let mut problems = Vec::new();
+    let mut drafts = Vec::new();
+    for source in sources {
+        read(source, &mut drafts, &mut problems);
+    }
+    find_duplicates(&drafts, &mut problems);
+    (drafts, problems)
+}
+
+pub(super) fn index(
+    words: &Vocabulary,
+    drafts: Vec<Draft<'_>>,
+    problems: Vec<PolicyProblem>,
+) -> Output {
+    let mut rules = Rules::new();
+    let mut policies = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let (rule, keys) = draft.rule(words);
         for (action, key) in keys {
-            output.rules.add(action, &key, &rule);
+            rules.add(action, &key, &rule);
         }
-        output.policies.push(draft.entry);
+        policies.push(draft.entry);
     }
-    output
+    Output {
+        rules,
+        policies,
+        problems,
+    }
 }
 
 fn read<'s>(
@@ -102,79 +121,10 @@ fn find_duplicates(drafts: &[Draft<'_>], problems: &mut Vec<PolicyProblem>) {
             continue;
         };
         let message = format!("two policies are called `{id}`");
-        let problem = PolicyProblem::error("policy::duplicate_id", message)
-            .with_help(format!("the first is at {}", first.entry.origin));
+        let problem = PolicyProblem::error("policy::duplicate_id", message).with_help(format!(
+            "the first is at {}; give each its own `@id`",
+            first.entry.origin
+        ));
         problems.push(draft.locate(problem, "the second"));
     }
-}
-
-fn check_types(words: &Vocabulary, drafts: &[Draft<'_>], problems: &mut Vec<PolicyProblem>) {
-    let by_id: HashMap<&str, &Draft<'_>> = drafts
-        .iter()
-        .map(|draft| (draft.entry.id.as_str(), draft))
-        .collect();
-    let policies = drafts.iter().map(|draft| draft.policy.clone());
-    let set = match PolicySet::from_policies(policies) {
-        Ok(set) => set,
-        Err(error) => {
-            problems.push(PolicyProblem::error("policy::set", error.to_string()));
-            return;
-        }
-    };
-    let result = words.validator.validate(&set, ValidationMode::Strict);
-    let errors = result
-        .validation_errors()
-        .map(|error| (error.policy_id(), error as &dyn Diagnostic));
-    let warnings = result
-        .validation_warnings()
-        .map(|warning| (warning.policy_id(), warning as &dyn Diagnostic));
-    let all = errors
-        .map(|found| (found, Severity::Error))
-        .chain(warnings.map(|found| (found, Severity::Warning)));
-    let mut found: Vec<(usize, PolicyProblem)> = Vec::new();
-    for ((id, diagnostic), severity) in all {
-        let Some(draft) = by_id.get(AsRef::<str>::as_ref(id)) else {
-            continue;
-        };
-        let mut problem = diagnosed("policy::type", diagnostic, draft.source);
-        problem.message = without_id(&problem.message, &draft.entry.id);
-        problem.severity = severity;
-        if problem.labels.is_empty() {
-            problem = draft.locate(problem, "this policy");
-        }
-        found.push((draft.start(), problem));
-    }
-    // The checker reports in the order of a hash map.
-    found.sort_by(|(a, one), (b, other)| {
-        let place = |problem: &PolicyProblem| problem.labels.first().map(LabeledSpan::offset);
-        (source_name(one), a, place(one), &one.message).cmp(&(
-            source_name(other),
-            b,
-            place(other),
-            &other.message,
-        ))
-    });
-    problems.extend(found.into_iter().map(|(_, problem)| problem));
-}
-
-/// What Cedar says, in the words of our diagnostics.
-fn diagnosed(
-    code: &'static str,
-    diagnostic: &dyn Diagnostic,
-    source: &PolicySource,
-) -> PolicyProblem {
-    let mut problem = PolicyProblem::error(code, diagnostic.to_string()).in_source(source);
-    problem.help = diagnostic.help().map(|help| help.to_string());
-    problem.labels = diagnostic.labels().into_iter().flatten().collect();
-    problem
-}
-
-/// Cedar begins with the policy's id, which the place already tells.
-fn without_id(message: &str, id: &PolicyId) -> String {
-    let prefix = format!("for policy `{id}`, ");
-    message.strip_prefix(&prefix).unwrap_or(message).to_owned()
-}
-
-fn source_name(problem: &PolicyProblem) -> Option<&str> {
-    problem.source.as_ref().map(miette::NamedSource::name)
 }

@@ -7,6 +7,7 @@ use cedar_policy_core::ast::{self, EntityUID};
 use cedar_policy_core::parser::Loc;
 
 use super::annotations::Annotations;
+use super::balance::balanced;
 use super::inspect::{self, FindingKind, Findings};
 use super::rules::{Key, Rule};
 use super::vocabulary::Vocabulary;
@@ -44,7 +45,7 @@ impl<'s> Draft<'s> {
             Some(id) => PolicyId::new(id),
             None => PolicyId::new(&origin.to_string()),
         };
-        let condition = tree.condition();
+        let condition = balanced(&tree.condition());
         let text = source.text.get(range).unwrap_or_default().into();
         Self {
             policy: policy.new_id(cedar_policy::PolicyId::new(id.as_str())),

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
-/// The deepest expression that is accepted. Cedar evaluates on the stack of the calling thread and
-/// gives up where that is short, so a deeper one could decide differently from thread to thread; the
-/// limit keeps it well within the 2 MiB of a worker.
-pub(super) const MAX_DEPTH: usize = 128;
+/// The deepest condition that is accepted, its chains balanced. Cedar evaluates on the stack of the
+/// calling thread and gives up where that is short, so a deeper one could decide differently from
+/// thread to thread; this fits the 2 MiB of a worker even in a debug build.
+pub(super) const MAX_DEPTH: usize = 40;
 
 /// What a policy can look at, beyond the principal, the action and the resource. What no policy can
 /// look at need not be built for it.

@@ -6,6 +6,8 @@
 
 mod annotations;
 mod arguments;
+mod balance;
+mod check;
 mod compile;
 mod context;
 mod draft;
@@ -16,6 +18,8 @@ mod numbers;
 mod rules;
 mod subjects;
 mod surfaces;
+#[cfg(test)]
+mod tests;
 mod value;
 mod visible;
 mod vocabulary;
@@ -57,6 +61,17 @@ struct CedarEngine {
     idle_contexts: Vec<Context>,
 }
 
+impl CedarEngine {
+    fn new(words: &'static Vocabulary, groups: ToolGroups, rules: Rules) -> Result<Self, String> {
+        Ok(Self {
+            words,
+            groups,
+            rules,
+            idle_contexts: context::idle(words)?,
+        })
+    }
+}
+
 impl EngineKind for Cedar {
     fn name(&self) -> EngineName {
         NAME
@@ -85,12 +100,7 @@ impl EngineKind for Cedar {
             });
         }
         let surfaces = surfaces::of(words, &self.groups, &output.rules);
-        let engine = CedarEngine {
-            words,
-            groups: self.groups.clone(),
-            rules: output.rules,
-            idle_contexts: context::idle(words).map_err(fault)?,
-        };
+        let engine = CedarEngine::new(words, self.groups.clone(), output.rules).map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,

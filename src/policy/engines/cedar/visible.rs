@@ -2,8 +2,8 @@
 //!
 //! "Could" means: with some context. So the rules about using an item are evaluated with the context
 //! left open, by Cedar's own evaluator, and what remains of each is asked whether it can still
-//! become true or false. Typed partial evaluation, Cedar's newer way, answers the same (the tests
-//! compare them) at a hundred times the cost, for it checks the types of every policy each time.
+//! become true or false. Typed partial evaluation, Cedar's newer way, hides no more (the tests
+//! compare them) at many times the cost, for it checks the types of every policy each time.
 
 use cedar_policy_core::ast::{
     Context, Effect, EntityUID, EntityUIDEntry, Expr, ExprKind, Literal, PartialValue, Request,

@@ -1,0 +1,81 @@
+//! One pass over one file: what sections ask for, and what they find wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::errors::{ConfigError, Reason};
+use super::file::Written;
+use super::variables::Variables;
+
+/// Everything that is learned while sections are read.
+pub(super) struct Reading<'t> {
+    pub(super) written: &'t Written<'t>,
+    pub(super) variables: &'t Variables<'t>,
+    pub(super) known: Known,
+    /// The vocabulary of the format, which is public wherever it stands.
+    pub(super) words: BTreeSet<&'static str>,
+    /// Places of values that reports may show.
+    pub(super) shown: Vec<Range<usize>>,
+    pub(super) unknown: Vec<Unknown>,
+    pub(super) problems: Vec<ConfigError>,
+}
+
+/// Every key that sections asked for, by section and key; `*` is a key that authors choose.
+pub(super) type Known = BTreeMap<(String, &'static str), Availability>;
+
+/// Whether a key can be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Availability {
+    Now,
+    Later,
+}
+
+/// A key that nothing asked for.
+#[derive(Debug)]
+pub(super) struct Unknown {
+    pub(super) section: String,
+    pub(super) key: String,
+    pub(super) place: Range<usize>,
+}
+
+impl<'t> Reading<'t> {
+    pub(super) fn new(written: &'t Written<'t>, variables: &'t Variables<'t>) -> Self {
+        Self {
+            written,
+            variables,
+            known: BTreeMap::new(),
+            words: BTreeSet::new(),
+            shown: Vec::new(),
+            unknown: Vec::new(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// What touches a place that the parser could not read is not worth a second report.
+    pub(super) fn tell(
+        &mut self,
+        field: &str,
+        place: Option<Range<usize>>,
+        reason: Reason,
+        help: Option<String>,
+    ) {
+        if place
+            .as_ref()
+            .is_some_and(|place| self.written.is_broken(place))
+        {
+            return;
+        }
+        let label = if reason.is_missing() {
+            "in this section"
+        } else {
+            "here"
+        };
+        self.problems.push(ConfigError {
+            field: field.to_owned(),
+            reason,
+            help,
+            labels: place.map(|place| (place, label)).into_iter().collect(),
+            snippets: None,
+        });
+    }
+}

@@ -1,0 +1,328 @@
+//! What valid files mean.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use super::{valid, valid_with};
+use crate::config::{
+    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, OnFault, OtherMethods, Policy,
+    Warnings,
+};
+
+#[test]
+fn the_smallest_configuration_has_every_default() {
+    let config = valid("[upstream]\ncommand = [\"server\"]\n");
+    assert_eq!(config.upstream.name, "upstream");
+    assert_eq!(config.upstream.command, ["server"]);
+    assert_eq!(config.upstream.cwd, None);
+    assert_eq!(config.listen, Listen::Stdio);
+    assert_eq!(config.policy, Policy::default());
+    assert_eq!(config.audit, Audit::default());
+    assert_eq!(config.limits, Limits::default());
+}
+
+#[test]
+fn the_defaults_are_the_published_ones() {
+    let limits = Limits::default();
+    assert_eq!(limits.max_message_bytes, 4 * 1024 * 1024);
+    assert_eq!(limits.max_message_bytes_to_agent, 16 * 1024 * 1024);
+    assert_eq!(
+        (limits.max_depth, limits.max_nodes, limits.max_in_flight),
+        (64, 100_000, 256)
+    );
+    assert_eq!(limits.request_timeout, Duration::from_mins(1));
+    assert_eq!(limits.drain_deadline, Duration::from_secs(10));
+    assert!(limits.tool_timeouts.is_empty());
+    let Audit {
+        file,
+        durability,
+        on_fault,
+    } = Audit::default();
+    assert_eq!(
+        (file, durability, on_fault),
+        (None, Durability::Async, OnFault::Deny)
+    );
+    let policy = Policy::default();
+    assert_eq!((policy.allow, policy.dir), (None, None));
+    assert_eq!(policy.other_methods, OtherMethods::Base);
+    assert_eq!(
+        (policy.warnings, policy.denial),
+        (Warnings::Error, Denial::Error)
+    );
+}
+
+#[test]
+fn every_key_arrives_where_it_belongs() {
+    let config = valid(
+        r#"
+        version = 1
+        [upstream]
+        name = "files"
+        url = "stdio"
+        command = ["npx", "-y", "a b", "$(touch /tmp/x)"]
+        cwd = "work"
+        env = { A = "1" }
+        [listen]
+        transport = "stdio"
+        [policy]
+        allow = ["b", "a"]
+        dir = "policies/"
+        allow_warnings = true
+        denial = "tool_result"
+        [audit]
+        file = "audit.jsonl"
+        durability = "strict"
+        on_fault = "warn"
+        [limits]
+        max_message_bytes = "1MiB"
+        max_message_bytes_to_agent = 2_000_000
+        max_depth = 0x20
+        max_nodes = 1000
+        max_in_flight = 8
+        request_timeout = "1500ms"
+        drain_deadline = "0s"
+        tool_timeouts = { slow = "2h", "a.b" = "5s" }
+        "#,
+    );
+    let upstream = &config.upstream;
+    assert_eq!(upstream.name, "files");
+    // Literal arguments: no shell ever splits or runs them.
+    assert_eq!(upstream.command, ["npx", "-y", "a b", "$(touch /tmp/x)"]);
+    assert_eq!(upstream.cwd, Some(PathBuf::from("/etc/gate/work")));
+    assert_eq!(
+        upstream.env.get("A").map(ExposeSecret::expose_secret),
+        Some("1")
+    );
+    let policy = Policy {
+        allow: Some(vec!["b".to_owned(), "a".to_owned()]),
+        dir: Some(PathBuf::from("/etc/gate/policies/")),
+        other_methods: OtherMethods::Base,
+        warnings: Warnings::Allow,
+        denial: Denial::ToolResult,
+    };
+    assert_eq!(config.policy, policy);
+    let audit = Audit {
+        file: Some(PathBuf::from("/etc/gate/audit.jsonl")),
+        durability: Durability::Strict,
+        on_fault: OnFault::Warn,
+    };
+    assert_eq!(config.audit, audit);
+    let timeouts = [
+        ("slow", Duration::from_hours(2)),
+        ("a.b", Duration::from_secs(5)),
+    ];
+    let limits = Limits {
+        max_message_bytes: 1 << 20,
+        max_message_bytes_to_agent: 2_000_000,
+        max_depth: 32,
+        max_nodes: 1000,
+        max_in_flight: 8,
+        request_timeout: Duration::from_millis(1500),
+        tool_timeouts: timeouts.map(|(name, time)| (name.to_owned(), time)).into(),
+        drain_deadline: Duration::ZERO,
+    };
+    assert_eq!(config.limits, limits);
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn variables_are_replaced_in_any_string_and_never_split() {
+    let config = valid(
+        r#"
+        [upstream]
+        command = ["server", "${ARGUMENTS}", "$${HOME}", "pa$$word"]
+        cwd = "${HOME}/work"
+        [policy]
+        allow = ["${TOOL}"]
+        [audit]
+        file = "${HOME}/audit.jsonl"
+        durability = "${STRICT}"
+        [limits]
+        request_timeout = "${TIMEOUT}"
+        max_message_bytes = "${SIZE}"
+        "#,
+    );
+    assert_eq!(
+        config.upstream.command,
+        ["server", "--a --b", "${HOME}", "pa$$word"]
+    );
+    assert_eq!(config.upstream.cwd, Some(PathBuf::from("/home/ada/work")));
+    assert_eq!(
+        config.policy.allow.as_deref(),
+        Some(["read_file,write_file".to_owned()].as_slice())
+    );
+    assert_eq!(
+        config.audit.file,
+        Some(PathBuf::from("/home/ada/audit.jsonl"))
+    );
+    assert_eq!(config.audit.durability, Durability::Strict);
+    assert_eq!(config.limits.request_timeout, Duration::from_mins(2));
+    assert_eq!(config.limits.max_message_bytes, 65_536);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_server_gets_the_named_environment_and_little_else() {
+    let config = valid_with("[upstream.env]\nHOME = \"/srv\"\nTOKEN = \"${SECRET}\"\n");
+    let env: Vec<_> = config
+        .upstream
+        .env
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.expose_secret()))
+        .collect();
+    // What is named wins over what is inherited; `LD_PRELOAD` is set for the gate and stays there.
+    assert_eq!(
+        env,
+        [
+            ("HOME", "/srv"),
+            ("PATH", "/usr/bin"),
+            ("TOKEN", super::CANARY)
+        ]
+    );
+}
+
+#[test]
+fn a_program_with_a_path_starts_at_the_file() {
+    let cases = [
+        ("npx", "npx"),
+        ("./server", "/etc/gate/./server"),
+        ("bin/server", "/etc/gate/bin/server"),
+        ("/usr/bin/server", "/usr/bin/server"),
+    ];
+    for (written, expected) in cases {
+        let config = valid(&format!("upstream.command = [\"{written}\", \"./stays\"]"));
+        assert_eq!(config.upstream.command, [expected, "./stays"]);
+    }
+}
+
+#[test]
+fn an_allowlist_keeps_names_byte_for_byte() {
+    let config = valid_with(r#"policy.allow = ["Read", "read", "re\u0301ad", "réad", "*", " a"]"#);
+    let names = config.policy.allow.expect("a list");
+    assert_eq!(names, ["Read", "read", "re\u{301}ad", "réad", "*", " a"]);
+}
+
+#[test]
+fn what_is_valid_but_odd_is_a_warning() {
+    let cases: [(&str, &[&str]); 9] = [
+        ("policy.allow = [\"a\"]", &[]),
+        ("policy.dir = \"p\"", &[]),
+        ("", &["policy: nothing is allowed: every call is denied"]),
+        (
+            "policy.allow = []",
+            &["policy.allow: nothing is allowed: every call is denied"],
+        ),
+        ("policy = { allow = [], dir = \"p\" }", &[]),
+        (
+            "policy.allow = [\"a\", \"a\"]",
+            &["policy.allow[1]: listed twice"],
+        ),
+        (
+            "policy.allow = [\"read_*\"]",
+            &["policy.allow[0]: names are compared as they are written"],
+        ),
+        (
+            "policy.allow = [\"a \"]",
+            &["policy.allow[0]: names are compared as they are written"],
+        ),
+        (
+            "policy = { dir = \"p\", other_methods = \"deny\" }",
+            &["policy.other_methods: has no effect beside `dir`, where policies alone decide"],
+        ),
+    ];
+    for (text, expected) in cases {
+        let warnings: Vec<_> = valid_with(text)
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(warnings, expected, "{text}");
+    }
+    let config = valid("upstream.command = [\"npx -y server\"]\npolicy.allow = [\"a\"]");
+    let warnings: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["upstream.command[0]: holds a space, and is started as one program"]
+    );
+}
+
+#[test]
+fn what_is_open_is_said_in_words() {
+    let cases = [
+        ("", "nothing is allowed: every call is denied"),
+        (
+            "policy.allow = []",
+            "nothing is allowed: every call is denied",
+        ),
+        (
+            "policy.allow = [\"a\", \"b\"]",
+            "tools allowed by name: `a`, `b`; prompts, resources, completion and logging pass \
+             (base pack)",
+        ),
+        (
+            "policy = { allow = [\"a\"], other_methods = \"deny\" }",
+            "tools allowed by name: `a`; all else but lifecycle and ping is denied",
+        ),
+        ("policy.dir = \"p\"", "all else as the policies say"),
+        (
+            "policy = { allow = [\"a\"], dir = \"p\" }",
+            "tools allowed by name: `a`; all else as the policies say",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(valid_with(text).policy.surfaces(), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_command_line_means_what_the_file_would() {
+    let words = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let config = Config::from_command_line(CommandLine {
+        allow: Some(words(&["a", "b", "a"])),
+        policies: Some(PathBuf::from("p")),
+        audit: Some(PathBuf::from("log")),
+        env: words(&["PATH"]),
+        command: words(&["server", "${HOME}"]),
+    })
+    .expect("valid");
+    assert_eq!(config.policy.allow, Some(words(&["a", "b"])));
+    assert_eq!(config.policy.dir, Some(PathBuf::from("p")));
+    assert_eq!(
+        config.audit,
+        Audit {
+            file: Some(PathBuf::from("log")),
+            ..Audit::default()
+        }
+    );
+    assert_eq!(config.upstream.command, ["server", "${HOME}"]);
+    assert_eq!(config.upstream.name, "upstream");
+    assert!(config.upstream.env.contains_key("PATH"));
+    assert_eq!(config.limits, Limits::default());
+}
+
+#[test]
+fn all_that_is_wrong_with_a_command_line_is_told() {
+    let errors = Config::from_command_line(CommandLine {
+        allow: Some(vec!["a\u{7}".to_owned()]),
+        env: vec!["A=canary".to_owned(), "NO_SUCH_VARIABLE_7D1F".to_owned()],
+        ..CommandLine::default()
+    })
+    .expect_err("invalid");
+    let problems: Vec<_> = errors.problems().iter().map(ToString::to_string).collect();
+    assert_eq!(
+        problems,
+        [
+            "command: required",
+            "--allow: contains a control character",
+            "--env: expected only the name of an environment variable",
+            "--env: environment variable `NO_SUCH_VARIABLE_7D1F` is not set",
+        ]
+    );
+}

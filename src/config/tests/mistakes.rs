@@ -1,0 +1,419 @@
+//! What authors get wrong, and what they are told: line and message of every problem.
+
+use super::{check, check_rest, parse};
+
+/// The advice that comes with the only problem.
+#[track_caller]
+fn check_advice(text: &str, expected: &str) {
+    let errors = parse(text).expect_err(text);
+    let [problem] = errors.problems() else {
+        panic!("{text}\n{errors:?}")
+    };
+    assert_eq!(problem.advice(), Some(expected), "{text}");
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    for text in ["", "\n\n", "# only a comment\n", "\u{feff}", "   "] {
+        check(text, &["gate.toml: is empty"]);
+    }
+}
+
+#[test]
+fn an_upstream_is_required() {
+    check("version = 1", &["upstream.command: required"]);
+    check("[upstream]", &["1 upstream.command: required"]);
+    check(
+        "[upstream]\nurl = \"stdio\"",
+        &["1 upstream.command: required"],
+    );
+    check(
+        "[upstream]\ncommand = []",
+        &["2 upstream.command: expected at least a program"],
+    );
+    check(
+        "[upstream]\ncommand = [\"\"]",
+        &["2 upstream.command[0]: expected a program"],
+    );
+    check(
+        "[upstream]\ncommand = [\"${EMPTY}\"]",
+        &["2 upstream.command[0]: expected a program"],
+    );
+    check(
+        "upstream = 1",
+        &["1 upstream: expected a table, found an integer"],
+    );
+}
+
+#[test]
+fn a_command_is_an_array_of_strings() {
+    check(
+        "upstream.command = \"npx -y server\"",
+        &["1 upstream.command: expected an array of strings, found a string"],
+    );
+    check(
+        "upstream.command = [\"npx\", 1,\n true, [\"a\"]]",
+        &[
+            "1 upstream.command[1]: expected a string, found an integer",
+            "2 upstream.command[2]: expected a string, found a boolean",
+            "2 upstream.command[3]: expected a string, found an array",
+        ],
+    );
+    check(
+        "upstream.command = [\"a\\u0000\"]",
+        &["1 upstream.command[0]: contains a NUL character"],
+    );
+}
+
+#[test]
+fn only_stdio_upstreams_are_available() {
+    let http = "1 upstream.url: an upstream over HTTP is not available in this version";
+    check("upstream.url = \"https://example.com/mcp\"", &[http]);
+    check(
+        "upstream.url = \"http://localhost:1/mcp\"\nupstream.command = [\"a\"]",
+        &[http],
+    );
+    check(
+        "upstream.url = \"stdoi\"",
+        &["1 upstream.url: unknown value"],
+    );
+    check(
+        "[upstream]\nurl = \"https://example.com/mcp\"\nauth = { type = \"basic\" }\nca_file = \"x\"",
+        &[
+            "2 upstream.url: an upstream over HTTP is not available in this version",
+            "3 upstream.auth.token: required",
+            "3 upstream.auth: authentication to the upstream is not available in this version",
+            "3 upstream.auth.type: unknown value `basic`",
+            "4 upstream.ca_file: an upstream over HTTP is not available in this version",
+        ],
+    );
+}
+
+#[test]
+fn only_stdio_agents_are_available() {
+    let unavailable = "2 listen.transport: listening over HTTP is not available in this version";
+    check_rest(
+        "listen.transport = \"http\"",
+        &[
+            "2 listen.port: required when transport is \"http\"",
+            unavailable,
+        ],
+    );
+    check_rest(
+        "listen.transport = \"http\"\nlisten.port = 70000",
+        &[unavailable, "3 listen.port: exceeds maximum"],
+    );
+    check_rest(
+        "listen.transport = \"http\"\nlisten.port = -1",
+        &[unavailable, "3 listen.port: below minimum"],
+    );
+    check_rest(
+        "[listen]\ntransport = \"http\"\nport = 3000\nallowed_hosts = []",
+        &[
+            "3 listen.transport: listening over HTTP is not available in this version",
+            "5 listen.allowed_hosts: listening over HTTP is not available in this version",
+        ],
+    );
+    check_rest(
+        "[listen]\nport = 3000",
+        &["3 listen.port: only applies when transport is \"http\""],
+    );
+    check_rest(
+        "listen.transport = \"tcp\"",
+        &["2 listen.transport: unknown value `tcp`"],
+    );
+}
+
+#[test]
+fn unknown_keys_are_refused_everywhere() {
+    check_rest("typo = 1", &["2 typo: unknown key"]);
+    check_rest("[typo]\na = 1", &["2 typo: unknown key"]);
+    check_rest("[[typo]]\na = 1", &["2 typo: unknown key"]);
+    check_rest("\"\" = 1", &["2 \"\": unknown key"]);
+    check_rest("\"a b\" = 1", &["2 \"a b\": unknown key"]);
+    for section in ["listen", "policy", "audit", "limits"] {
+        check_rest(
+            &format!("{section}.typo = 1"),
+            &[&format!("2 {section}.typo: unknown key")],
+        );
+    }
+    check_rest("upstream.typo = 1", &["2 upstream.typo: unknown key"]);
+    // Case counts: TOML keys are compared as they are written.
+    check_rest("policy.Allow = []", &["2 policy.Allow: unknown key"]);
+}
+
+#[test]
+fn unknown_keys_and_values_get_a_suggestion() {
+    let with = |text: &str| format!("upstream.command = [\"server\"]\n{text}");
+    check_advice(&with("policy.alow = []"), "did you mean `allow`?");
+    check_advice(
+        &with("limits.request-timeout = \"1s\""),
+        "did you mean `request_timeout`?",
+    );
+    check_advice(&with("audti.file = \"a\""), "did you mean `audit`?");
+    check_advice(&with("allow = [\"a\"]"), "`allow` belongs in `[policy]`");
+    check_advice(
+        &with("policy.command = [\"a\"]"),
+        "`command` belongs in `[upstream]`",
+    );
+    check_advice(
+        &with("audit.certificate = 1"),
+        "known keys: `durability`, `file`, `on_fault`",
+    );
+    check_advice(
+        &with("upstream.args = [\"-y\"]"),
+        "`command` is one array: the program, then its arguments",
+    );
+    check_advice(
+        &with("audit.durability = \"sync\""),
+        "did you mean `async`?",
+    );
+    check_advice(
+        &with("audit.durability = \"fsync\""),
+        "did you mean `async`?",
+    );
+    check_advice(
+        &with("audit.durability = \"disk\""),
+        "known values: `async`, `strict`",
+    );
+    check_advice(
+        &with("policy.denial = \"Tool-Result\""),
+        "did you mean `tool_result`?",
+    );
+}
+
+#[test]
+fn keys_of_later_versions_are_refused_by_name() {
+    check_rest(
+        "[policy]\nreload = \"watch\"\n[limits]\nmax_sessions = 1\n[tools.a]\n[roots.b]",
+        &[
+            "3 policy.reload: reloading policies while the gate runs is not available in this version",
+            "5 limits.max_sessions: listening over HTTP is not available in this version",
+            "6 tools: labelling tools is not available in this version",
+            "7 roots: mapping roots is not available in this version",
+        ],
+    );
+}
+
+#[test]
+fn the_version_is_one() {
+    check_rest("version = 2", &["2 version: unknown value `2`"]);
+    check_rest("version = 0", &["2 version: unknown value `0`"]);
+    check_rest(
+        "version = \"1\"",
+        &["2 version: expected a whole number, found a string"],
+    );
+    check_rest(
+        "version = 1.0",
+        &["2 version: expected a whole number, found a float"],
+    );
+}
+
+#[test]
+fn what_is_quoted_is_cut_and_escaped() {
+    let expected = format!(
+        "2 policy.denial: unknown value `a\\u{{7}}{}…`",
+        "b".repeat(58)
+    );
+    check_rest(
+        &format!("policy.denial = \"a\\u0007{}\"", "b".repeat(500)),
+        &[&expected],
+    );
+}
+
+#[test]
+fn names_are_labels() {
+    let wrong = "2 upstream.name: expected 1 to 64 letters, digits, `-`, `_` or `.`";
+    for name in ["", "a b", "a/b", "é", "a\\n", &"a".repeat(65)] {
+        check_rest(&format!("upstream.name = \"{name}\""), &[wrong]);
+    }
+    check_rest(
+        "upstream.name = 1",
+        &["2 upstream.name: expected a string, found an integer"],
+    );
+}
+
+#[test]
+fn names_of_tools_are_texts_that_a_call_could_carry() {
+    check_rest(
+        "policy.allow = [\"\", \"a\\u0007\", 1]",
+        &[
+            "2 policy.allow[0]: expected the name of a tool",
+            "2 policy.allow[1]: contains a control character",
+            "2 policy.allow[2]: expected a string, found an integer",
+        ],
+    );
+    check_rest(
+        "policy.allow = \"a\"",
+        &["2 policy.allow: expected an array of strings, found a string"],
+    );
+    check_rest(
+        "limits.tool_timeouts = { \"\" = \"1s\", \"a\\nb\" = \"1s\", c = \"0s\", d = 5 }",
+        &[
+            "2 limits.tool_timeouts.\"\": expected the name of a tool",
+            "2 limits.tool_timeouts.\"a\\nb\": contains a control character",
+            "2 limits.tool_timeouts.c: below minimum",
+            "2 limits.tool_timeouts.d: expected a duration such as `\"60s\"`, found an integer",
+        ],
+    );
+}
+
+#[test]
+fn environment_variables_have_names_and_strings() {
+    check_rest(
+        "[upstream.env]\nA = 1\n\"\" = \"x\"\n\"B=C\" = \"x\"\nD = \"a\\u0000\"\nE = \"${NOPE}\"",
+        &[
+            "3 upstream.env.A: expected a string, found an integer",
+            "4 upstream.env.\"\": is not the name of an environment variable",
+            "5 upstream.env.\"B=C\": is not the name of an environment variable",
+            "6 upstream.env.D: contains a NUL character",
+            "7 upstream.env.E: environment variable `NOPE` is not set",
+        ],
+    );
+    check_rest(
+        "upstream.env = []",
+        &["2 upstream.env: expected a table, found an array"],
+    );
+}
+
+#[test]
+fn an_undefined_variable_names_its_field() {
+    check(
+        "[upstream]\ncommand = [\"a\", \"${NOPE}\"]\nname = \"${NOPE}\"\n[policy]\nallow = [\"${A}${B}\"]",
+        &[
+            "2 upstream.command[1]: environment variable `NOPE` is not set",
+            "3 upstream.name: environment variable `NOPE` is not set",
+            "5 policy.allow[0]: environment variable `A` is not set",
+            "5 policy.allow[0]: environment variable `B` is not set",
+        ],
+    );
+    check_rest(
+        "policy.dir = \"${HOME\"",
+        &["2 policy.dir: `${` without a closing `}`"],
+    );
+    check_rest(
+        "policy.dir = \"${HOME:-/x}\"",
+        &["2 policy.dir: `${…}` does not hold the name of an environment variable"],
+    );
+}
+
+#[test]
+fn paths_are_not_empty() {
+    check_rest("policy.dir = \"\"", &["2 policy.dir: expected a path"]);
+    check_rest(
+        "audit.file = \"${EMPTY}\"",
+        &["2 audit.file: expected a path"],
+    );
+    check_rest(
+        "upstream.cwd = \"a\\u0000\"",
+        &["2 upstream.cwd: expected a path"],
+    );
+    check_rest(
+        "policy.dir = [\"a\"]",
+        &["2 policy.dir: expected a string, found an array"],
+    );
+}
+
+#[test]
+fn strict_durability_needs_a_file() {
+    let required = "2 audit.file: required when durability is \"strict\"";
+    check_rest("[audit]\ndurability = \"strict\"", &[required]);
+    // A file that is wrong is not missing.
+    check_rest(
+        "[audit]\ndurability = \"strict\"\nfile = 1",
+        &["4 audit.file: expected a string, found an integer"],
+    );
+}
+
+#[test]
+fn limits_have_bounds() {
+    let cases = [
+        ("max_message_bytes", "1023", "below minimum"),
+        ("max_message_bytes", "\"1023B\"", "below minimum"),
+        ("max_message_bytes", "-1", "below minimum"),
+        ("max_message_bytes", "\"257MiB\"", "exceeds maximum"),
+        (
+            "max_message_bytes",
+            "99999999999999999999999999999999999999999999",
+            "exceeds maximum",
+        ),
+        (
+            "max_message_bytes",
+            "-99999999999999999999999999999999999999999999",
+            "below minimum",
+        ),
+        ("max_message_bytes", "\"99999999999GiB\"", "exceeds maximum"),
+        ("max_message_bytes_to_agent", "0", "below minimum"),
+        ("max_depth", "65", "exceeds maximum"),
+        ("max_depth", "7", "below minimum"),
+        ("max_nodes", "99", "below minimum"),
+        ("max_nodes", "1_000_001", "exceeds maximum"),
+        ("max_in_flight", "0", "below minimum"),
+        ("max_in_flight", "65537", "exceeds maximum"),
+        ("request_timeout", "\"0s\"", "below minimum"),
+        ("request_timeout", "\"25h\"", "exceeds maximum"),
+        ("drain_deadline", "\"11m\"", "exceeds maximum"),
+        (
+            "max_depth",
+            "\"64\"",
+            "expected a whole number, found a string",
+        ),
+        (
+            "max_depth",
+            "6.4e1",
+            "expected a whole number, found a float",
+        ),
+        (
+            "max_message_bytes",
+            "1.5",
+            "expected a size such as `\"4MiB\"`, or a number of bytes, found a float",
+        ),
+        (
+            "max_message_bytes",
+            "\"4 MB\"",
+            "expected a whole number and a unit: `1500B`, `64KiB` or `4MiB`",
+        ),
+        (
+            "request_timeout",
+            "\"60\"",
+            "expected a whole number and a unit: `500ms`, `60s`, `2m` or `1h`",
+        ),
+        (
+            "request_timeout",
+            "60",
+            "expected a duration such as `\"60s\"`, found an integer",
+        ),
+        (
+            "request_timeout",
+            "00:01:00",
+            "expected a duration such as `\"60s\"`, found a date or time",
+        ),
+    ];
+    for (key, value, reason) in cases {
+        check_rest(
+            &format!("limits.{key} = {value}"),
+            &[&format!("2 limits.{key}: {reason}")],
+        );
+    }
+}
+
+#[test]
+fn the_bounds_themselves_are_accepted() {
+    let cases = [
+        ("max_message_bytes", "1024"),
+        ("max_message_bytes", "\"256MiB\""),
+        ("max_depth", "8"),
+        ("max_depth", "64"),
+        ("max_nodes", "100"),
+        ("max_nodes", "1_000_000"),
+        ("max_in_flight", "1"),
+        ("max_in_flight", "65536"),
+        ("request_timeout", "\"1ms\""),
+        ("request_timeout", "\"24h\""),
+        ("drain_deadline", "\"0ms\""),
+        ("drain_deadline", "\"10m\""),
+    ];
+    for (key, value) in cases {
+        check_rest(&format!("limits.{key} = {value}"), &[]);
+    }
+}

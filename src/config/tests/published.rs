@@ -1,0 +1,248 @@
+//! What is published about the format (schema, documentation) and what the code does agree.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{parse, render, valid_with, variables};
+use crate::config::file::Written;
+use crate::config::reading::{Availability, Reading};
+use crate::config::resolve::resolve;
+
+const SCHEMA: &str = include_str!("../../../docs/schema/gate.schema.json");
+const DOCUMENTATION: &str = include_str!("../../../docs/configuration.md");
+
+fn schema() -> Value {
+    SCHEMA.parse().expect("the schema is JSON")
+}
+
+/// Every key that the code can be asked for, as `section.key`; `*` is a key that authors choose.
+fn known(availability: Availability) -> BTreeSet<String> {
+    let written = Written::parse("");
+    let mut reading = Reading::new(&written, &variables);
+    resolve(&mut reading, std::path::Path::new("/"));
+    let known = reading
+        .known
+        .iter()
+        .filter(|(_, available)| **available == availability);
+    known
+        .map(|((section, key), _)| format!("{section}.{key}"))
+        .collect()
+}
+
+/// Every key of the schema, and what the schema says of it.
+fn properties<'s>(
+    schema: &'s Value,
+    object: &'s Value,
+    path: &str,
+    found: &mut Vec<(String, &'s Value)>,
+) {
+    let object = match object["$ref"].as_str() {
+        Some(definition) => &schema["definitions"][definition.rsplit('/').next().expect("a name")],
+        None => object,
+    };
+    for (key, property) in object["properties"].as_object().into_iter().flatten() {
+        found.push((format!("{path}.{key}"), property));
+        let inside = if path.is_empty() {
+            key.clone()
+        } else {
+            format!("{path}.{key}")
+        };
+        properties(schema, property, &inside, found);
+    }
+    if object["type"] == "object" {
+        let chosen = &object["additionalProperties"];
+        if *chosen != Value::Bool(false) {
+            found.push((format!("{path}.*"), chosen));
+        }
+    }
+}
+
+#[test]
+fn the_schema_has_every_key_that_the_code_knows_and_no_other() {
+    let schema = schema();
+    let mut found = Vec::new();
+    properties(&schema, &schema, "", &mut found);
+    let found: BTreeSet<_> = found.into_iter().map(|(path, _)| path).collect();
+    assert_eq!(found, known(Availability::Now));
+}
+
+#[test]
+fn the_schema_has_the_defaults_of_the_code() {
+    let schema = schema();
+    let mut found = Vec::new();
+    properties(&schema, &schema, "", &mut found);
+    let mut text = String::new();
+    let mut defaults = 0;
+    for (path, property) in found {
+        if let Some(default) = property.get("default") {
+            let value = if default.is_object() {
+                "{}".to_owned()
+            } else {
+                default.to_string()
+            };
+            writeln!(text, "{} = {value}", path.trim_start_matches('.')).expect("written");
+            defaults += 1;
+        }
+    }
+    assert!(defaults >= 15, "{text}");
+    let (with, without) = (valid_with(&text), valid_with(""));
+    assert_eq!(
+        format!("{:?}", with.upstream),
+        format!("{:?}", without.upstream),
+        "{text}"
+    );
+    assert_eq!(with.listen, without.listen);
+    assert_eq!(with.policy, without.policy);
+    assert_eq!(with.audit, without.audit);
+    assert_eq!(with.limits, without.limits);
+}
+
+#[test]
+fn the_documentation_has_every_key() {
+    for availability in [Availability::Now, Availability::Later] {
+        for path in known(availability) {
+            let key = path.rsplit('.').next().expect("a key");
+            let section = format!("`[{key}]`");
+            let heading = format!("## `{key}`");
+            let mentions = [format!("`{key}`"), format!(".{key}`"), section, heading];
+            let later_inside_auth = path.starts_with("upstream.auth.");
+            assert!(
+                key == "*"
+                    || later_inside_auth
+                    || mentions.iter().any(|it| DOCUMENTATION.contains(it)),
+                "{path}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_documentation_has_every_code_of_a_problem() {
+    let source = include_str!("../errors.rs");
+    let mut codes: BTreeSet<_> = source
+        .split('"')
+        .filter(|word| word.starts_with("config::"))
+        .collect();
+    assert!(codes.len() > 10);
+    codes.retain(|code| !DOCUMENTATION.contains(&format!("`{code}`")));
+    assert!(codes.is_empty(), "{codes:?}");
+}
+
+#[test]
+fn the_documentation_has_every_variable_that_is_inherited() {
+    for name in crate::config::INHERITED {
+        assert!(DOCUMENTATION.contains(&format!("`{name}`")), "{name}");
+    }
+}
+
+/// The fenced blocks of one language, each with the line it starts on.
+fn snippets(language: &str) -> Vec<(usize, String)> {
+    let mut snippets = Vec::new();
+    let mut current: Option<(usize, String)> = None;
+    for (number, line) in DOCUMENTATION.lines().enumerate() {
+        match &mut current {
+            Some(_) if line == "```" => snippets.extend(current.take()),
+            Some((_, text)) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            None if line == format!("```{language}") => current = Some((number + 2, String::new())),
+            None => {}
+        }
+    }
+    snippets
+}
+
+/// A snippet that shows one section gets the one thing that every file needs.
+fn complete(snippet: &str) -> String {
+    let has_upstream = snippet
+        .lines()
+        .any(|line| line.starts_with("command") || line.contains(".command"));
+    if has_upstream {
+        snippet.to_owned()
+    } else {
+        format!("upstream.command = [\"server\"]\n{snippet}")
+    }
+}
+
+#[test]
+fn every_snippet_of_the_documentation_is_valid_for_the_code_and_for_the_schema() {
+    let validator = jsonschema::validator_for(&schema()).expect("the schema is a schema");
+    let snippets = snippets("toml");
+    assert!(snippets.len() >= 9, "{}", snippets.len());
+    for (line, snippet) in snippets {
+        // Variables of the reader's environment exist, whatever they are called.
+        let text = complete(&snippet);
+        let config = crate::config::Config::parse(
+            &text,
+            std::path::Path::new("gate.toml"),
+            std::path::Path::new("/etc/gate"),
+            &|_| Some("value".into()),
+        );
+        if let Err(errors) = config {
+            panic!("docs/configuration.md:{line}\n{}", render(&errors));
+        }
+        let instance: Value = toml::from_str(&text).expect("TOML");
+        let problems: Vec<_> = validator
+            .iter_errors(&instance)
+            .map(|it| it.to_string())
+            .collect();
+        assert!(
+            problems.is_empty(),
+            "docs/configuration.md:{line}\n{problems:?}"
+        );
+    }
+}
+
+#[test]
+fn the_schema_and_the_code_refuse_the_same() {
+    let validator = jsonschema::validator_for(&schema()).expect("the schema is a schema");
+    for text in [
+        "version = 2",
+        "typo = 1",
+        "upstream.typo = 1",
+        "upstream.name = \"a b\"",
+        "upstream.url = \"https://example.com\"",
+        "upstream.env.A = 1",
+        "upstream.env.\"A=B\" = \"\"",
+        "upstream.cwd = \"\"",
+        "listen.transport = \"http\"",
+        "listen.port = 1",
+        "policy.allow = \"a\"",
+        "policy.allow = [\"\"]",
+        "policy.other_methods = \"allow\"",
+        "policy.allow_warnings = \"yes\"",
+        "policy.denial = \"no\"",
+        "audit.durability = \"strict\"",
+        "audit.on_fault = \"allow\"",
+        "limits.max_message_bytes = 1",
+        "limits.max_message_bytes = \"4 MiB\"",
+        "limits.max_depth = 65",
+        "limits.max_depth = 7",
+        "limits.max_nodes = 99",
+        "limits.max_in_flight = 0",
+        "limits.request_timeout = 60",
+        "limits.request_timeout = \"1d\"",
+        "limits.drain_deadline = \"\"",
+        "limits.tool_timeouts.\"\" = \"1s\"",
+        "limits.tool_timeouts.a = 1",
+        "tools.a.permission = \"read\"",
+    ] {
+        let text = format!("upstream.command = [\"server\"]\n{text}");
+        let instance: Value = toml::from_str(&text).expect("TOML");
+        assert!(parse(&text).is_err(), "the code accepts\n{text}");
+        assert!(!validator.is_valid(&instance), "the schema accepts\n{text}");
+    }
+    for text in [
+        "version = 1",
+        "[upstream]",
+        "upstream.command = []",
+        "upstream.command = [1]",
+    ] {
+        let instance: Value = toml::from_str(text).expect("TOML");
+        assert!(parse(text).is_err(), "the code accepts\n{text}");
+        assert!(!validator.is_valid(&instance), "the schema accepts\n{text}");
+    }
+}

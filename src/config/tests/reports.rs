@@ -1,0 +1,75 @@
+//! How the main mistakes look.
+
+use super::{parse, render};
+
+macro_rules! snapshot {
+    ($name:ident, $text:expr) => {
+        #[test]
+        fn $name() {
+            let report = render(&parse($text).expect_err("a mistake"));
+            insta::with_settings!({ omit_expression => true, description => $text }, {
+                insta::assert_snapshot!(stringify!($name), report);
+            });
+        }
+    };
+}
+
+snapshot!(an_empty_file, "# nothing yet\n");
+
+snapshot!(
+    several_mistakes_at_once,
+    r#"version = 2
+
+[upstream]
+comand = ["npx", "-y", "server"]
+
+[listen]
+transport = "http"
+port = 70000
+
+[policy]
+allow = "read_file"
+denial = "tool-result"
+
+[limits]
+request_timeout = 60
+max_depth = 100
+"#
+);
+
+snapshot!(
+    a_key_that_is_there_twice,
+    "[upstream]\ncommand = [\"server\"]\n\n[policy]\nallow = [\"read_file\"]\ndir = \"policies\"\nallow = [\"write_file\"]\n"
+);
+
+snapshot!(
+    a_section_that_is_there_twice,
+    "[policy]\nallow = [\"read_file\"]\n\n[upstream]\ncommand = [\"server\"]\n\n[policy]\ndenial = \"error\"\n"
+);
+
+snapshot!(
+    a_variable_that_is_not_set,
+    "[upstream]\ncommand = [\"server\"]\n\n[upstream.env]\nAPI_TOKEN = \"${NO_SUCH_TOKEN}\"\n"
+);
+
+snapshot!(
+    an_array_that_is_never_closed,
+    "[upstream]\ncommand = [\"npx\", \"-y\", \"server\"\n\n[policy]\nallow = [\"read_file\"]\n"
+);
+
+snapshot!(text_without_quotes, "[upstream]\ncommand = npx\n");
+
+snapshot!(
+    an_upstream_over_http,
+    "[upstream]\nurl = \"https://mcp.example.com/mcp\"\nauth = { type = \"basic\", token = \"hidden\" }\n"
+);
+
+snapshot!(
+    a_command_in_one_string,
+    "[upstream]\ncommand = \"npx -y server --token hidden\"\n"
+);
+
+snapshot!(
+    strict_durability_without_a_file,
+    "[upstream]\ncommand = [\"server\"]\n\n[audit]\ndurability = \"strict\"\n"
+);

@@ -1,0 +1,132 @@
+//! Secrets are never seen: not in settings that are printed, not in reports about the file.
+
+use proptest::prelude::*;
+
+use super::{CANARY, parse, render, valid};
+
+#[track_caller]
+fn never_seen(text: &str) {
+    let text = text.replace("CANARY", CANARY);
+    let (debug, report) = match parse(&text) {
+        Ok(config) => {
+            let warnings: Vec<_> = config.warnings.iter().map(|it| render(it)).collect();
+            (format!("{config:?} {config:#?}"), warnings.concat())
+        }
+        Err(errors) => (format!("{errors:?} {errors:#?} {errors}"), render(&errors)),
+    };
+    assert!(!debug.contains(CANARY), "{text}\n{debug}");
+    assert!(!report.contains(CANARY), "{text}\n{report}");
+}
+
+#[test]
+fn settings_do_not_print_what_the_server_is_given() {
+    never_seen("upstream.command = [\"a\"]\nupstream.env.TOKEN = \"CANARY\"");
+    never_seen("upstream.command = [\"a\"]\nupstream.env.TOKEN = \"${SECRET}\"");
+    never_seen("upstream.command = [\"a\", \"--token\", \"CANARY\"]");
+    never_seen("upstream.command = [\"a\", \"--token=${SECRET}\"]");
+    let config = valid("upstream.command = [\"a\"]\nupstream.env.TOKEN = \"${SECRET}\"");
+    assert!(format!("{config:?}").contains("REDACTED"));
+}
+
+#[test]
+fn reports_hide_values_that_may_be_secret() {
+    for text in [
+        // Beside a mistake, on the same line and on the next.
+        "[upstream]\nenv = { TOKEN = \"CANARY\", A = 1 }",
+        "[upstream]\nenv = { TOKEN = \"CANARY\", TOKEN = \"CANARY\" }",
+        "[upstream.env]\nA = 1\nTOKEN = \"CANARY\"\nB = 1",
+        "[upstream.env]\nTOKEN = \"CANARY ${NOPE}\"",
+        "[upstream.env]\nTOKEN = \"CANARY\\u0000\"",
+        "[upstream.env]\nTOKEN = \"\"\"\nCANARY\n\"\"\"\nTOKEN = \"\"\"\nCANARY\n\"\"\"",
+        // In a section or key that is misspelt.
+        "[upstream]\nevn = { TOKEN = \"CANARY\" }",
+        "[upstream.evn]\nTOKEN = \"CANARY\"",
+        "[upstream]\ncomand = [\"npx\", \"CANARY\"]",
+        "[upstream]\ntoken = \"CANARY\"",
+        "[upstream]\ncommand = \"npx CANARY\"",
+        "[upstream]\ncommand = [\"npx CANARY\"]",
+        "[upstream]\ncommand = [\"npx\", 1, \"CANARY\"]",
+        // With a type or form that is wrong.
+        "[upstream]\nenv = \"CANARY\"",
+        "[upstream]\nenv = [\"CANARY\"]",
+        "[upstream.env.TOKEN]\nvalue = \"CANARY\"",
+        "[upstream]\nname = { token = \"CANARY\" }",
+        "[upstream]\nname = [\"CANARY\"]",
+        "policy.allow = { a = \"CANARY\" }",
+        "[upstream]\nurl = \"https://user:CANARY@example.com\"",
+        "[upstream]\nauth = { type = \"basic\", token = \"CANARY\" }",
+        "[upstream]\nauth = \"CANARY\"",
+        // Out of a variable, in a field that quotes what it does not know.
+        "[upstream]\nname = \"${SECRET} \"",
+        "[audit]\ndurability = \"${SECRET}\"",
+        "[upstream]\nurl = \"${SECRET}\"",
+        "[limits]\nrequest_timeout = \"${SECRET}\"",
+        "[policy]\nallow = [\"${SECRET}\\u0007\"]",
+        // In a comment.
+        "[upstream] # CANARY\n# CANARY\nx = 1 # CANARY",
+        // Where the text is not TOML.
+        "[upstream.env]\nTOKEN = CANARY",
+        "[upstream.env]\nTOKEN = \"CANARY",
+        "[upstream.env]\nTOKEN = 'CANARY\nA = 1",
+        "[upstream.env]\nTOKEN \"CANARY\"",
+        "[upstream.env]\nTOKEN: CANARY",
+        "[upstream.env]\nTOKEN = \"it\"s CANARY = 1\"",
+        "[upstream.env]\nTOKEN = 'it's CANARY = 1'",
+        "[upstream.env]\nTOKEN = \"\"\"x\nCANARY = 1\n",
+        "[upstream.env]\nTOKEN = \"\\q CANARY\"",
+        "[upstream]\nenv = { TOKEN = \"CANARY\"",
+        "[upstream]\nenv = { TOKEN = \"CANARY\" \"CANARY\" }",
+        "[upstream]\ncommand = [\"a\" CANARY",
+        "CANARY",
+        "= CANARY",
+    ] {
+        never_seen(text);
+    }
+}
+
+#[test]
+fn what_cannot_be_secret_is_shown() {
+    let cases = [
+        ("limits.max_depth = 65", "max_depth = 65"),
+        ("policy.denial = \"no\"", "denial = \"no\""),
+        (
+            "limits.request_timeout = \"1 s\"",
+            "request_timeout = \"1 s\"",
+        ),
+        ("[upstream.evn]\nA = \"x\"", "[upstream.evn]"),
+        (
+            "policy.dir = \"${NOPE}/policies\"",
+            "dir = \"${NOPE}/policies\"",
+        ),
+    ];
+    for (text, line) in cases {
+        let report = render(&parse(text).expect_err(text));
+        assert!(report.contains(line), "{report}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// One character is lost or put somewhere: most such files are wrong, and none tells its
+    /// secrets.
+    #[test]
+    fn a_slip_of_the_finger_does_not_show_a_secret(at in 0..FILE.len(), typed in "[\\[\\]{}\"'=.,# \n\\\\a]?") {
+        let mut text: Vec<char> = FILE.chars().collect();
+        let at = at.min(text.len() - 1);
+        text.splice(at..=at, typed.chars());
+        never_seen(&text.into_iter().collect::<String>());
+    }
+}
+
+const FILE: &str = r#"
+[upstream]
+command = ["server", "--token", "CANARY"]
+env = { TOKEN = "CANARY", OTHER = 'CANARY', LONG = """
+CANARY
+""" }
+extra = "CANARY"
+
+[extra]
+one = ["CANARY", { two = "CANARY" }]
+"#;

@@ -1,0 +1,190 @@
+//! Reading single values of a section, each by its kind.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::{DeInteger, DeValue};
+
+use super::errors::Reason;
+use super::section::{Field, Section};
+use super::suggest;
+use super::units;
+use super::variables::{Text, TextSource, expand};
+
+impl<'t> Section<'_, 't> {
+    /// A string that is no secret.
+    pub(super) fn string(&mut self, key: &'static str) -> Option<String> {
+        let field = self.take_shown(key)?;
+        self.text(&field).map(|text| text.value)
+    }
+
+    /// A string that reports do not show.
+    pub(super) fn secret(&mut self, key: &'static str) -> Option<String> {
+        let field = self.take(key)?;
+        self.text(&field).map(|text| text.value)
+    }
+
+    /// A path; a relative one starts at the directory of the file.
+    pub(super) fn path(&mut self, key: &'static str, base: &Path) -> Option<PathBuf> {
+        let text = self.string(key)?;
+        if text.is_empty() || text.contains('\0') {
+            self.refuse(key, Reason::Invalid("expected a path"), None);
+            return None;
+        }
+        Some(base.join(text))
+    }
+
+    /// One of a few words.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        key: &'static str,
+        choices: &[(&'static str, T)],
+    ) -> Option<T> {
+        let words = || choices.iter().map(|(word, _)| *word);
+        self.reading.words.extend(words());
+        let field = self.take_shown(key)?;
+        let text = self.text(&field)?;
+        if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text.value) {
+            return Some(*choice);
+        }
+        let help = match suggest::nearest(&text.value, words()) {
+            Some(word) => format!("did you mean `{word}`?"),
+            None => format!("known values: {}", suggest::list(words())),
+        };
+        let quoted = (text.source == TextSource::Literal).then_some(text.value);
+        self.tell(&field, Reason::UnknownValue(quoted), Some(&help));
+        None
+    }
+
+    /// `true` and `false` by what they mean.
+    pub(super) fn switch<T>(&mut self, key: &'static str, on: T, off: T) -> Option<T> {
+        let field = self.take_shown(key)?;
+        let DeValue::Boolean(written) = field.value else {
+            self.wrong_type(&field, "`true` or `false`", None);
+            return None;
+        };
+        Some(if *written { on } else { off })
+    }
+
+    /// A whole number.
+    pub(super) fn count(
+        &mut self,
+        key: &'static str,
+        range: &RangeInclusive<u64>,
+    ) -> Option<usize> {
+        let field = self.take_shown(key)?;
+        let DeValue::Integer(integer) = field.value else {
+            self.wrong_type(&field, "a whole number", None);
+            return None;
+        };
+        let count = self.within(&field, unsigned(integer), range, ToString::to_string)?;
+        usize::try_from(count).ok()
+    }
+
+    /// A number of bytes: an integer, or a string such as `"4MiB"`.
+    pub(super) fn size(&mut self, key: &'static str, range: &RangeInclusive<u64>) -> Option<usize> {
+        let field = self.take_shown(key)?;
+        let size = if let DeValue::Integer(integer) = field.value {
+            unsigned(integer)
+        } else if let DeValue::String(_) = field.value {
+            units::size(&self.text(&field)?.value)
+        } else {
+            self.wrong_type(
+                &field,
+                "a size such as `\"4MiB\"`, or a number of bytes",
+                None,
+            );
+            return None;
+        };
+        let bytes = self.within(&field, size, range, |bytes| units::show_size(*bytes))?;
+        usize::try_from(bytes).ok()
+    }
+
+    /// A duration such as `"60s"`.
+    pub(super) fn duration(
+        &mut self,
+        key: &'static str,
+        range: &RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        let field = self.take(key)?;
+        self.duration_in(&field, range)
+    }
+
+    /// The duration in a field.
+    pub(super) fn duration_in(
+        &mut self,
+        field: &Field<'t>,
+        range: &RangeInclusive<Duration>,
+    ) -> Option<Duration> {
+        self.show(field);
+        if !matches!(field.value, DeValue::String(_)) {
+            self.wrong_type(field, "a duration such as `\"60s\"`", None);
+            return None;
+        }
+        let duration = units::duration(&self.text(field)?.value);
+        self.within(field, duration, range, |duration| {
+            units::show_duration(*duration)
+        })
+    }
+
+    /// The text of a field, variables replaced.
+    pub(super) fn text(&mut self, field: &Field<'t>) -> Option<Text> {
+        let DeValue::String(written) = field.value else {
+            self.wrong_type(field, "a string", None);
+            return None;
+        };
+        expand(written, self.reading.variables)
+            .map_err(|reasons| {
+                for reason in reasons {
+                    let help = if let Reason::UndefinedVariable(name) = &reason {
+                        format!("set `{name}`, or write `$${{` for a literal `${{`")
+                    } else {
+                        "write `${NAME}`, or `$${` for a literal `${`".to_owned()
+                    };
+                    self.tell(field, reason, Some(&help));
+                }
+            })
+            .ok()
+    }
+
+    fn take_shown(&mut self, key: &'static str) -> Option<Field<'t>> {
+        let field = self.take(key)?;
+        self.show(&field);
+        Some(field)
+    }
+
+    fn within<T: PartialOrd>(
+        &mut self,
+        field: &Field<'t>,
+        value: Result<T, Reason>,
+        range: &RangeInclusive<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Option<T> {
+        let reason = match value {
+            Ok(value) if range.contains(&value) => return Some(value),
+            Ok(value) if value < *range.start() => Reason::BelowMinimum,
+            Ok(_) => Reason::ExceedsMaximum,
+            Err(reason) => reason,
+        };
+        let help = if reason == Reason::BelowMinimum {
+            Some(format!("at least {}", show(range.start())))
+        } else if reason == Reason::ExceedsMaximum {
+            Some(format!("at most {}", show(range.end())))
+        } else {
+            None
+        };
+        self.tell(field, reason, help.as_deref());
+        None
+    }
+}
+
+fn unsigned(integer: &DeInteger<'_>) -> Result<u64, Reason> {
+    match i128::from_str_radix(integer.as_str(), integer.radix()) {
+        Ok(number) if number < 0 => Err(Reason::BelowMinimum),
+        Ok(number) => u64::try_from(number).map_err(|_| Reason::ExceedsMaximum),
+        // More digits than any integer has; the sign is all that matters.
+        Err(_) if integer.as_str().starts_with('-') => Err(Reason::BelowMinimum),
+        Err(_) => Err(Reason::ExceedsMaximum),
+    }
+}

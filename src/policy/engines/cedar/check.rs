@@ -1,0 +1,109 @@
+//! The types of policies, and what Cedar says of them in the words of our diagnostics.
+
+use std::collections::{HashMap, HashSet};
+
+use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode};
+use miette::{Diagnostic, LabeledSpan, Severity};
+
+use super::draft::Draft;
+use super::vocabulary::Vocabulary;
+use crate::policy::{PolicyProblem, PolicySource};
+
+/// Strict: every access is proved to succeed, whatever the request. What is left to fail is
+/// arithmetic that overflows.
+pub(super) fn check_types(
+    words: &Vocabulary,
+    drafts: &[Draft<'_>],
+    problems: &mut Vec<PolicyProblem>,
+) {
+    let set = match PolicySet::from_policies(drafts.iter().map(|draft| draft.policy.clone())) {
+        Ok(set) => set,
+        Err(error) => {
+            problems.push(PolicyProblem::error("policy::set", error.to_string()));
+            return;
+        }
+    };
+    let places: HashMap<&str, (usize, &Draft<'_>)> = drafts
+        .iter()
+        .enumerate()
+        .map(|(place, draft)| (draft.entry.id.as_str(), (place, draft)))
+        .collect();
+    let result = words.validator.validate(&set, ValidationMode::Strict);
+    let mut found = Vec::new();
+    for error in result.validation_errors() {
+        let mut problem = placed(&places, error.policy_id(), error);
+        if let ValidationError::UnrecognizedActionId(_) = error {
+            problem.1.help = nearest_action(words, &problem.1);
+        }
+        found.push(problem);
+    }
+    // What is wrong is often also impossible, which helps nobody.
+    let wrong: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
+    for warning in result.validation_warnings() {
+        let (place, mut problem) = placed(&places, warning.policy_id(), warning);
+        problem.severity = Severity::Warning;
+        if !wrong.contains(&place) {
+            found.push((place, problem));
+        }
+    }
+    // The checker reports in the order of a hash map.
+    let order = |(place, problem): &(usize, PolicyProblem)| {
+        let offset = problem.labels.first().map(LabeledSpan::offset);
+        (*place, offset, problem.message.clone())
+    };
+    found.sort_by_key(order);
+    problems.extend(found.into_iter().map(|(_, problem)| problem));
+}
+
+/// What Cedar says, with the labels that it gives.
+pub(super) fn diagnosed(
+    code: &'static str,
+    diagnostic: &dyn Diagnostic,
+    source: &PolicySource,
+) -> PolicyProblem {
+    let mut problem = PolicyProblem::error(code, diagnostic.to_string()).in_source(source);
+    problem.help = diagnostic.help().map(|help| help.to_string());
+    problem.labels = diagnostic.labels().into_iter().flatten().collect();
+    problem
+}
+
+/// With the place of the policy among all.
+fn placed(
+    places: &HashMap<&str, (usize, &Draft<'_>)>,
+    id: &PolicyId,
+    diagnostic: &dyn Diagnostic,
+) -> (usize, PolicyProblem) {
+    let id: &str = id.as_ref();
+    let Some((place, draft)) = places.get(id) else {
+        return (
+            usize::MAX,
+            PolicyProblem::error("policy::type", diagnostic.to_string()),
+        );
+    };
+    let mut problem = diagnosed("policy::type", diagnostic, draft.source);
+    // Cedar begins with the policy's id, which the place already tells.
+    if let Some(message) = problem
+        .message
+        .strip_prefix(&format!("for policy `{id}`, "))
+    {
+        problem.message = message.to_owned();
+    }
+    if problem.labels.is_empty() {
+        problem = draft.locate(problem, "this policy");
+    }
+    (*place, problem)
+}
+
+/// Cedar's own suggestion compares other parts of the name, and suggests `any`.
+fn nearest_action(words: &Vocabulary, problem: &PolicyProblem) -> Option<String> {
+    let written = problem.message.split('`').nth(1)?;
+    let known = words
+        .schema()
+        .actions()
+        .chain(words.schema().action_groups());
+    let known: HashSet<String> = known.map(ToString::to_string).collect();
+    let nearest = known
+        .into_iter()
+        .min_by_key(|name| (strsim::damerau_levenshtein(name, written), name.clone()))?;
+    Some(format!("did you mean `{nearest}`?"))
+}

@@ -1,0 +1,181 @@
+//! What the author of a policy reads.
+
+use std::fmt::Write as _;
+
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+use super::*;
+use crate::policy::fixture::World;
+
+#[test]
+fn all_problems_of_all_files_are_told_with_their_place() {
+    let texts = [
+        r#"// Two mistakes in types.
+permit(principal, action == Mcp::Action::"call_tol", resource);
+@id("deep")
+forbid(principal, action == Mcp::Action::"call_tool", resource)
+when { resource.hint.destructive };
+"#,
+        r#"@id("path")
+forbid(principal, action == Mcp::Action::"call_tool", resource)
+when { context.args.getTag("/path").s like "/etc/*" };
+"#,
+    ];
+    insta::assert_snapshot!(report(&texts));
+}
+
+#[test]
+fn a_syntax_error_is_told_beside_other_problems() {
+    let texts = [
+        "permit(principal, action, resource) when { principal.trust > };\n",
+        "@id(\"x\")\npermit(principal, action, resource);\n\n@id(\"x\")\nforbid(principal, action, resource);\n",
+        "@advise(\"no\")\n@obligation_anotate(\"seen\")\nforbid(principal, action, resource);\n",
+        "permit(principal == ?principal, action, resource);\n",
+    ];
+    insta::assert_snapshot!(report(&texts));
+}
+
+#[test]
+fn annotations_that_promise_too_much_are_refused() {
+    for (annotation, expected) in [
+        ("@obligation_annotate(\"x\")", None),
+        (
+            "@obligation_annotate",
+            Some("`@obligation_annotate` needs a text"),
+        ),
+        (
+            "@obligation(\"redact\")",
+            Some("unknown obligation `@obligation`"),
+        ),
+        (
+            "@obligation_redact(\"pii\")",
+            Some("unknown obligation `@obligation_redact`"),
+        ),
+        ("@id(\"\")", Some("`@id` is empty")),
+        ("@id", Some("`@id` is empty")),
+        ("@advice(\"x\") @code(\"y\") @on_deny(\"ask\")", None),
+        ("@owner(\"ann\")", Some("unknown annotation `@owner`")),
+    ] {
+        let text = format!("{annotation} permit(principal, action, resource);");
+        let expected: Vec<String> = expected
+            .into_iter()
+            .map(|text| format!("policy::annotation: {text}"))
+            .collect();
+        assert_eq!(problems(&[&text]), expected, "{annotation}");
+    }
+    let forbid = "@obligation_annotate(\"x\") forbid(principal, action, resource);";
+    assert_eq!(
+        problems(&[forbid]),
+        ["policy::annotation: an obligation on a `forbid` would never be carried out"]
+    );
+}
+
+#[test]
+fn warnings_refuse_unless_they_are_allowed() {
+    for text in [
+        "@owner(\"ann\") permit(principal, action, resource);",
+        "permit(principal, action, resource) when { false };",
+        "permit(principal == Mcp::Agent::\"\u{430}dmin\", action, resource);",
+        "permit(principal is Mcp::Server, action == Mcp::Action::\"call_tool\", resource);",
+    ] {
+        assert!(!problems(&[text]).is_empty(), "{text}");
+        let cedar = Cedar {
+            warnings: Warnings::Allow,
+            ..Cedar::default()
+        };
+        let compiled = cedar.compile(&[source(text)]).unwrap();
+        assert!(!compiled.notices.is_empty(), "{text}");
+        assert_eq!(compiled.notices[0].severity, Severity::Warning);
+    }
+}
+
+#[test]
+fn equal_ids_are_refused_with_both_places() {
+    let policy = "@id(\"same\")\npermit(principal, action, resource);";
+    let Err(errors) = Cedar::default().compile(&numbered(&[policy, policy])) else {
+        panic!("accepted")
+    };
+    assert_eq!(errors.problems.len(), 1);
+    let problem = &errors.problems[0];
+    assert_eq!(problem.message, "two policies are called `same`");
+    assert_eq!(problem.source.as_ref().unwrap().name(), "1.cedar");
+    assert!(
+        problem
+            .help
+            .as_ref()
+            .unwrap()
+            .starts_with("the first is at 0.cedar:1")
+    );
+    // A number in a file's name is no place of another file's.
+    let ids = [
+        "@id(\"1.cedar:1\") permit(principal, action, resource);",
+        "permit(principal, action, resource);",
+    ];
+    assert_eq!(
+        problems(&ids),
+        ["policy::duplicate_id: two policies are called `1.cedar:1`"]
+    );
+}
+
+#[test]
+fn what_is_open_is_what_permits_name() {
+    for (text, expected) in [
+        ("", "tools: none; closed: ALL"),
+        (
+            "permit(principal, action, resource);",
+            "tools: by policy; open: ALL",
+        ),
+        (
+            r#"permit(principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"b");
+               permit(principal, action == Mcp::Action::"call_tool", resource in Mcp::ToolGroup::"allow")
+               when { context.touch.outside };"#,
+            "tools: a, b; closed: ALL",
+        ),
+        (
+            r#"permit(principal, action, resource);
+               forbid(principal, action == Mcp::Action::"call_tool", resource);
+               forbid(principal, action in Mcp::Action::"use", resource is Mcp::Prompt);"#,
+            "tools: none; open: ALL",
+        ),
+        (
+            r#"permit(principal, action in Mcp::Action::"server_request", resource);"#,
+            "tools: none; open: sampling, elicitation, roots; \
+             closed: resources, prompts, completion, logging, subscriptions",
+        ),
+    ] {
+        let all =
+            "resources, prompts, completion, logging, subscriptions, sampling, elicitation, roots";
+        let mut cedar = Cedar {
+            warnings: Warnings::Allow,
+            ..Cedar::default()
+        };
+        cedar.groups.add("a", "allow");
+        let surfaces = cedar.compile(&[source(text)]).unwrap().surfaces;
+        assert_eq!(surfaces.to_string(), expected.replace("ALL", all), "{text}");
+    }
+}
+
+/// An empty allowlist's group and a world without policies permit nothing at all.
+#[test]
+fn no_policies_permit_nothing() {
+    for text in ["", "\n\n", "// permit(principal, action, resource);\n"] {
+        let world = World::new();
+        let server = crate::policy::Resource::Server(&world.server);
+        let facts = world.facts(crate::policy::Action::Initialize, server);
+        assert_eq!(judged(text, &facts), "nothing");
+    }
+}
+
+fn report(texts: &[&str]) -> String {
+    let Err(errors) = Cedar::default().compile(&numbered(texts)) else {
+        panic!("accepted")
+    };
+    let mut text = String::new();
+    let handler =
+        GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(100);
+    for problem in &errors.problems {
+        handler.render_report(&mut text, problem).unwrap();
+        writeln!(text).unwrap();
+    }
+    text
+}

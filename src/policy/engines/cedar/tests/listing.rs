@@ -1,0 +1,314 @@
+//! A tool is listed when some call of it could be permitted.
+
+use std::str::FromStr;
+
+use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest, PolicySet};
+
+use super::*;
+use crate::policy::fixture::{World, tool};
+use crate::policy::{ListFacts, Principal, Prompt, Resource, ResourceFacts, Tool};
+
+#[test]
+fn what_no_call_could_be_permitted_for_is_not_shown() {
+    // Each with the names of `a`, `b` and `c` (level 3) that are shown.
+    for (text, expected) in [
+        ("", ""),
+        ("permit(principal, CALL, resource);", "abc"),
+        (
+            r#"permit(principal, CALL, resource == Mcp::Tool::"b");"#,
+            "b",
+        ),
+        (
+            r"permit(principal, CALL, resource) unless { resource.level > 2 };",
+            "ab",
+        ),
+        (
+            r"permit(principal, CALL, resource) when { context.touch.outside };",
+            "abc",
+        ),
+        (
+            r"permit(principal, CALL, resource) when { context.touch.outside && resource.level > 2 };",
+            "c",
+        ),
+        (
+            r"permit(principal, CALL, resource) when { resource.level > 2 && context.touch.outside };",
+            "c",
+        ),
+        (
+            r"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource) when { context.touch.outside || resource.level > 2 };",
+            "ab",
+        ),
+        (
+            r"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource) unless { resource.level < 3 && context.touch.outside };",
+            "ab",
+        ),
+        (
+            r#"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource == Mcp::Tool::"a");"#,
+            "bc",
+        ),
+        (
+            r#"permit(principal, CALL, resource);
+               forbid(principal, action == Mcp::Action::"list_tool", resource == Mcp::Tool::"a");"#,
+            "bc",
+        ),
+        (
+            r#"permit(principal, CALL, resource);
+               forbid(principal, action == Mcp::Action::"list_tool", resource)
+               when { context.env.transport == "stdio" && resource.name like "*a" };"#,
+            "bc",
+        ),
+        // A permit to list shows nothing that cannot be called, and is not asked for either.
+        (
+            r#"permit(principal, action == Mcp::Action::"list_tool", resource);"#,
+            "",
+        ),
+        (
+            r"permit(principal, CALL, resource)
+               when { if resource.level > 2 then context.touch.outside else false };",
+            "c",
+        ),
+        (
+            r#"permit(principal in Mcp::Role::"writer", CALL, resource);
+               permit(principal is Mcp::Server, action, resource);"#,
+            "",
+        ),
+        (
+            r"permit(principal, CALL, resource);
+               forbid(principal, CALL, resource) when { !(context.touch.outside && !context.touch.outside) };",
+            "abc",
+        ),
+    ] {
+        assert_eq!(shown(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_rule_that_fails_whatever_the_context_hides_and_is_counted() {
+    let text = calls(
+        r"permit(principal, CALL, resource);
+           forbid(principal, CALL, resource) when { resource.level * 9223372036854775807 > 9 };",
+    );
+    let (world, tools) = (World::new(), tools());
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let listing = snapshot(&text).listing(&list_facts(&world), &items);
+    assert_eq!(listing.shown, [true, true, false]);
+    assert_eq!(listing.faults.len(), 1);
+}
+
+#[test]
+fn prompts_and_resources_are_listed_by_the_same_rule() {
+    let text = r#"
+        permit(principal, action == Mcp::Action::"get_prompt", resource) unless { resource.name == "b" };
+        permit(principal, action == Mcp::Action::"read_resource", resource) when { resource.level < 2 };
+        forbid(principal, action == Mcp::Action::"list_resource", resource) when { resource.uri like "*hidden*" };"#;
+    let prompt = |name: &str| Prompt {
+        name: name.to_owned(),
+    };
+    let resource = |uri: &str, level| ResourceFacts {
+        uri: uri.to_owned(),
+        level,
+        ..ResourceFacts::default()
+    };
+    let prompts = [prompt("a"), prompt("b")];
+    let resources = [
+        resource("file:///a", 0),
+        resource("file:///hidden", 0),
+        resource("x", 2),
+    ];
+    let items: Vec<Resource<'_>> = prompts
+        .iter()
+        .map(Resource::Prompt)
+        .chain(resources.iter().map(Resource::Resource))
+        .collect();
+    let world = World::new();
+    let shown = snapshot(text).visible(&list_facts(&world), &items);
+    assert_eq!(shown, [true, false, true, false, false]);
+}
+
+#[test]
+fn nothing_lists_servers_or_clients() {
+    let world = World::new();
+    let items = [
+        Resource::Server(&world.server),
+        Resource::Client(&world.agent.client),
+    ];
+    let snapshot = snapshot("permit(principal, action, resource);");
+    assert_eq!(
+        snapshot.visible(&list_facts(&world), &items),
+        [false, false]
+    );
+}
+
+/// Over every pair of rules from a small language, and every call of a small universe: a tool that
+/// can be called is shown, and a tool that is shown can be called, unless the permit and the forbid
+/// ask for contradictory things of the same part of the context.
+#[test]
+fn shown_means_that_some_call_is_allowed() {
+    let conditions = [
+        "true",
+        "resource.level > 2",
+        "context.touch.outside",
+        "!context.touch.outside",
+        "context.touch.bytes > 5",
+        "context.touch.outside && resource.level > 2",
+        "context.touch.outside || resource.level > 2",
+        "resource.level > 2 || context.touch.outside",
+        "!(context.touch.outside || resource.level <= 2)",
+        "if resource.level > 2 then context.touch.bytes > 5 else context.touch.outside",
+        "if context.touch.outside then resource.level > 2 else context.touch.bytes > 5",
+        r#"context.args.hasTag("/p") && resource.name == "a""#,
+        r#"resource in Mcp::Capability::"net" && context.args.hasTag("/p")"#,
+    ];
+    let rule = |effect: &str, condition: &str| {
+        calls(&format!(
+            "{effect}(principal, CALL, resource) when {{ {condition} }};\n"
+        ))
+    };
+    let universe = universe();
+    let allowed = |snapshot: &PolicySnapshot, tool: &Tool| {
+        universe
+            .iter()
+            .any(|world| snapshot.judge(&world.call(tool)).is_allow())
+    };
+    for permit in conditions {
+        let permit_only = snapshot(&rule("permit", permit));
+        for forbid in conditions.into_iter().chain(["false"]) {
+            let forbid_only = snapshot(&(rule("permit", "true") + &rule("forbid", forbid)));
+            let text = rule("permit", permit) + &rule("forbid", forbid);
+            let both = snapshot(&text);
+            for tool in tools() {
+                let shown = both.visible(&list_facts(&universe[0]), &[Resource::Tool(&tool)])[0];
+                let could = allowed(&permit_only, &tool) && allowed(&forbid_only, &tool);
+                assert_eq!(shown, could, "{text} {}", tool.name);
+                let called = allowed(&both, &tool);
+                assert!(shown || !called, "{text} {}", tool.name);
+                assert!(
+                    called == shown || share_context(permit, forbid),
+                    "{text} {}",
+                    tool.name
+                );
+            }
+        }
+    }
+}
+
+fn share_context(one: &str, other: &str) -> bool {
+    ["outside", "bytes", "hasTag"]
+        .iter()
+        .any(|part| one.contains(part) && other.contains(part))
+}
+
+/// What Cedar's typed partial evaluation denies is hidden. The converse does not hold: it gives up on
+/// `unknown && false`, for the unknown could fail, which with us would deny all the same.
+#[test]
+fn what_typed_partial_evaluation_denies_is_hidden() {
+    let words = Vocabulary::get().unwrap();
+    let world = World::new();
+    let conditions = [
+        "resource.level > 2",
+        "context.touch.outside",
+        "context.touch.outside && resource.level > 2",
+        "resource.level > 2 || context.touch.outside",
+        "if resource.level > 2 then context.touch.bytes > 5 else false",
+        "!(resource.level > 2 || context.touch.outside)",
+        "context.args.hasTag(\"/p\") && principal.trust > 0",
+        "resource.hints.destructive && principal.client.name == \"tester\"",
+    ];
+    let mut agreed = 0;
+    for permit in conditions {
+        for forbid in conditions {
+            let text = calls(&format!(
+                "permit(principal, CALL, resource) when {{ {permit} }};
+                 forbid(principal, CALL, resource) when {{ {forbid} }};"
+            ));
+            let ours = snapshot(&text);
+            let set = PolicySet::from_str(&text).unwrap();
+            for tool in tools() {
+                let shown = ours.visible(&list_facts(&world), &[Resource::Tool(&tool)])[0];
+                let denied =
+                    typed(words, &set, &world, &tool) == Some(cedar_policy::Decision::Deny);
+                assert!(!(shown && denied), "{text} {}", tool.name);
+                agreed += u32::from(shown != denied);
+            }
+        }
+    }
+    assert!(agreed > 150, "{agreed} of 192");
+}
+
+fn typed(
+    words: &Vocabulary,
+    set: &PolicySet,
+    world: &World,
+    tool: &Tool,
+) -> Option<cedar_policy::Decision> {
+    let (request, entities) = super::laws::whole_request(&world.call(tool), &ToolGroups::default());
+    let schema = words.schema();
+    let known = |uid: Option<&cedar_policy::EntityUid>| {
+        PartialEntityUid::from_concrete(uid.unwrap().clone())
+    };
+    let partial = PartialRequest::new(
+        known(request.principal()),
+        request.action().unwrap().clone(),
+        known(request.resource()),
+        None,
+        schema,
+    );
+    let entities = PartialEntities::from_concrete(entities, schema).unwrap();
+    set.tpe(&partial.unwrap(), &entities, schema)
+        .unwrap()
+        .decision()
+}
+
+fn universe() -> Vec<World> {
+    let mut worlds = Vec::new();
+    for (outside, bytes) in [(false, 0), (false, 9), (true, 0), (true, 9)] {
+        for arguments in [vec![], vec![("/p", "x")]] {
+            let mut world = World::new().with(&arguments);
+            world.touch.outside = outside;
+            world.touch.bytes = bytes;
+            worlds.push(world);
+        }
+    }
+    worlds
+}
+
+fn shown(text: &str) -> String {
+    let (world, tools) = (World::new(), tools());
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let shown = snapshot(&calls(text)).visible(&list_facts(&world), &items);
+    tools
+        .iter()
+        .zip(shown)
+        .filter(|(_, shown)| *shown)
+        .map(|(tool, _)| tool.name.as_str())
+        .collect()
+}
+
+fn calls(text: &str) -> String {
+    text.replace("CALL", r#"action == Mcp::Action::"call_tool""#)
+}
+
+fn tools() -> [Tool; 3] {
+    let net = vec!["net.http".to_owned()];
+    [
+        tool("a"),
+        Tool {
+            capabilities: net,
+            ..tool("b")
+        },
+        Tool {
+            level: 3,
+            ..tool("c")
+        },
+    ]
+}
+
+fn list_facts(world: &World) -> ListFacts<'_> {
+    ListFacts {
+        principal: Principal::Agent(&world.agent),
+        env: world.env(),
+    }
+}

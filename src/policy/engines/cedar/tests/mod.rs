@@ -1,0 +1,64 @@
+mod closed;
+mod diagnostics;
+mod laws;
+mod listing;
+mod meaning;
+
+use super::*;
+use crate::policy::fixture::told;
+use crate::policy::{PolicySnapshot, PolicySource};
+
+/// A policy set in force, warnings allowed.
+fn snapshot(text: &str) -> PolicySnapshot {
+    let cedar = Cedar {
+        warnings: Warnings::Allow,
+        ..Cedar::default()
+    };
+    let compiled = cedar.compile(&[source(text)]).unwrap_or_else(|errors| {
+        let problems: Vec<String> = errors.problems.iter().map(ToString::to_string).collect();
+        panic!("{text}\n{}", problems.join("\n"))
+    });
+    PolicySnapshot::new(vec![compiled.engine], vec![source(text)], compiled.policies)
+}
+
+/// A policy set in force that was never checked for types, to see what the evaluator then does.
+fn unchecked(text: &str) -> PolicySnapshot {
+    let words = Vocabulary::get().unwrap();
+    let source = source(text);
+    let sources = [source.clone()];
+    let (drafts, _) = compile::parse(&sources);
+    let output = compile::index(words, drafts, vec![]);
+    let engine = CedarEngine::new(words, ToolGroups::default(), output.rules).unwrap();
+    PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)
+}
+
+/// `code: message` of each problem, warnings counted as errors.
+fn problems(texts: &[&str]) -> Vec<String> {
+    match Cedar::default().compile(&numbered(texts)) {
+        Ok(_) => vec![],
+        Err(errors) => errors
+            .problems
+            .iter()
+            .map(|problem| format!("{}: {}", problem.code, problem.message))
+            .collect(),
+    }
+}
+
+fn numbered(texts: &[&str]) -> Vec<PolicySource> {
+    let named = texts.iter().enumerate().map(|(number, text)| PolicySource {
+        name: format!("{number}.cedar").into(),
+        text: (*text).into(),
+    });
+    named.collect()
+}
+
+fn source(text: &str) -> PolicySource {
+    PolicySource {
+        name: "t.cedar".into(),
+        text: text.into(),
+    }
+}
+
+fn judged(text: &str, facts: &Facts<'_>) -> String {
+    told(&snapshot(text).judge(facts))
+}

@@ -1,0 +1,116 @@
+//! Facts for tests: a world that each test changes where it matters.
+
+use super::{
+    Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, Principal,
+    Resource, Server, SessionState, Tool, Touch,
+};
+
+/// One agent in front of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) agent: Agent,
+    pub(crate) server: Server,
+    pub(crate) session: SessionState,
+    pub(crate) consent: Consent,
+    pub(crate) touch: Touch,
+    pub(crate) arguments: Arguments<'static>,
+    pub(crate) now_ms: i64,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let client = Client {
+            name: "tester".to_owned(),
+            version: "1".to_owned(),
+        };
+        Self {
+            agent: Agent {
+                id: "a1".to_owned(),
+                client,
+                ..Agent::default()
+            },
+            server: Server {
+                name: "files".to_owned(),
+                ..Server::default()
+            },
+            session: SessionState::default(),
+            consent: Consent::default(),
+            touch: Touch::default(),
+            arguments: Arguments::default(),
+            now_ms: 1_795_000_000_000,
+        }
+    }
+
+    /// Arguments that are all strings.
+    pub(crate) fn with(mut self, arguments: &[(&str, &str)]) -> Self {
+        let leaf = |text: &str| Leaf::String(text.to_owned().into());
+        let leaves = arguments
+            .iter()
+            .map(|(key, text)| ((*key).to_owned(), leaf(text)));
+        self.arguments = Arguments(leaves.collect());
+        self
+    }
+
+    pub(crate) fn env(&self) -> Environment<'_> {
+        Environment {
+            server: &self.server,
+            transport: "stdio",
+            protocol: "2025-11-25",
+            now_ms: self.now_ms,
+            peer: None,
+            session: self.session.clone(),
+            consent: self.consent.clone(),
+        }
+    }
+
+    pub(crate) fn call<'a>(&'a self, tool: &'a Tool) -> Facts<'a> {
+        let action = Action::CallTool {
+            arguments: &self.arguments,
+            touch: &self.touch,
+        };
+        self.facts(action, Resource::Tool(tool))
+    }
+
+    pub(crate) fn facts<'a>(&'a self, action: Action<'a>, resource: Resource<'a>) -> Facts<'a> {
+        Facts {
+            principal: Principal::Agent(&self.agent),
+            action,
+            resource,
+            env: self.env(),
+        }
+    }
+
+    pub(crate) fn server_facts<'a>(&'a self, action: Action<'a>) -> Facts<'a> {
+        Facts {
+            principal: Principal::Server(&self.server),
+            action,
+            resource: Resource::Client(&self.agent.client),
+            env: self.env(),
+        }
+    }
+}
+
+pub(crate) fn tool(name: &str) -> Tool {
+    Tool {
+        name: name.to_owned(),
+        ..Tool::default()
+    }
+}
+
+/// `allow`, `deny`, `nothing` or `fault`, with the policies that decided: easy to compare.
+pub(crate) fn told(decision: &Decision) -> String {
+    let word = match decision {
+        Decision::Allow(_) => "allow",
+        Decision::Deny(denial) => match denial.cause {
+            super::DenialCause::Forbidden => "deny",
+            super::DenialCause::NotPermitted => "nothing",
+            super::DenialCause::Fault(_) => "fault",
+        },
+    };
+    let ids: Vec<&str> = decision
+        .reasons()
+        .iter()
+        .map(|reason| reason.policy.as_str())
+        .collect();
+    [&[word], ids.as_slice()].concat().join(" ")
+}
