@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
+use super::memory::Kept;
 use super::pace::Pace;
 use super::queue::{Acked, Closing, Queue};
 use super::record::Record;
@@ -20,7 +21,13 @@ use crate::clock::Clock;
 /// The audit log. Clones write to the same one.
 #[derive(Debug, Clone)]
 pub struct Audit {
-    handle: Arc<Handle>,
+    to: To,
+}
+
+#[derive(Debug, Clone)]
+enum To {
+    Log(Arc<Handle>),
+    Memory(Kept),
 }
 
 #[derive(Debug)]
@@ -87,9 +94,18 @@ impl Audit {
             .name("audit".into())
             .spawn(|| writer.run())
             .map_err(OpenError::Start)?;
+        let handle = Arc::new(Handle { queue, diagnostics });
         Ok(Self {
-            handle: Arc::new(Handle { queue, diagnostics }),
+            to: To::Log(handle),
         })
+    }
+
+    /// Keeps records in memory, as they were given: no thread, no line, no fault. They are not
+    /// bounded, so whoever asks for this has to take them out again.
+    pub fn keeping() -> (Self, Kept) {
+        let kept = Kept::default();
+        let to = To::Memory(kept.clone());
+        (Self { to }, kept)
     }
 
     /// Takes a record. When this returns without a fault, the record is queued
@@ -101,8 +117,38 @@ impl Audit {
     /// be written later. With [`OnFault::Warn`] there is no fault but [`AuditFault::Closed`].
     ///
     /// Dropped before it returns, it has taken the record or it has not.
-    pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
-        let queue = &self.handle.queue;
+    pub async fn record(&self, record: Record) -> Result<(), AuditFault> {
+        match &self.to {
+            To::Log(handle) => handle.record(record).await,
+            To::Memory(kept) => {
+                kept.push(record);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns when every record taken so far is on its sinks, and the file is synced.
+    pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
+        self.settle(within, Closing::No).await
+    }
+
+    /// Takes no more records, and returns when every record taken so far is on its sinks, and the
+    /// file is synced.
+    pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
+        self.settle(within, Closing::Yes).await
+    }
+
+    async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
+        match &self.to {
+            To::Log(handle) => handle.settle(within, closing).await,
+            To::Memory(_) => Ok(()),
+        }
+    }
+}
+
+impl Handle {
+    async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
+        let queue = &self.queue;
         let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
         // A record heavier than the queue goes through it alone.
         let weight = weight.min(queue.pace.queue_bytes);
@@ -125,19 +171,8 @@ impl Audit {
         }
     }
 
-    /// Returns when every record taken so far is on its sinks, and the file is synced.
-    pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
-        self.settle(within, Closing::No).await
-    }
-
-    /// Takes no more records, and returns when every record taken so far is on its sinks, and the
-    /// file is synced.
-    pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
-        self.settle(within, Closing::Yes).await
-    }
-
     async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
-        let queue = &self.handle.queue;
+        let queue = &self.queue;
         let Some(acked) = queue.barrier(closing)? else {
             return Ok(());
         };
@@ -150,7 +185,7 @@ impl Audit {
     }
 
     async fn wait_for_room(&self, weight: u32) -> Result<SemaphorePermit<'_>, AuditFault> {
-        let queue = &self.handle.queue;
+        let queue = &self.queue;
         loop {
             // Before the fault is looked at, or one that comes in between would go unnoticed.
             let broken = queue.broken.notified();
@@ -168,7 +203,7 @@ impl Audit {
     }
 
     async fn wait_for_ack(&self, acked: Acked) -> Result<(), AuditFault> {
-        match timeout(self.handle.queue.pace.patience, acked).await {
+        match timeout(self.queue.pace.patience, acked).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(AuditFault::Closed),
             Err(_) => {
@@ -179,15 +214,15 @@ impl Audit {
     }
 
     fn stalled(&self) {
-        let news = self.handle.queue.stalled();
-        if let (Some(fault), Diagnostics::Tell) = (news, self.handle.diagnostics) {
+        let news = self.queue.stalled();
+        if let (Some(fault), Diagnostics::Tell) = (news, self.diagnostics) {
             tracing::error!("{fault}");
         }
     }
 
     /// What a fault means for the caller.
     fn without_record(&self, fault: AuditFault) -> Result<(), AuditFault> {
-        match (self.handle.queue.on_fault, fault) {
+        match (self.queue.on_fault, fault) {
             (_, AuditFault::Closed) => Err(AuditFault::Closed),
             (OnFault::Deny, fault) => Err(fault),
             (OnFault::Warn, _) => Ok(()),

@@ -1,9 +1,29 @@
-//! A sink that tests can read.
+//! Records and lines that never leave the process.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::record::Record;
 use super::sink::{Begun, Sink};
+
+/// The records of an [`Audit`](super::Audit) that keeps them, as they were given: neither redacted
+/// nor cut. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct Kept(Arc<Mutex<Vec<Record>>>);
+
+impl Kept {
+    /// Takes out every record so far, oldest first.
+    pub fn take(&self) -> Vec<Record> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn push(&self, record: Record) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(record);
+    }
+}
 
 /// Keeps lines in memory. Clones share them.
 #[derive(Debug, Clone, Default)]

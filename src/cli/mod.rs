@@ -5,6 +5,7 @@ pub mod exit;
 pub mod launch;
 pub mod proxy;
 pub mod report;
+pub mod test_policy;
 pub mod validate_config;
 
 use std::io;
@@ -28,7 +29,7 @@ pub fn run(typed: Cli) -> Exit {
             };
             validate_config::run(&args, load, &mut io::stdout(), &mut io::stderr())
         }
-        Command::TestPolicy(_) => Exit::TestsNotRun,
+        Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
     }
 }
 

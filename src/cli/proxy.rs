@@ -12,8 +12,8 @@ use tracing::{error, info, warn};
 use crate::agent::stdio;
 use crate::audit::{self, Audit, Kind, Record};
 use crate::clock::{Clock, SystemClock};
-use crate::config::Config;
-use crate::gate::{Gate, Talk};
+use crate::config::{self, Config};
+use crate::gate::{self, Gate, Talk};
 use crate::loading::{self, Loaded};
 use crate::policy::{PolicyStore, Server};
 use crate::session::{Session, SessionId};
@@ -38,8 +38,13 @@ const FLUSH: Duration = Duration::from_secs(5);
 const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
 
 /// What `[policy]` means to the loader.
-pub fn policy_settings(policy: &crate::config::Policy) -> loading::Settings {
+pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
     settings::loading(policy)
+}
+
+/// What `[limits]` and the form of a denial mean to the gate.
+pub fn gate_settings(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
+    settings::gate(limits, denial)
 }
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
@@ -119,7 +124,11 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         }
     };
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let gate = Gate::new(store, audit.clone(), clock, settings::gate(config, secrets));
+    let settings = gate::Settings {
+        secrets,
+        ..gate_settings(&config.limits, config.policy.denial)
+    };
+    let gate = Gate::new(store, audit.clone(), clock, settings);
     for notice in &loaded.notices {
         warn!("{notice}");
     }

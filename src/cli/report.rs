@@ -15,7 +15,8 @@ pub fn policies(errors: &PolicyErrors) {
     tell(errors);
 }
 
-fn tell(diagnostic: &dyn miette::Diagnostic) {
+/// What is wrong with anything else.
+pub fn tell(diagnostic: &dyn miette::Diagnostic) {
     let handler = miette::GraphicalReportHandler::new_themed(theme());
     let mut report = String::new();
     if handler.render_report(&mut report, diagnostic).is_err() {

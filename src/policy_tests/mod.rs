@@ -1,1 +1,34 @@
+//! Policy fixtures, judged by the path that the gate itself uses.
+//!
+//! A fixture (TOML) says who sends what and what must become of it. It is read ([`read`]) and put
+//! beside the policies that it tests ([`load`]); each test's message goes through a [`Gate`] of its
+//! own between two ends in this process ([`judge`]); what the gate recorded of it is compared with
+//! what was expected ([`compare`]) and reported. Nothing is started, and nothing but files is read.
+//!
+//! [`Gate`]: crate::gate::Gate
 
+mod compare;
+mod ends;
+mod errors;
+mod find;
+mod fixture;
+mod got;
+mod json;
+mod judge;
+mod listing;
+mod load;
+mod read;
+mod read_test;
+mod report;
+mod run;
+mod suggest;
+mod table;
+
+pub use errors::{FixtureErrors, FixtureProblem};
+pub use fixture::Decision;
+pub use load::Configured;
+pub use report::{
+    Actual, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem, Report, SCHEMA, SuiteReport,
+    Summary, TestOutcome, TestReport,
+};
+pub use run::{Settings, run};

@@ -91,8 +91,7 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
     settings
 }
 
-pub(super) fn gate(config: &Config, secrets: Redactor) -> gate::Settings {
-    let limits = &config.limits;
+pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
     let from = |max_bytes| Limits {
         max_bytes,
         max_depth: limits.max_depth,
@@ -104,10 +103,10 @@ pub(super) fn gate(config: &Config, secrets: Redactor) -> gate::Settings {
         request_timeout: limits.request_timeout,
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
-        denial: match config.policy.denial {
+        denial: match denial {
             config::Denial::Error => gate::DenialForm::Error,
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
-        secrets,
+        secrets: Redactor::default(),
     }
 }

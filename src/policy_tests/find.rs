@@ -1,0 +1,264 @@
+//! Paths to fixtures, and which policies each of them tests.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::errors::FixtureProblem;
+
+/// A fixture, by the path that reports call it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) fixture: PathBuf,
+    /// The directory of the policies that it tests.
+    pub(super) pack: Option<PathBuf>,
+}
+
+/// Deeper than any tree that people make; symbolic links that lead in circles end here.
+const DEEPEST: usize = 16;
+
+/// Where builds and packages put what is not ours.
+const FOREIGN: [&str; 2] = ["target", "node_modules"];
+
+/// The fixtures that the paths name: packs, directories of packs or of fixtures, fixtures. In the
+/// order of the paths, sorted within each, and each once.
+pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Vec<FixtureProblem>> {
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        match below(path) {
+            Ok(here) if here.is_empty() => problems.push(nothing(path)),
+            Ok(mut here) => found.append(&mut here),
+            Err(error) => problems.push(unreadable(path, &error)),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut seen = HashSet::new();
+    found.retain(|one| {
+        let real = fs::canonicalize(&one.fixture);
+        seen.insert(real.unwrap_or_else(|_| one.fixture.clone()))
+    });
+    Ok(found)
+}
+
+/// The fixtures of a pack.
+pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
+    let tests = pack.join("tests");
+    if !tests.is_dir() {
+        return Ok(Vec::new());
+    }
+    let mut fixtures = Vec::new();
+    files(&tests, "toml", DEEPEST, &mut fixtures)?;
+    let found = |fixture| Found {
+        fixture,
+        pack: Some(pack.to_owned()),
+    };
+    Ok(fixtures.into_iter().map(found).collect())
+}
+
+/// Whether some policy stands below a directory.
+pub(super) fn has_policies(dir: &Path) -> bool {
+    let mut found = Vec::new();
+    // What cannot be read is for the loader to complain of.
+    files(dir, "cedar", DEEPEST, &mut found).is_err() || !found.is_empty()
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
+    FixtureProblem::about(path, "test::unreadable", format!("cannot be read: {error}"))
+}
+
+fn nothing(path: &Path) -> FixtureProblem {
+    FixtureProblem::about(path, "test::nothing-found", "no tests are here").with_help(
+        "a pack is a directory with policies and `tests/*.toml`; name packs, directories of \
+         packs, or fixtures",
+    )
+}
+
+fn below(path: &Path) -> io::Result<Vec<Found>> {
+    if !fs::metadata(path)?.is_dir() {
+        let pack = pack_of(path);
+        let fixture = path.to_owned();
+        return Ok(vec![Found { fixture, pack }]);
+    }
+    let mut found = Vec::new();
+    packs(path, DEEPEST, &mut found)?;
+    if found.is_empty() {
+        let mut fixtures = Vec::new();
+        files(path, "toml", DEEPEST, &mut fixtures)?;
+        found.extend(fixtures.into_iter().map(|fixture| Found {
+            pack: pack_of(&fixture),
+            fixture,
+        }));
+    }
+    Ok(found)
+}
+
+/// A pack is not searched for further packs: its policies are all that stand below it.
+fn packs(dir: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()> {
+    let mut tests = tests_of(dir)?;
+    if !tests.is_empty() {
+        found.append(&mut tests);
+        return Ok(());
+    }
+    for path in entries(dir)? {
+        if path.is_dir() && !path.is_symlink() && depth > 0 {
+            packs(&path, depth - 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// The directory above `tests`, or else the nearest one that holds a policy.
+fn pack_of(fixture: &Path) -> Option<PathBuf> {
+    // As it was typed first, so that reports name places as the user does.
+    let absolute = std::path::absolute(fixture).ok();
+    let ancestors = [Some(fixture.to_owned()), absolute];
+    let mut ancestors = ancestors
+        .iter()
+        .flatten()
+        .flat_map(|path| path.ancestors().skip(1));
+    ancestors.find_map(|dir| {
+        let dir = if dir == Path::new("") {
+            Path::new(".")
+        } else {
+            dir
+        };
+        if dir.file_name() == Some(OsStr::new("tests")) {
+            let parent = dir.parent()?;
+            let here = if parent == Path::new("") {
+                Path::new(".")
+            } else {
+                parent
+            };
+            return Some(here.to_owned());
+        }
+        let mut policies = Vec::new();
+        files(dir, "cedar", 0, &mut policies).ok()?;
+        (!policies.is_empty()).then(|| dir.to_owned())
+    })
+}
+
+/// Files with an extension, in the order of their paths.
+fn files(dir: &Path, extension: &str, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for path in entries(dir)? {
+        if path.is_dir() {
+            if depth > 0 {
+                files(&path, extension, depth - 1, found)?;
+            }
+        } else if path.extension() == Some(OsStr::new(extension)) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Sorted; without dot-entries and what is not ours.
+fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if !name.starts_with('.') && !FOREIGN.contains(&name.as_ref()) {
+            entries.push(entry.path());
+        }
+    }
+    entries.sort();
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree of empty files.
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        dir
+    }
+
+    /// Fixtures and their packs, without the directory that all are in.
+    #[track_caller]
+    fn check(files: &[&str], paths: &[&str], expected: &[(&str, &str)]) {
+        let dir = tree(files);
+        let below = |path: &Path| {
+            let path = path.strip_prefix(dir.path()).unwrap();
+            path.to_str().unwrap().replace('\\', "/")
+        };
+        let paths: Vec<_> = paths.iter().map(|path| dir.path().join(path)).collect();
+        let found = find(&paths).unwrap();
+        let found: Vec<_> = found
+            .iter()
+            .map(|one| (below(&one.fixture), below(one.pack.as_ref().unwrap())))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(fixture, pack)| ((*fixture).to_owned(), (*pack).to_owned()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    const TWO: [&str; 7] = [
+        "p/b/x.cedar",
+        "p/b/tests/two.toml",
+        "p/b/tests/one.toml",
+        "p/b/tests/deep/three.toml",
+        "p/a/deep/x.cedar",
+        "p/a/tests/t.toml",
+        "p/.git/tests/t.toml",
+    ];
+
+    const B: [(&str, &str); 3] = [
+        ("p/b/tests/deep/three.toml", "p/b"),
+        ("p/b/tests/one.toml", "p/b"),
+        ("p/b/tests/two.toml", "p/b"),
+    ];
+
+    #[test]
+    fn a_pack_is_found_by_its_directory_its_parent_its_tests_or_a_test() {
+        check(&TWO, &["p/b"], &B);
+        let both = [&[("p/a/tests/t.toml", "p/a")], &B[..]].concat();
+        check(&TWO, &["p"], &both);
+        check(&TWO, &[""], &both);
+        check(&TWO, &["p/b/tests"], &B);
+        check(&TWO, &["p/b/tests/one.toml"], &B[1..2]);
+        check(&TWO, &["p/b/tests/deep/three.toml"], &B[..1]);
+    }
+
+    #[test]
+    fn what_two_paths_name_is_there_once() {
+        check(&TWO, &["p/b/tests/two.toml", "p/b"], &[B[2], B[0], B[1]]);
+    }
+
+    #[test]
+    fn a_fixture_elsewhere_tests_the_nearest_policies_above_it() {
+        let files = ["p/x.cedar", "p/q/r/t.toml", "p/q/y.txt"];
+        check(&files, &["p/q/r/t.toml"], &[("p/q/r/t.toml", "p")]);
+        check(&files, &["p/q"], &[("p/q/r/t.toml", "p")]);
+    }
+
+    #[test]
+    fn where_nothing_is_the_search_says_so() {
+        let dir = tree(&["p/x.cedar", "q/tests/readme.md", "target/p/tests/t.toml"]);
+        let check = |path: &str, code: &str| {
+            let problems = find(&[dir.path().join(path)]).unwrap_err();
+            let codes: Vec<_> = problems.iter().map(|problem| problem.code).collect();
+            assert_eq!(codes, [code], "{path}");
+        };
+        check("", "test::nothing-found");
+        check("p", "test::nothing-found");
+        check("q", "test::nothing-found");
+        check("none", "test::unreadable");
+        assert!(has_policies(dir.path()));
+        assert!(!has_policies(&dir.path().join("q")));
+    }
+}

@@ -1,0 +1,103 @@
+//! What became of a message, as the gate recorded it.
+
+use crate::audit::{self, Record};
+use crate::gate::Stage;
+
+use super::fixture::Decision;
+
+/// What became of a message.
+#[derive(Debug)]
+pub(super) struct Got {
+    pub(super) decision: Decision,
+    pub(super) at: At,
+    /// The policies that decided.
+    pub(super) policies: Vec<String>,
+    /// The `@code` of the policy that refused.
+    pub(super) code: Option<String>,
+    /// The `@advice` of the policy that refused.
+    pub(super) advice: Option<String>,
+    /// The gate's own word for the cause of a refusal.
+    pub(super) reason: Option<String>,
+    /// The step of the gate that refused.
+    pub(super) stage: Option<String>,
+    /// The cause of a refusal in a sentence.
+    pub(super) text: Option<String>,
+    /// An engine could not judge.
+    pub(super) fault: Option<String>,
+    /// What a list showed.
+    pub(super) shown: Option<Vec<String>>,
+}
+
+/// What was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    Message,
+    /// The session could not begin, so that the message has no place in it.
+    Handshake,
+}
+
+/// What happened is no decision about the message, so that no expectation can be met by it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    #[error("the gate recorded nothing of the message")]
+    NotRecorded,
+    #[error("the gate recorded {recorded:?}, but the message {}", if *.arrived { "arrived" } else { "did not arrive" })]
+    Disagree {
+        recorded: audit::Decision,
+        arrived: bool,
+    },
+    #[error("the upstream that the test stands in for failed: {0}")]
+    Upstream(String),
+}
+
+impl Got {
+    /// Reads a decision off its record. `arrived`: the message reached the other end.
+    pub(super) fn of(record: &Record, at: At, arrived: bool) -> Result<Self, Broken> {
+        let recorded = record.decision.ok_or(Broken::NotRecorded)?;
+        let allowed = recorded == audit::Decision::Allow;
+        if allowed != arrived {
+            return Err(Broken::Disagree { recorded, arrived });
+        }
+        let text = |text: &Option<audit::Text>| text.as_ref().map(|text| text.as_str().to_owned());
+        let stage = text(&record.stage);
+        let said = text(&record.reason.text);
+        let by_policy = stage.as_deref() == Some(Stage::Decide.name());
+        let failed = recorded == audit::Decision::Error;
+        if failed && !by_policy {
+            return Err(Broken::Upstream(said.unwrap_or_default()));
+        }
+        let policies: Vec<String> = record
+            .policies
+            .iter()
+            .map(|id| id.as_str().to_owned())
+            .collect();
+        // A policy's own `@code` stands where the gate's word would.
+        let word = text(&record.reason.code);
+        let forbidden = by_policy && !failed && !policies.is_empty();
+        let (code, reason) = match word {
+            Some(word) if forbidden && word != FORBIDDEN => {
+                (Some(word), Some(FORBIDDEN.to_owned()))
+            }
+            word => (None, word),
+        };
+        Ok(Self {
+            decision: if allowed {
+                Decision::Allow
+            } else {
+                Decision::Deny
+            },
+            at,
+            policies,
+            code,
+            advice: text(&record.reason.advice),
+            reason,
+            stage,
+            fault: said.clone().filter(|_| failed),
+            text: said,
+            shown: None,
+        })
+    }
+}
+
+/// The gate's word for what a policy forbids.
+const FORBIDDEN: &str = "forbidden";

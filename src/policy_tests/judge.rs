@@ -1,0 +1,251 @@
+//! One message through the gate itself: decoded, identified, understood, decided and obliged by the
+//! code that runs in production, between two ends in this process.
+
+use std::sync::Arc;
+
+use crate::audit::{Audit, Kept, Record};
+use crate::clock::FixedClock;
+use crate::gate::{self, Gate, Talk};
+use crate::policy::{PolicyStore, Server};
+use crate::session::{Session, SessionId};
+use crate::wire::{Fragment, KnownMethod, Limits, Message, Side};
+
+use super::ends::End;
+use super::fixture::{Listed, Offers, Sends, Test};
+use super::got::{At, Broken, Got};
+use super::listing;
+
+/// The revision that the handshake agrees on.
+pub(super) const PROTOCOL: &str = "2025-11-25";
+
+/// How the agent is connected.
+pub(super) const TRANSPORT: &str = "stdio";
+
+/// The `_meta` key of messages that need no handshake (MCP 2026-07-28, basic/lifecycle).
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// What the tests of one suite have in common.
+pub(super) struct Bench<'s> {
+    pub(super) policies: Arc<PolicyStore>,
+    pub(super) settings: &'s gate::Settings,
+    pub(super) server: &'s Server,
+    pub(super) offers: &'s Offers,
+}
+
+/// One agent and one upstream, for one test.
+struct Conversation<'s> {
+    bench: &'s Bench<'s>,
+    gate: Gate,
+    talk: Talk<End, End>,
+    kept: Kept,
+}
+
+impl Bench<'_> {
+    /// What becomes of a test's message in a session of its own.
+    pub(super) async fn judge(&self, test: &Test) -> Result<Got, Broken> {
+        let conversation = Conversation::begin(self, test);
+        match &test.sends {
+            Sends::Frame { from, frame } => conversation.frame(*from, frame, test).await,
+            Sends::List(list) => conversation.list(*list, test).await,
+        }
+    }
+}
+
+impl<'s> Conversation<'s> {
+    fn begin(bench: &'s Bench<'s>, test: &Test) -> Self {
+        let (audit, kept) = Audit::keeping();
+        let clock = Arc::new(FixedClock(test.now));
+        let policies = Arc::clone(&bench.policies);
+        let gate = Gate::new(policies, audit, clock, bench.settings.clone());
+        let started = test.now.as_millisecond();
+        let id = SessionId::from_random(0);
+        let session = Session::new(id, TRANSPORT, bench.server.clone(), started);
+        session.state().agent = Arc::new(test.agent.clone());
+        let talk = Talk::new(session, End::default(), End::default());
+        Self {
+            bench,
+            gate,
+            talk,
+            kept,
+        }
+    }
+
+    async fn frame(&self, from: Side, frame: &str, test: &Test) -> Result<Got, Broken> {
+        let message = Message::decode(frame.as_bytes(), self.gate.limits(from)).ok();
+        let opens = from == Side::Agent && message.as_ref().is_some_and(begins_by_itself);
+        if !opens && let Some(refused) = self.shake_hands(test).await {
+            return Got::of(&refused, At::Handshake, false);
+        }
+        self.hear(from, frame).await;
+        let lists = message.and_then(|message| message.method()?.known());
+        let other = match from {
+            Side::Agent => &self.talk.upstream,
+            Side::Upstream => &self.talk.agent,
+        };
+        let mut arrived = other.take();
+        // The gate asks what there is before it lets a first call through.
+        if from == Side::Agent && lists != Some(KnownMethod::ToolsList) {
+            while let Some(id) = arrived.iter().find_map(|line| tools_list(line)) {
+                self.hear(Side::Upstream, &self.offer(&id, Listed::Tools))
+                    .await;
+                arrived = other.take();
+            }
+        }
+        let record = self.record()?;
+        Got::of(&record, At::Message, !arrived.is_empty())
+    }
+
+    async fn list(&self, list: Listed, test: &Test) -> Result<Got, Broken> {
+        if let Some(refused) = self.shake_hands(test).await {
+            return Got::of(&refused, At::Handshake, false);
+        }
+        self.hear(Side::Agent, &request(list.method())).await;
+        let asked = self.talk.upstream.take();
+        let record = self.record()?;
+        let mut got = Got::of(&record, At::Message, !asked.is_empty())?;
+        let Some(id) = asked.first().and_then(|line| id_of(line)) else {
+            return Ok(got);
+        };
+        self.hear(Side::Upstream, &self.offer(&id, list)).await;
+        let delivered = self.talk.agent.take();
+        let shown = delivered
+            .first()
+            .and_then(|line| listing::names(line, list));
+        if shown.is_none() {
+            // The answer was held back: that is what became of the list.
+            return Got::of(&self.record()?, At::Message, false);
+        }
+        got.shown = shown;
+        got.fault = listing::fault(self.bench, test, list);
+        Ok(got)
+    }
+
+    /// Begins the session. Answers with the record of the refusal if it may not begin.
+    async fn shake_hands(&self, test: &Test) -> Option<Record> {
+        self.hear(Side::Agent, &initialize(test)).await;
+        let asked = self.talk.upstream.take();
+        let Some(id) = asked.first().and_then(|line| id_of(line)) else {
+            return self.kept.take().into_iter().next();
+        };
+        self.hear(Side::Upstream, &self.greet(&id)).await;
+        self.hear(Side::Agent, INITIALIZED).await;
+        self.talk.upstream.take();
+        self.talk.agent.take();
+        self.kept.take();
+        None
+    }
+
+    async fn hear(&self, from: Side, frame: &str) {
+        // `End` takes everything, so that the agent never is gone.
+        let heard = self.gate.handle(&self.talk, from, frame.as_bytes()).await;
+        debug_assert!(heard.is_ok(), "an end in this process does not go away");
+    }
+
+    /// The record of the message that was just heard; what follows from it is recorded after it.
+    fn record(&self) -> Result<Record, Broken> {
+        self.kept
+            .take()
+            .into_iter()
+            .next()
+            .ok_or(Broken::NotRecorded)
+    }
+
+    /// The upstream's answer to a list.
+    fn offer(&self, id: &Fragment, list: Listed) -> String {
+        let items = self.bench.offers.of(list).iter().map(|name| {
+            let name = Fragment::string(name);
+            let schema = || Fragment::object([("type", Fragment::string("object"))]);
+            Fragment::object(match list {
+                Listed::Tools => vec![("name", name), ("inputSchema", schema())],
+                Listed::Prompts => vec![("name", name)],
+                Listed::Resources => vec![("uri", name.clone()), ("name", name)],
+            })
+        });
+        reply(
+            id,
+            Fragment::object([(list.member(), Fragment::array(items))]),
+        )
+    }
+
+    /// The upstream's answer to the handshake.
+    fn greet(&self, id: &Fragment) -> String {
+        let nothing = || Fragment::object([]);
+        let capabilities = ["tools", "prompts", "resources", "logging", "completions"];
+        let result = Fragment::object([
+            ("protocolVersion", Fragment::string(PROTOCOL)),
+            (
+                "capabilities",
+                Fragment::object(capabilities.map(|name| (name, nothing()))),
+            ),
+            ("serverInfo", named(&self.bench.server.name, "1")),
+        ]);
+        reply(id, result)
+    }
+}
+
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+
+/// The agent can do everything that a server may ask for: what is refused is refused by policy.
+fn initialize(test: &Test) -> String {
+    let capabilities = ["roots", "sampling", "elicitation"];
+    let client = &test.agent.client;
+    let params = Fragment::object([
+        ("protocolVersion", Fragment::string(PROTOCOL)),
+        (
+            "capabilities",
+            Fragment::object(capabilities.map(|name| (name, Fragment::object([])))),
+        ),
+        ("clientInfo", named(&client.name, &client.version)),
+    ]);
+    let message = Fragment::object([
+        ("jsonrpc", Fragment::string("2.0")),
+        ("id", Fragment::string("handshake")),
+        ("method", Fragment::string("initialize")),
+        ("params", params),
+    ]);
+    message.into_string()
+}
+
+fn request(method: &str) -> String {
+    let message = Fragment::object([
+        ("jsonrpc", Fragment::string("2.0")),
+        ("id", Fragment::string("test")),
+        ("method", Fragment::string(method)),
+    ]);
+    message.into_string()
+}
+
+fn reply(id: &Fragment, result: Fragment) -> String {
+    let message = Fragment::object([
+        ("jsonrpc", Fragment::string("2.0")),
+        ("id", id.clone()),
+        ("result", result),
+    ]);
+    message.into_string()
+}
+
+fn named(name: &str, version: &str) -> Fragment {
+    Fragment::object([
+        ("name", Fragment::string(name)),
+        ("version", Fragment::string(version)),
+    ])
+}
+
+/// Whether a message comes before any handshake: it is one, or says itself what it speaks.
+fn begins_by_itself(message: &Message) -> bool {
+    let initialize = message.method().and_then(|method| method.known());
+    let version = message.meta().and_then(|meta| meta.get(META_VERSION));
+    initialize == Some(KnownMethod::Initialize) || version.is_some()
+}
+
+/// The id under which the gate asks for the tools, if that is what it asks.
+fn tools_list(line: &str) -> Option<Fragment> {
+    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
+    let method = message.method()?.known()?;
+    (method == KnownMethod::ToolsList).then(|| message.id_value().map(Fragment::copy_of))?
+}
+
+fn id_of(line: &str) -> Option<Fragment> {
+    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
+    message.id_value().map(Fragment::copy_of)
+}

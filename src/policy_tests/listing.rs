@@ -1,0 +1,72 @@
+//! What a list shows, and whether an engine failed over it.
+
+use crate::policy::{
+    Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
+};
+use crate::wire::{Limits, Message, Value};
+
+use super::fixture::{Listed, Test};
+use super::judge::{Bench, PROTOCOL, TRANSPORT};
+
+/// The items of a list that was delivered; nothing when it is no list.
+pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
+    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
+    let items = message.result()?.get(list.member())?;
+    let name = |item: Value<'_>| Some(item.get(list.key())?.as_str()?.into_owned());
+    items.items().map(name).collect()
+}
+
+/// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
+/// record, so the question is asked once more, of the same policies and with the same facts.
+pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<String> {
+    let env = Environment {
+        server: bench.server,
+        transport: TRANSPORT,
+        protocol: PROTOCOL,
+        now_ms: test.now.as_millisecond(),
+        peer: None,
+        session: SessionState {
+            started_ms: test.now.as_millisecond(),
+            ..SessionState::default()
+        },
+        consent: Consent::default(),
+    };
+    let facts = ListFacts {
+        principal: Principal::Agent(&test.agent),
+        env,
+    };
+    let names = bench.offers.of(list).iter().cloned();
+    let ask = |items: &[Resource<'_>]| {
+        let snapshot = bench.policies.current();
+        let faults = snapshot.listing(&facts, items).faults;
+        faults.into_iter().min().map(|fault| fault.to_string())
+    };
+    match list {
+        Listed::Tools => {
+            let tool = |name| Tool {
+                name,
+                ..Tool::default()
+            };
+            let tools: Vec<Tool> = names.map(tool).collect();
+            ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
+        }
+        Listed::Prompts => {
+            let prompts: Vec<Prompt> = names.map(|name| Prompt { name }).collect();
+            ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
+        }
+        Listed::Resources => {
+            let resources: Vec<ResourceFacts> = names.map(resource).collect();
+            ask(&resources.iter().map(Resource::Resource).collect::<Vec<_>>())
+        }
+    }
+}
+
+/// RFC 3986 §3.1: the scheme is what stands before the first colon, in any case.
+fn resource(uri: String) -> ResourceFacts {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    ResourceFacts {
+        scheme: scheme.to_ascii_lowercase(),
+        uri,
+        ..ResourceFacts::default()
+    }
+}

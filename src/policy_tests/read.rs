@@ -1,0 +1,256 @@
+//! The text of a fixture to what it says, or to everything that is wrong with it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use miette::NamedSource;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::errors::FixtureProblem;
+use super::fixture::{Fixture, Listed, Offers, Sends, Test};
+use super::read_test;
+use super::suggest;
+use super::table::{Reading, Section, Table};
+use crate::policy::{Agent, Client};
+use crate::wire::{KnownMethod, Limits, Message, Side, Value};
+
+/// When a fixture says nothing of the time: 2026-01-01T00:00:00Z, so that results never depend on
+/// the day they are asked for.
+const DEFAULT_NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+/// What a test may refer to.
+pub(super) struct Surroundings {
+    pub(super) now: Timestamp,
+    /// By the names that tests use for them.
+    pub(super) agents: BTreeMap<String, Agent>,
+}
+
+/// Reads a fixture; `name` is what reports call it.
+///
+/// # Errors
+/// Every problem of the file, in its order.
+pub(super) fn read(name: &str, text: &str) -> Result<Fixture, Vec<FixtureProblem>> {
+    let source = NamedSource::new(name, Arc::from(text));
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let reading = Reading::new(source, errors);
+    let top = Table::new(&reading, Section::File, 0..0, table.get_ref());
+    let surroundings = Surroundings {
+        now: top.time("now").unwrap_or(DEFAULT_NOW),
+        agents: agents(&top),
+    };
+    let tests = tests(&top, &surroundings);
+    let stem = Path::new(name).file_stem().unwrap_or_default();
+    let fixture = Fixture {
+        suite: match top.text("suite") {
+            Some(suite) => suite.into_inner(),
+            None => stem.to_string_lossy().into_owned(),
+        },
+        server: server(&top),
+        allow: allow(&top),
+        offers: offers(&top, &tests),
+        tests,
+        source: reading.source.clone(),
+    };
+    let problems = reading.finish();
+    if problems.is_empty() {
+        Ok(fixture)
+    } else {
+        Err(problems)
+    }
+}
+
+fn agents(top: &Table<'_>) -> BTreeMap<String, Agent> {
+    let Some(agents) = top.any_table("agents") else {
+        return BTreeMap::new();
+    };
+    let mut read = BTreeMap::new();
+    for (name, value) in top.reading.in_order(agents) {
+        let name = name.get_ref().as_ref();
+        // What is wrong with the agent must not make its name unknown.
+        let agent = match value.get_ref() {
+            DeValue::Table(table) => {
+                let table = Table::new(top.reading, Section::Agent, value.span(), table);
+                agent(name, &table)
+            }
+            _ => {
+                top.reading
+                    .wrong_type(value, "a table such as `{ roles = [\"reader\"] }`");
+                Agent::default()
+            }
+        };
+        read.insert(name.to_owned(), agent);
+    }
+    read
+}
+
+fn agent(name: &str, table: &Table<'_>) -> Agent {
+    Agent {
+        id: name.to_owned(),
+        roles: plain(table.texts("roles").unwrap_or_default()),
+        teams: plain(table.texts("teams").unwrap_or_default()),
+        user: table.text("user").map(Spanned::into_inner),
+        client: client(table),
+        trust: table.integer("trust").unwrap_or_default(),
+    }
+}
+
+/// What the agent calls itself at the handshake.
+fn client(agent: &Table<'_>) -> Client {
+    let mut client = Client {
+        name: "test-policy".to_owned(),
+        version: "1".to_owned(),
+    };
+    let Some(value) = agent.get("client") else {
+        return client;
+    };
+    if let DeValue::String(name) = value.get_ref() {
+        name.as_ref().clone_into(&mut client.name);
+        return client;
+    }
+    let Some(table) = agent.table(
+        "client",
+        Section::Client,
+        "a name, or a table with `name` and `version`",
+    ) else {
+        return client;
+    };
+    if let Some(name) = table.text("name") {
+        client.name = name.into_inner();
+    }
+    if let Some(version) = table.text("version") {
+        client.version = version.into_inner();
+    }
+    client
+}
+
+fn server(top: &Table<'_>) -> Option<String> {
+    let server = top.table("server", Section::Server, "a table")?;
+    server.text("name").map(Spanned::into_inner)
+}
+
+fn allow(top: &Table<'_>) -> Option<Spanned<Vec<String>>> {
+    let names = plain(top.texts("allow")?);
+    Some(Spanned::new(top.get("allow")?.span(), names))
+}
+
+fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
+    let help = "begin each test with `[[test]]`";
+    let Some(value) = top.get("test") else {
+        top.require("a test", help);
+        return Vec::new();
+    };
+    let DeValue::Array(items) = value.get_ref() else {
+        top.reading
+            .wrong_type(value, "an array of tables: write `[[test]]`");
+        return Vec::new();
+    };
+    let mut tests: Vec<Test> = Vec::new();
+    let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
+    for item in items.iter() {
+        let DeValue::Table(table) = item.get_ref() else {
+            top.reading.wrong_type(item, "a table");
+            continue;
+        };
+        let table = Table::new(top.reading, Section::Test, item.span(), table);
+        let Some(name) = table
+            .text("name")
+            .filter(|name| !name.get_ref().trim().is_empty())
+        else {
+            table.require("`name`", "say in a sentence what the test shows");
+            read_test::test(&table, surroundings, String::new());
+            continue;
+        };
+        if names.insert(name.get_ref().clone(), name.span()).is_some() {
+            let message = format!("two tests are called `{}`", name.get_ref());
+            let help = Some("say what is different about this one".to_owned());
+            top.reading.tell(&name.span(), "test::twice", message, help);
+        }
+        tests.extend(read_test::test(&table, surroundings, name.into_inner()));
+    }
+    tests
+}
+
+/// What the fixture says that the upstream offers, or else whatever some test names.
+fn offers(top: &Table<'_>, tests: &[Test]) -> Offers {
+    let mut offers = Offers::default();
+    for (key, list) in Listed::ALL {
+        let declared = top.texts(key).map(plain);
+        let mentioned = mentioned(tests, list);
+        *offers.of_mut(list) = match declared {
+            Some(declared) => {
+                not_offered(top, &declared, tests, list, key);
+                declared
+            }
+            None => mentioned,
+        };
+    }
+    offers
+}
+
+/// A list cannot show what is not offered, so whoever expects it to means another name.
+fn not_offered(top: &Table<'_>, declared: &[String], tests: &[Test], list: Listed, key: &str) {
+    let known: Vec<&str> = declared.iter().map(String::as_str).collect();
+    for name in in_lists(tests, list) {
+        if !known.contains(&name.get_ref().as_str()) {
+            let message = format!(
+                "`{}` is not among the `{key}` that are offered",
+                name.get_ref()
+            );
+            let help = suggest::help(name.get_ref(), &known, "add it there");
+            top.reading
+                .tell(&name.span(), "test::not-offered", message, Some(help));
+        }
+    }
+}
+
+/// Each once, in the order of the file.
+fn mentioned(tests: &[Test], list: Listed) -> Vec<String> {
+    let called = tests.iter().filter_map(|test| called_tool(&test.sends));
+    let called = called.filter(|_| list == Listed::Tools);
+    let listed = in_lists(tests, list).map(|name| name.get_ref().clone());
+    let mut names = Vec::new();
+    let mut seen = std::collections::HashSet::new();
+    for name in called.chain(listed) {
+        if seen.insert(name.clone()) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn in_lists(tests: &[Test], list: Listed) -> impl Iterator<Item = &Spanned<String>> {
+    tests
+        .iter()
+        .filter(move |test| matches!(test.sends, Sends::List(of) if of == list))
+        .flat_map(|test| {
+            test.expect
+                .visible
+                .iter()
+                .flatten()
+                .chain(&test.expect.hidden)
+        })
+}
+
+fn called_tool(sends: &Sends) -> Option<String> {
+    let Sends::Frame {
+        from: Side::Agent,
+        frame,
+    } = sends
+    else {
+        return None;
+    };
+    let message = Message::decode(frame.as_bytes(), &Limits::default()).ok()?;
+    if message.method()?.known()? != KnownMethod::ToolsCall {
+        return None;
+    }
+    let name = message.params()?.get("name").and_then(Value::as_str)?;
+    Some(name.into_owned())
+}
+
+pub(super) fn plain(texts: Vec<Spanned<String>>) -> Vec<String> {
+    texts.into_iter().map(Spanned::into_inner).collect()
+}

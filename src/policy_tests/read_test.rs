@@ -1,0 +1,336 @@
+//! One `[[test]]`: who sends what, and what must become of it.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::fixture::{Decision, Expect, Listed, Sends, Test};
+use super::json;
+use super::read::{Surroundings, plain};
+use super::suggest;
+use super::table::{Reading, Section, Table, Value};
+use crate::policy::{Agent, Client};
+use crate::wire::{Fragment, KnownMethod, Side};
+
+/// The four ways to say what is sent.
+const WAYS: [&str; 4] = ["send", "call", "list", "raw"];
+
+pub(super) fn test(table: &Table<'_>, surroundings: &Surroundings, name: String) -> Option<Test> {
+    let agent = agent(table, surroundings);
+    let sends = sends(table);
+    let expect = expect(table);
+    let now = table.time("now").unwrap_or(surroundings.now);
+    let line = table.line();
+    Some(Test {
+        name,
+        line,
+        agent: agent?,
+        now,
+        sends: sends?,
+        expect: expect?,
+    })
+}
+
+/// The agent that the test names. Without a name it is the one that a gate on stdio sees.
+fn agent(table: &Table<'_>, surroundings: &Surroundings) -> Option<Agent> {
+    let Some(name) = table.get("agent") else {
+        return Some(Agent {
+            id: "stdio".to_owned(),
+            client: Client {
+                name: "test-policy".to_owned(),
+                version: "1".to_owned(),
+            },
+            ..Agent::default()
+        });
+    };
+    let name = table.reading.text(name)?;
+    let agent = surroundings.agents.get(name.get_ref());
+    if agent.is_none() {
+        let known: Vec<&str> = surroundings.agents.keys().map(String::as_str).collect();
+        let fallback = "declare it in `[agents]`, as in `guest = { roles = [\"reader\"] }`";
+        let help = suggest::help(name.get_ref(), &known, fallback);
+        let message = format!("no agent is called `{}`", name.get_ref());
+        table
+            .reading
+            .tell(&name.span(), "test::unknown-agent", message, Some(help));
+    }
+    agent.cloned()
+}
+
+fn sends(table: &Table<'_>) -> Option<Sends> {
+    let from = from(table);
+    let ways: Vec<&str> = WAYS
+        .into_iter()
+        .filter(|way| table.get(way).is_some())
+        .collect();
+    let sends = match ways.as_slice() {
+        ["send"] => send(table, from?),
+        ["call"] => call(table),
+        ["list"] => list(table),
+        ["raw"] => raw(table, from?),
+        [] => {
+            let help = "say what is sent: `call = \"tool\"`, `list = \"tools\"`, \
+                        `send = { method = \"…\" }` or `raw = '…'`";
+            table.require("what is sent", help);
+            return None;
+        }
+        several => {
+            let message = format!("one test sends one message, not {}", suggest::list(several));
+            table.tell("test::conflict", message, "make a test of each");
+            return None;
+        }
+    };
+    let belongs = [("args", "call"), ("visible", "list"), ("hidden", "list")];
+    for (key, way) in belongs {
+        if let (Some(value), false) = (table.get(key), ways.contains(&way)) {
+            let message = format!("`{key}` goes with `{way}`");
+            table
+                .reading
+                .tell(&value.span(), "test::conflict", message, None);
+        }
+    }
+    if let (Some(value), true) = (
+        table.get("from"),
+        ways.contains(&"call") || ways.contains(&"list"),
+    ) {
+        let message = "only agents call and list: `from` goes with `send` and `raw`";
+        table
+            .reading
+            .tell(&value.span(), "test::conflict", message, None);
+    }
+    sends
+}
+
+fn from(table: &Table<'_>) -> Option<Side> {
+    let Some(value) = table.get("from") else {
+        return Some(Side::Agent);
+    };
+    let from = table.reading.text(value)?;
+    table
+        .reading
+        .word(&from, &[("agent", Side::Agent), ("server", Side::Upstream)])
+}
+
+/// `send = { method, params, meta }`.
+fn send(table: &Table<'_>, from: Side) -> Option<Sends> {
+    let send = table.table(
+        "send",
+        Section::Send,
+        "a table such as `{ method = \"ping\" }`",
+    )?;
+    let Some(value) = send.get("method") else {
+        send.require("`method`", "as in `send = { method = \"tools/call\", … }`");
+        return None;
+    };
+    let method = send.reading.text(value)?.into_inner();
+    let mut params = match send.get("params") {
+        Some(value) => Some(members(send.reading, value)?),
+        None => None,
+    };
+    if let Some(value) = send.get("meta") {
+        let meta = members(send.reading, value)?;
+        let meta = Fragment::object(borrowed(&meta));
+        let params = params.get_or_insert_default();
+        if params.iter().any(|(key, _)| key == "_meta") {
+            let message = "`_meta` stands in `params` already";
+            send.reading
+                .tell(&value.span(), "test::conflict", message, None);
+        }
+        params.push(("_meta".to_owned(), meta));
+    }
+    Some(frame(from, &method, params.as_deref()))
+}
+
+/// `call = "tool", args = {…}`.
+fn call(table: &Table<'_>) -> Option<Sends> {
+    let tool = table.text("call")?.into_inner();
+    let mut params = vec![("name".to_owned(), Fragment::string(&tool))];
+    if let Some(value) = table.get("args") {
+        let arguments = members(table.reading, value)?;
+        params.push((
+            "arguments".to_owned(),
+            Fragment::object(borrowed(&arguments)),
+        ));
+    }
+    Some(frame(Side::Agent, "tools/call", Some(&params)))
+}
+
+/// `list = "tools", visible = […]`.
+fn list(table: &Table<'_>) -> Option<Sends> {
+    let which = table.text("list")?;
+    let listed = table.reading.word(&which, &Listed::ALL)?;
+    Some(Sends::List(listed))
+}
+
+/// `raw = '…'`.
+fn raw(table: &Table<'_>, from: Side) -> Option<Sends> {
+    let raw = table.text("raw")?;
+    if raw.get_ref().contains('\n') {
+        let message = "a frame ends at the line feed, so it cannot hold one";
+        let help = Some("write it on one line, in single quotes".to_owned());
+        table
+            .reading
+            .tell(&raw.span(), "test::value", message, help);
+        return None;
+    }
+    let frame = raw.into_inner();
+    Some(Sends::Frame { from, frame })
+}
+
+/// A message as its sender would write it. What is known to be a notification has no id.
+fn frame(from: Side, method: &str, params: Option<&[(String, Fragment)]>) -> Sends {
+    let notification = KnownMethod::from_name(method).is_some_and(|known| !known.is_request());
+    let id = (!notification).then(|| Fragment::string("test"));
+    let members = [
+        ("jsonrpc", Some(Fragment::string("2.0"))),
+        ("id", id),
+        ("method", Some(Fragment::string(method))),
+        (
+            "params",
+            params.map(|params| Fragment::object(borrowed(params))),
+        ),
+    ];
+    let members = members
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    let frame = Fragment::object(members).into_string();
+    Sends::Frame { from, frame }
+}
+
+/// The members of what has to be an object.
+fn members(reading: &Reading, value: &Value<'_>) -> Option<Vec<(String, Fragment)>> {
+    let DeValue::Table(table) = value.get_ref() else {
+        reading.wrong_type(value, "a table");
+        return None;
+    };
+    let entries = reading.in_order(table).into_iter();
+    // Every member, so that all problems are told.
+    let members: Vec<_> = entries
+        .map(|(key, value)| Some((key.get_ref().to_string(), json::fragment(reading, value)?)))
+        .collect();
+    members.into_iter().collect()
+}
+
+fn borrowed(members: &[(String, Fragment)]) -> impl Iterator<Item = (&str, Fragment)> {
+    members
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.clone()))
+}
+
+fn expect(table: &Table<'_>) -> Option<Expect> {
+    let listing = table.get("list").is_some();
+    let visible = table.texts("visible");
+    let hidden = table.texts("hidden");
+    let mut expect = match table.get("expect") {
+        Some(value) => told(table.reading, value)?,
+        None if visible.is_some() || hidden.is_some() => Expect::of(Decision::Allow),
+        None => {
+            let help = if listing {
+                "say what the list shows, as in `visible = [\"read_file\"]`"
+            } else {
+                "write `expect = \"allow\"`, `expect = \"deny\"`, or \
+                 `expect = { decision = \"deny\", because = [\"policy-id\"] }`"
+            };
+            table.require("`expect`", help);
+            return None;
+        }
+    };
+    expect.visible = visible;
+    expect.hidden = hidden.unwrap_or_default();
+    if expect.decision == Decision::Deny && (expect.visible.is_some() || !expect.hidden.is_empty())
+    {
+        let message = "a list that is denied shows nothing";
+        table.tell(
+            "test::conflict",
+            message,
+            "expect it to be allowed, or say nothing of what it shows",
+        );
+    }
+    Some(expect)
+}
+
+impl Expect {
+    fn of(decision: Decision) -> Self {
+        Self {
+            decision,
+            because: Vec::new(),
+            code: None,
+            advice: None,
+            reason: None,
+            errors: None,
+            visible: None,
+            hidden: Vec::new(),
+        }
+    }
+}
+
+const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
+
+fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
+    let table = match value.get_ref() {
+        DeValue::String(_) => {
+            return reading
+                .word(&reading.text(value)?, &DECISIONS)
+                .map(Expect::of);
+        }
+        DeValue::Table(table) => Table::new(reading, Section::Expect, value.span(), table),
+        _ => {
+            reading.wrong_type(value, "`\"allow\"`, `\"deny\"` or a table");
+            return None;
+        }
+    };
+    let because = table.texts("because");
+    let errors = table.texts("errors");
+    let [code, advice, reason] = ["code", "advice", "reason"].map(|key| table.text(key));
+    let Some(decision) = table.get("decision") else {
+        table.require(
+            "`decision`",
+            "write `decision = \"allow\"` or `decision = \"deny\"`",
+        );
+        return None;
+    };
+    let decision = reading.word(&reading.text(decision)?, &DECISIONS)?;
+    for (key, list) in [("because", &because), ("errors", &errors)] {
+        if let (Some([]), Some(value)) = (list.as_deref(), table.get(key)) {
+            let message = format!("an empty `{key}` says nothing");
+            let help = Some("name something, or leave it out".to_owned());
+            reading.tell(&value.span(), "test::value", message, help);
+        }
+    }
+    if decision == Decision::Allow {
+        only_denials(reading, &table);
+    }
+    Some(Expect {
+        because: because.unwrap_or_default(),
+        code: code.map(Spanned::into_inner),
+        advice: advice.map(Spanned::into_inner),
+        reason: reason.map(Spanned::into_inner),
+        errors: errors.map(plain),
+        ..Expect::of(decision)
+    })
+}
+
+fn only_denials(reading: &Reading, table: &Table<'_>) {
+    for key in ["code", "advice", "reason", "errors"] {
+        if let Some(value) = table.get(key) {
+            let message = format!("only a denial has `{key}`");
+            reading.tell(&value.span(), "test::conflict", message, None);
+        }
+    }
+}
+
+impl Reading {
+    /// One of a few words.
+    fn word<T: Copy>(&self, written: &Spanned<String>, choices: &[(&str, T)]) -> Option<T> {
+        let found = choices.iter().find(|(word, _)| word == written.get_ref());
+        if found.is_none() {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            let message = format!("unknown value `{}`", written.get_ref().escape_debug());
+            let help = suggest::help(written.get_ref(), &words, "");
+            let place: Range<usize> = written.span();
+            self.tell(&place, "test::value", message, Some(help));
+        }
+        found.map(|(_, choice)| *choice)
+    }
+}

@@ -1,0 +1,229 @@
+//! The report as people read it.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use super::super::fixture::Decision;
+use super::super::suggest;
+use super::{Actual, DecidingPolicy, Expected, Report, SuiteReport, TestOutcome, TestReport};
+
+/// Whether the report may use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    Plain,
+    Coloured,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Colour {
+    Good,
+    Bad,
+    Faint,
+    Bold,
+}
+
+/// Lines that are shown of one policy.
+const MOST_LINES: usize = 20;
+
+impl Report {
+    /// Writes a tree of suites and tests, and a line that sums it up.
+    pub fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        for suite in &self.suites {
+            suite.write(out, paint)?;
+            writeln!(out)?;
+        }
+        let summary = &self.summary;
+        let tests = match summary.tests {
+            1 => "1 test".to_owned(),
+            more => format!("{more} tests"),
+        };
+        let suites = match summary.suites {
+            1 => "1 suite".to_owned(),
+            more => format!("{more} suites"),
+        };
+        let failed = format!("{} failed", summary.failed);
+        let failed = match summary.failed {
+            0 => failed,
+            _ => paint.dye(Colour::Bad, failed),
+        };
+        write!(
+            out,
+            "{tests} in {suites}: {} passed, {failed}",
+            summary.passed
+        )?;
+        if summary.left_out > 0 {
+            write!(out, ", {} left out by the filter", summary.left_out)?;
+        }
+        writeln!(out)
+    }
+}
+
+impl SuiteReport {
+    fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        let suite = paint.dye(Colour::Bold, printable(&self.suite));
+        let file = paint.dye(Colour::Faint, printable(&self.file));
+        writeln!(out, "{suite}  {file}")?;
+        for test in &self.tests {
+            test.write(&self.file, out, paint)?;
+        }
+        Ok(())
+    }
+}
+
+impl TestReport {
+    fn write(&self, file: &str, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        let mark = match self.outcome {
+            TestOutcome::Passed => paint.dye(Colour::Good, "✓"),
+            TestOutcome::Failed => paint.dye(Colour::Bad, "✗"),
+        };
+        writeln!(out, "  {mark} {}", printable(&self.name))?;
+        if self.outcome == TestOutcome::Passed {
+            return Ok(());
+        }
+        let line = |out: &mut dyn Write, name: &str, text: &dyn Display| {
+            let name = paint.dye(Colour::Faint, format!("{name:<8}"));
+            writeln!(out, "      {name}  {text}")
+        };
+        line(out, "test", &format!("{}:{}", printable(file), self.line))?;
+        line(out, "expected", &printable(&self.expected.told()))?;
+        let different_decision = match &self.got {
+            Some(got) => {
+                line(out, "got", &printable(&got.told()))?;
+                got.decision != self.expected.decision
+            }
+            None => false,
+        };
+        for problem in &self.problems {
+            // The two lines above have said it.
+            let said = different_decision && problem.starts_with("expected ");
+            if !said {
+                line(out, "problem", &printable(problem))?;
+            }
+        }
+        for policy in self.got.iter().flat_map(|got| &got.policies) {
+            policy.write(out, paint)?;
+        }
+        if let Some(hint) = &self.hint {
+            line(out, "hint", &printable(hint))?;
+        }
+        Ok(())
+    }
+}
+
+impl Expected {
+    fn told(&self) -> String {
+        let mut parts = vec![self.decision.word().to_owned()];
+        if !self.because.is_empty() {
+            parts.push(format!("because of {}", suggest::list(&self.because)));
+        }
+        let words = [
+            ("code", &self.code),
+            ("advice", &self.advice),
+            ("reason", &self.reason),
+        ];
+        for (key, word) in words {
+            parts.extend(word.as_ref().map(|word| format!("{key} `{word}`")));
+        }
+        if let Some(errors) = &self.errors {
+            parts.push(format!(
+                "with an error that holds {}",
+                suggest::list(errors)
+            ));
+        }
+        if let Some(visible) = &self.visible {
+            parts.push(format!("showing {}", names(visible)));
+        }
+        if !self.hidden.is_empty() {
+            parts.push(format!("hiding {}", names(&self.hidden)));
+        }
+        parts.join(", ")
+    }
+}
+
+impl Actual {
+    fn told(&self) -> String {
+        let mut parts = vec![self.decision.word().to_owned()];
+        if let Some(at) = self.at {
+            parts.push(format!("at the {at}"));
+        }
+        if !self.policies.is_empty() {
+            let ids: Vec<&str> = self
+                .policies
+                .iter()
+                .map(|policy| policy.id.as_str())
+                .collect();
+            parts.push(format!("because of {}", suggest::list(&ids)));
+        }
+        let words = [("code", &self.code), ("advice", &self.advice)];
+        for (key, word) in words {
+            parts.extend(word.as_ref().map(|word| format!("{key} `{word}`")));
+        }
+        if let (Decision::Deny, Some(reason)) = (self.decision, &self.reason) {
+            let stage = self.stage.as_deref().unwrap_or("?");
+            let text = self.text.as_deref().unwrap_or_default();
+            parts.push(format!("reason `{reason}` at {stage} ({text})"));
+        }
+        if let Some(visible) = &self.visible {
+            parts.push(format!("showing {}", names(visible)));
+        }
+        parts.join(", ")
+    }
+}
+
+impl DecidingPolicy {
+    /// The text as it stands in its file, numbered.
+    fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        let place = match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file.to_string(),
+            (None, _) => return Ok(()),
+        };
+        let place = paint.dye(Colour::Faint, printable(&place));
+        writeln!(out, "      {} {}", paint.dye(Colour::Faint, "┌─"), place)?;
+        let first = self.line.unwrap_or(1);
+        let lines: Vec<&str> = self.text.lines().collect();
+        let bar = paint.dye(Colour::Faint, "│");
+        for (number, line) in (first..).zip(lines.iter().take(MOST_LINES)) {
+            writeln!(out, "      {bar} {number:>4}  {}", printable(line))?;
+        }
+        let more = lines.len().saturating_sub(MOST_LINES);
+        if more > 0 {
+            writeln!(out, "      {bar}       … {more} more lines")?;
+        }
+        Ok(())
+    }
+}
+
+impl Paint {
+    fn dye(self, colour: Colour, text: impl Display) -> String {
+        let code = match (self, colour) {
+            (Self::Plain, _) => return text.to_string(),
+            (Self::Coloured, Colour::Good) => "32",
+            (Self::Coloured, Colour::Bad) => "31",
+            (Self::Coloured, Colour::Faint) => "2",
+            (Self::Coloured, Colour::Bold) => "1",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+fn names(names: &[String]) -> String {
+    if names.is_empty() {
+        "nothing".to_owned()
+    } else {
+        suggest::list(names)
+    }
+}
+
+/// A frame under test may hold anything; a terminal must not be told to do it.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() && c != '\t' {
+            out.extend(c.escape_debug());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

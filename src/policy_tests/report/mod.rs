@@ -1,0 +1,173 @@
+//! What the tests came to, for people and for programs.
+//!
+//! INVARIANT: the fields here, `docs/schema/test-policy.schema.json` and `docs/policy-guide.md` name
+//! the same things; a test compares the first two. Nothing here depends on time, place or chance,
+//! so that equal policies and tests give equal reports.
+
+mod build;
+mod hint;
+mod human;
+mod not_run;
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::fixture::Decision;
+
+pub use human::Paint;
+pub use not_run::NotRun;
+
+/// The version of the report format.
+pub const SCHEMA: u32 = 1;
+
+/// What the tests came to.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub schema: u32,
+    pub outcome: Outcome,
+    pub summary: Summary,
+    pub suites: Vec<SuiteReport>,
+    /// What kept the tests from running.
+    pub problems: Vec<Problem>,
+}
+
+/// How it went as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Passed,
+    Failed,
+    /// Nothing was found, something could not be read, or a fixture is wrong.
+    NotRun,
+    /// The policies under test are not valid.
+    PoliciesInvalid,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    pub suites: usize,
+    pub tests: usize,
+    pub passed: usize,
+    pub failed: usize,
+    /// Tests that the filter left out.
+    pub left_out: usize,
+}
+
+/// The tests of one fixture.
+#[derive(Debug, Serialize)]
+pub struct SuiteReport {
+    pub suite: String,
+    pub file: String,
+    /// The directory of the policies; absent where an allowlist is all there is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policies: Option<String>,
+    /// The revision of the policies.
+    pub revision: String,
+    pub tests: Vec<TestReport>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct TestReport {
+    pub name: String,
+    /// Where the test stands in its file, from 1.
+    pub line: usize,
+    pub agent: String,
+    pub outcome: TestOutcome,
+    pub expected: Expected,
+    /// Absent when the message could not be judged at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub got: Option<Actual>,
+    /// How what came is not what was expected.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    #[serde(skip)]
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestOutcome {
+    Passed,
+    Failed,
+}
+
+/// What the fixture says.
+#[derive(Debug, Serialize)]
+pub struct Expected {
+    pub decision: Decision,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub errors: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visible: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
+}
+
+/// What became of the message.
+#[derive(Debug, Serialize)]
+pub struct Actual {
+    pub decision: Decision,
+    /// What was refused, where it was not the message itself: `handshake`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<&'static str>,
+    /// The policies that decided, in the order of their names.
+    pub policies: Vec<DecidingPolicy>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// The gate's own word for the cause of a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The step of the gate that refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// The cause of a refusal in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The fault of an engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What a list showed, in the order of the upstream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub visible: Option<Vec<String>>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct DecidingPolicy {
+    pub id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<Arc<str>>,
+    /// From 1; absent for what was compiled from configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    #[serde(skip)]
+    text: Arc<str>,
+}
+
+/// One thing that kept the tests from running.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+}

@@ -1,0 +1,332 @@
+//! A cursor over one table of a fixture: what may stand in it, and the places of what does.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use jiff::Timestamp;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::errors::{FixtureProblem, Source};
+use super::suggest;
+
+/// One fixture while it is read; gathers what is wrong with it.
+pub(super) struct Reading {
+    pub(super) source: Source,
+    /// Where text could not be read; what touches these places says nothing.
+    broken: Vec<Range<usize>>,
+    problems: RefCell<Vec<FixtureProblem>>,
+}
+
+/// The tables of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    File,
+    Server,
+    Agent,
+    Client,
+    Test,
+    Send,
+    Expect,
+}
+
+/// One table, all of whose keys are known ones.
+pub(super) struct Table<'t> {
+    pub(super) reading: &'t Reading,
+    /// Where reports point when something is missing.
+    place: Range<usize>,
+    table: &'t DeTable<'t>,
+}
+
+pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+
+impl Reading {
+    pub(super) fn new(source: Source, syntax_errors: Vec<toml::de::Error>) -> Self {
+        let mut reading = Self {
+            source,
+            broken: Vec::new(),
+            problems: RefCell::default(),
+        };
+        for error in syntax_errors {
+            let place = error.span().unwrap_or_default();
+            reading.tell(&place, "test::syntax", error.message().to_owned(), None);
+            reading.broken.push(place);
+        }
+        reading
+    }
+
+    /// Something is wrong at a place.
+    pub(super) fn tell(
+        &self,
+        place: &Range<usize>,
+        code: &'static str,
+        message: impl Into<String>,
+        help: Option<String>,
+    ) {
+        let touches =
+            |broken: &Range<usize>| broken.start <= place.end && place.start <= broken.end;
+        // What the parser lost may well have held what is missing.
+        let lost = code == "test::required" && !self.broken.is_empty();
+        if lost || self.broken.iter().any(touches) {
+            return;
+        }
+        let mut problem = FixtureProblem::new(code, message).at(&self.source, place.clone());
+        problem.help = help;
+        self.problems.borrow_mut().push(problem);
+    }
+
+    pub(super) fn wrong_type(&self, value: &Value<'_>, expected: &str) {
+        let message = format!("expected {expected}, found {}", kind(value.get_ref()));
+        self.tell(&value.span(), "test::type", message, None);
+    }
+
+    /// Everything that is wrong, in the order of the file.
+    pub(super) fn finish(self) -> Vec<FixtureProblem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(FixtureProblem::offset);
+        problems
+    }
+}
+
+impl Section {
+    const ALL: [Self; 7] = [
+        Self::File,
+        Self::Server,
+        Self::Agent,
+        Self::Client,
+        Self::Test,
+        Self::Send,
+        Self::Expect,
+    ];
+
+    /// The whole vocabulary of the format.
+    const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::File => &[
+                "suite",
+                "now",
+                "allow",
+                "tools",
+                "prompts",
+                "resources",
+                "server",
+                "agents",
+                "test",
+            ],
+            Self::Server => &["name"],
+            Self::Agent => &["roles", "teams", "user", "trust", "client"],
+            Self::Client => &["name", "version"],
+            Self::Test => &[
+                "name", "agent", "now", "from", "send", "call", "args", "list", "visible",
+                "hidden", "raw", "expect",
+            ],
+            Self::Send => &["method", "params", "meta"],
+            Self::Expect => &["decision", "because", "code", "advice", "reason", "errors"],
+        }
+    }
+
+    /// Keys that later versions will have.
+    const fn later(self) -> &'static [&'static str] {
+        match self {
+            Self::File => &["sessions", "defaults"],
+            Self::Test => &[
+                "steps", "agents", "replay", "result", "session", "consent", "skip",
+            ],
+            Self::Expect => &["obligations", "edits"],
+            Self::Server | Self::Agent | Self::Client | Self::Send => &[],
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::File => "the top of the file",
+            Self::Server => "`[server]`",
+            Self::Agent => "an agent of `[agents]`",
+            Self::Client => "`client`",
+            Self::Test => "a `[[test]]`",
+            Self::Send => "`send`",
+            Self::Expect => "`expect`",
+        }
+    }
+
+    fn about_unknown(self, key: &str) -> (String, String) {
+        if self.later().contains(&key) {
+            let message = format!("`{key}` is not available in this version");
+            return (message, "remove it".to_owned());
+        }
+        let elsewhere = || {
+            let others = Self::ALL.into_iter();
+            others.rev().find(|other| other.keys().contains(&key))
+        };
+        let help = match (
+            suggest::nearest(key, self.keys().iter().copied()),
+            elsewhere(),
+        ) {
+            (Some(word), _) => format!("did you mean `{word}`?"),
+            (None, Some(other)) => format!("`{key}` belongs in {}", other.name()),
+            (None, None) => format!("known in {}: {}", self.name(), suggest::list(self.keys())),
+        };
+        (format!("unknown key `{key}`"), help)
+    }
+}
+
+impl<'t> Table<'t> {
+    /// Reports every key that the section does not have.
+    pub(super) fn new(
+        reading: &'t Reading,
+        section: Section,
+        place: Range<usize>,
+        table: &'t DeTable<'t>,
+    ) -> Self {
+        for (key, _) in table {
+            if !section.keys().contains(&key.get_ref().as_ref()) {
+                let (message, help) = section.about_unknown(key.get_ref());
+                reading.tell(&key.span(), "test::unknown-key", message, Some(help));
+            }
+        }
+        Self {
+            reading,
+            place,
+            table,
+        }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&'t Value<'t>> {
+        self.table.get(key)
+    }
+
+    /// A string.
+    pub(super) fn text(&self, key: &str) -> Option<Spanned<String>> {
+        self.reading.text(self.get(key)?)
+    }
+
+    /// An array of strings.
+    pub(super) fn texts(&self, key: &str) -> Option<Vec<Spanned<String>>> {
+        let value = self.get(key)?;
+        let DeValue::Array(items) = value.get_ref() else {
+            self.reading.wrong_type(value, "an array of strings");
+            return None;
+        };
+        let texts: Vec<_> = items
+            .iter()
+            .filter_map(|item| self.reading.text(item))
+            .collect();
+        for (index, text) in texts.iter().enumerate() {
+            let before = texts.iter().take(index);
+            if before
+                .map(Spanned::get_ref)
+                .any(|other| other == text.get_ref())
+            {
+                let message = format!("`{}` stands here twice", text.get_ref());
+                self.reading
+                    .tell(&text.span(), "test::twice", message, None);
+            }
+        }
+        Some(texts)
+    }
+
+    /// A whole number within 64 bits.
+    pub(super) fn integer(&self, key: &str) -> Option<i64> {
+        let value = self.get(key)?;
+        let DeValue::Integer(integer) = value.get_ref() else {
+            self.reading.wrong_type(value, "a whole number");
+            return None;
+        };
+        let number = i64::from_str_radix(integer.as_str(), integer.radix());
+        if number.is_err() {
+            let message = "does not fit 64 bits";
+            self.reading
+                .tell(&value.span(), "test::value", message, None);
+        }
+        number.ok()
+    }
+
+    /// A moment.
+    pub(super) fn time(&self, key: &str) -> Option<Timestamp> {
+        let value = self.get(key)?;
+        let DeValue::Datetime(time) = value.get_ref() else {
+            self.reading
+                .wrong_type(value, "a date and time without quotes");
+            return None;
+        };
+        let moment = time.to_string().parse::<Timestamp>();
+        if moment.is_err() {
+            let message = "this is no moment: it needs a date, a time and an offset";
+            let help = Some("as in `2026-11-21T20:00:00Z`".to_owned());
+            self.reading
+                .tell(&value.span(), "test::value", message, help);
+        }
+        moment.ok()
+    }
+
+    /// A table whose keys the section knows.
+    pub(super) fn table(&self, key: &str, section: Section, expected: &str) -> Option<Table<'t>> {
+        let value = self.get(key)?;
+        let DeValue::Table(table) = value.get_ref() else {
+            self.reading.wrong_type(value, expected);
+            return None;
+        };
+        Some(Table::new(self.reading, section, value.span(), table))
+    }
+
+    /// A table whose keys the author chooses.
+    pub(super) fn any_table(&self, key: &str) -> Option<&'t DeTable<'t>> {
+        let value = self.get(key)?;
+        let DeValue::Table(table) = value.get_ref() else {
+            self.reading.wrong_type(value, "a table");
+            return None;
+        };
+        Some(table)
+    }
+
+    /// The line on which the table begins, from 1.
+    pub(super) fn line(&self) -> usize {
+        let text = self.reading.source.inner();
+        let before = text.as_bytes().iter().take(self.place.start);
+        1 + before.filter(|byte| **byte == b'\n').count()
+    }
+
+    /// Says that something which has to be there is missing.
+    pub(super) fn require(&self, what: &str, help: &str) {
+        let message = format!("{what} is missing");
+        self.tell("test::required", message, help);
+    }
+
+    /// Says that the table as a whole is wrong.
+    pub(super) fn tell(&self, code: &'static str, message: impl Into<String>, help: &str) {
+        self.reading
+            .tell(&self.place, code, message, Some(help.to_owned()));
+    }
+}
+
+impl Reading {
+    pub(super) fn text(&self, value: &Value<'_>) -> Option<Spanned<String>> {
+        let DeValue::String(text) = value.get_ref() else {
+            self.wrong_type(value, "a string");
+            return None;
+        };
+        Some(Spanned::new(value.span(), text.clone().into_owned()))
+    }
+
+    /// The entries of a table in the order in which they were written.
+    pub(super) fn in_order<'t>(
+        &self,
+        table: &'t DeTable<'t>,
+    ) -> Vec<(&'t Spanned<std::borrow::Cow<'t, str>>, &'t Value<'t>)> {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        entries
+    }
+}
+
+pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "an array",
+        DeValue::Table(_) => "a table",
+    }
+}
