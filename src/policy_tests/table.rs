@@ -327,6 +327,13 @@ pub(super) fn in_order<'t>(
     entries
 }
 
+/// Every key of the format.
+#[cfg(test)]
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    let sections = Section::ALL.iter();
+    sections.flat_map(|section| section.keys().iter().copied())
+}
+
 pub(super) fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a string",
