@@ -98,7 +98,7 @@ fn the_guide_names_every_key_of_the_format_and_every_action() {
     let keys = GUIDE.split("## Fixtures, key by key").nth(1).unwrap();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words: Vec<&str> = keys.split(|c| !is_word(c)).collect();
-    for key in super::super::table::vocabulary() {
+    for key in super::super::section::vocabulary() {
         assert!(words.contains(&key), "{key}");
     }
     for action in ActionName::ALL {
