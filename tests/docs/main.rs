@@ -1,0 +1,27 @@
+//! What the documents say is true: their commands run, their snippets are valid, and what they name
+//! is there.
+//!
+//! `configuration.md`, `audit-log.md` and `policy-guide.md` have tests of their own, beside the code
+//! that they describe; here only their links are followed.
+
+// Servers that stand in for others are shell scripts.
+#![cfg(unix)]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a snippet is one of a few kinds, or a problem"
+)]
+
+#[cfg(test)]
+mod architecture;
+#[cfg(test)]
+mod blocks;
+#[cfg(test)]
+mod commands;
+#[cfg(test)]
+mod names;
+#[cfg(test)]
+mod pages;
+#[cfg(test)]
+mod quickstart;
+#[cfg(test)]
+mod workshop;
