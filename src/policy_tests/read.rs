@@ -13,8 +13,9 @@ use toml::de::{DeTable, DeValue};
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, Listed, Offers, Sends, Test};
 use super::read_test;
+use super::section::Section;
 use super::suggest;
-use super::table::{Reading, Section, Table, in_order};
+use super::table::{Reading, Table, in_order};
 use crate::policy::{Agent, Client};
 use crate::wire::{KnownMethod, Limits, Message, Side, Value};
 

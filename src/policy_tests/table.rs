@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{FixtureProblem, Source};
-use super::suggest;
+use super::section::Section;
 
 /// One fixture while it is read; gathers what is wrong with it.
 pub(super) struct Reading {
@@ -19,18 +20,6 @@ pub(super) struct Reading {
     problems: RefCell<Vec<FixtureProblem>>,
     /// The policies that tests name, to be looked up once there are policies.
     named: RefCell<Vec<Spanned<String>>>,
-}
-
-/// The tables of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
-    File,
-    Server,
-    Agent,
-    Client,
-    Test,
-    Send,
-    Expect,
 }
 
 /// One table, all of whose keys are known ones.
@@ -97,88 +86,6 @@ impl Reading {
     }
 }
 
-impl Section {
-    const ALL: [Self; 7] = [
-        Self::File,
-        Self::Server,
-        Self::Agent,
-        Self::Client,
-        Self::Test,
-        Self::Send,
-        Self::Expect,
-    ];
-
-    /// The whole vocabulary of the format.
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::File => &[
-                "suite",
-                "now",
-                "allow",
-                "tools",
-                "prompts",
-                "resources",
-                "server",
-                "agents",
-                "test",
-            ],
-            Self::Server => &["name"],
-            Self::Agent => &["roles", "teams", "user", "trust", "client"],
-            Self::Client => &["name", "version"],
-            Self::Test => &[
-                "name", "agent", "now", "from", "send", "call", "args", "list", "visible",
-                "hidden", "raw", "expect",
-            ],
-            Self::Send => &["method", "params", "meta"],
-            Self::Expect => &["decision", "because", "code", "advice", "reason", "errors"],
-        }
-    }
-
-    /// Keys that later versions will have.
-    const fn later(self) -> &'static [&'static str] {
-        match self {
-            Self::File => &["sessions", "defaults"],
-            Self::Test => &[
-                "steps", "agents", "replay", "result", "session", "consent", "skip",
-            ],
-            Self::Expect => &["obligations", "edits"],
-            Self::Server | Self::Agent | Self::Client | Self::Send => &[],
-        }
-    }
-
-    const fn place(self) -> &'static str {
-        match self {
-            Self::File => "at the top of the file",
-            Self::Server => "in `[server]`",
-            Self::Agent => "in an agent of `[agents]`",
-            Self::Client => "in `client`",
-            Self::Test => "in a `[[test]]`",
-            Self::Send => "in `send`",
-            Self::Expect => "in `expect`",
-        }
-    }
-
-    fn about_unknown(self, key: &str) -> (String, String) {
-        if self.later().contains(&key) {
-            let message = format!("`{key}` is not available in this version");
-            return (message, "remove it".to_owned());
-        }
-        let elsewhere = || {
-            let others = Self::ALL.into_iter();
-            others.rev().find(|other| other.keys().contains(&key))
-        };
-        let help = match (
-            suggest::nearest(key, self.keys().iter().copied()),
-            elsewhere(),
-        ) {
-            (Some(word), _) => format!("did you mean `{word}`?"),
-            (None, Some(other)) => format!("`{key}` belongs {}", other.place()),
-            (None, None) => format!("known {}: {}", self.place(), suggest::list(self.keys())),
-        };
-        (format!("unknown key `{key}`"), help)
-    }
-}
-
 impl<'t> Table<'t> {
     /// Reports every key that the section does not have.
     pub(super) fn new(
@@ -220,16 +127,11 @@ impl<'t> Table<'t> {
             .iter()
             .filter_map(|item| self.reading.text(item))
             .collect();
-        for (index, text) in texts.iter().enumerate() {
-            let before = texts.iter().take(index);
-            if before
-                .map(Spanned::get_ref)
-                .any(|other| other == text.get_ref())
-            {
-                let message = format!("`{}` stands here twice", text.get_ref());
-                self.reading
-                    .tell(&text.span(), "test::twice", message, None);
-            }
+        let mut seen = HashSet::new();
+        for text in texts.iter().filter(|text| !seen.insert(text.get_ref())) {
+            let message = format!("`{}` stands here twice", text.get_ref());
+            self.reading
+                .tell(&text.span(), "test::twice", message, None);
         }
         Some(texts)
     }

@@ -2,6 +2,7 @@
 
 mod broken;
 mod configured;
+mod guide;
 mod judged;
 mod packs;
 mod reports;
