@@ -169,9 +169,10 @@ fn shows(output: &str, shown: &[&str]) -> Result<(), String> {
         let part: Vec<String> = part.iter().map(|line| masked(line)).collect();
         let rest = lines.get(from..).unwrap_or_default();
         let mut places = rest.windows(part.len());
-        let found = match anywhere {
-            true => places.position(|place| place == part),
-            false => places.next().filter(|place| *place == part).map(|_| 0),
+        let found = if anywhere {
+            places.position(|place| place == part)
+        } else {
+            places.next().filter(|place| *place == part).map(|_| 0)
         };
         let found = found.ok_or_else(|| format!("{}\nbut\n{output}", part.join("\n")))?;
         from += found + part.len();
