@@ -8,7 +8,7 @@ use crate::clock::FixedClock;
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{PolicyStore, Server};
 use crate::session::{Session, SessionId};
-use crate::wire::{Fragment, KnownMethod, Limits, Message, Side};
+use crate::wire::{Fragment, KnownMethod, Limits, Message, Method, Side};
 
 use super::ends::End;
 use super::fixture::{Listed, Offers, Sends, Test};
@@ -233,7 +233,7 @@ fn named(name: &str, version: &str) -> Fragment {
 
 /// Whether a message comes before any handshake: it is one, or says itself what it speaks.
 fn begins_by_itself(message: &Message) -> bool {
-    let initialize = message.method().and_then(|method| method.known());
+    let initialize = message.method().and_then(Method::known);
     let version = message.meta().and_then(|meta| meta.get(META_VERSION));
     initialize == Some(KnownMethod::Initialize) || version.is_some()
 }

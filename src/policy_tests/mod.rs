@@ -32,3 +32,6 @@ pub use report::{
     Summary, TestOutcome, TestReport,
 };
 pub use run::{Settings, run};
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use super::fixture::{Decision, Expect, Listed, Sends, Test};
 use super::json;
 use super::read::{Surroundings, plain};
 use super::suggest;
-use super::table::{Reading, Section, Table, Value};
+use super::table::{Reading, Section, Table, Value, in_order};
 use crate::policy::{Agent, Client};
 use crate::wire::{Fragment, KnownMethod, Side};
 
@@ -204,7 +204,7 @@ fn members(reading: &Reading, value: &Value<'_>) -> Option<Vec<(String, Fragment
         reading.wrong_type(value, "a table");
         return None;
     };
-    let entries = reading.in_order(table).into_iter();
+    let entries = in_order(table).into_iter();
     // Every member, so that all problems are told.
     let members: Vec<_> = entries
         .map(|(key, value)| Some((key.get_ref().to_string(), json::fragment(reading, value)?)))
@@ -268,19 +268,17 @@ impl Expect {
 const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
 
 fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
-    let table = match value.get_ref() {
-        DeValue::String(_) => {
-            return reading
-                .word(&reading.text(value)?, &DECISIONS)
-                .map(Expect::of);
-        }
-        DeValue::Table(table) => Table::new(reading, Section::Expect, value.span(), table),
-        _ => {
-            reading.wrong_type(value, "`\"allow\"`, `\"deny\"` or a table");
-            return None;
-        }
+    if value.get_ref().is_str() {
+        let decision = reading.word(&reading.text(value)?, &DECISIONS);
+        return decision.map(Expect::of);
+    }
+    let DeValue::Table(table) = value.get_ref() else {
+        reading.wrong_type(value, "`\"allow\"`, `\"deny\"` or a table");
+        return None;
     };
+    let table = Table::new(reading, Section::Expect, value.span(), table);
     let because = table.texts("because");
+    reading.name(because.as_deref().unwrap_or_default());
     let errors = table.texts("errors");
     let [code, advice, reason] = ["code", "advice", "reason"].map(|key| table.text(key));
     let Some(decision) = table.get("decision") else {

@@ -1,5 +1,6 @@
 //! A cursor over one table of a fixture: what may stand in it, and the places of what does.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -16,6 +17,8 @@ pub(super) struct Reading {
     /// Where text could not be read; what touches these places says nothing.
     broken: Vec<Range<usize>>,
     problems: RefCell<Vec<FixtureProblem>>,
+    /// The policies that tests name, to be looked up once there are policies.
+    named: RefCell<Vec<Spanned<String>>>,
 }
 
 /// The tables of the format.
@@ -35,7 +38,7 @@ pub(super) struct Table<'t> {
     pub(super) reading: &'t Reading,
     /// Where reports point when something is missing.
     place: Range<usize>,
-    table: &'t DeTable<'t>,
+    entries: &'t DeTable<'t>,
 }
 
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
@@ -46,6 +49,7 @@ impl Reading {
             source,
             broken: Vec::new(),
             problems: RefCell::default(),
+            named: RefCell::default(),
         };
         for error in syntax_errors {
             let place = error.span().unwrap_or_default();
@@ -65,8 +69,10 @@ impl Reading {
     ) {
         let touches =
             |broken: &Range<usize>| broken.start <= place.end && place.start <= broken.end;
-        // What the parser lost may well have held what is missing.
-        let lost = code == "test::required" && !self.broken.is_empty();
+        // What the parser lost may well have held what is missing, and what it put in the place of
+        // it has a type that nobody wrote.
+        let guessed = matches!(code, "test::required" | "test::type");
+        let lost = guessed && !self.broken.is_empty();
         if lost || self.broken.iter().any(touches) {
             return;
         }
@@ -80,11 +86,14 @@ impl Reading {
         self.tell(&value.span(), "test::type", message, None);
     }
 
-    /// Everything that is wrong, in the order of the file.
-    pub(super) fn finish(self) -> Vec<FixtureProblem> {
-        let mut problems = self.problems.into_inner();
-        problems.sort_by_key(FixtureProblem::offset);
-        problems
+    /// A test names policies.
+    pub(super) fn name(&self, policies: &[Spanned<String>]) {
+        self.named.borrow_mut().extend_from_slice(policies);
+    }
+
+    /// Everything that is wrong, and the policies that are named.
+    pub(super) fn finish(self) -> (Vec<FixtureProblem>, Vec<Spanned<String>>) {
+        (self.problems.into_inner(), self.named.into_inner())
     }
 }
 
@@ -137,15 +146,15 @@ impl Section {
         }
     }
 
-    const fn name(self) -> &'static str {
+    const fn place(self) -> &'static str {
         match self {
-            Self::File => "the top of the file",
-            Self::Server => "`[server]`",
-            Self::Agent => "an agent of `[agents]`",
-            Self::Client => "`client`",
-            Self::Test => "a `[[test]]`",
-            Self::Send => "`send`",
-            Self::Expect => "`expect`",
+            Self::File => "at the top of the file",
+            Self::Server => "in `[server]`",
+            Self::Agent => "in an agent of `[agents]`",
+            Self::Client => "in `client`",
+            Self::Test => "in a `[[test]]`",
+            Self::Send => "in `send`",
+            Self::Expect => "in `expect`",
         }
     }
 
@@ -163,8 +172,8 @@ impl Section {
             elsewhere(),
         ) {
             (Some(word), _) => format!("did you mean `{word}`?"),
-            (None, Some(other)) => format!("`{key}` belongs in {}", other.name()),
-            (None, None) => format!("known in {}: {}", self.name(), suggest::list(self.keys())),
+            (None, Some(other)) => format!("`{key}` belongs {}", other.place()),
+            (None, None) => format!("known {}: {}", self.place(), suggest::list(self.keys())),
         };
         (format!("unknown key `{key}`"), help)
     }
@@ -187,12 +196,12 @@ impl<'t> Table<'t> {
         Self {
             reading,
             place,
-            table,
+            entries: table,
         }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'t Value<'t>> {
-        self.table.get(key)
+        self.entries.get(key)
     }
 
     /// A string.
@@ -307,16 +316,15 @@ impl Reading {
         };
         Some(Spanned::new(value.span(), text.clone().into_owned()))
     }
+}
 
-    /// The entries of a table in the order in which they were written.
-    pub(super) fn in_order<'t>(
-        &self,
-        table: &'t DeTable<'t>,
-    ) -> Vec<(&'t Spanned<std::borrow::Cow<'t, str>>, &'t Value<'t>)> {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        entries
-    }
+/// The entries of a table in the order in which they were written.
+pub(super) fn in_order<'t>(
+    table: &'t DeTable<'t>,
+) -> Vec<(&'t Spanned<Cow<'t, str>>, &'t Value<'t>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
 }
 
 pub(super) fn kind(value: &DeValue<'_>) -> &'static str {

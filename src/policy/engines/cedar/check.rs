@@ -82,12 +82,9 @@ fn placed(
     };
     let mut problem = diagnosed("policy::type", diagnostic, draft.source);
     // Cedar begins with the policy's id, which the place already tells.
-    if let Some(message) = problem
+    problem.message = problem
         .message
-        .strip_prefix(&format!("for policy `{id}`, "))
-    {
-        problem.message = message.to_owned();
-    }
+        .replacen(&format!("for policy `{id}`, "), "", 1);
     if problem.labels.is_empty() {
         problem = draft.locate(problem, "this policy");
     }

@@ -1,0 +1,261 @@
+//! One conversation through a gate that permits `safe` and not `evil`, and what must be true of it
+//! whatever the server does.
+
+use std::collections::HashMap;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::json::{Envelope, json};
+use crate::peer::{Ended, Peer};
+use crate::processes;
+use crate::setup::{Setup, fixture};
+
+/// In the arguments of a call that is denied: the server must never see it.
+pub(crate) const DENIED: &str = "denied-payload";
+
+/// What the hostile server answers when `safe` is called.
+pub(crate) const SAFE_RAN: &str =
+    r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"safe ran"}]}}"#;
+
+/// What a server may make of the gate's memory, on top of what it had after the handshake.
+const MOST_GROWTH_KIB: u64 = 64 << 10;
+
+/// A conversation under way.
+pub(crate) struct Talk {
+    setup: Setup,
+    pub(crate) gate: Peer,
+    /// JSON texts of the ids of requests that are to be answered.
+    asked: Vec<String>,
+    calls: usize,
+    baseline_kib: u64,
+}
+
+/// A conversation that has ended.
+pub(crate) struct Past {
+    pub(crate) ended: Ended,
+    /// What the server received.
+    pub(crate) received: String,
+    pub(crate) audit: Vec<Value>,
+}
+
+impl Talk {
+    /// Starts a gate before the hostile server in one of its modes.
+    pub(crate) fn with(mode: &str, limits: &[&str]) -> Self {
+        let setup = Setup::of([&fixture("hostile-server"), mode]).allow(&["safe"]);
+        Self::through(limits.iter().fold(setup, |setup, line| setup.limit(line)))
+    }
+
+    /// Starts a gate; what its server receives is recorded.
+    pub(crate) fn through(setup: Setup) -> Self {
+        let log = setup.path("received");
+        let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
+        let gate = Peer::start(setup.gate());
+        Self {
+            setup,
+            gate,
+            asked: Vec::new(),
+            calls: 0,
+            baseline_kib: 0,
+        }
+    }
+
+    /// The handshake; yields the answer to `initialize`.
+    pub(crate) fn open(&mut self) -> String {
+        let answer = self.ask(
+            "1",
+            r#""initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}"#,
+        );
+        self.baseline_kib = self.memory("VmRSS:");
+        self.gate
+            .send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        answer
+    }
+
+    /// Sends a request and waits for its answer. `id` is JSON; `rest` follows `"method":`.
+    pub(crate) fn ask(&mut self, id: &str, rest: &str) -> String {
+        self.request(id, rest);
+        self.answer(id)
+    }
+
+    pub(crate) fn request(&mut self, id: &str, rest: &str) {
+        self.asked.push(id.to_owned());
+        self.calls += usize::from(rest.starts_with(r#""tools/call""#));
+        self.gate
+            .send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{rest}}}"#));
+    }
+
+    pub(crate) fn call(&mut self, id: &str, tool: &str, text: &str) {
+        let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
+        self.request(id, &format!(r#""tools/call","params":{params}"#));
+    }
+
+    /// Cancels a request, which is then not answered any more.
+    pub(crate) fn cancel(&mut self, id: &str) {
+        self.asked.retain(|asked| asked != id);
+        self.gate.send(format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
+        ));
+    }
+
+    /// Reads until the answer to `id`; a server's ping is answered meanwhile.
+    pub(crate) fn answer(&mut self, id: &str) -> String {
+        let wanted = json(id);
+        loop {
+            let Some(line) = self.gate.receive().map(str::to_owned) else {
+                panic!(
+                    "the gate ended before it answered {id}: {:?}",
+                    self.gate.seen
+                );
+            };
+            let message = Envelope::read(&line);
+            match (message.method.as_deref(), message.id) {
+                (None, Some(id)) if id == wanted => return line,
+                (Some("ping"), Some(id)) => self
+                    .gate
+                    .send(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits until a ping is answered by the server.
+    pub(crate) fn recover(&mut self) {
+        let mut count = 0;
+        processes::eventually(|| {
+            count += 1;
+            let answer = self.ask(&format!("\"again-{count}\""), r#""ping""#);
+            match Envelope::read(&answer).result {
+                Some(_) => Ok(()),
+                None => Err(format!("the session did not recover: {answer}")),
+            }
+        });
+    }
+
+    /// The audit records so far.
+    pub(crate) fn audit(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.setup.audit_file()).unwrap_or_default();
+        // The last one may still be on its way to the disk.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        whole.lines().map(json).collect()
+    }
+
+    /// How much the gate has grown since the handshake, at its largest.
+    pub(crate) fn growth_kib(&self) -> u64 {
+        self.memory("VmHWM:").saturating_sub(self.baseline_kib)
+    }
+
+    /// Closes the agent's end, waits for the gate's, and checks what is true of every conversation.
+    pub(crate) fn end(self) -> Past {
+        let growth = self.growth_kib();
+        assert!(growth <= MOST_GROWTH_KIB, "the gate grew by {growth} KiB");
+        let Self {
+            setup,
+            gate,
+            asked,
+            calls,
+            ..
+        } = self;
+        let ended = gate.end();
+        assert_eq!(processes::marked(setup.mark()), [], "left behind");
+        let log = fs::read(setup.path("received")).unwrap_or_default();
+        let audit = fs::read_to_string(setup.audit_file()).unwrap();
+        let past = Past {
+            ended,
+            received: String::from_utf8_lossy(&log).into_owned(),
+            audit: audit.lines().map(json).collect(),
+        };
+        past.agent_got_one_answer_each(&asked);
+        past.server_got_nothing_denied();
+        past.logs_are_sound(calls);
+        past
+    }
+
+    fn memory(&self, field: &str) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.gate.pid()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok())
+            .unwrap_or_default()
+    }
+}
+
+impl Past {
+    /// The lines that hold a text, of those that the agent got.
+    pub(crate) fn agent_saw(&self, text: &str) -> Vec<&str> {
+        let lines = self.ended.lines.iter().map(String::as_str);
+        lines.filter(|line| line.contains(text)).collect()
+    }
+
+    /// The lines of the server's that are no requests and no notifications.
+    pub(crate) fn server_was_answered(&self) -> Vec<&str> {
+        let lines = self.received.lines();
+        lines.filter(|line| !line.contains(r#""method""#)).collect()
+    }
+
+    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.audit
+            .iter()
+            .filter(move |record| record["kind"] == kind)
+    }
+
+    /// Exactly one well-formed answer to each request, and none to what was not asked.
+    fn agent_got_one_answer_each(&self, asked: &[String]) {
+        let mut answers: HashMap<String, usize> = HashMap::new();
+        for line in &self.ended.lines {
+            assert!(!line.contains(|c| c < ' '), "not one line to all: {line:?}");
+            let message = Envelope::read(line);
+            assert_eq!(message.jsonrpc, "2.0", "{line}");
+            let is_request = message.method.is_some();
+            let shapes = [
+                is_request,
+                message.result.is_some(),
+                message.error.is_some(),
+            ];
+            let shapes = shapes.into_iter().filter(|it| *it).count();
+            assert_eq!(shapes, 1, "{line}");
+            if let (Some(id), false) = (message.id, is_request) {
+                *answers.entry(id.to_string()).or_default() += 1;
+            }
+        }
+        let expected: HashMap<String, usize> = asked.iter().map(|id| (id.clone(), 1)).collect();
+        assert_eq!(answers, expected, "answers by id");
+    }
+
+    fn server_got_nothing_denied(&self) {
+        for payload in [DENIED, "evil"] {
+            assert!(!self.received.contains(payload), "{}", self.received);
+        }
+    }
+
+    /// The audit has one decision for each call and one outcome for each that was let through;
+    /// stderr is lines of text, whatever the server said.
+    fn logs_are_sound(&self, calls: usize) {
+        for (at, record) in (1..).zip(&self.audit) {
+            assert_eq!(record["seq"], at, "{record}");
+        }
+        let references = |records: Vec<&Value>| -> Vec<String> {
+            let mut references: Vec<String> = records
+                .iter()
+                .map(|record| record["reference"].to_string())
+                .collect();
+            references.sort();
+            references
+        };
+        let decided: Vec<&Value> = self.of_kind("tool_call").collect();
+        assert_eq!(decided.len(), calls, "{decided:#?}");
+        let forwarded = decided.into_iter().filter(|it| it["decision"] == "ALLOW");
+        assert_eq!(
+            references(self.of_kind("tool_result").collect()),
+            references(forwarded.collect()),
+            "{:#?}",
+            self.audit
+        );
+        let escapes = |c: char| c.is_control() && c != '\n' && c != '\t';
+        assert!(
+            !self.ended.stderr.contains(escapes),
+            "{:?}",
+            self.ended.stderr
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Servers that are deaf, dying, or do not want to die.
+
+use super::{After, converse, each};
+use crate::dialogue::{SAFE_RAN, Talk};
+
+/// For requests that are no calls and are to run out of time.
+const LITTLE_TIME: &str = r#"request_timeout = "4s""#;
+
+pub(super) const HANDSHAKES: &[(&str, &str)] = &[
+    ("initialize-error", "out of order"),
+    ("initialize-unknown-version", "Unsupported protocol version"),
+    ("initialize-no-version", "Unsupported protocol version"),
+    ("stall-initialize", "did not answer within"),
+    ("deaf", "did not answer within"),
+    ("exit-in-initialize", "ended before it answered"),
+    ("exit-at-start", "ended before it answered"),
+];
+
+#[test]
+fn without_a_handshake_nothing_is_listed_and_nothing_called() {
+    each(
+        HANDSHAKES,
+        |row| row.0,
+        |(mode, problem)| {
+            let heard = converse(mode, &[LITTLE_TIME], After::Dead);
+            heard.saw_nothing_forged();
+            assert!(heard.opened.contains(problem), "{}", heard.opened);
+            for answer in [&heard.listed, &heard.called] {
+                assert!(answer.contains(r#""code":-32600,"#), "{answer}");
+            }
+            assert!(!heard.past.received.contains("tools/"));
+        },
+    );
+}
+
+pub(super) const DEAF: &[&str] = &["list-stall", "deaf-after-initialize"];
+
+#[test]
+fn a_server_that_does_not_list_its_tools_gets_no_calls() {
+    each(
+        DEAF,
+        |mode| mode,
+        |mode| {
+            let heard = converse(mode, &[LITTLE_TIME], After::Dead);
+            assert!(
+                heard.listed.contains("did not answer within"),
+                "{}",
+                heard.listed
+            );
+            heard.call_failed_with("did not list");
+            assert!(!heard.past.received.contains("tools/call"));
+        },
+    );
+}
+
+pub(super) const DYING: &[(&str, &str)] = &[
+    ("die-in-call", "ended before it answered"),
+    ("die-cleanly-in-call", "ended before it answered"),
+    ("die-leaving-grandchild", "ended before it answered"),
+    ("abort-in-call", "ended before it answered"),
+    ("half-frame-then-die", "ended before it answered"),
+    ("close-stdout", "ended before it answered"),
+];
+
+#[test]
+fn a_server_that_dies_in_a_call_is_told_once_and_started_again() {
+    each(
+        DYING,
+        |row| row.0,
+        |(mode, problem)| {
+            let heard = converse(mode, &[], After::Recovers);
+            heard.is_clean().call_failed_with(problem);
+            let hello = heard
+                .past
+                .received
+                .matches(r#""method":"initialize""#)
+                .count();
+            assert_eq!(hello, 2, "the new server was told what was agreed on");
+        },
+    );
+}
+
+#[test]
+fn a_server_that_dies_after_its_reply_is_started_again() {
+    let heard = converse("die-after-reply", &[], After::Recovers);
+    assert_eq!(heard.is_clean().called, SAFE_RAN);
+}
+
+pub(super) const STUBBORN: &[&str] = &[
+    "ignore-end",
+    "ignore-sigterm",
+    "grandchild",
+    "grandchild-own-group",
+];
+
+#[test]
+fn a_server_that_does_not_want_to_end_is_ended_with_all_that_it_started() {
+    each(
+        STUBBORN,
+        |mode| mode,
+        |mode| {
+            let heard = converse(mode, &[], After::Works);
+            assert_eq!(heard.is_clean().called, SAFE_RAN);
+        },
+    );
+}
+
+#[test]
+fn a_server_that_dies_after_every_handshake_answers_nothing_and_harms_nobody() {
+    let heard = converse("exit-after-initialize", &[], After::Dead);
+    for answer in [&heard.listed, &heard.called] {
+        assert!(answer.contains(r#""code":-32603,"#), "{answer}");
+    }
+    heard.saw_nothing_forged();
+}
+
+#[test]
+fn a_server_that_never_completes_a_handshake_is_given_up() {
+    let mut talk = Talk::with("exit-at-start", &[]);
+    while talk.gate.receive().is_some() {}
+    let past = talk.end();
+    assert_eq!(past.ended.code, Some(2), "{}", past.ended.stderr);
+    let events: Vec<_> = past
+        .of_kind("upstream_event")
+        .map(|it| &it["event"])
+        .collect();
+    assert_eq!(events.iter().filter(|event| **event == "died").count(), 5);
+}

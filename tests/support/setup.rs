@@ -1,0 +1,128 @@
+//! A gate in front of a server: its configuration in a directory of its own, and the command that
+//! starts it.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const GATE: &str = env!("CARGO_BIN_EXE_mcp-protector");
+
+/// Names a variable that every process of one test has: [`super::processes`] finds them by it.
+pub(crate) const MARK: &str = "E2E_MARK";
+
+/// The policy that lets everything pass. It is valid under strict checking as it stands: it reads
+/// no attribute, so it needs no scope to be well typed.
+pub(crate) const ALLOW_ALL: &str = "permit (principal, action, resource);\n";
+
+/// What a gate is told.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    directory: TempDir,
+    command: Vec<String>,
+    env: Vec<(String, String)>,
+    policy: String,
+    limits: String,
+}
+
+impl Setup {
+    /// A gate in front of a command; it permits nothing yet.
+    pub(crate) fn of<A: AsRef<str>>(command: impl IntoIterator<Item = A>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = directory.path().to_str().unwrap().to_owned();
+        Self {
+            directory,
+            command: command.into_iter().map(|it| it.as_ref().into()).collect(),
+            env: vec![(MARK.to_owned(), mark)],
+            policy: "allow = []\n".to_owned(),
+            limits: String::new(),
+        }
+    }
+
+    pub(crate) fn allow(mut self, tools: &[&str]) -> Self {
+        self.policy = format!("allow = {tools:?}\n");
+        self
+    }
+
+    /// Judges by these policies alone.
+    pub(crate) fn policies(mut self, cedar: &str) -> Self {
+        let directory = self.path("policies");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("test.cedar"), cedar).unwrap();
+        self.policy = format!("dir = {directory:?}\n");
+        self
+    }
+
+    /// A line of `[limits]`.
+    pub(crate) fn limit(mut self, line: &str) -> Self {
+        writeln!(self.limits, "{line}").unwrap();
+        self
+    }
+
+    /// A variable of the server's.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A place of this test's own.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// What all processes of this test carry in their environment.
+    pub(crate) fn mark(&self) -> &str {
+        &self.env[0].1
+    }
+
+    /// Where the gate writes its audit records, besides stderr.
+    pub(crate) fn audit_file(&self) -> PathBuf {
+        self.path("audit.jsonl")
+    }
+
+    /// The gate's command line after its program.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let file = self.path("gate.toml");
+        fs::write(&file, self.text()).unwrap();
+        ["proxy", "--config", file.to_str().unwrap()]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
+    /// The gate, ready to start.
+    pub(crate) fn gate(&self) -> Command {
+        let mut gate = Command::new(GATE);
+        gate.args(self.arguments()).env(MARK, self.mark());
+        gate
+    }
+
+    fn text(&self) -> String {
+        let mut env = String::new();
+        for (name, value) in &self.env {
+            writeln!(env, "{name} = {value:?}").unwrap();
+        }
+        format!(
+            "[upstream]\ncommand = {:?}\n[upstream.env]\n{env}[policy]\n{}[audit]\nfile = {:?}\n\
+             [limits]\n{}",
+            self.command,
+            self.policy,
+            self.audit_file(),
+            self.limits
+        )
+    }
+}
+
+/// A fixture server. `cargo test` builds them; with `--test` they have to be there already.
+pub(crate) fn fixture(name: &str) -> String {
+    let path = Path::new(GATE)
+        .with_file_name("examples")
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        path.exists(),
+        "`{name}` is not built: run `cargo build --examples` first"
+    );
+    path.into_os_string().into_string().unwrap()
+}
