@@ -113,7 +113,7 @@ fn unknown_names(page: &Page, words: &HashSet<String>, paths: &[String]) -> Vec<
             if !paths.contains(&path) {
                 problems.push(format!("{}: there is no `{span}`", page.path));
             }
-        } else if is_rust(span) && !span.contains(['*', ' ']) {
+        } else if is_rust(span) && !span.starts_with('/') && !span.contains(['*', ' ']) {
             if !paths.iter().any(|known| known.ends_with(&path)) {
                 problems.push(format!("{}: there is no `{span}`", page.path));
             }
