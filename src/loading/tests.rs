@@ -430,42 +430,6 @@ fn the_starter_pack_does_what_its_story_says() {
     );
 }
 
-#[test]
-fn the_quickstart_pack_does_what_its_story_says() {
-    let pack = pack("quickstart");
-    let call = |name: &str, arguments: &[(&str, &str)]| {
-        pack.snapshot
-            .judge(&World::new().with(arguments).call(&tool(name)))
-    };
-    assert_eq!(told(&call("echo", &[])), "allow quickstart.tools");
-    assert_eq!(told(&call("delete_note", &[])), "nothing");
-    let docs = [("/url", "https://docs.example.com/intro")];
-    assert_eq!(told(&call("fetch", &docs)), "allow quickstart.tools");
-    for url in [
-        "https://example.com/",
-        "https://docs.example.com.evil/",
-        "http://docs.example.com/",
-    ] {
-        let denied = call("fetch", &[("/url", url)]);
-        assert_eq!(told(&denied), "deny quickstart.fetch-docs-only");
-        let reason = &denied.reasons()[0];
-        assert_eq!(reason.code.as_deref(), Some("host-not-allowed"));
-        assert!(reason.advice.is_some());
-    }
-    let all = [
-        "echo",
-        "add",
-        "read_note",
-        "write_note",
-        "delete_note",
-        "fetch",
-    ];
-    assert_eq!(
-        shown(&pack, &all),
-        ["echo", "add", "read_note", "write_note", "fetch"]
-    );
-}
-
 /// Each action that is open may be allowed, and each that is closed is denied.
 fn check_open(loaded: &Loaded, expected: &[&str]) {
     let world = World::new();
