@@ -101,9 +101,11 @@ fn read<'s>(
             None => problem.in_source(source),
         });
     }
+    let starts = source.text.match_indices('\n').map(|(end, _)| end + 1);
+    let lines: Vec<usize> = std::iter::once(0).chain(starts).collect();
     let mut found: Vec<Draft<'s>> = set
         .policies()
-        .map(|policy| Draft::new(policy, source))
+        .map(|policy| Draft::new(policy, source, &lines))
         .collect();
     found.sort_by_key(Draft::start);
     for draft in &found {

@@ -26,15 +26,11 @@ pub(super) struct Draft<'s> {
 }
 
 impl<'s> Draft<'s> {
-    pub(super) fn new(policy: &Policy, source: &'s PolicySource) -> Self {
+    /// `lines` are the offsets at which the lines of the source begin.
+    pub(super) fn new(policy: &Policy, source: &'s PolicySource, lines: &[usize]) -> Self {
         let tree: &ast::Policy = policy.as_ref();
         let range = tree.loc().map_or(0..0, |loc| loc.start()..loc.end());
-        let line = 1 + source
-            .text
-            .bytes()
-            .take(range.start)
-            .filter(|byte| *byte == b'\n')
-            .count();
+        let line = lines.partition_point(|start| *start <= range.start);
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let origin = Origin {
             file: Arc::clone(&source.name),

@@ -11,6 +11,8 @@ mod check;
 mod compile;
 mod context;
 mod draft;
+mod entities;
+mod idle;
 mod inspect;
 mod judge;
 mod nesting;
@@ -27,12 +29,12 @@ mod vocabulary;
 use std::path::Path;
 use std::thread;
 
-use cedar_policy_core::ast::Context;
 use miette::Severity;
 
 pub use subjects::ToolGroups;
 pub use vocabulary::BASE_SCHEMA;
 
+use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
@@ -57,8 +59,7 @@ struct CedarEngine {
     words: &'static Vocabulary,
     groups: ToolGroups,
     rules: Rules,
-    /// By `ActionName as usize`: a context that the schema accepts, for rules that look at none.
-    idle_contexts: Vec<Context>,
+    idle: &'static Idle,
 }
 
 impl CedarEngine {
@@ -67,7 +68,7 @@ impl CedarEngine {
             words,
             groups,
             rules,
-            idle_contexts: context::idle(words)?,
+            idle: Idle::get()?,
         })
     }
 }
