@@ -218,7 +218,7 @@ impl Gate {
             target: Target::Server,
             snapshot: self.policy.current(),
             progress_token: None,
-            first_page: true,
+            cursor: None,
             spoken: Spoken::default(),
             started,
             deadline: Some(started.saturating_add(self.settings.request_timeout)),
