@@ -3,10 +3,47 @@
 use crate::policy::{
     Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
 };
-use crate::wire::{Limits, Message, Value};
+use crate::wire::{Fragment, Limits, Message, Value};
 
-use super::fixture::{Listed, Test};
+use super::fixture::{Listed, Offers, Test};
 use super::judge::{Bench, PROTOCOL, TRANSPORT};
+
+/// The lists of the upstream as it sends them; made once, since every test may need them.
+pub(super) struct Catalogue {
+    tools: Fragment,
+    prompts: Fragment,
+    resources: Fragment,
+}
+
+impl Catalogue {
+    pub(super) fn new(offers: &Offers) -> Self {
+        let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
+        Self {
+            tools: list(Listed::Tools),
+            prompts: list(Listed::Prompts),
+            resources: list(Listed::Resources),
+        }
+    }
+
+    pub(super) fn of(&self, list: Listed) -> &Fragment {
+        match list {
+            Listed::Tools => &self.tools,
+            Listed::Prompts => &self.prompts,
+            Listed::Resources => &self.resources,
+        }
+    }
+}
+
+/// The least that an item must have.
+fn item(list: Listed, name: &str) -> Fragment {
+    let name = Fragment::string(name);
+    let schema = || Fragment::object([("type", Fragment::string("object"))]);
+    Fragment::object(match list {
+        Listed::Tools => vec![("name", name), ("inputSchema", schema())],
+        Listed::Prompts => vec![("name", name)],
+        Listed::Resources => vec![("uri", name.clone()), ("name", name)],
+    })
+}
 
 /// The items of a list that was delivered; nothing when it is no list.
 pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {

@@ -227,8 +227,11 @@ fn names(names: &[String]) -> String {
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\t' {
-            out.extend(c.escape_debug());
+        // What is not seen, or turns the direction of text, misleads as well (UAX 9).
+        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if unseen || c.is_control() && c != '\t' {
+            out.extend(c.escape_unicode());
         } else {
             out.push(c);
         }

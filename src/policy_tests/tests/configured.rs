@@ -149,3 +149,28 @@ fn tests_without_policies_test_nothing() {
     let not_run = run(&settings(&nowhere.each_ref().map(PathBuf::as_path))).unwrap_err();
     assert_eq!(codes(&not_run), ["test::unreadable"]);
 }
+
+#[test]
+fn what_the_tests_own_upstream_cannot_say_is_no_denial() {
+    let names: Vec<String> = (0..100).map(|number| format!("'tool_{number}'")).collect();
+    let check = |test: &str| {
+        let tests = format!(
+            "tools = [{}]\n[[test]]\nname = 'x'\n{test}",
+            names.join(",")
+        );
+        let pack = Pack::new("permit (principal, action, resource);", &tests);
+        let mut settings = settings(&[pack.path()]);
+        settings.gate.from_upstream.max_bytes = 1024;
+        let report = run(&settings).unwrap();
+        let judged = &report.suites[0].tests[0];
+        assert_eq!(judged.outcome, TestOutcome::Failed);
+        assert!(judged.got.is_none());
+        let problem = judged.problems[0].as_str();
+        assert!(
+            problem.starts_with("the message could not be judged: "),
+            "{problem}"
+        );
+    };
+    check("call = 'tool_1'\nexpect = 'deny'");
+    check("list = 'tools'\nexpect = 'deny'");
+}
