@@ -1,7 +1,7 @@
 //! Judges facts; knows nothing of MCP transports, files or time.
 //!
-//! [`Facts`] go in, a [`Decision`] comes out. Engines give a [`Verdict`] each, [`combine`] makes
-//! one decision of them: a fault denies, a deny beats an allow, silence denies. Nothing here does
+//! Facts go in, a decision comes out. Engines give a verdict each, `combine` makes one decision of
+//! them: a fault denies, a deny beats an allow, silence denies. Nothing here does
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
 mod action;

@@ -59,6 +59,11 @@ impl<'s> Draft<'s> {
             .map_or(0, Loc::start)
     }
 
+    /// Its tree is fit to be checked; what it promises may still be wrong.
+    pub(super) fn is_sound(&self) -> bool {
+        self.findings.faults.is_empty()
+    }
+
     pub(super) fn report(&self, problems: &mut Vec<PolicyProblem>) {
         for problem in &self.annotations.problems {
             let mut found = PolicyProblem::error("policy::annotation", problem.message.clone());
