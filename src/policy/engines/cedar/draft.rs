@@ -7,7 +7,7 @@ use cedar_policy_core::ast::{self, EntityUID};
 use cedar_policy_core::parser::Loc;
 
 use super::annotations::Annotations;
-use super::balance::balanced;
+use super::balance::{balanced, without_places};
 use super::inspect::{self, FindingKind, Findings};
 use super::rules::{Key, Rule};
 use super::vocabulary::Vocabulary;
@@ -57,6 +57,11 @@ impl<'s> Draft<'s> {
         AsRef::<ast::Policy>::as_ref(&self.policy)
             .loc()
             .map_or(0, Loc::start)
+    }
+
+    /// Its tree is fit to be checked; what it promises may still be wrong.
+    pub(super) fn is_sound(&self) -> bool {
+        self.findings.faults.is_empty()
     }
 
     pub(super) fn report(&self, problems: &mut Vec<PolicyProblem>) {
@@ -109,7 +114,7 @@ impl<'s> Draft<'s> {
         let key = key(&principal, &resource);
         let rule = Rule {
             effect: tree.effect(),
-            condition: self.condition.clone(),
+            condition: without_places(&self.condition),
             slots: tree.env().clone(),
             needs: self.findings.needs,
             reason: Reason {

@@ -65,8 +65,8 @@ impl Needs {
     }
 
     /// INVARIANT: a field or attribute can tell two requests apart only in a policy that writes its
-    /// name (as `.name`, in `has`, or as the key of a record literal that a record is compared with),
-    /// for the same value stands nowhere else in a request. So what is not named may be left out, or
+    /// name: as `.name`, in `has`, or as the key of a record literal (strict types let a record be
+    /// compared only with one of the very same fields). So what is not named may be left out, or
     /// stand still.
     fn of_name(name: &str) -> Self {
         match name {

@@ -80,7 +80,12 @@ impl CedarEngine {
     ) -> Result<Entities, EngineFault> {
         let words = self.words;
         let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
-        let arguments = arguments.map(|arguments| arguments::entity(words, arguments, needs));
+        let arguments = arguments
+            .map(|arguments| {
+                arguments::entity(words, arguments, needs)
+                    .ok_or_else(|| unsayable("two arguments have the same pointer"))
+            })
+            .transpose()?;
         let (base, actions) = with_actions(words, facts.action.name(), needs);
         let added = principal_entities(words, principal, facts.principal, needs)
             .chain(resource_entities(

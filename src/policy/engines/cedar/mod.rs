@@ -17,6 +17,7 @@ mod inspect;
 mod judge;
 mod nesting;
 mod numbers;
+mod outcomes;
 mod rules;
 mod subjects;
 mod surfaces;

@@ -9,8 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    Context, Effect, Entity, EntityUID, EntityUIDEntry, Expr, ExprKind, Literal, PartialValue,
-    Request, RequestSchema, UnaryOp, Value, ValueKind,
+    Context, Effect, Entity, EntityUID, EntityUIDEntry, Request, RequestSchema,
 };
 use cedar_policy_core::entities::Entities;
 use cedar_policy_core::evaluator::Evaluator;
@@ -18,7 +17,8 @@ use cedar_policy_core::extensions::Extensions;
 
 use super::entities::{principal_entities, resource_entities};
 use super::inspect::Needs;
-use super::judge::{failed, unsayable, with_actions, with_entities};
+use super::judge::{unsayable, with_actions, with_entities};
+use super::outcomes::{Outcomes, outcomes};
 use super::rules::Rule;
 use super::subjects::Subject;
 use super::{CedarEngine, context};
@@ -60,13 +60,6 @@ struct Tally {
     permitted: bool,
     /// A forbid cannot become false.
     forbidden: bool,
-}
-
-/// What an evaluation may still come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Outcomes {
-    truth: bool,
-    falsehood: bool,
 }
 
 impl CedarEngine {
@@ -235,71 +228,4 @@ fn tally(evaluator: &Evaluator<'_>, rules: &[&Rule]) -> Result<Tally, EngineFaul
         }
     }
     fault.map_or(Ok(tally), Err)
-}
-
-fn outcomes(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcomes, EngineFault> {
-    match evaluator.partial_interpret(&rule.condition, &rule.slots) {
-        Ok(PartialValue::Value(value)) => Ok(Outcomes::of_value(&value)),
-        Ok(PartialValue::Residual(rest)) => Ok(Outcomes::of(&rest)),
-        // It fails whatever the context is, so every use is denied by a fault.
-        Err(error) => Err(failed(rule, error)),
-    }
-}
-
-impl Outcomes {
-    /// A condition that can be neither always fails.
-    fn of(rest: &Expr) -> Self {
-        let kind = rest.expr_kind();
-        if let ExprKind::Lit(Literal::Bool(value)) = kind {
-            Self::exactly(*value)
-        } else if let ExprKind::And { left, right } = kind {
-            Self::of(left).then(Self::of(right), Self::exactly(false))
-        } else if let ExprKind::Or { left, right } = kind {
-            Self::of(left).then(Self::exactly(true), Self::of(right))
-        } else if let ExprKind::UnaryApp {
-            op: UnaryOp::Not,
-            arg,
-        } = kind
-        {
-            Self::of(arg).then(Self::exactly(false), Self::exactly(true))
-        } else if let ExprKind::If {
-            test_expr,
-            then_expr,
-            else_expr,
-        } = kind
-        {
-            Self::of(test_expr).then(Self::of(then_expr), Self::of(else_expr))
-        } else {
-            Self {
-                truth: true,
-                falsehood: true,
-            }
-        }
-    }
-
-    /// `if self then one else other`.
-    fn then(self, one: Self, other: Self) -> Self {
-        Self {
-            truth: (self.truth && one.truth) || (self.falsehood && other.truth),
-            falsehood: (self.truth && one.falsehood) || (self.falsehood && other.falsehood),
-        }
-    }
-
-    fn exactly(value: bool) -> Self {
-        Self {
-            truth: value,
-            falsehood: !value,
-        }
-    }
-
-    fn of_value(value: &Value) -> Self {
-        if let ValueKind::Lit(Literal::Bool(value)) = &value.value {
-            Self::exactly(*value)
-        } else {
-            Self {
-                truth: false,
-                falsehood: false,
-            }
-        }
-    }
 }

@@ -151,7 +151,8 @@ pub(super) fn whole_request(facts: &Facts<'_>, groups: &ToolGroups) -> (Request,
         Some(context),
     );
     let arguments = facts.action.arguments();
-    let arguments = arguments.map(|given| arguments::entity(words, given, Needs::ALL).into());
+    let arguments =
+        arguments.map(|given| arguments::entity(words, given, Needs::ALL).unwrap().into());
     let added = principal_entities(words, principal, facts.principal, Needs::ALL)
         .chain(resource_entities(
             words,
