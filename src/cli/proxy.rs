@@ -140,7 +140,8 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         "the gate is up: {}",
         loaded.surfaces,
     );
-    let end = serve(&gate, &audit, session, &shutdown, sender, events).await;
+    // Boxed: the future holds the whole conversation, tens of kilobytes.
+    let end = Box::pin(serve(&gate, &audit, session, &shutdown, sender, events)).await;
     finish(&audit, &end).await
 }
 
@@ -160,7 +161,10 @@ async fn serve(
         sender.kill().await;
         return End::AuditFault;
     }
-    let end = converse::converse(gate, &talk, input, events, shutdown, audit).await;
+    let end = Box::pin(converse::converse(
+        gate, &talk, input, events, shutdown, audit,
+    ))
+    .await;
     tokio::select! {
         () = sender.stop() => {}
         () = shutdown.forced() => sender.kill().await,

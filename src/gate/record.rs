@@ -244,7 +244,9 @@ impl Trail {
         };
         match &exchange.origin {
             Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
-            own => self.asked_by_gate = Some(own.clone()),
+            own @ (Origin::Catalogue | Origin::Handshake) => {
+                self.asked_by_gate = Some(own.clone());
+            }
         }
     }
 
