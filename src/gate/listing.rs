@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::policy::PolicySnapshot;
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
-use crate::session::{Catalogue, LastPage, Traversal};
+use crate::session::{Catalogue, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::decide::visible;
@@ -77,7 +77,7 @@ pub(super) fn removals<'m>(
 }
 
 /// Notes what a page of the tool list offers. Called for the agent's lists and the gate's own.
-pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversal: Traversal) {
+pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversal: Traversal<'_>) {
     let Some(tools) = message.result().and_then(|result| result.get("tools")) else {
         return;
     };
@@ -87,15 +87,10 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
         name: "name",
     };
     let offered = readable(&shape, tools.items().collect(), &mut Vec::new());
-    let last = if next_cursor(message).is_some() {
-        LastPage::No
-    } else {
-        LastPage::Yes
-    };
     catalogue.add_page(
         traversal,
         offered.into_iter().map(|item| item.name).collect(),
-        last,
+        next_cursor(message),
     );
 }
 

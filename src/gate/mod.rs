@@ -211,15 +211,15 @@ impl Gate {
         let timeout = timeout.copied().unwrap_or(self.settings.request_timeout);
         let message = understood.identified.message;
         let token = message.meta().and_then(|meta| meta.get("progressToken"));
+        let cursor = message.params().and_then(|params| params.get("cursor"));
+        let cursor = cursor.and_then(crate::wire::Value::as_str);
         Exchange {
             origin: crate::session::Origin::Peer(id.clone()),
             method,
             target: understood.target.clone(),
             snapshot: Arc::clone(snapshot),
             progress_token: token.map(|token| token.text().to_owned()),
-            first_page: message
-                .params()
-                .is_none_or(|params| params.get("cursor").is_none()),
+            cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
             started,
             deadline: identify::deadline(method, started, timeout),

@@ -237,7 +237,12 @@ impl Refusal {
         let engine = self
             .denial()
             .is_some_and(|it| matches!(it.cause, DenialCause::Fault(_)));
-        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)) {
+        if engine
+            || matches!(
+                self,
+                Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)
+            )
+        {
             audit::Decision::Error
         } else {
             audit::Decision::Block

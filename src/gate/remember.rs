@@ -68,11 +68,10 @@ enum Handshake {
 
 fn replied(state: &mut State, exchange: &Exchange, message: &Message) -> Handshake {
     if exchange.method == KnownMethod::ToolsList {
-        let traversal = if exchange.first_page {
-            Traversal::AgentBegins
-        } else {
-            Traversal::AgentGoesOn
-        };
+        let traversal = exchange
+            .cursor
+            .as_deref()
+            .map_or(Traversal::AgentBegins, Traversal::AgentGoesOn);
         listing::note_offers(&mut state.tools, message, traversal);
     }
     let Some(result) = message.result() else {

@@ -214,18 +214,26 @@ fn what_looks_like_policy_but_is_not_read_is_told() {
 fn all_problems_of_all_files_are_reported_at_once() {
     let dir = files(&[
         ("a.cedar", "permit("),
-        ("c.cedar", "@id(\"\") permit(principal, action, resource);"),
+        (
+            "c.cedar",
+            "@id(\"\") permit(principal is Mcp::Agent, action, resource) when { principal.nope };",
+        ),
     ]);
     fs::write(dir.path().join("b.cedar"), [b'/', b'/', 0xff]).unwrap();
     let errors = load(&within(&dir)).unwrap_err();
     let codes: Vec<&str> = errors.problems.iter().map(|problem| problem.code).collect();
     assert_eq!(
         codes,
-        ["policy::file", "policy::syntax", "policy::annotation"]
+        [
+            "policy::file",
+            "policy::syntax",
+            "policy::annotation",
+            "policy::type"
+        ]
     );
     assert_eq!(
         errors.to_string(),
-        "the policies are not usable: 3 problems found"
+        "the policies are not usable: 4 problems found"
     );
     assert!(
         errors.problems[0]

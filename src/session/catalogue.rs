@@ -8,6 +8,8 @@ use std::collections::HashSet;
 pub struct Catalogue {
     complete: Option<HashSet<String>>,
     agents: HashSet<String>,
+    /// The cursor with which the agent's traversal goes on.
+    agents_next: Option<String>,
     fetch: Fetch,
 }
 
@@ -24,11 +26,11 @@ pub enum Offer {
 
 /// Whose traversal of a list a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Traversal {
+pub enum Traversal<'c> {
     /// The agent asked for the first page.
     AgentBegins,
-    /// The agent asked for a later page.
-    AgentGoesOn,
+    /// The agent asked for the page at this cursor.
+    AgentGoesOn(&'c str),
     /// The gate asked.
     Gate,
 }
@@ -61,19 +63,29 @@ impl Catalogue {
         }
     }
 
-    /// Adds a page, and completes the list if it is the last one.
-    pub fn add_page(&mut self, traversal: Traversal, names: Vec<String>, last: LastPage) {
+    /// Adds a page, and completes the list if it is the last one: if no cursor comes next.
+    pub fn add_page(&mut self, traversal: Traversal<'_>, names: Vec<String>, next: Option<String>) {
+        let last = next.is_none();
         let growing = match (traversal, &mut self.fetch) {
             (Traversal::Gate, Fetch::Running { names, .. }) => names,
             (Traversal::Gate, Fetch::Idle | Fetch::Failed) => return,
             (Traversal::AgentBegins, _) => {
                 self.agents.clear();
+                self.agents_next = next;
                 &mut self.agents
             }
-            (Traversal::AgentGoesOn, _) => &mut self.agents,
+            (Traversal::AgentGoesOn(cursor), _) if self.agents_next.as_deref() == Some(cursor) => {
+                self.agents_next = next;
+                &mut self.agents
+            }
+            // The pages between are not known: this one tells what there is, not what is missing.
+            (Traversal::AgentGoesOn(_), _) => {
+                self.agents.extend(names);
+                return;
+            }
         };
         growing.extend(names);
-        if last == LastPage::Yes {
+        if last {
             self.complete = Some(std::mem::take(growing));
             self.fetch = Fetch::Idle;
         }
@@ -120,35 +132,46 @@ impl Catalogue {
     }
 }
 
-/// Whether a page is the last of its list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LastPage {
-    Yes,
-    No,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn page(catalogue: &mut Catalogue, traversal: Traversal, names: &[&str], last: LastPage) {
+    const LAST: Option<&str> = None;
+
+    fn page(catalogue: &mut Catalogue, at: Traversal<'_>, names: &[&str], next: Option<&str>) {
         let names = names.iter().map(|&name| name.to_owned()).collect();
-        catalogue.add_page(traversal, names, last);
+        catalogue.add_page(at, names, next.map(str::to_owned));
+    }
+
+    #[test]
+    fn a_page_that_does_not_follow_completes_nothing() {
+        let mut catalogue = Catalogue::default();
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], Some("2"));
+        page(&mut catalogue, Traversal::AgentGoesOn("3"), &["c"], LAST);
+        assert_eq!(catalogue.offers("c"), Offer::Offered);
+        assert_eq!(catalogue.offers("b"), Offer::Unknown);
+        page(
+            &mut catalogue,
+            Traversal::AgentGoesOn("2"),
+            &["b"],
+            Some("3"),
+        );
+        page(&mut catalogue, Traversal::AgentGoesOn("3"), &["c"], LAST);
+        assert_eq!(catalogue.offers("b"), Offer::Offered);
+        assert_eq!(catalogue.offers("d"), Offer::NotOffered);
+        catalogue.forget();
+        page(&mut catalogue, Traversal::AgentGoesOn("3"), &["c"], LAST);
+        assert_eq!(catalogue.offers("a"), Offer::Unknown);
     }
 
     #[test]
     fn a_name_is_offered_once_its_page_was_seen_and_missing_once_the_list_is_complete() {
         let mut catalogue = Catalogue::default();
         assert_eq!(catalogue.offers("a"), Offer::Unknown);
-        page(&mut catalogue, Traversal::AgentBegins, &["a"], LastPage::No);
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], Some("2"));
         assert_eq!(catalogue.offers("a"), Offer::Offered);
         assert_eq!(catalogue.offers("b"), Offer::Unknown);
-        page(
-            &mut catalogue,
-            Traversal::AgentGoesOn,
-            &["c"],
-            LastPage::Yes,
-        );
+        page(&mut catalogue, Traversal::AgentGoesOn("2"), &["c"], LAST);
         assert_eq!(catalogue.offers("a"), Offer::Offered);
         assert_eq!(catalogue.offers("b"), Offer::NotOffered);
     }
@@ -156,12 +179,7 @@ mod tests {
     #[test]
     fn a_changed_list_is_unknown_again() {
         let mut catalogue = Catalogue::default();
-        page(
-            &mut catalogue,
-            Traversal::AgentBegins,
-            &["a", "b"],
-            LastPage::Yes,
-        );
+        page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LAST);
         catalogue.forget();
         assert_eq!(catalogue.offers("b"), Offer::Unknown);
     }
@@ -169,18 +187,8 @@ mod tests {
     #[test]
     fn a_second_traversal_replaces_the_first() {
         let mut catalogue = Catalogue::default();
-        page(
-            &mut catalogue,
-            Traversal::AgentBegins,
-            &["a", "b"],
-            LastPage::Yes,
-        );
-        page(
-            &mut catalogue,
-            Traversal::AgentBegins,
-            &["b"],
-            LastPage::Yes,
-        );
+        page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LAST);
+        page(&mut catalogue, Traversal::AgentBegins, &["b"], LAST);
         assert_eq!(catalogue.offers("a"), Offer::NotOffered);
         assert_eq!(catalogue.offers("b"), Offer::Offered);
     }
@@ -189,9 +197,9 @@ mod tests {
     fn the_traversals_of_agent_and_gate_do_not_disturb_each_other() {
         let mut catalogue = Catalogue::default();
         assert!(catalogue.begin_fetch());
-        page(&mut catalogue, Traversal::Gate, &["a"], LastPage::No);
-        page(&mut catalogue, Traversal::AgentBegins, &["a"], LastPage::No);
-        page(&mut catalogue, Traversal::Gate, &["b"], LastPage::Yes);
+        page(&mut catalogue, Traversal::Gate, &["a"], Some("2"));
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], Some("2"));
+        page(&mut catalogue, Traversal::Gate, &["b"], LAST);
         assert_eq!(catalogue.offers("a"), Offer::Offered);
         assert_eq!(catalogue.offers("b"), Offer::Offered);
         assert_eq!(catalogue.offers("c"), Offer::NotOffered);

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Server};
 
-pub use catalogue::{Catalogue, LastPage, Offer, Traversal};
+pub use catalogue::{Catalogue, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
 
@@ -164,6 +164,6 @@ impl Session {
     /// Whether nothing waits for a reply of the upstream.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
-        state.to_upstream.is_empty() && state.parked.is_empty()
+        state.to_upstream.is_quiet() && state.parked.is_empty()
     }
 }

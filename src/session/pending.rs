@@ -31,8 +31,8 @@ pub struct Exchange {
     pub snapshot: Arc<PolicySnapshot>,
     /// `/params/_meta/progressToken`, as JSON text.
     pub progress_token: Option<String>,
-    /// Whether the request asks for the first page, if it is for a list.
-    pub first_page: bool,
+    /// Which page the request asks for, if it is for a list; `None` is the first.
+    pub cursor: Option<String>,
     /// What the asker said it can do (`2026-07-28`: on each request).
     pub spoken: super::Spoken,
     /// Time since the clock was made.
@@ -179,6 +179,13 @@ impl PendingTable {
 
     pub fn is_empty(&self) -> bool {
         self.by_minted.is_empty()
+    }
+
+    /// Whether nothing is to be finished: streams that live until they are cancelled never are.
+    pub fn is_quiet(&self) -> bool {
+        self.by_minted
+            .values()
+            .all(|exchange| exchange.deadline.is_none())
     }
 
     fn take_where(&mut self, wanted: impl Fn(&Exchange) -> bool) -> Vec<Taken> {

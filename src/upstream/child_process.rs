@@ -29,6 +29,8 @@ pub struct Settings {
     pub command: Vec<String>,
     /// Variables of the server, beside the inherited ones and before them.
     pub env: BTreeMap<String, SecretString>,
+    /// What is not logged when the server writes it to its stderr.
+    pub secrets: Vec<SecretString>,
     /// Names of variables that are taken from our own environment if they are there.
     pub inherit: Vec<String>,
     /// Where the server runs; by default where the gate runs.
@@ -49,6 +51,7 @@ impl Settings {
             name: name.into(),
             command,
             env: BTreeMap::new(),
+            secrets: Vec::new(),
             inherit: DEFAULT_INHERITED.iter().map(ToString::to_string).collect(),
             cwd: None,
             max_message_bytes: 16 * 1024 * 1024,
@@ -206,6 +209,7 @@ impl Shared {
             streams.stderr,
             settings.name.clone(),
             settings.command.clone(),
+            settings.secrets.clone(),
         );
         let keeper = Keeper {
             process,

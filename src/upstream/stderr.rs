@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use memchr::memchr;
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::sleep;
 
@@ -19,6 +20,8 @@ const MAX_LINE: usize = 4 * 1024;
 const LINES_PER_WINDOW: u32 = 200;
 const WINDOW: Duration = Duration::from_secs(1);
 const READ_SIZE: usize = 8 * 1024;
+/// Stands where a secret stood, as in the audit log.
+const REDACTED: &str = "[redacted]";
 
 /// Reads until the end of the stream. Yields why the launcher could not execute the command, if it
 /// said so.
@@ -26,10 +29,12 @@ pub(super) async fn relog(
     mut stderr: impl AsyncRead + Unpin,
     server: String,
     command: Vec<String>,
+    secrets: Vec<SecretString>,
 ) -> Option<StartError> {
     let mut log = Log {
         server,
         command,
+        secrets,
         complaint: None,
         window: Window::default(),
     };
@@ -116,13 +121,14 @@ impl Window {
 struct Log {
     server: String,
     command: Vec<String>,
+    secrets: Vec<SecretString>,
     complaint: Option<StartError>,
     window: Window,
 }
 
 impl Log {
     fn line(&mut self, line: &Line<'_>) {
-        let text = escape(&String::from_utf8_lossy(line.text));
+        let text = escape(&self.conceal(line));
         if let Some(cause) = text.strip_prefix(launcher::CANNOT_START) {
             let program = self.command.first().cloned().unwrap_or_default();
             self.complaint = Some(StartError::Refused {
@@ -140,6 +146,24 @@ impl Log {
             0 => tracing::info!(target: "upstream.stderr", server, "{text}"),
             cut => tracing::info!(target: "upstream.stderr", server, cut, "{text}"),
         }
+    }
+
+    /// The line without secrets, nor the beginning of one where the line was cut.
+    fn conceal(&self, line: &Line<'_>) -> String {
+        let mut text = String::from_utf8_lossy(line.text).into_owned();
+        for secret in self.secrets.iter().map(|secret| secret.expose_secret()) {
+            text = text.replace(secret, REDACTED);
+            let begun = secret
+                .char_indices()
+                .rev()
+                .filter_map(|(end, _)| secret.get(..end))
+                .find(|start| line.dropped > 0 && !start.is_empty() && text.ends_with(start));
+            if let Some(start) = begun {
+                text.truncate(text.len().saturating_sub(start.len()));
+                text.push_str(REDACTED);
+            }
+        }
+        text
     }
 
     fn new_window(&mut self) {

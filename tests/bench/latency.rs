@@ -23,7 +23,7 @@ type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
-    let calls = match arguments.next() {
+    let calls: usize = match arguments.next() {
         Some(word) if word == "serve" => return serve(),
         Some(word) => word.parse()?,
         None => 10_000,

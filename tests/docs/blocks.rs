@@ -27,11 +27,31 @@ fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
     checked.err()
 }
 
-/// A configuration, which the commands after it find as `gate.toml`.
 fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
-    if !text.contains("[upstream]") {
-        return Err("not a configuration".to_owned());
+    if text.contains("[[test]]") {
+        fixture(workshop, text)
+    } else if text.contains("[upstream]") {
+        configuration(workshop, text)
+    } else {
+        Err("neither a configuration nor a test of policies".to_owned())
     }
+}
+
+/// Tests of the policies that the page showed last; they must pass.
+fn fixture(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let tests = workshop.file("policies/tests");
+    fs::create_dir_all(&tests).unwrap();
+    fs::write(tests.join("snippet.toml"), text).unwrap();
+    let output = workshop.run("mcp-protector", &["test-policy", "policies"]);
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(commands::printed(&output))
+    }
+}
+
+/// A configuration, which the commands after it find as `gate.toml`.
+fn configuration(workshop: &Workshop, text: &str) -> Result<(), String> {
     let path = workshop.file("gate.toml");
     fs::write(&path, text).unwrap();
     let config = Config::parse(text, &path, &workshop.file(""), &|_| None)
@@ -113,7 +133,12 @@ fn a_block_that_is_wrong_is_a_problem() {
     };
     check("", "x", "not a kind of block");
     check("rust", "fn f() {}", "not a kind of block");
-    check("toml", "a = 1", "not a configuration");
+    check("toml", "a = 1", "neither a configuration");
+    check(
+        "toml",
+        "[[test]]\nname = \"t\"\ncall = \"x\"\nexpcet = \"deny\"",
+        "expcet",
+    );
     check("toml", "[upstream]\ncomand = [\"x\"]", "comand");
     check("json", "{\"a\":1,\"a\":2}", "twice");
     check("json", "{\"a\":1}", "jsonrpc");
@@ -168,6 +193,10 @@ fn a_block_that_is_right_is_none() {
     check(
         "cedar",
         "permit(principal, action == Mcp::Action::\"call_tool\", resource);",
+    );
+    check(
+        "toml",
+        "tools = [\"x\"]\n[[test]]\nname = \"t\"\ncall = \"x\"\nexpect = \"allow\"",
     );
     check("text", "gate/ decide.rs -> upstream/");
     assert!(Path::new(&workshop.file("gate.toml")).exists());

@@ -67,6 +67,16 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             let output = workshop.run("sh", &["-c", command]);
             speaks_mcp(&output).map(|()| printed(&output))
         }
+        ["mcp-protector", "test-policy", ..] => {
+            let gate = env!("CARGO_BIN_EXE_mcp-protector");
+            let mut tests = std::process::Command::new(gate);
+            // Packs are named from the root of the project.
+            let output = tests
+                .args(words.iter().skip(1))
+                .current_dir(root())
+                .output();
+            succeeds(&output.unwrap())
+        }
         ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
         ["cargo", "run", ..] if words.ends_with(&["--example", "quickstart"]) => {
             ci_runs(command)?;
@@ -102,7 +112,7 @@ fn succeeds(output: &Output) -> Result<String, String> {
     }
 }
 
-fn printed(output: &Output) -> String {
+pub(crate) fn printed(output: &Output) -> String {
     let (out, err) = (&output.stdout, &output.stderr);
     String::from_utf8_lossy(out).into_owned() + &String::from_utf8_lossy(err)
 }
@@ -159,9 +169,10 @@ fn shows(output: &str, shown: &[&str]) -> Result<(), String> {
         let part: Vec<String> = part.iter().map(|line| masked(line)).collect();
         let rest = lines.get(from..).unwrap_or_default();
         let mut places = rest.windows(part.len());
-        let found = match anywhere {
-            true => places.position(|place| place == part),
-            false => places.next().filter(|place| *place == part).map(|_| 0),
+        let found = if anywhere {
+            places.position(|place| place == part)
+        } else {
+            places.next().filter(|place| *place == part).map(|_| 0)
         };
         let found = found.ok_or_else(|| format!("{}\nbut\n{output}", part.join("\n")))?;
         from += found + part.len();

@@ -6,11 +6,6 @@
 
 // Servers that stand in for others are shell scripts.
 #![cfg(unix)]
-#![expect(
-    clippy::wildcard_enum_match_arm,
-    reason = "a snippet is one of a few kinds, or a problem"
-)]
-
 #[cfg(test)]
 mod architecture;
 #[cfg(test)]

@@ -23,7 +23,7 @@ const OF_THE_PAST: &str = "docs/changelog.md";
 /// The paths in a drawing, by their ends: `gate/`, `decide.rs`.
 pub(crate) fn drawing(text: &str) -> Result<(), String> {
     let paths = paths();
-    let is_path = |word: &&str| word.ends_with(".rs") || (word.len() > 1 && word.ends_with('/'));
+    let is_path = |word: &&str| is_rust(word) || (word.len() > 1 && word.ends_with('/'));
     for word in text.split([' ', '\n', ',', '(', ')']).filter(is_path) {
         let end = format!("/{}", word.trim_end_matches('/'));
         if !paths.iter().any(|path| path.ends_with(&end)) {
@@ -31,6 +31,10 @@ pub(crate) fn drawing(text: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|kind| kind == "rs")
 }
 
 /// The insides of code spans.
@@ -109,7 +113,7 @@ fn unknown_names(page: &Page, words: &HashSet<String>, paths: &[String]) -> Vec<
             if !paths.contains(&path) {
                 problems.push(format!("{}: there is no `{span}`", page.path));
             }
-        } else if span.ends_with(".rs") && !span.contains(['*', ' ']) {
+        } else if is_rust(span) && !span.starts_with('/') && !span.contains(['*', ' ']) {
             if !paths.iter().any(|known| known.ends_with(&path)) {
                 problems.push(format!("{}: there is no `{span}`", page.path));
             }

@@ -32,10 +32,14 @@ pub(crate) fn root() -> &'static Path {
 
 /// Every document, by path.
 pub(crate) fn all() -> Vec<Page> {
-    let mut paths = vec![
-        PathBuf::from("README.md"),
-        PathBuf::from("policies/quickstart/README.md"),
-    ];
+    let mut paths = vec![PathBuf::from("README.md")];
+    for pack in fs::read_dir(root().join("policies")).unwrap() {
+        paths.push(
+            Path::new("policies")
+                .join(pack.unwrap().file_name())
+                .join("README.md"),
+        );
+    }
     for directory in ["docs", "docs/decisions"] {
         for entry in fs::read_dir(root().join(directory)).unwrap() {
             let name = entry.unwrap().file_name();

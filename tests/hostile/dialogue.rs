@@ -36,6 +36,8 @@ pub(crate) struct Past {
     pub(crate) ended: Ended,
     /// What the server received.
     pub(crate) received: String,
+    /// The audit file, as text and record by record.
+    pub(crate) audit_text: String,
     pub(crate) audit: Vec<Value>,
 }
 
@@ -140,6 +142,11 @@ impl Talk {
         whole.lines().map(json).collect()
     }
 
+    /// What all processes of this conversation carry in their environment.
+    pub(crate) fn mark(&self) -> &str {
+        self.setup.mark()
+    }
+
     /// How much the gate has grown since the handshake, at its largest.
     pub(crate) fn growth_kib(&self) -> u64 {
         self.memory("VmHWM:").saturating_sub(self.baseline_kib)
@@ -147,15 +154,20 @@ impl Talk {
 
     /// Closes the agent's end, waits for the gate's, and checks what is true of every conversation.
     pub(crate) fn end(self) -> Past {
+        let asked = self.asked.clone();
+        let calls = self.calls;
+        let past = self.close();
+        past.agent_got_one_answer_each(&asked);
+        past.server_got_nothing_denied();
+        past.has_decisions_and_outcomes(calls);
+        past
+    }
+
+    /// The same, where the agent said what is no request.
+    pub(crate) fn close(self) -> Past {
         let growth = self.growth_kib();
         assert!(growth <= MOST_GROWTH_KIB, "the gate grew by {growth} KiB");
-        let Self {
-            setup,
-            gate,
-            asked,
-            calls,
-            ..
-        } = self;
+        let Self { setup, gate, .. } = self;
         let ended = gate.end();
         assert_eq!(processes::marked(setup.mark()), [], "left behind");
         let log = fs::read(setup.path("received")).unwrap_or_default();
@@ -164,10 +176,9 @@ impl Talk {
             ended,
             received: String::from_utf8_lossy(&log).into_owned(),
             audit: audit.lines().map(json).collect(),
+            audit_text: audit,
         };
-        past.agent_got_one_answer_each(&asked);
-        past.server_got_nothing_denied();
-        past.logs_are_sound(calls);
+        past.lines_are_sound();
         past
     }
 
@@ -199,22 +210,34 @@ impl Past {
             .filter(move |record| record["kind"] == kind)
     }
 
-    /// Exactly one well-formed answer to each request, and none to what was not asked.
-    fn agent_got_one_answer_each(&self, asked: &[String]) {
-        let mut answers: HashMap<String, usize> = HashMap::new();
+    /// Whatever the peers said: the agent got messages, a line each; the audit is whole; stderr is
+    /// lines of text.
+    fn lines_are_sound(&self) {
         for line in &self.ended.lines {
             assert!(!line.contains(|c| c < ' '), "not one line to all: {line:?}");
             let message = Envelope::read(line);
             assert_eq!(message.jsonrpc, "2.0", "{line}");
-            let is_request = message.method.is_some();
             let shapes = [
-                is_request,
+                message.method.is_some(),
                 message.result.is_some(),
                 message.error.is_some(),
             ];
-            let shapes = shapes.into_iter().filter(|it| *it).count();
-            assert_eq!(shapes, 1, "{line}");
-            if let (Some(id), false) = (message.id, is_request) {
+            assert_eq!(shapes.into_iter().filter(|it| *it).count(), 1, "{line}");
+        }
+        for (at, record) in (1..).zip(&self.audit) {
+            assert_eq!(record["seq"], at, "{record}");
+        }
+        let escapes = |c: char| c.is_control() && c != '\n' && c != '\t';
+        let stderr = &self.ended.stderr;
+        assert!(!stderr.contains(escapes), "{stderr:?}");
+    }
+
+    /// Exactly one answer to each request, and none to what was not asked.
+    fn agent_got_one_answer_each(&self, asked: &[String]) {
+        let mut answers: HashMap<String, usize> = HashMap::new();
+        for line in &self.ended.lines {
+            let message = Envelope::read(line);
+            if let (Some(id), None) = (message.id, message.method) {
                 *answers.entry(id.to_string()).or_default() += 1;
             }
         }
@@ -222,18 +245,14 @@ impl Past {
         assert_eq!(answers, expected, "answers by id");
     }
 
-    fn server_got_nothing_denied(&self) {
+    pub(crate) fn server_got_nothing_denied(&self) {
         for payload in [DENIED, "evil"] {
             assert!(!self.received.contains(payload), "{}", self.received);
         }
     }
 
-    /// The audit has one decision for each call and one outcome for each that was let through;
-    /// stderr is lines of text, whatever the server said.
-    fn logs_are_sound(&self, calls: usize) {
-        for (at, record) in (1..).zip(&self.audit) {
-            assert_eq!(record["seq"], at, "{record}");
-        }
+    /// One decision for each call, and one outcome for each that was let through.
+    pub(crate) fn has_decisions_and_outcomes(&self, calls: usize) {
         let references = |records: Vec<&Value>| -> Vec<String> {
             let mut references: Vec<String> = records
                 .iter()
@@ -244,18 +263,14 @@ impl Past {
         };
         let decided: Vec<&Value> = self.of_kind("tool_call").collect();
         assert_eq!(decided.len(), calls, "{decided:#?}");
-        let forwarded = decided.into_iter().filter(|it| it["decision"] == "ALLOW");
+        let forwarded = decided
+            .into_iter()
+            .filter(|record| record["decision"] == "ALLOW");
         assert_eq!(
             references(self.of_kind("tool_result").collect()),
             references(forwarded.collect()),
             "{:#?}",
             self.audit
-        );
-        let escapes = |c: char| c.is_control() && c != '\n' && c != '\t';
-        assert!(
-            !self.ended.stderr.contains(escapes),
-            "{:?}",
-            self.ended.stderr
         );
     }
 }

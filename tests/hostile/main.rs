@@ -3,6 +3,8 @@
 //! because only there the tests can see what was left behind.
 
 #[cfg(all(test, target_os = "linux"))]
+mod agent;
+#[cfg(all(test, target_os = "linux"))]
 mod dialogue;
 #[cfg(all(test, target_os = "linux"))]
 #[path = "../support/json.rs"]

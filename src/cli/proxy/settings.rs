@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::audit::{self, Audit, OpenError, Redactor};
 use crate::clock::Clock;
@@ -67,15 +67,20 @@ pub(super) fn audit(
 /// What the configuration holds and nobody may see: variables of the upstream whose name says so.
 /// Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
 pub(super) fn secrets(config: &Config) -> Redactor {
+    Redactor::new(secret_values(config)).unwrap_or_default()
+}
+
+fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
     let says_so = |name: &str| {
         let name = name.to_ascii_uppercase();
         SECRET_WORDS.iter().any(|word| name.contains(word))
     };
     let named = config.upstream.env.iter();
-    let secrets = named
-        .filter(|(name, value)| says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET)
-        .map(|(_, value)| value);
-    Redactor::new(secrets).unwrap_or_default()
+    named
+        .filter(move |(name, value)| {
+            says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET
+        })
+        .map(|(_, value)| value)
 }
 
 pub(super) fn upstream(config: &Config) -> upstream::Settings {
@@ -84,6 +89,7 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
         config.upstream.command.clone(),
     );
     settings.env = config.upstream.env.clone();
+    settings.secrets = secret_values(config).cloned().collect();
     // The configuration has put together the whole environment.
     settings.inherit = Vec::new();
     settings.cwd = config.upstream.cwd.clone();

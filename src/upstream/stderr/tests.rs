@@ -5,6 +5,8 @@ use tracing::instrument::WithSubscriber as _;
 
 use super::*;
 
+const SECRET: &str = "tell-nobody";
+
 /// What is logged when a server writes `bytes`, and what comes of it.
 async fn relogged(bytes: &[u8]) -> (String, Option<StartError>) {
     let written = Written::default();
@@ -17,7 +19,8 @@ async fn relogged(bytes: &[u8]) -> (String, Option<StartError>) {
         .without_time()
         .finish();
     let command = vec!["server".to_owned()];
-    let complaint = relog(bytes, "files".to_owned(), command)
+    let secrets = vec![SecretString::from(SECRET)];
+    let complaint = relog(bytes, "files".to_owned(), command, secrets)
         .with_subscriber(subscriber)
         .await;
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
@@ -51,6 +54,21 @@ async fn each_line_is_logged_behind_the_name_of_the_server() {
           INFO upstream.stderr: three server=\"files\"\n",
     )
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_is_not_logged_nor_its_beginning_where_a_line_is_cut() {
+    check(
+        format!("a {SECRET} b{SECRET}{SECRET} tell-no\n").as_bytes(),
+        " INFO upstream.stderr: a [redacted] b[redacted][redacted] tell-no server=\"files\"\n",
+    )
+    .await;
+    for shown in 1..SECRET.len() {
+        let before = "x".repeat(MAX_LINE - shown);
+        let (log, _) = relogged(format!("{before}{SECRET} and more\n").as_bytes()).await;
+        let (_, after) = log.split_once(&before).unwrap();
+        assert!(after.starts_with("[redacted] "), "{shown}: {after}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,7 +126,8 @@ async fn after_a_flood_lines_are_logged_again() {
             move || written.clone()
         })
         .finish();
-    let logging = relog(near, "files".to_owned(), Vec::new()).with_subscriber(subscriber);
+    let logging =
+        relog(near, "files".to_owned(), Vec::new(), Vec::new()).with_subscriber(subscriber);
     let writing = async move {
         use tokio::io::AsyncWriteExt;
         for _ in 0..1000 {

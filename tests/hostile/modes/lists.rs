@@ -13,6 +13,7 @@ pub(super) const LISTS: &[(&str, &[&str], &str)] = &[
     ("tool-name-number", &["safe"], ""),
     ("tool-name-missing", &["safe"], ""),
     ("tool-not-object", &["safe"], ""),
+    ("conflicting-pages", &["safe"], ""),
     ("changing-tools", &["safe"], ""),
     ("cursor-loop", &["safe"], ""),
     ("cursor-number", &["safe"], ""),

@@ -121,7 +121,6 @@ fn every_mode_of_the_fixture_is_played() {
         "ask-many",
         "die-after-reply",
         "exit-after-initialize",
-        "conflicting-pages",
     ];
     let alike = [
         replies::STRAY,

@@ -1,0 +1,162 @@
+//! Ends: of the gate by signals, of the agent in the middle of something.
+
+use std::fs;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::dialogue::{SAFE_RAN, Talk};
+use crate::json::Envelope;
+use crate::peer::Peer;
+use crate::processes;
+use crate::setup::{ALLOW_ALL, Setup, fixture};
+
+fn signal(gate: &Peer, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(gate.pid()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// A gate with a call of `slow` in flight: the server has it.
+fn in_flight(milliseconds: u64, limit: &str) -> Talk {
+    let setup = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .limit(limit);
+    let log = setup.path("received");
+    let mut talk = Talk::through(setup);
+    talk.open();
+    talk.request(
+        "7",
+        &format!(
+            r#""tools/call","params":{{"name":"slow","arguments":{{"steps":1,"delay_ms":{milliseconds}}}}}"#
+        ),
+    );
+    processes::eventually(|| {
+        let received = fs::read_to_string(&log).unwrap_or_default();
+        if received.contains("tools/call") {
+            Ok(())
+        } else {
+            Err(format!("the call did not arrive: {received}"))
+        }
+    });
+    talk
+}
+
+#[test]
+fn a_signal_lets_what_is_in_flight_finish_and_ends_with_zero() {
+    for sent in [Signal::TERM, Signal::INT] {
+        let mut talk = in_flight(500, "");
+        signal(&talk.gate, sent);
+        let answer = talk.answer("7");
+        assert!(answer.contains("1 steps done"), "{answer}");
+        // The agent has not closed its end: the gate ends by itself.
+        assert_eq!(talk.gate.receive(), None);
+        let past = talk.end();
+        assert_eq!(past.ended.code, Some(0), "{sent:?}: {}", past.ended.stderr);
+        let kinds: Vec<_> = past
+            .audit
+            .iter()
+            .map(|it| it["kind"].as_str().unwrap())
+            .collect();
+        assert_eq!(kinds[kinds.len() - 2..], ["session_end", "shutdown"]);
+    }
+}
+
+#[test]
+fn what_does_not_finish_before_the_deadline_is_answered_with_an_error() {
+    let mut talk = in_flight(600_000, r#"drain_deadline = "300ms""#);
+    signal(&talk.gate, Signal::TERM);
+    let answer = talk.answer("7");
+    assert!(answer.contains(r#""error":{"code":-32603,"#), "{answer}");
+    let past = talk.end();
+    assert_eq!(past.ended.code, Some(0), "{}", past.ended.stderr);
+}
+
+#[test]
+fn a_second_signal_ends_the_patience() {
+    let mut talk = in_flight(600_000, r#"drain_deadline = "10m""#);
+    signal(&talk.gate, Signal::TERM);
+    // Pending signals of one kind are one; two kinds are two.
+    signal(&talk.gate, Signal::INT);
+    let answer = talk.answer("7");
+    assert!(answer.contains(r#""error":{"code":-32603,"#), "{answer}");
+    assert_eq!(talk.end().ended.code, Some(0));
+}
+
+#[test]
+fn a_killed_gate_leaves_no_process_behind() {
+    let modes = [
+        "proper",
+        "ignore-end",
+        "ignore-sigterm",
+        "grandchild",
+        "grandchild-own-group",
+    ];
+    for sent in [Signal::KILL, Signal::HUP] {
+        for mode in modes {
+            let setup = Setup::of([&fixture("hostile-server"), mode]).allow(&["safe"]);
+            let mut gate = Peer::start(setup.gate());
+            gate.send(
+                r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#,
+            );
+            assert!(gate.receive().unwrap().contains("hostile-server"));
+            // The gate, two launchers or the server in place of one, and perhaps a grandchild.
+            let running = processes::marked(setup.mark());
+            assert!(running.len() >= 3, "{mode}: {running:?}");
+            signal(&gate, sent);
+            let ended = gate.end();
+            assert_eq!(ended.code, None, "{mode}: {}", ended.stderr);
+            processes::all_end(setup.mark());
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_closes_its_end_still_gets_the_answers() {
+    let mut talk = in_flight(400, "");
+    talk.gate.close();
+    let answer = talk.answer("7");
+    assert!(answer.contains("1 steps done"), "{answer}");
+    let past = talk.end();
+    assert_eq!(past.ended.code, Some(0), "{}", past.ended.stderr);
+}
+
+#[test]
+fn an_agent_that_reads_no_more_ends_the_gate() {
+    let setup = Setup::of([&fixture("hostile-server"), "flood-notifications"]).allow(&["safe"]);
+    let script =
+        r#"printf '%s\n' "$1" "$2" "$3" | "$0" proxy --config "$4" | head -c 1000 >/dev/null"#;
+    let [_, _, config] = setup.arguments().try_into().unwrap();
+    let mut pipe = Command::new("sh");
+    pipe.args(["-c", script, crate::setup::GATE])
+        .arg(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#)
+        .arg(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .arg(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"safe"}}"#)
+        .arg(config)
+        .env(crate::setup::MARK, setup.mark());
+    let ended = Peer::start(pipe).end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    processes::all_end(setup.mark());
+    let audit = fs::read_to_string(setup.audit_file()).unwrap();
+    let last = audit.lines().last().unwrap();
+    assert!(last.contains(r#""kind":"shutdown""#), "{last}");
+}
+
+#[test]
+fn a_gate_with_few_descriptors_works() {
+    let setup = Setup::of([&fixture("hostile-server"), "proper"]).allow(&["safe"]);
+    let [_, _, config] = setup.arguments().try_into().unwrap();
+    let mut limited = Command::new("sh");
+    limited
+        .args([
+            "-c",
+            r#"ulimit -n 32; exec "$0" proxy --config "$1""#,
+            crate::setup::GATE,
+        ])
+        .arg(config);
+    let mut gate = Peer::start(limited);
+    gate.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}}"#);
+    gate.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"safe"}}"#);
+    assert!(Envelope::read(gate.receive().unwrap()).result.is_some());
+    assert_eq!(gate.receive(), Some(SAFE_RAN));
+    assert_eq!(gate.end().code, Some(0));
+}

@@ -1,0 +1,202 @@
+//! A scenario played against a server or a gate before it, and what each side got to read.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use super::peer::Peer;
+
+/// What the agent does next.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step<'s> {
+    /// Sends a request and reads up to its answer.
+    Ask(&'s str),
+    /// Sends what gets no answer, or gets it later.
+    Tell(&'s str),
+    /// Reads up to a line that holds this text.
+    Hear(&'s str),
+}
+
+/// The lines that each side received, in order.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    pub(crate) agent: Vec<String>,
+    /// Empty where the server does not write down what it receives.
+    pub(crate) server: Vec<String>,
+}
+
+/// Plays a scenario to its end; `log` is where the server writes down what it receives.
+pub(crate) fn play(command: Command, log: &Path, steps: &[Step<'_>]) -> Transcript {
+    let mut peer = Peer::start(command);
+    for step in steps {
+        match step {
+            Step::Tell(line) => peer.send(line),
+            Step::Ask(line) => {
+                peer.send(line);
+                let id = &line[member(line, "id").unwrap()];
+                read(&mut peer, |got| {
+                    is_request(got).is_none() && id_of(got) == Some(id)
+                });
+            }
+            Step::Hear(text) => read(&mut peer, |got| got.contains(text)),
+        }
+    }
+    let ended = peer.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let server = fs::read_to_string(log).unwrap_or_default();
+    Transcript {
+        agent: ended.lines,
+        server: server.lines().map(str::to_owned).collect(),
+    }
+}
+
+impl Transcript {
+    /// Each side got the same through a gate as without one: the same bytes in the same order. Only
+    /// the ids of requests are the gate's own, on the side that did not choose them; and the gate
+    /// may have asked the server for its tools.
+    pub(crate) fn is_same_as(&self, direct: &Self) {
+        for (at, (line, expected)) in self.agent.iter().zip(&direct.agent).enumerate() {
+            assert_eq!(masked(line), masked(expected), "line {at} to the agent");
+        }
+        assert_eq!(self.agent.len(), direct.agent.len(), "{:#?}", self.agent);
+        let mut expected = direct.server.iter();
+        for line in &self.server {
+            let line = masked(line);
+            let mut rest = expected.clone();
+            match rest.next() {
+                Some(next) if masked(next) == line => expected = rest,
+                next => assert!(is_the_gates(&line), "{line}\nin place of\n{next:?}"),
+            }
+        }
+        assert_eq!(expected.next(), None, "the server did not get it");
+    }
+}
+
+fn read(peer: &mut Peer, mut is_last: impl FnMut(&str) -> bool) {
+    loop {
+        let line = peer.receive().map(str::to_owned);
+        let line = line.unwrap_or_else(|| panic!("it ended: {:#?}", peer.seen));
+        if let (Some(method), Some(id)) = (is_request(&line), id_of(&line)) {
+            let result = answer(method);
+            peer.send(format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+            ));
+        }
+        if is_last(&line) {
+            return;
+        }
+    }
+}
+
+/// What the agent answers when a server asks.
+fn answer(method: &str) -> &'static str {
+    match method {
+        r#""sampling/createMessage""# => {
+            r#"{"role":"assistant","content":{"type":"text","text":"Reykjav\u00edk"},"model":"m","x":1.0}"#
+        }
+        r#""elicitation/create""# => r#"{"action":"accept","content":{"name":"Ada","quest":"\/"}}"#,
+        r#""roots/list""# => r#"{"roots":[{"uri":"file:///srv/a%20b","name":"a"}]}"#,
+        _ => "{}",
+    }
+}
+
+fn is_request(line: &str) -> Option<&str> {
+    member(line, "method").map(|method| &line[method])
+}
+
+fn id_of(line: &str) -> Option<&str> {
+    member(line, "id").map(|id| &line[id])
+}
+
+/// Whether a line that the server received was made by the gate on its own behalf.
+fn is_the_gates(masked: &str) -> bool {
+    masked.starts_with(r##"{"jsonrpc":"2.0","id":#,"method":"tools/list","params":{"##)
+}
+
+/// A request or notification without the ids by which it is known; a reply as it is.
+fn masked(line: &str) -> String {
+    let Some(method) = is_request(line) else {
+        return line.to_owned();
+    };
+    let mut ranges = vec![member(line, "id")];
+    if method == r#""notifications/cancelled""# {
+        let params = member(line, "params").unwrap();
+        let request = member(&line[params.clone()], "requestId");
+        ranges.push(request.map(|it| params.start + it.start..params.start + it.end));
+    }
+    let mut ranges: Vec<Range<usize>> = ranges.into_iter().flatten().collect();
+    ranges.sort_by_key(|range| range.start);
+    let mut masked = line.to_owned();
+    for range in ranges.into_iter().rev() {
+        masked.replace_range(range, "#");
+    }
+    masked
+}
+
+/// Where the value of a member of an object is, in JSON without blanks.
+///
+/// The texts are compared as texts, so this must not decode them; and it must not be the gate's
+/// own decoder, which is what is tested.
+fn member(object: &str, key: &str) -> Option<Range<usize>> {
+    let bytes = object.as_bytes();
+    let wanted = format!("\"{key}\"");
+    let mut at = 1;
+    while bytes.get(at) == Some(&b'"') {
+        let key = at..value_end(bytes, at);
+        let value = key.end + 1..value_end(bytes, key.end + 1);
+        if object[key] == *wanted {
+            return Some(value);
+        }
+        at = value.end + 1;
+    }
+    None
+}
+
+fn value_end(bytes: &[u8], start: usize) -> usize {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    for (at, byte) in bytes.iter().enumerate().skip(start) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => {
+                in_string = !in_string;
+                if !in_string && depth == 0 {
+                    return at + 1;
+                }
+            }
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            b',' if depth == 0 => return at,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked;
+
+    #[test]
+    fn only_the_ids_of_requests_are_masked() {
+        let check = |line: &str, expected: &str| assert_eq!(masked(line), expected);
+        check(
+            r#"{"x":{"id":1},"jsonrpc":"2.0","id":"a\"}","method":"m","params":{"id":2}}"#,
+            r##"{"x":{"id":1},"jsonrpc":"2.0","id":#,"method":"m","params":{"id":2}}"##,
+        );
+        check(
+            r#"{"method":"notifications/cancelled","params":{"a":[1,{"requestId":3}],"requestId":4,"reason":"r"}}"#,
+            r##"{"method":"notifications/cancelled","params":{"a":[1,{"requestId":3}],"requestId":#,"reason":"r"}}"##,
+        );
+        let reply = r#"{"jsonrpc":"2.0","id":7,"result":{"method":"m","id":-1.0}}"#;
+        check(reply, reply);
+    }
+}

@@ -1,0 +1,112 @@
+//! The corpus of members, numbers and spellings that nobody named, both ways and in both eras.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::peer::Peer;
+use crate::script::{Bindings, Row, Script, Step};
+use crate::setup::{ALLOW_ALL, Setup, fixture};
+
+/// Plays the agent's part of every row, and compares what comes back with the script's bytes. The
+/// server does the same with what it gets, and answers an error to what is not in the script.
+/// Yields what the server received.
+fn play(command: Command, log: &Path, script: &Script) -> Vec<String> {
+    let mut server = Peer::start(command);
+    for (number, row) in script.rows.iter().enumerate() {
+        play_row(&mut server, number, row);
+    }
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let expected = script.rows.iter().flat_map(|row| &row.steps);
+    let expected = expected.filter(|step| matches!(step, Step::Upstream(_)));
+    assert_eq!(ended.lines.len(), expected.count(), "{:#?}", ended.lines);
+    let received = fs::read_to_string(log).unwrap();
+    received.lines().map(str::to_owned).collect()
+}
+
+fn play_row(server: &mut Peer, number: usize, row: &Row) {
+    let mut bindings = Bindings::default();
+    // Both types of ids, and spellings that must come back as they were.
+    let ids = [
+        (format!("{number}"), format!("\"second {number}\"")),
+        (format!("\"{number}\""), format!("-{number}1")),
+        (format!("\"\\u0061\\/{number}\""), format!("\"é {number}\"")),
+    ];
+    let (first, second) = &ids[number % ids.len()];
+    bindings.bind("ID", first);
+    bindings.bind("ID2", second);
+    for step in &row.steps {
+        match step {
+            Step::Agent(text) => server.send(bindings.fill(text)),
+            Step::Upstream(text) => {
+                let line = server.receive().unwrap_or("nothing");
+                assert!(
+                    bindings.matches(text, line),
+                    "{}\n{line}\nis not\n{text}",
+                    row.name
+                );
+            }
+        }
+    }
+}
+
+fn check(name: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/corpus/vendor")
+        .join(name);
+    let script = Script::load(&path).unwrap();
+    let server = fixture("vendor-server");
+    let path = path.to_str().unwrap();
+    let setup = Setup::of([server.as_str(), path]).policies(ALLOW_ALL);
+
+    let log = setup.path("direct");
+    let mut command = Command::new(&server);
+    command.arg(path).env("FIXTURE_LOG", &log);
+    let direct = play(command, &log, &script);
+
+    let log = setup.path("through");
+    let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
+    let through = play(setup.gate(), &log, &script);
+
+    // What has no answer is compared here: notifications, and answers to the server.
+    let mut bindings: Vec<Bindings> = script.rows.iter().map(|_| Bindings::default()).collect();
+    let mut received = through.iter();
+    for (row, bindings) in script.rows.iter().zip(&mut bindings) {
+        for step in &row.steps {
+            let Step::Agent(text) = step else { continue };
+            let found = received.by_ref().find(|line| bindings.matches(text, line));
+            assert!(
+                found.is_some(),
+                "{}: the server did not get\n{text}",
+                row.name
+            );
+        }
+    }
+    for line in through.iter().filter(|line| line.contains(r#""method""#)) {
+        let (_, after) = line.split_once(r#""id":"#).unwrap_or(("", "0"));
+        assert!(after.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+    }
+    let own = through.len() - direct.len();
+    assert!(own <= 1, "the gate asks for the list once: {through:#?}");
+}
+
+#[test]
+fn what_a_session_says_passes_byte_for_byte() {
+    check("legacy.jsonl");
+}
+
+#[test]
+fn what_a_session_is_asked_passes_byte_for_byte() {
+    check("legacy-asks.jsonl");
+}
+
+#[test]
+fn what_stateless_requests_say_passes_byte_for_byte() {
+    check("modern.jsonl");
+}
+
+#[test]
+fn what_unfinished_results_ask_passes_byte_for_byte() {
+    check("modern-asks.jsonl");
+}

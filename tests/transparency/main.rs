@@ -1,0 +1,19 @@
+//! Through a gate that permits everything, agent and server read the very bytes that they read
+//! without one. (Real servers: `tests/real_servers`.)
+
+#[cfg(test)]
+mod corpus;
+#[cfg(test)]
+mod everything;
+#[cfg(test)]
+#[path = "../support/peer.rs"]
+mod peer;
+#[cfg(test)]
+#[path = "../../fixtures/servers/vendor/script.rs"]
+mod script;
+#[cfg(test)]
+#[path = "../support/setup.rs"]
+mod setup;
+#[cfg(test)]
+#[path = "../support/transcript.rs"]
+mod transcript;
