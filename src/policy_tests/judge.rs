@@ -78,17 +78,19 @@ impl<'s> Conversation<'s> {
             return Got::of(&refused, At::Handshake, false);
         }
         self.hear(from, frame).await;
-        let lists = message.and_then(|message| message.method()?.known());
+        let method = message.as_ref().and_then(|it| it.method()?.known());
         let other = match from {
             Side::Agent => &self.talk.upstream,
             Side::Upstream => &self.talk.agent,
         };
         let mut arrived = other.take();
         // The gate asks what there is before it lets a first call through.
-        if from == Side::Agent && lists != Some(KnownMethod::ToolsList) {
+        if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
+            let called = message.as_ref().and_then(listing::called_tool);
             while let Some(id) = arrived.iter().find_map(|line| tools_list(line)) {
-                self.hear(Side::Upstream, &self.offer(&id, Listed::Tools))
-                    .await;
+                let tools = self.bench.catalogue.of_call(called.as_deref());
+                let answer = offer(&id, Listed::Tools, tools);
+                self.hear(Side::Upstream, &answer).await;
                 arrived = other.take();
             }
         }
@@ -107,7 +109,8 @@ impl<'s> Conversation<'s> {
         let Some(id) = asked.first().and_then(|line| id_of(line)) else {
             return Ok(got);
         };
-        self.hear(Side::Upstream, &self.offer(&id, list)).await;
+        let items = self.bench.catalogue.of(list).clone();
+        self.hear(Side::Upstream, &offer(&id, list, items)).await;
         let delivered = self.talk.agent.take();
         let shown = delivered
             .first()
@@ -165,12 +168,6 @@ impl<'s> Conversation<'s> {
         }))
     }
 
-    /// The upstream's answer to a list.
-    fn offer(&self, id: &Fragment, list: Listed) -> String {
-        let items = self.bench.catalogue.of(list).clone();
-        reply(id, Fragment::object([(list.member(), items)]))
-    }
-
     /// The upstream's answer to the handshake.
     fn greet(&self, id: &Fragment) -> String {
         let nothing = || Fragment::object([]);
@@ -226,6 +223,11 @@ fn reply(id: &Fragment, result: Fragment) -> String {
         ("result", result),
     ]);
     message.into_string()
+}
+
+/// The upstream's answer to a list.
+fn offer(id: &Fragment, list: Listed, items: Fragment) -> String {
+    reply(id, Fragment::object([(list.member(), items)]))
 }
 
 fn named(name: &str, version: &str) -> Fragment {

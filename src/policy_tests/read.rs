@@ -12,12 +12,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, Listed, Offers, Sends, Test};
+use super::listing;
 use super::read_test;
 use super::section::Section;
 use super::suggest;
 use super::table::{Reading, Table, in_order};
 use crate::policy::{Agent, Client};
-use crate::wire::{KnownMethod, Limits, Message, Side, Value};
+use crate::wire::{Limits, Message, Side};
 
 /// When a fixture says nothing of the time: 2026-01-01T00:00:00Z, so that results never depend on
 /// the day they are asked for.
@@ -247,11 +248,7 @@ fn called_tool(sends: &Sends) -> Option<String> {
         return None;
     };
     let message = Message::decode(frame.as_bytes(), &Limits::default()).ok()?;
-    if message.method()?.known()? != KnownMethod::ToolsCall {
-        return None;
-    }
-    let name = message.params()?.get("name").and_then(Value::as_str)?;
-    Some(name.into_owned())
+    listing::called_tool(&message)
 }
 
 pub(super) fn plain(texts: Vec<Spanned<String>>) -> Vec<String> {
