@@ -129,6 +129,14 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         ..gate_settings(&config.limits, config.policy.denial)
     };
     let gate = Gate::new(store, audit.clone(), clock, settings);
+    let startup = Record::new(Kind::Startup)
+        .upstream(&config.upstream.name)
+        .revision(&*gate.revision());
+    if let Err(fault) = audit.record(startup).await {
+        error!("the start could not be recorded: {fault}");
+        sender.kill().await;
+        return Exit::Unrecoverable;
+    }
     for notice in &loaded.notices {
         warn!("{notice}");
     }
@@ -161,6 +169,7 @@ async fn serve(
         sender.kill().await;
         return End::AuditFault;
     }
+    converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
     let end = Box::pin(converse::converse(
         gate, &talk, input, events, shutdown, audit,
     ))

@@ -32,11 +32,20 @@ fn broken(call: &Call) -> Call {
 #[ignore = "needs real servers: see fixtures/real/README.md"]
 fn a_session_with_a_real_server_is_the_same_through_the_gate() {
     each(&[filesystem, memory, git, time], |real| {
-        let read = params(&real.read, r#","_meta":{"vendor.example/x":[1.0,1e2]},"x":null"#);
+        let read = params(
+            &real.read,
+            r#","_meta":{"vendor.example/x":[1.0,1e2]},"x":null"#,
+        );
         let calls = [
             format!(r#"{{"jsonrpc":"2.0","id":"one","method":"tools/call",{read}}}"#),
-            format!(r#"{{"jsonrpc":"2.0","id":-2,"method":"tools/call",{}}}"#, params(&broken(&real.read), "")),
-            format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call",{}}}"#, params(&real.refused, "")),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":-2,"method":"tools/call",{}}}"#,
+                params(&broken(&real.read), "")
+            ),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call",{}}}"#,
+                params(&real.refused, "")
+            ),
         ];
         check(
             real,
@@ -66,7 +75,9 @@ fn stateless_requests_to_a_real_server_are_the_same_through_the_gate() {
     const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"agent","version":"1"},"x":[1.0]}"#;
     each(DUAL, |real| {
         let requests = [
-            format!(r#"{{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{{{META}}}}}"#),
+            format!(
+                r#"{{"jsonrpc":"2.0","id":"d","method":"server/discover","params":{{{META}}}}}"#
+            ),
             format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#),
             format!(
                 r#"{{"jsonrpc":"2.0","id":"1","method":"tools/call",{}}}"#,
