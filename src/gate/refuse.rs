@@ -278,8 +278,7 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
             | Self::NotNegotiated(_) => Stage::Understand,
-            Self::UnknownTool { .. } | Self::Denied { .. } => Stage::Decide,
-            Self::Panicked => Stage::Decide,
+            Self::UnknownTool { .. } | Self::Denied { .. } | Self::Panicked => Stage::Decide,
             Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
