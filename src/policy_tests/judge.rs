@@ -142,8 +142,13 @@ impl<'s> Conversation<'s> {
     }
 
     async fn hear(&self, from: Side, frame: &str) {
+        // What cuts frames throws away those that are too long, and only says so.
+        let heard = if frame.len() > self.gate.limits(from).max_bytes {
+            self.gate.handle_too_long(&self.talk, from).await
+        } else {
+            self.gate.handle(&self.talk, from, frame.as_bytes()).await
+        };
         // `End` takes everything, so that the agent never is gone.
-        let heard = self.gate.handle(&self.talk, from, frame.as_bytes()).await;
         debug_assert!(heard.is_ok(), "an end in this process does not go away");
     }
 
