@@ -32,9 +32,15 @@ fn printed(output: &Output) -> Value {
 }
 
 fn call_of(call: &Call) -> Vec<String> {
-    let mut words = vec!["tools/call".to_owned(), "--tool-name".to_owned(), call.tool.to_owned()];
+    let mut words = vec![
+        "tools/call".to_owned(),
+        "--tool-name".to_owned(),
+        call.tool.to_owned(),
+    ];
     for (name, value) in call.arguments.as_object().unwrap() {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let value = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         words.extend(["--tool-arg".to_owned(), format!("{name}={value}")]);
     }
     words
@@ -43,9 +49,9 @@ fn call_of(call: &Call) -> Vec<String> {
 /// The command line of a server without a gate.
 fn direct(real: &Real) -> Vec<String> {
     let direct = real.direct();
-    let env = direct.get_envs().filter_map(|(name, value)| {
-        Some(format!("{}={}", name.to_str()?, value?.to_str()?))
-    });
+    let env = direct
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={}", name.to_str()?, value?.to_str()?)));
     let words = [direct.get_program()].into_iter().chain(direct.get_args());
     ["env".to_owned()]
         .into_iter()
@@ -95,7 +101,10 @@ fn check(real: &Real, era: &str) {
     let audit: Vec<Value> = audit.lines().map(json).collect();
     let of = |kind: &str| audit.iter().filter(|it| it["kind"] == kind).count();
     // Three gates wrote to one file, one after the other, and all ended as they should.
-    assert_eq!([of("session_start"), of("session_end"), of("shutdown")], [3; 3]);
+    assert_eq!(
+        [of("session_start"), of("session_end"), of("shutdown")],
+        [3; 3]
+    );
     assert_eq!([of("tool_call"), of("tool_result")], [1, 1]);
     assert!(of("tools_list") >= 3, "{audit:#?}");
 }

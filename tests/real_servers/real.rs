@@ -131,7 +131,10 @@ pub(crate) fn memory() -> Real {
         read: call("search_nodes", json!({"query": "ada"})),
         denied: call("delete_entities", json!({"entityNames": ["Ada", CANARY]})),
         policy: guard("search_nodes", "/query", "s", r#"!(it like "*secret*")"#),
-        refused: call("search_nodes", json!({"query": format!("a secret {CANARY}")})),
+        refused: call(
+            "search_nodes",
+            json!({"query": format!("a secret {CANARY}")}),
+        ),
         files,
     }
 }
@@ -146,7 +149,13 @@ pub(crate) fn git() -> Real {
         command: ["mcp-server-git", "--repository", &path]
             .iter()
             .enumerate()
-            .map(|(at, word)| if at == 0 { installed(word) } else { (*word).to_owned() })
+            .map(|(at, word)| {
+                if at == 0 {
+                    installed(word)
+                } else {
+                    (*word).to_owned()
+                }
+            })
             .collect(),
         env: Vec::new(),
         allow: vec!["git_log", "no_such_tool", "git_status"],
@@ -162,7 +171,8 @@ pub(crate) fn git() -> Real {
 }
 
 pub(crate) fn time() -> Real {
-    let convert = |to: &str| json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": to});
+    let convert =
+        |to: &str| json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": to});
     let mut elsewhere = convert("America/New_York");
     elsewhere["note"] = json!(CANARY);
     Real {
@@ -176,7 +186,12 @@ pub(crate) fn time() -> Real {
         allow: vec!["no_such_tool", "convert_time"],
         read: call("convert_time", convert("Asia/Tokyo")),
         denied: call("get_current_time", json!({"timezone": CANARY})),
-        policy: guard("convert_time", "/target_timezone", "s", r#"it like "Asia/*""#),
+        policy: guard(
+            "convert_time",
+            "/target_timezone",
+            "s",
+            r#"it like "Asia/*""#,
+        ),
         refused: call("convert_time", elsewhere),
         files: scratch(),
     }
@@ -195,7 +210,9 @@ impl Real {
     pub(crate) fn guarded(&self) -> Setup {
         let log = self.log();
         let tee = ["sh", "-c", r#"tee -a "$0" | "$@""#, log.to_str().unwrap()];
-        let words = tee.into_iter().chain(self.command.iter().map(String::as_str));
+        let words = tee
+            .into_iter()
+            .chain(self.command.iter().map(String::as_str));
         let mut setup = Setup::of(words);
         for (name, value) in &self.env {
             setup = setup.env(name, value);
