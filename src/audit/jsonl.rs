@@ -117,13 +117,34 @@ impl Audit {
     /// be written later. With [`OnFault::Warn`] there is no fault but [`AuditFault::Closed`].
     ///
     /// Dropped before it returns, it has taken the record or it has not.
-    pub async fn record(&self, record: Record) -> Result<(), AuditFault> {
-        match &self.to {
-            To::Log(handle) => handle.record(record).await,
+    pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
+        let handle = match &self.to {
+            To::Log(handle) => handle,
             To::Memory(kept) => {
                 kept.push(record);
-                Ok(())
+                return Ok(());
             }
+        };
+        let queue = &handle.queue;
+        let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
+        // A record heavier than the queue goes through it alone.
+        let weight = weight.min(queue.pace.queue_bytes);
+        let room = match queue.room.try_acquire_many(weight) {
+            Ok(room) => room,
+            Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),
+            Err(TryAcquireError::NoPermits) => match handle.wait_for_room(weight).await {
+                Ok(room) => room,
+                Err(fault) => return handle.without_record(fault),
+            },
+        };
+        let acked = queue.push(record, weight)?;
+        room.forget();
+        match acked {
+            None => Ok(()),
+            Some(acked) => match handle.wait_for_ack(acked).await {
+                Ok(()) => Ok(()),
+                Err(fault) => handle.without_record(fault),
+            },
         }
     }
 
@@ -147,30 +168,6 @@ impl Audit {
 }
 
 impl Handle {
-    async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
-        let queue = &self.queue;
-        let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
-        // A record heavier than the queue goes through it alone.
-        let weight = weight.min(queue.pace.queue_bytes);
-        let room = match queue.room.try_acquire_many(weight) {
-            Ok(room) => room,
-            Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),
-            Err(TryAcquireError::NoPermits) => match self.wait_for_room(weight).await {
-                Ok(room) => room,
-                Err(fault) => return self.without_record(fault),
-            },
-        };
-        let acked = queue.push(record, weight)?;
-        room.forget();
-        match acked {
-            None => Ok(()),
-            Some(acked) => match self.wait_for_ack(acked).await {
-                Ok(()) => Ok(()),
-                Err(fault) => self.without_record(fault),
-            },
-        }
-    }
-
     async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
         let queue = &self.queue;
         let Some(acked) = queue.barrier(closing)? else {

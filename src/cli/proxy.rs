@@ -129,6 +129,14 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         ..gate_settings(&config.limits, config.policy.denial)
     };
     let gate = Gate::new(store, audit.clone(), clock, settings);
+    let startup = Record::new(Kind::Startup)
+        .upstream(&config.upstream.name)
+        .revision(&*gate.revision());
+    if let Err(fault) = audit.record(startup).await {
+        error!("the start could not be recorded: {fault}");
+        sender.kill().await;
+        return Exit::Unrecoverable;
+    }
     for notice in &loaded.notices {
         warn!("{notice}");
     }
@@ -140,7 +148,8 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         "the gate is up: {}",
         loaded.surfaces,
     );
-    let end = serve(&gate, &audit, session, &shutdown, sender, events).await;
+    // Boxed: the future holds the whole conversation, tens of kilobytes.
+    let end = Box::pin(serve(&gate, &audit, session, &shutdown, sender, events)).await;
     finish(&audit, &end).await
 }
 
@@ -160,7 +169,11 @@ async fn serve(
         sender.kill().await;
         return End::AuditFault;
     }
-    let end = converse::converse(gate, &talk, input, events, shutdown, audit).await;
+    converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
+    let end = Box::pin(converse::converse(
+        gate, &talk, input, events, shutdown, audit,
+    ))
+    .await;
     tokio::select! {
         () = sender.stop() => {}
         () = shutdown.forced() => sender.kill().await,

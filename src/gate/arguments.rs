@@ -26,7 +26,7 @@ fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Vec<(String,
         Kind::Array => {
             for (index, item) in value.items().enumerate() {
                 step(&index.to_string(), pointer, |pointer| {
-                    descend(item, pointer, leaves)
+                    descend(item, pointer, leaves);
                 });
             }
             let strings: Option<Vec<Cow<'m, str>>> = value.items().map(Value::as_str).collect();

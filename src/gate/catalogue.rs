@@ -19,6 +19,10 @@ use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 
+/// How many frames of the greatest length may wait for the catalogue; of shorter ones as many as may
+/// be in flight.
+const PARKED_FRAMES: usize = 4;
+
 /// The reply to a request of the gate's own.
 #[derive(Debug)]
 pub(super) struct OwnReply(pub(super) Box<Taken>);
@@ -33,7 +37,9 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let full = {
             let mut state = talk.session.state();
-            let full = state.parked.len() >= self.settings.max_in_flight;
+            let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
+            let full = state.parked.len() >= self.settings.max_in_flight
+                || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
             if let (false, Some(id)) = (full, trail.asker_id()) {
                 let parked = Parked {
                     id: id.clone(),

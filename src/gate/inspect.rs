@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::policy::{Prompt, Tool};
 use crate::session::Target;
-use crate::wire::{KnownMethod, Value};
+use crate::wire::{KnownMethod, Side, Value};
 
 use super::forward::UpstreamFault;
 use super::identify::{Identified, Role, is_known_version};
@@ -24,22 +24,10 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
     };
     speaks_a_known_version(&identified)?;
     let mut questions = Vec::new();
-    if let Some(about) = received(&target) {
-        let result = identified
-            .message
-            .result()
-            .or_else(|| identified.message.error());
-        let text = result.map_or(0, |result| result.text().len());
-        let flagged = |result: Value<'_>| result.get("isError").and_then(Value::as_bool);
-        let is_error = identified.message.error().is_some()
-            || identified.message.result().and_then(flagged) == Some(true);
-        let bytes = i64::try_from(text).unwrap_or(i64::MAX);
-        let doing = Doing::ReceiveResult { bytes, is_error };
-        questions.push(Question {
-            asks: Asks::Agent,
-            about,
-            doing,
-        });
+    // What the agent answers to a request of the server's was settled when the request was let
+    // through to it.
+    if identified.from == Side::Upstream {
+        questions.push(received(&identified, &target));
     }
     questions.extend(input_requests(&identified)?);
     Ok(Understood {
@@ -74,16 +62,29 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
     })
 }
 
-/// A result is received from a tool, a resource or a prompt; what else comes back is not content.
-fn received(target: &Target) -> Option<About> {
-    match target {
-        Target::Tool(name) => Some(About::Tool(Tool {
+/// Whether what comes back may be received, and from what.
+fn received<'m>(identified: &Identified<'m>, target: &Target) -> Question<'m> {
+    let about = match target {
+        Target::Tool(name) => About::Tool(Tool {
             name: name.clone(),
             ..Tool::default()
-        })),
-        Target::Resource(uri) => Some(About::Resource(resource_facts(uri))),
-        Target::Prompt(name) => Some(About::Prompt(Prompt { name: name.clone() })),
-        Target::Server => None,
+        }),
+        Target::Resource(uri) => About::Resource(resource_facts(uri)),
+        Target::Prompt(name) => About::Prompt(Prompt { name: name.clone() }),
+        Target::Server => About::Server,
+    };
+    let (result, error) = (identified.message.result(), identified.message.error());
+    let bytes = result.or(error).map_or(0, |content| content.text().len());
+    let flagged = result
+        .and_then(|result| result.get("isError"))
+        .and_then(Value::as_bool);
+    Question {
+        asks: Asks::Agent,
+        about,
+        doing: Doing::ReceiveResult {
+            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+            is_error: error.is_some() || flagged == Some(true),
+        },
     }
 }
 

@@ -77,11 +77,7 @@ pub(super) fn removals<'m>(
 }
 
 /// Notes what a page of the tool list offers. Called for the agent's lists and the gate's own.
-pub(super) fn note_offers(
-    catalogue: &mut Catalogue,
-    message: &Message,
-    traversal: Traversal<'_>,
-) {
+pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversal: Traversal<'_>) {
     let Some(tools) = message.result().and_then(|result| result.get("tools")) else {
         return;
     };

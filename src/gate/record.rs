@@ -226,6 +226,7 @@ impl Trail {
         record.stage = Some(refusal.stage().name().into());
         record.reason.code = Some(refusal.code().into());
         record.reason.text = Some(refusal.to_string().into());
+        record.error_code = Some(refusal.answer(Side::Agent, &self.reference).code);
         if let Some(denial) = refusal.denial() {
             explain(&mut record, denial);
         }
@@ -244,7 +245,9 @@ impl Trail {
         };
         match &exchange.origin {
             Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
-            own => self.asked_by_gate = Some(own.clone()),
+            own @ (Origin::Catalogue | Origin::Handshake) => {
+                self.asked_by_gate = Some(own.clone());
+            }
         }
     }
 
@@ -325,7 +328,7 @@ fn outcome_kind(method: KnownMethod) -> Kind {
 /// SHA-256 of the arguments as they are sent, in hexadecimal.
 fn digest(text: &str) -> String {
     use std::fmt::Write as _;
-    let mut hex = String::with_capacity(64);
+    let mut hex = String::from("sha256:");
     for byte in Sha256::digest(text.as_bytes()) {
         // Writing to a string cannot fail.
         let _ = write!(hex, "{byte:02x}");

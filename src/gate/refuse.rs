@@ -237,7 +237,12 @@ impl Refusal {
         let engine = self
             .denial()
             .is_some_and(|it| matches!(it.cause, DenialCause::Fault(_)));
-        if engine || matches!(self, Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)) {
+        if engine
+            || matches!(
+                self,
+                Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)
+            )
+        {
             audit::Decision::Error
         } else {
             audit::Decision::Block
@@ -273,8 +278,7 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
             | Self::NotNegotiated(_) => Stage::Understand,
-            Self::UnknownTool { .. } | Self::Denied { .. } => Stage::Decide,
-            Self::Panicked => Stage::Decide,
+            Self::UnknownTool { .. } | Self::Denied { .. } | Self::Panicked => Stage::Decide,
             Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,

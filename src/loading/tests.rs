@@ -1,16 +1,588 @@
+use std::fs;
+use std::path::Path;
+
+use miette::Severity;
+use tempfile::TempDir;
+
 use super::*;
+use crate::policy::fixture::{World, told, tool};
+use crate::policy::{
+    Action, ActionName, Facts, ListFacts, Principal, Prompt, Resource, ResourceFacts,
+};
+
+const PERMIT_ALL: &str = "@id(\"all\") permit(principal, action, resource);";
 
 #[test]
 fn the_builtin_packs_load_without_a_notice() {
-    let settings = Settings {
-        allow: Some(vec!["echo".to_owned()]),
-        ..Settings::default()
-    };
-    let loaded = load(&settings).unwrap();
-    assert!(loaded.notices.is_empty(), "{:?}", loaded.notices);
+    let loaded = load(&allowing(&["echo"])).unwrap();
+    assert_eq!(told_notices(&loaded), [""; 0]);
     assert_eq!(
         loaded.surfaces.to_string(),
         "tools: echo; open: resources, prompts, completion, logging, subscriptions; \
          closed: sampling, elicitation, roots"
     );
+}
+
+#[test]
+fn without_an_allowlist_or_a_directory_only_the_session_lives() {
+    for settings in [Settings::default(), allowing(&[])] {
+        let loaded = load(&settings).unwrap();
+        check_open(
+            &loaded,
+            &["initialize", "ping", "cancel", "notify", "receive_result"],
+        );
+        assert_eq!(told_notices(&loaded).len(), 1);
+        assert!(told_notices(&loaded)[0].starts_with("policy::no_tools: no tool can be called"));
+    }
+}
+
+#[test]
+fn an_allowlist_opens_its_tools_and_the_other_methods() {
+    let loaded = load(&allowing(&["t"])).unwrap();
+    check_open(
+        &loaded,
+        &[
+            "initialize",
+            "ping",
+            "set_level",
+            "cancel",
+            "notify",
+            "list_tool",
+            "list_resource",
+            "list_prompt",
+            "listen",
+            "call_tool",
+            "read_resource",
+            "subscribe",
+            "get_prompt",
+            "complete",
+            "receive_result",
+        ],
+    );
+    assert_eq!(judged(&loaded, "t"), "allow allowlist");
+    assert_eq!(judged(&loaded, "T"), "nothing");
+}
+
+#[test]
+fn other_methods_can_be_closed() {
+    let settings = Settings {
+        other_methods: OtherMethods::Deny,
+        ..allowing(&["t"])
+    };
+    let open = [
+        "initialize",
+        "ping",
+        "cancel",
+        "notify",
+        "list_tool",
+        "call_tool",
+        "receive_result",
+    ];
+    check_open(&load(&settings).unwrap(), &open);
+}
+
+#[test]
+fn with_a_directory_policies_alone_decide_beside_the_list() {
+    let dir = files(&[(
+        "a.cedar",
+        r#"@id("b") permit(principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"b");"#,
+    )]);
+    let loaded = load(&Settings {
+        allow: Some(vec!["a".to_owned()]),
+        ..within(&dir)
+    })
+    .unwrap();
+    assert_eq!(judged(&loaded, "a"), "allow allowlist");
+    assert_eq!(judged(&loaded, "b"), "allow b");
+    assert_eq!(judged(&loaded, "c"), "nothing");
+    assert_eq!(
+        loaded.surfaces.to_string(),
+        "tools: a, b; closed: resources, prompts, completion, logging, subscriptions, \
+         sampling, elicitation, roots"
+    );
+}
+
+#[test]
+fn a_forbid_closes_what_the_list_and_the_core_permit() {
+    let dir = files(&[(
+        "a.cedar",
+        "@id(\"no\") forbid(principal, action, resource);",
+    )]);
+    let loaded = load(&Settings {
+        allow: Some(vec!["t".to_owned()]),
+        ..within(&dir)
+    })
+    .unwrap();
+    assert_eq!(judged(&loaded, "t"), "deny no");
+    check_open(&loaded, &[]);
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_an_error() {
+    let dir = files(&[]);
+    let missing = dir.path().join("missing");
+    check_refused(&missing, &["policy::file: `", "missing`: "]);
+    let file = dir.path().join("file");
+    fs::write(&file, PERMIT_ALL).unwrap();
+    check_refused(&file, &["policy::file: `", "file`: "]);
+}
+
+#[test]
+fn what_is_empty_permits_nothing_and_says_so() {
+    let dir = files(&[]);
+    let loaded = load(&within(&dir)).unwrap();
+    assert_eq!(judged(&loaded, "t"), "nothing");
+    let notices = told_notices(&loaded);
+    assert!(
+        notices[0].starts_with("policy::empty_dir: `")
+            && notices[0].ends_with("holds no policy file")
+    );
+    assert!(notices[1].starts_with("policy::no_tools"));
+
+    for text in ["", "// permit(principal, action, resource);\n"] {
+        let dir = files(&[("a.cedar", text)]);
+        let loaded = load(&within(&dir)).unwrap();
+        assert_eq!(judged(&loaded, "t"), "nothing");
+        let notices = told_notices(&loaded);
+        assert!(
+            notices[0].contains("a.cedar` holds no policy: it permits nothing"),
+            "{notices:?}"
+        );
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn dot_entries_are_skipped_and_links_are_followed() {
+    let dir = files(&[
+        ("real/inner/a.cedar", PERMIT_ALL),
+        (".hidden/b.cedar", "nonsense"),
+        (".c.cedar", "nonsense"),
+        (
+            "..data/d.cedar",
+            "@id(\"linked\") forbid(principal, action, resource == Mcp::Tool::\"x\");",
+        ),
+        ("README.md", "permit everything"),
+        ("tools.toml", ""),
+    ]);
+    let link = |to: &str, from: &str| {
+        std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(from)).unwrap();
+    };
+    link("..data/d.cedar", "d.cedar");
+    let loaded = load(&within(&dir)).unwrap();
+    assert_eq!(judged(&loaded, "t"), "allow all");
+    assert_eq!(judged(&loaded, "x"), "deny linked");
+    assert_eq!(told_notices(&loaded), [""; 0]);
+
+    link("real", "real/inner/loop");
+    check_refused(
+        dir.path(),
+        &["policy::file: `", "loop`: a symbolic link leads back"],
+    );
+    fs::remove_file(dir.path().join("real/inner/loop")).unwrap();
+    link("nowhere", "gone.cedar");
+    check_refused(dir.path(), &["policy::file: `", "gone.cedar`: "]);
+}
+
+#[test]
+fn what_looks_like_policy_but_is_not_read_is_told() {
+    let dir = files(&[
+        ("a.cedar", PERMIT_ALL),
+        ("deny.cedar.bak", "forbid(principal, action, resource);"),
+        ("deny.CEDAR", "forbid(principal, action, resource);"),
+        ("base.cedarschema", ""),
+    ]);
+    let notices = told_notices(&load(&within(&dir)).unwrap());
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(
+        notices
+            .iter()
+            .all(|notice| notice.starts_with("policy::unread: `"))
+    );
+
+    let dir = files(&[("a.rego", "package mcp")]);
+    check_refused(
+        dir.path(),
+        &[
+            "policy::file: `",
+            "a.rego`: no engine of this gate reads it",
+        ],
+    );
+}
+
+#[test]
+fn all_problems_of_all_files_are_reported_at_once() {
+    let dir = files(&[
+        ("a.cedar", "permit("),
+        (
+            "c.cedar",
+            "@id(\"\") permit(principal is Mcp::Agent, action, resource) when { principal.nope };",
+        ),
+    ]);
+    fs::write(dir.path().join("b.cedar"), [b'/', b'/', 0xff]).unwrap();
+    let errors = load(&within(&dir)).unwrap_err();
+    let codes: Vec<&str> = errors.problems.iter().map(|problem| problem.code).collect();
+    assert_eq!(
+        codes,
+        [
+            "policy::file",
+            "policy::syntax",
+            "policy::annotation",
+            "policy::type"
+        ]
+    );
+    assert_eq!(
+        errors.to_string(),
+        "the policies are not usable: 4 problems found"
+    );
+    assert!(
+        errors.problems[0]
+            .message
+            .ends_with("b.cedar`: not UTF-8 at byte 2")
+    );
+    let path = dir.path().join("a.cedar").display().to_string();
+    assert_eq!(errors.problems[1].source.as_ref().unwrap().name(), path);
+}
+
+#[test]
+fn a_policy_of_the_gates_own_name_is_refused() {
+    let dir = files(&[(
+        "a.cedar",
+        "@id(\"core.lifecycle\") forbid(principal, action, resource);",
+    )]);
+    let errors = load(&within(&dir)).unwrap_err();
+    assert_eq!(
+        errors.problems[0].help.as_deref().unwrap(),
+        "the first is at <core.cedar>:4; give each its own `@id`"
+    );
+}
+
+#[test]
+fn the_revision_names_every_text_and_nothing_else() {
+    let revision = |settings: &Settings| load(settings).unwrap().snapshot.revision().to_string();
+    let one = files(&[("a.cedar", PERMIT_ALL)]);
+    let first = revision(&within(&one));
+    assert_eq!(first, revision(&within(&one)));
+    fs::write(one.path().join("a.cedar"), format!("{PERMIT_ALL}\n")).unwrap();
+    assert_ne!(first, revision(&within(&one)));
+    assert_ne!(revision(&allowing(&["a"])), revision(&allowing(&["b"])));
+    assert_eq!(
+        revision(&allowing(&["a", "b"])),
+        revision(&allowing(&["b", "a", "b"]))
+    );
+    assert_ne!(revision(&allowing(&[])), revision(&Settings::default()));
+}
+
+#[test]
+fn names_that_look_as_if_more_was_meant_are_told() {
+    for (name, told) in [
+        (
+            "read_*",
+            "`read_*` in the allowlist holds a `*` or `?`, which stand for themselves",
+        ),
+        (
+            " read",
+            "` read` in the allowlist begins or ends with white space",
+        ),
+        ("", "`` in the allowlist is empty"),
+        ("a\nb", "`a\\nb` in the allowlist holds a control character"),
+    ] {
+        let loaded = load(&allowing(&[name])).unwrap();
+        let notices = told_notices(&loaded);
+        assert!(notices[0].contains(told), "{notices:?}");
+        assert_eq!(judged(&loaded, name), "allow allowlist");
+        assert_eq!(judged(&loaded, "read_file"), "nothing");
+    }
+}
+
+#[test]
+fn warnings_become_notices_when_they_are_allowed() {
+    let dir = files(&[(
+        "a.cedar",
+        "@owner(\"ann\") permit(principal, action, resource);",
+    )]);
+    assert!(load(&within(&dir)).is_err());
+    let loaded = load(&Settings {
+        warnings: Warnings::Allow,
+        ..within(&dir)
+    })
+    .unwrap();
+    assert_eq!(
+        told_notices(&loaded),
+        ["policy::annotation: unknown annotation `@owner`"]
+    );
+    assert!(
+        loaded
+            .notices
+            .iter()
+            .all(|notice| notice.severity == Severity::Warning)
+    );
+}
+
+#[test]
+fn a_policys_text_can_be_shown() {
+    let loaded = load(&allowing(&["t"])).unwrap();
+    for policy in loaded.snapshot.policies() {
+        let (origin, text) = loaded.snapshot.policy_source(&policy.id).unwrap();
+        assert!(origin.line > 0 && text.contains("permit ("), "{text}");
+    }
+    let ids: Vec<&str> = loaded
+        .snapshot
+        .policies()
+        .iter()
+        .map(|policy| policy.id.as_str())
+        .collect();
+    assert_eq!(ids[..3], ["core.lifecycle", "core.results", "allowlist"]);
+}
+
+#[test]
+fn the_starter_pack_does_what_its_story_says() {
+    let pack = pack("starter");
+    let call = |name: &str, arguments: &[(&str, &str)]| {
+        told(
+            &pack
+                .snapshot
+                .judge(&World::new().with(arguments).call(&tool(name))),
+        )
+    };
+    let read = |path: &str| call("read_text_file", &[("/path", path)]);
+    assert_eq!(read("/srv/project/src/main.rs"), "allow starter.read");
+    assert_eq!(read("notes.txt"), "allow starter.read");
+    for hidden in [
+        ".env",
+        "./a",
+        "/srv/.git/config",
+        "a/../b",
+        "C:\\x\\.ssh\\id",
+        "/a/.",
+        "~/.ssh",
+    ] {
+        assert_eq!(read(hidden), "deny starter.no-dotfiles.path", "{hidden}");
+    }
+    assert_eq!(call("read_text_file", &[]), "nothing");
+    assert_eq!(call("read_text_file", &[("/Path", "a")]), "nothing");
+    assert_eq!(call("read_text_file", &[("/path/0", "a")]), "nothing");
+    let search = |pattern| call("search_files", &[("/path", "/srv"), ("/pattern", pattern)]);
+    assert_eq!(search("*.rs"), "allow starter.read");
+    assert_eq!(search("**/.env"), "deny starter.no-dotfiles.pattern");
+    assert_eq!(
+        call("list_allowed_directories", &[]),
+        "allow starter.directories"
+    );
+    assert_eq!(
+        call("write_file", &[("/path", "a")]),
+        "deny starter.no-writes"
+    );
+    assert_eq!(
+        call("move_file", &[("/source", "a")]),
+        "deny starter.no-writes"
+    );
+    let several = call("read_multiple_files", &[("/paths/0", "a")]);
+    assert_eq!(several, "deny starter.one-file-at-a-time");
+
+    let mut strings = World::new();
+    let leaf = crate::policy::Leaf::Strings(vec!["/srv/a".into()]);
+    strings.arguments.0.push(("/path".to_owned(), leaf));
+    let decision = pack.snapshot.judge(&strings.call(&tool("read_text_file")));
+    assert_eq!(told(&decision), "deny starter.no-dotfiles.path");
+
+    let world = World::new();
+    let ask = |action| told(&pack.snapshot.judge(&world.server_facts(action)));
+    let sample = Action::Sample {
+        max_tokens: 1,
+        include_context: "none",
+        tools: false,
+    };
+    assert_eq!(ask(sample), "deny starter.no-sampling");
+    assert_eq!(ask(Action::ListRoots), "deny starter.no-roots");
+    assert_eq!(
+        ask(Action::Elicit {
+            mode: "form",
+            fields: &[]
+        }),
+        "nothing"
+    );
+    assert_eq!(ask(Action::Ping), "allow core.lifecycle");
+    let shown = shown(
+        &pack,
+        &[
+            "read_file",
+            "read_text_file",
+            "read_media_file",
+            "read_multiple_files",
+            "write_file",
+            "edit_file",
+            "create_directory",
+            "list_directory",
+            "list_directory_with_sizes",
+            "directory_tree",
+            "move_file",
+            "search_files",
+            "get_file_info",
+            "list_allowed_directories",
+        ],
+    );
+    assert_eq!(
+        shown,
+        [
+            "read_file",
+            "read_text_file",
+            "read_media_file",
+            "list_directory",
+            "list_directory_with_sizes",
+            "directory_tree",
+            "search_files",
+            "get_file_info",
+            "list_allowed_directories",
+        ]
+    );
+}
+
+/// Each action that is open may be allowed, and each that is closed is denied.
+fn check_open(loaded: &Loaded, expected: &[&str]) {
+    let world = World::new();
+    let tool = tool("t");
+    let resource = ResourceFacts {
+        uri: "file:///a".to_owned(),
+        ..ResourceFacts::default()
+    };
+    let prompt = Prompt {
+        name: "p".to_owned(),
+    };
+    let allowed: Vec<&str> = ActionName::ALL
+        .into_iter()
+        .filter(|name| {
+            let server = Resource::Server(&world.server);
+            let (resource, prompt) = (Resource::Resource(&resource), Resource::Prompt(&prompt));
+            let result = Action::ReceiveResult {
+                level: 0,
+                labels: &[],
+                bytes: 0,
+                is_error: false,
+            };
+            let facts: Facts<'_> = match name {
+                ActionName::Initialize => world.facts(Action::Initialize, server),
+                ActionName::Ping => world.server_facts(Action::Ping),
+                ActionName::SetLevel => world.facts(Action::SetLevel, server),
+                ActionName::Cancel => world.facts(Action::Cancel, server),
+                ActionName::Notify => world.server_facts(Action::Notify { method: "m" }),
+                ActionName::ListTool => world.facts(Action::ListTool, Resource::Tool(&tool)),
+                ActionName::ListResource => world.facts(Action::ListResource, resource),
+                ActionName::ListPrompt => world.facts(Action::ListPrompt, prompt),
+                ActionName::Listen => world.facts(Action::Listen, server),
+                ActionName::CallTool => world.call(&tool),
+                ActionName::ReadResource => world.facts(Action::ReadResource, resource),
+                ActionName::Subscribe => world.facts(Action::Subscribe, resource),
+                ActionName::GetPrompt => world.facts(
+                    Action::GetPrompt {
+                        arguments: &world.arguments,
+                    },
+                    prompt,
+                ),
+                ActionName::Complete => world.facts(Action::Complete { argument: "a" }, prompt),
+                ActionName::ReceiveResult => world.facts(result, Resource::Tool(&tool)),
+                ActionName::Sample => world.server_facts(Action::Sample {
+                    max_tokens: 1,
+                    include_context: "none",
+                    tools: false,
+                }),
+                ActionName::Elicit => world.server_facts(Action::Elicit {
+                    mode: "form",
+                    fields: &[],
+                }),
+                ActionName::ListRoots => world.server_facts(Action::ListRoots),
+            };
+            loaded.snapshot.judge(&facts).is_allow()
+        })
+        .map(ActionName::as_str)
+        .collect();
+    assert_eq!(allowed, expected);
+    let open: Vec<&str> = loaded
+        .surfaces
+        .open
+        .iter()
+        .map(|name| name.as_str())
+        .collect();
+    assert_eq!(open, expected);
+}
+
+fn check_refused(dir: &Path, parts: &[&str]) {
+    let settings = Settings {
+        dir: Some(dir.to_owned()),
+        ..Settings::default()
+    };
+    let errors = load(&settings).unwrap_err();
+    assert_eq!(errors.problems.len(), 1, "{errors:?}");
+    let told = format!(
+        "{}: {}",
+        errors.problems[0].code, errors.problems[0].message
+    );
+    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+}
+
+fn judged(loaded: &Loaded, name: &str) -> String {
+    told(&loaded.snapshot.judge(&World::new().call(&tool(name))))
+}
+
+fn told_notices(loaded: &Loaded) -> Vec<String> {
+    loaded
+        .notices
+        .iter()
+        .map(|notice| format!("{}: {}", notice.code, notice.message))
+        .collect()
+}
+
+fn allowing(names: &[&str]) -> Settings {
+    let names = names.iter().map(ToString::to_string).collect();
+    Settings {
+        allow: Some(names),
+        ..Settings::default()
+    }
+}
+
+fn within(dir: &TempDir) -> Settings {
+    Settings {
+        dir: Some(dir.path().to_owned()),
+        ..Settings::default()
+    }
+}
+
+fn files(texts: &[(&str, &str)]) -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in texts {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+fn pack(name: &str) -> Loaded {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("policies")
+        .join(name);
+    let loaded = load(&Settings {
+        dir: Some(dir),
+        ..Settings::default()
+    })
+    .unwrap();
+    assert_eq!(told_notices(&loaded), [""; 0]);
+    loaded
+}
+
+fn shown<'n>(loaded: &Loaded, names: &[&'n str]) -> Vec<&'n str> {
+    let world = World::new();
+    let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let facts = ListFacts {
+        principal: Principal::Agent(&world.agent),
+        env: world.env(),
+    };
+    let shown = loaded.snapshot.visible(&facts, &items);
+    names
+        .iter()
+        .zip(shown)
+        .filter(|(_, shown)| *shown)
+        .map(|(name, _)| *name)
+        .collect()
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
+use super::action::ActionName;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
-use super::facts::{ActionName, Environment, Facts, Principal, Resource};
+use super::facts::{Environment, Facts, Principal, Resource};
 use super::snapshot::{PolicyEntry, PolicySource};
 
 /// The name of an engine, in diagnostics and records.

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use super::action::Action;
+
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
 pub struct Facts<'a> {
@@ -51,76 +53,6 @@ pub struct Server {
     /// The command or URL it is reached by.
     pub origin: String,
     pub trust: i64,
-}
-
-/// What is asked for, with the facts that only this action has.
-#[derive(Debug, Clone, Copy)]
-pub enum Action<'a> {
-    Initialize,
-    Ping,
-    SetLevel,
-    Cancel,
-    /// Any other notification, either way.
-    Notify {
-        method: &'a str,
-    },
-    ListTool,
-    ListResource,
-    ListPrompt,
-    Listen,
-    CallTool {
-        arguments: &'a Arguments<'a>,
-        touch: &'a Touch,
-    },
-    ReadResource,
-    Subscribe,
-    GetPrompt {
-        arguments: &'a Arguments<'a>,
-    },
-    Complete {
-        argument: &'a str,
-    },
-    /// A result on its way to the agent.
-    ReceiveResult {
-        level: i64,
-        labels: &'a [String],
-        /// Size of the result's JSON text.
-        bytes: i64,
-        is_error: bool,
-    },
-    Sample {
-        max_tokens: i64,
-        include_context: &'a str,
-        tools: bool,
-    },
-    Elicit {
-        mode: &'a str,
-        fields: &'a [String],
-    },
-    ListRoots,
-}
-
-/// The name of an action, as policies write it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ActionName {
-    Initialize,
-    Ping,
-    SetLevel,
-    Cancel,
-    Notify,
-    ListTool,
-    ListResource,
-    ListPrompt,
-    Listen,
-    CallTool,
-    ReadResource,
-    Subscribe,
-    GetPrompt,
-    Complete,
-    ReceiveResult,
-    Sample,
-    Elicit,
-    ListRoots,
 }
 
 /// What the action is done to.
@@ -258,102 +190,6 @@ pub struct Consent {
     pub by: Option<String>,
     /// Milliseconds since the Unix epoch.
     pub at_ms: Option<i64>,
-}
-
-impl Action<'_> {
-    pub fn name(&self) -> ActionName {
-        match self {
-            Self::Initialize => ActionName::Initialize,
-            Self::Ping => ActionName::Ping,
-            Self::SetLevel => ActionName::SetLevel,
-            Self::Cancel => ActionName::Cancel,
-            Self::Notify { .. } => ActionName::Notify,
-            Self::ListTool => ActionName::ListTool,
-            Self::ListResource => ActionName::ListResource,
-            Self::ListPrompt => ActionName::ListPrompt,
-            Self::Listen => ActionName::Listen,
-            Self::CallTool { .. } => ActionName::CallTool,
-            Self::ReadResource => ActionName::ReadResource,
-            Self::Subscribe => ActionName::Subscribe,
-            Self::GetPrompt { .. } => ActionName::GetPrompt,
-            Self::Complete { .. } => ActionName::Complete,
-            Self::ReceiveResult { .. } => ActionName::ReceiveResult,
-            Self::Sample { .. } => ActionName::Sample,
-            Self::Elicit { .. } => ActionName::Elicit,
-            Self::ListRoots => ActionName::ListRoots,
-        }
-    }
-}
-
-impl<'a> Action<'a> {
-    pub fn arguments(&self) -> Option<&'a Arguments<'a>> {
-        match self {
-            Self::CallTool { arguments, .. } | Self::GetPrompt { arguments } => Some(arguments),
-            Self::Initialize
-            | Self::Ping
-            | Self::SetLevel
-            | Self::Cancel
-            | Self::Notify { .. }
-            | Self::ListTool
-            | Self::ListResource
-            | Self::ListPrompt
-            | Self::Listen
-            | Self::ReadResource
-            | Self::Subscribe
-            | Self::Complete { .. }
-            | Self::ReceiveResult { .. }
-            | Self::Sample { .. }
-            | Self::Elicit { .. }
-            | Self::ListRoots => None,
-        }
-    }
-}
-
-impl ActionName {
-    pub const ALL: [Self; 18] = [
-        Self::Initialize,
-        Self::Ping,
-        Self::SetLevel,
-        Self::Cancel,
-        Self::Notify,
-        Self::ListTool,
-        Self::ListResource,
-        Self::ListPrompt,
-        Self::Listen,
-        Self::CallTool,
-        Self::ReadResource,
-        Self::Subscribe,
-        Self::GetPrompt,
-        Self::Complete,
-        Self::ReceiveResult,
-        Self::Sample,
-        Self::Elicit,
-        Self::ListRoots,
-    ];
-
-    /// The action's id in Cedar and in test fixtures.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Initialize => "initialize",
-            Self::Ping => "ping",
-            Self::SetLevel => "set_level",
-            Self::Cancel => "cancel",
-            Self::Notify => "notify",
-            Self::ListTool => "list_tool",
-            Self::ListResource => "list_resource",
-            Self::ListPrompt => "list_prompt",
-            Self::Listen => "listen",
-            Self::CallTool => "call_tool",
-            Self::ReadResource => "read_resource",
-            Self::Subscribe => "subscribe",
-            Self::GetPrompt => "get_prompt",
-            Self::Complete => "complete",
-            Self::ReceiveResult => "receive_result",
-            Self::Sample => "sample",
-            Self::Elicit => "elicit",
-            Self::ListRoots => "list_roots",
-        }
-    }
 }
 
 impl Default for Hints {

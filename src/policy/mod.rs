@@ -1,9 +1,10 @@
 //! Judges facts; knows nothing of MCP transports, files or time.
 //!
-//! [`Facts`] go in, a [`Decision`] comes out. Engines give a [`Verdict`] each, [`combine`] makes
-//! one decision of them: a fault denies, a deny beats an allow, silence denies. Nothing here does
+//! Facts go in, a decision comes out. Engines give a verdict each, `combine` makes one decision of
+//! them: a fault denies, a deny beats an allow, silence denies. Nothing here does
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
+mod action;
 mod combine;
 mod decision;
 mod engine;
@@ -15,6 +16,7 @@ pub(crate) mod fixture;
 mod snapshot;
 mod store;
 
+pub use action::{Action, ActionName};
 pub use combine::combine;
 pub use decision::{
     Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
@@ -26,8 +28,8 @@ pub use engine::{
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
-    Action, ActionName, Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Pin,
-    Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Pin, Principal, Prompt,
+    Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

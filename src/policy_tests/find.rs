@@ -16,7 +16,7 @@ pub(super) struct Found {
     pub(super) pack: Option<PathBuf>,
 }
 
-/// Deeper than any tree that people make; symbolic links that lead in circles end here.
+/// Deeper than any tree that people make.
 const DEEPEST: usize = 16;
 
 /// Where builds and packages put what is not ours.
@@ -142,17 +142,35 @@ fn pack_of(fixture: &Path) -> Option<PathBuf> {
     })
 }
 
-/// Files with an extension, in the order of their paths.
+/// Files with an extension, in the order of their paths, so many directories deep. Symbolic links
+/// are followed as the gate follows them when it loads policies.
 fn files(dir: &Path, extension: &str, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    walk(dir, extension, depth, &mut Vec::new(), found)
+}
+
+/// `above` are the real paths of the directories that are being walked.
+fn walk(
+    dir: &Path,
+    extension: &str,
+    depth: usize,
+    above: &mut Vec<PathBuf>,
+    found: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    let real = fs::canonicalize(dir)?;
+    if above.contains(&real) {
+        return Ok(());
+    }
+    above.push(real);
     for path in entries(dir)? {
         if path.is_dir() {
-            if depth > 0 {
-                files(&path, extension, depth - 1, found)?;
+            if depth > above.len() - 1 {
+                walk(&path, extension, depth, above, found)?;
             }
         } else if path.extension() == Some(OsStr::new(extension)) {
             found.push(path);
         }
     }
+    above.pop();
     Ok(())
 }
 
@@ -244,6 +262,22 @@ mod tests {
         let files = ["p/x.cedar", "p/q/r/t.toml", "p/q/y.txt"];
         check(&files, &["p/q/r/t.toml"], &[("p/q/r/t.toml", "p")]);
         check(&files, &["p/q"], &[("p/q/r/t.toml", "p")]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_circles_end() {
+        let dir = tree(&["p/policies/x.cedar", "elsewhere/t.toml"]);
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(from)).unwrap();
+        };
+        link("elsewhere", "p/tests");
+        link("p", "p/policies/round");
+        link("p/policies", "p/policies/again");
+        let found = find(&[dir.path().to_owned()]).unwrap();
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].pack, Some(dir.path().join("p")));
+        assert!(has_policies(&dir.path().join("p")));
     }
 
     #[test]

@@ -46,8 +46,8 @@ pub(super) enum Broken {
         recorded: audit::Decision,
         arrived: bool,
     },
-    #[error("the upstream that the test stands in for failed: {0}")]
-    Upstream(String),
+    #[error("the message could not be judged: {0}")]
+    NotJudged(String),
 }
 
 impl Got {
@@ -64,7 +64,7 @@ impl Got {
         let by_policy = stage.as_deref() == Some(Stage::Decide.name());
         let failed = recorded == audit::Decision::Error;
         if failed && !by_policy {
-            return Err(Broken::Upstream(said.unwrap_or_default()));
+            return Err(Broken::NotJudged(said.unwrap_or_default()));
         }
         let policies: Vec<String> = record
             .policies

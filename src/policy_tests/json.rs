@@ -2,7 +2,7 @@
 
 use toml::de::{DeInteger, DeValue};
 
-use super::table::{Reading, Value};
+use super::table::{Reading, Value, in_order};
 use crate::wire::Fragment;
 
 /// The JSON of a value; `None` when it has none, which is then among the problems of the reading.
@@ -26,7 +26,7 @@ pub(super) fn fragment(reading: &Reading, value: &Value<'_>) -> Option<Fragment>
                 .map(Fragment::array);
         }
         DeValue::Table(table) => {
-            let members = reading.in_order(table).into_iter();
+            let members = in_order(table).into_iter();
             let members: Vec<_> = members
                 .map(|(key, value)| Some((key.get_ref().as_ref(), fragment(reading, value)?)))
                 .collect();
@@ -73,7 +73,7 @@ mod tests {
         let table = DeTable::parse(&text).unwrap();
         let reading = Reading::new(source, Vec::new());
         let made = fragment(&reading, &table.get_ref()["x"]);
-        let problems = reading.finish();
+        let (problems, _) = reading.finish();
         assert_eq!(made.is_none(), !problems.is_empty());
         made.map(Fragment::into_string)
             .ok_or_else(|| problems[0].to_string())

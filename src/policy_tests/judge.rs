@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::audit::{Audit, Kept, Record};
+use crate::audit::{Audit, Direction, Kept, Record};
 use crate::clock::FixedClock;
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{PolicyStore, Server};
 use crate::session::{Session, SessionId};
-use crate::wire::{Fragment, KnownMethod, Limits, Message, Side};
+use crate::wire::{Fragment, KnownMethod, Limits, Message, Method, Side};
 
 use super::ends::End;
 use super::fixture::{Listed, Offers, Sends, Test};
 use super::got::{At, Broken, Got};
-use super::listing;
+use super::listing::{self, Catalogue};
 
 /// The revision that the handshake agrees on.
 pub(super) const PROTOCOL: &str = "2025-11-25";
@@ -30,6 +30,7 @@ pub(super) struct Bench<'s> {
     pub(super) settings: &'s gate::Settings,
     pub(super) server: &'s Server,
     pub(super) offers: &'s Offers,
+    pub(super) catalogue: Catalogue,
 }
 
 /// One agent and one upstream, for one test.
@@ -77,21 +78,23 @@ impl<'s> Conversation<'s> {
             return Got::of(&refused, At::Handshake, false);
         }
         self.hear(from, frame).await;
-        let lists = message.and_then(|message| message.method()?.known());
+        let method = message.as_ref().and_then(|it| it.method()?.known());
         let other = match from {
             Side::Agent => &self.talk.upstream,
             Side::Upstream => &self.talk.agent,
         };
         let mut arrived = other.take();
         // The gate asks what there is before it lets a first call through.
-        if from == Side::Agent && lists != Some(KnownMethod::ToolsList) {
+        if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
+            let called = message.as_ref().and_then(listing::called_tool);
             while let Some(id) = arrived.iter().find_map(|line| tools_list(line)) {
-                self.hear(Side::Upstream, &self.offer(&id, Listed::Tools))
-                    .await;
+                let tools = self.bench.catalogue.of_call(called.as_deref());
+                let answer = offer(&id, Listed::Tools, tools);
+                self.hear(Side::Upstream, &answer).await;
                 arrived = other.take();
             }
         }
-        let record = self.record()?;
+        let record = self.record(from)?;
         Got::of(&record, At::Message, !arrived.is_empty())
     }
 
@@ -101,19 +104,22 @@ impl<'s> Conversation<'s> {
         }
         self.hear(Side::Agent, &request(list.method())).await;
         let asked = self.talk.upstream.take();
-        let record = self.record()?;
+        let record = self.record(Side::Agent)?;
         let mut got = Got::of(&record, At::Message, !asked.is_empty())?;
         let Some(id) = asked.first().and_then(|line| id_of(line)) else {
             return Ok(got);
         };
-        self.hear(Side::Upstream, &self.offer(&id, list)).await;
+        let items = self.bench.catalogue.of(list).clone();
+        self.hear(Side::Upstream, &offer(&id, list, items)).await;
         let delivered = self.talk.agent.take();
         let shown = delivered
             .first()
             .and_then(|line| listing::names(line, list));
         if shown.is_none() {
-            // The answer was held back: that is what became of the list.
-            return Got::of(&self.record()?, At::Message, false);
+            // Policies say what is in a list, not whether it is answered.
+            let why = self.record(Side::Upstream)?.reason.text;
+            let why = why.map_or_else(String::new, |why| why.as_str().to_owned());
+            return Err(Broken::NotJudged(why));
         }
         got.shown = shown;
         got.fault = listing::fault(self.bench, test, list);
@@ -141,30 +147,25 @@ impl<'s> Conversation<'s> {
         debug_assert!(heard.is_ok(), "an end in this process does not go away");
     }
 
-    /// The record of the message that was just heard; what follows from it is recorded after it.
-    fn record(&self) -> Result<Record, Broken> {
-        self.kept
+    /// The record of what that side has just sent; what follows from it is recorded after it.
+    fn record(&self, from: Side) -> Result<Record, Broken> {
+        let sent = match from {
+            Side::Agent => Direction::AgentToUpstream,
+            Side::Upstream => Direction::UpstreamToAgent,
+        };
+        let (mut of_message, others): (Vec<_>, Vec<_>) = self
+            .kept
             .take()
             .into_iter()
-            .next()
-            .ok_or(Broken::NotRecorded)
-    }
-
-    /// The upstream's answer to a list.
-    fn offer(&self, id: &Fragment, list: Listed) -> String {
-        let items = self.bench.offers.of(list).iter().map(|name| {
-            let name = Fragment::string(name);
-            let schema = || Fragment::object([("type", Fragment::string("object"))]);
-            Fragment::object(match list {
-                Listed::Tools => vec![("name", name), ("inputSchema", schema())],
-                Listed::Prompts => vec![("name", name)],
-                Listed::Resources => vec![("uri", name.clone()), ("name", name)],
-            })
-        });
-        reply(
-            id,
-            Fragment::object([(list.member(), Fragment::array(items))]),
-        )
+            .partition(|record| record.direction == Some(sent));
+        if !of_message.is_empty() {
+            return Ok(of_message.swap_remove(0));
+        }
+        // The message still waits for the list of tools, which the gate did not accept.
+        let refused = others.into_iter().find_map(|record| record.reason.text);
+        Err(refused.map_or(Broken::NotRecorded, |why| {
+            Broken::NotJudged(why.as_str().to_owned())
+        }))
     }
 
     /// The upstream's answer to the handshake.
@@ -224,6 +225,11 @@ fn reply(id: &Fragment, result: Fragment) -> String {
     message.into_string()
 }
 
+/// The upstream's answer to a list.
+fn offer(id: &Fragment, list: Listed, items: Fragment) -> String {
+    reply(id, Fragment::object([(list.member(), items)]))
+}
+
 fn named(name: &str, version: &str) -> Fragment {
     Fragment::object([
         ("name", Fragment::string(name)),
@@ -233,7 +239,7 @@ fn named(name: &str, version: &str) -> Fragment {
 
 /// Whether a message comes before any handshake: it is one, or says itself what it speaks.
 fn begins_by_itself(message: &Message) -> bool {
-    let initialize = message.method().and_then(|method| method.known());
+    let initialize = message.method().and_then(Method::known);
     let version = message.meta().and_then(|meta| meta.get(META_VERSION));
     initialize == Some(KnownMethod::Initialize) || version.is_some()
 }

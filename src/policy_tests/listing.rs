@@ -1,12 +1,69 @@
 //! What a list shows, and whether an engine failed over it.
 
+use std::collections::HashSet;
+
 use crate::policy::{
     Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
 };
-use crate::wire::{Limits, Message, Value};
+use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
-use super::fixture::{Listed, Test};
+use super::fixture::{Listed, Offers, Test};
 use super::judge::{Bench, PROTOCOL, TRANSPORT};
+
+/// The lists of the upstream as it sends them; made once, since every test may need them.
+pub(super) struct Catalogue {
+    names: HashSet<String>,
+    tools: Fragment,
+    prompts: Fragment,
+    resources: Fragment,
+}
+
+impl Catalogue {
+    pub(super) fn new(offers: &Offers) -> Self {
+        let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
+        Self {
+            names: offers.tools.iter().cloned().collect(),
+            tools: list(Listed::Tools),
+            prompts: list(Listed::Prompts),
+            resources: list(Listed::Resources),
+        }
+    }
+
+    pub(super) fn of(&self, list: Listed) -> &Fragment {
+        match list {
+            Listed::Tools => &self.tools,
+            Listed::Prompts => &self.prompts,
+            Listed::Resources => &self.resources,
+        }
+    }
+
+    /// The tools, as far as a call of one of them can tell: with thousands of names in a suite, the
+    /// others would cost more than all that is tested.
+    pub(super) fn of_call(&self, called: Option<&str>) -> Fragment {
+        let offered = called.filter(|name| self.names.contains(*name));
+        Fragment::array(offered.map(|name| item(Listed::Tools, name)))
+    }
+}
+
+/// The tool that a message calls.
+pub(super) fn called_tool(message: &Message) -> Option<String> {
+    if message.method()?.known()? != KnownMethod::ToolsCall {
+        return None;
+    }
+    let name = message.params()?.get("name").and_then(Value::as_str)?;
+    Some(name.into_owned())
+}
+
+/// The least that an item must have.
+fn item(list: Listed, name: &str) -> Fragment {
+    let name = Fragment::string(name);
+    let schema = || Fragment::object([("type", Fragment::string("object"))]);
+    Fragment::object(match list {
+        Listed::Tools => vec![("name", name), ("inputSchema", schema())],
+        Listed::Prompts => vec![("name", name)],
+        Listed::Resources => vec![("uri", name.clone()), ("name", name)],
+    })
+}
 
 /// The items of a list that was delivered; nothing when it is no list.
 pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {

@@ -9,8 +9,8 @@ use toml::Spanned;
 
 use super::errors::FixtureProblem;
 use super::find::{self, Found};
-use super::fixture::{Fixture, Test};
-use super::read;
+use super::fixture::Fixture;
+use super::read::{self, Read};
 use super::suggest;
 use crate::loading;
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore};
@@ -96,23 +96,30 @@ impl Loader<'_> {
     fn suite(&mut self, found: Found) -> Option<Suite> {
         let text = match text(&found.fixture) {
             Ok(text) => text,
-            Err(problem) => {
+            Err(why) => {
+                let problem = FixtureProblem::about(&found.fixture, "test::unreadable", why);
                 self.problems.fixtures.push(problem);
                 return None;
             }
         };
-        let fixture = match read::read(&found.fixture.to_string_lossy(), &text) {
-            Ok(fixture) => fixture,
-            Err(mut problems) => {
-                self.problems.fixtures.append(&mut problems);
-                return None;
-            }
-        };
-        let settings = self.settings(&fixture, found)?;
-        let pack = settings.dir.clone();
-        let policies = self.policies(settings)?;
-        let mut unknown = unknown_policies(&fixture, &policies.current());
-        self.problems.fixtures.append(&mut unknown);
+        let Read {
+            fixture,
+            mut problems,
+            named,
+        } = read::read(&found.fixture.to_string_lossy(), &text);
+        let loaded = self
+            .settings(&fixture, found, &mut problems)
+            .and_then(|settings| {
+                let pack = settings.dir.clone();
+                Some((pack, self.policies(&settings)?))
+            });
+        if let Some((_, policies)) = &loaded {
+            problems.extend(unknown_policies(&fixture, &named, &policies.current()));
+        }
+        let sound = problems.is_empty();
+        problems.sort_by_key(FixtureProblem::offset);
+        self.problems.fixtures.append(&mut problems);
+        let (pack, policies) = loaded.filter(|_| sound)?;
         let configured = self.configured.map(|configured| &configured.server);
         let server = fixture.server.as_ref().or(configured);
         Some(Suite {
@@ -124,24 +131,25 @@ impl Loader<'_> {
     }
 
     /// Where the policies of a fixture come from.
-    fn settings(&mut self, fixture: &Fixture, found: Found) -> Option<loading::Settings> {
+    fn settings(
+        &self,
+        fixture: &Fixture,
+        found: Found,
+        problems: &mut Vec<FixtureProblem>,
+    ) -> Option<loading::Settings> {
         if let Some(configured) = self.configured {
-            self.same_allowlist(configured, fixture);
+            problems.extend(other_allowlist(configured, fixture));
             return Some(configured.policies.clone());
         }
         // A pack without policies is an allowlist and nothing else, as it may be in a configuration.
         let dir = found.pack.filter(|pack| find::has_policies(pack));
         if dir.is_none() && fixture.allow.is_none() {
-            let problem = FixtureProblem::about(
-                &found.fixture,
-                "test::no-policies",
-                "it tests no policies",
-            )
-            .with_help(
+            let problem =
+                FixtureProblem::about(&found.fixture, "test::no-policies", "it tests no policies");
+            problems.push(problem.with_help(
                 "put it into `tests/` beside the policies, give it an `allow = […]`, or name a \
-                     configuration with `--config`",
-            );
-            self.problems.fixtures.push(problem);
+                 configuration with `--config`",
+            ));
             return None;
         }
         Some(loading::Settings {
@@ -151,35 +159,12 @@ impl Loader<'_> {
         })
     }
 
-    /// Two allowlists cannot both hold, and which one does must not be a guess.
-    fn same_allowlist(&mut self, configured: &Configured, fixture: &Fixture) {
-        let Some(written) = &fixture.allow else {
-            return;
-        };
-        let sorted = |names: &[String]| {
-            let mut names = names.to_owned();
-            names.sort();
-            names
-        };
-        let named = configured.policies.allow.as_deref().unwrap_or_default();
-        if sorted(written.get_ref()) != sorted(named) {
-            let message = format!(
-                "this is not the allowlist of `{}`, under which it is to be tested",
-                configured.file.display()
-            );
-            let problem = FixtureProblem::new("test::conflict", message)
-                .at(&fixture.source, written.span())
-                .with_help("remove it, or make both the same");
-            self.problems.fixtures.push(problem);
-        }
-    }
-
-    fn policies(&mut self, settings: loading::Settings) -> Option<Arc<PolicyStore>> {
+    fn policies(&mut self, settings: &loading::Settings) -> Option<Arc<PolicyStore>> {
         let key = (settings.dir.clone(), settings.allow.clone());
         if let Some(loaded) = self.loaded.get(&key) {
             return loaded.clone();
         }
-        let loaded = match loading::load(&settings) {
+        let loaded = match loading::load(settings) {
             Ok(loaded) => Some(Arc::new(PolicyStore::new(loaded.snapshot))),
             Err(errors) => {
                 let told = self
@@ -220,26 +205,47 @@ fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
     }
 }
 
-fn text(path: &Path) -> Result<String, FixtureProblem> {
-    let unreadable = |error: std::io::Error| find::unreadable(path, &error);
+/// The text of a file, or why there is none.
+fn text(path: &Path) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     if fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
-        let problem = format!("larger than {MAX_BYTES} bytes");
-        return Err(FixtureProblem::about(path, "test::unreadable", problem));
+        return Err(format!("larger than {MAX_BYTES} bytes"));
     }
     let bytes = fs::read(path).map_err(unreadable)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        FixtureProblem::about(path, "test::unreadable", format!("not UTF-8 at byte {at}"))
-    })
+    let not_utf8 = |error: std::string::FromUtf8Error| {
+        format!("not UTF-8 at byte {}", error.utf8_error().valid_up_to())
+    };
+    String::from_utf8(bytes).map_err(not_utf8)
 }
 
-/// A `because` that names no policy would never be met, or, worse, never be noticed.
-fn unknown_policies(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<FixtureProblem> {
-    let known: Vec<&str> = snapshot
-        .policies()
-        .iter()
-        .map(|policy| policy.id.as_str())
-        .collect();
+/// Two allowlists cannot both hold, and which one does must not be a guess.
+fn other_allowlist(configured: &Configured, fixture: &Fixture) -> Option<FixtureProblem> {
+    let written = fixture.allow.as_ref()?;
+    let sorted = |names: &[String]| {
+        let mut names = names.to_owned();
+        names.sort();
+        names
+    };
+    let named = configured.policies.allow.as_deref().unwrap_or_default();
+    if sorted(written.get_ref()) == sorted(named) {
+        return None;
+    }
+    let file = configured.file.display();
+    let message = format!("this is not the allowlist of `{file}`, under which it is to be tested");
+    let problem = FixtureProblem::new("test::conflict", message)
+        .at(&fixture.source, written.span())
+        .with_help("remove it, or make both the same");
+    Some(problem)
+}
+
+/// A `because` that names no policy could never be met.
+fn unknown_policies(
+    fixture: &Fixture,
+    named: &[Spanned<String>],
+    snapshot: &PolicySnapshot,
+) -> Vec<FixtureProblem> {
+    let policies = snapshot.policies().iter();
+    let known: Vec<&str> = policies.map(|policy| policy.id.as_str()).collect();
     let problem = |id: &Spanned<String>| {
         let message = format!("no policy is called `{}`", id.get_ref());
         let fallback = "a policy's name is its `@id`, or `file:line` where it has none";
@@ -247,11 +253,8 @@ fn unknown_policies(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<Fixture
             .at(&fixture.source, id.span())
             .with_help(suggest::help(id.get_ref(), &known, fallback))
     };
-    let named = |test: &'_ Test| {
-        let ids = test.expect.because.iter();
-        ids.filter(|id| !known.contains(&id.get_ref().as_str()))
-            .map(problem)
-            .collect::<Vec<_>>()
-    };
-    fixture.tests.iter().flat_map(named).collect()
+    let unknown = named
+        .iter()
+        .filter(|id| !known.contains(&id.get_ref().as_str()));
+    unknown.map(problem).collect()
 }

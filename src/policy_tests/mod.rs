@@ -18,9 +18,11 @@ mod judge;
 mod listing;
 mod load;
 mod read;
+mod read_expect;
 mod read_test;
 mod report;
 mod run;
+mod section;
 mod suggest;
 mod table;
 
@@ -32,3 +34,6 @@ pub use report::{
     Summary, TestOutcome, TestReport,
 };
 pub use run::{Settings, run};
+
+#[cfg(test)]
+mod tests;

@@ -12,11 +12,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, Listed, Offers, Sends, Test};
+use super::listing;
 use super::read_test;
+use super::section::Section;
 use super::suggest;
-use super::table::{Reading, Section, Table};
+use super::table::{Reading, Table, in_order};
 use crate::policy::{Agent, Client};
-use crate::wire::{KnownMethod, Limits, Message, Side, Value};
+use crate::wire::{Limits, Message, Side};
 
 /// When a fixture says nothing of the time: 2026-01-01T00:00:00Z, so that results never depend on
 /// the day they are asked for.
@@ -29,11 +31,16 @@ pub(super) struct Surroundings {
     pub(super) agents: BTreeMap<String, Agent>,
 }
 
+/// What could be read of a fixture; fit to run only without problems.
+pub(super) struct Read {
+    pub(super) fixture: Fixture,
+    pub(super) problems: Vec<FixtureProblem>,
+    /// Every policy that some test names.
+    pub(super) named: Vec<Spanned<String>>,
+}
+
 /// Reads a fixture; `name` is what reports call it.
-///
-/// # Errors
-/// Every problem of the file, in its order.
-pub(super) fn read(name: &str, text: &str) -> Result<Fixture, Vec<FixtureProblem>> {
+pub(super) fn read(name: &str, text: &str) -> Read {
     let source = NamedSource::new(name, Arc::from(text));
     let (table, errors) = DeTable::parse_recoverable(text);
     let reading = Reading::new(source, errors);
@@ -55,11 +62,11 @@ pub(super) fn read(name: &str, text: &str) -> Result<Fixture, Vec<FixtureProblem
         tests,
         source: reading.source.clone(),
     };
-    let problems = reading.finish();
-    if problems.is_empty() {
-        Ok(fixture)
-    } else {
-        Err(problems)
+    let (problems, named) = reading.finish();
+    Read {
+        fixture,
+        problems,
+        named,
     }
 }
 
@@ -68,19 +75,16 @@ fn agents(top: &Table<'_>) -> BTreeMap<String, Agent> {
         return BTreeMap::new();
     };
     let mut read = BTreeMap::new();
-    for (name, value) in top.reading.in_order(agents) {
+    for (name, value) in in_order(agents) {
         let name = name.get_ref().as_ref();
         // What is wrong with the agent must not make its name unknown.
-        let agent = match value.get_ref() {
-            DeValue::Table(table) => {
-                let table = Table::new(top.reading, Section::Agent, value.span(), table);
-                agent(name, &table)
-            }
-            _ => {
-                top.reading
-                    .wrong_type(value, "a table such as `{ roles = [\"reader\"] }`");
-                Agent::default()
-            }
+        let agent = if let DeValue::Table(table) = value.get_ref() {
+            let table = Table::new(top.reading, Section::Agent, value.span(), table);
+            agent(name, &table)
+        } else {
+            let expected = "a table such as `{ roles = [\"reader\"] }`";
+            top.reading.wrong_type(value, expected);
+            Agent::default()
         };
         read.insert(name.to_owned(), agent);
     }
@@ -150,7 +154,7 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
     };
     let mut tests: Vec<Test> = Vec::new();
     let mut names: BTreeMap<String, Range<usize>> = BTreeMap::new();
-    for item in items.iter() {
+    for item in items {
         let DeValue::Table(table) = item.get_ref() else {
             top.reading.wrong_type(item, "a table");
             continue;
@@ -244,11 +248,7 @@ fn called_tool(sends: &Sends) -> Option<String> {
         return None;
     };
     let message = Message::decode(frame.as_bytes(), &Limits::default()).ok()?;
-    if message.method()?.known()? != KnownMethod::ToolsCall {
-        return None;
-    }
-    let name = message.params()?.get("name").and_then(Value::as_str)?;
-    Some(name.into_owned())
+    listing::called_tool(&message)
 }
 
 pub(super) fn plain(texts: Vec<Spanned<String>>) -> Vec<String> {

@@ -5,11 +5,13 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{Decision, Expect, Listed, Sends, Test};
+use super::fixture::{Listed, Sends, Test};
 use super::json;
-use super::read::{Surroundings, plain};
+use super::read::Surroundings;
+use super::read_expect::expect;
+use super::section::Section;
 use super::suggest;
-use super::table::{Reading, Section, Table, Value};
+use super::table::{Reading, Table, Value, in_order};
 use crate::policy::{Agent, Client};
 use crate::wire::{Fragment, KnownMethod, Side};
 
@@ -18,6 +20,14 @@ const WAYS: [&str; 4] = ["send", "call", "list", "raw"];
 
 pub(super) fn test(table: &Table<'_>, surroundings: &Surroundings, name: String) -> Option<Test> {
     let agent = agent(table, surroundings);
+    // Whoever writes for a later version does not leave out what that one does not need.
+    if Section::Test
+        .later()
+        .iter()
+        .any(|key| table.get(key).is_some())
+    {
+        return None;
+    }
     let sends = sends(table);
     let expect = expect(table);
     let now = table.time("now").unwrap_or(surroundings.now);
@@ -204,7 +214,7 @@ fn members(reading: &Reading, value: &Value<'_>) -> Option<Vec<(String, Fragment
         reading.wrong_type(value, "a table");
         return None;
     };
-    let entries = reading.in_order(table).into_iter();
+    let entries = in_order(table).into_iter();
     // Every member, so that all problems are told.
     let members: Vec<_> = entries
         .map(|(key, value)| Some((key.get_ref().to_string(), json::fragment(reading, value)?)))
@@ -218,111 +228,13 @@ fn borrowed(members: &[(String, Fragment)]) -> impl Iterator<Item = (&str, Fragm
         .map(|(key, value)| (key.as_str(), value.clone()))
 }
 
-fn expect(table: &Table<'_>) -> Option<Expect> {
-    let listing = table.get("list").is_some();
-    let visible = table.texts("visible");
-    let hidden = table.texts("hidden");
-    let mut expect = match table.get("expect") {
-        Some(value) => told(table.reading, value)?,
-        None if visible.is_some() || hidden.is_some() => Expect::of(Decision::Allow),
-        None => {
-            let help = if listing {
-                "say what the list shows, as in `visible = [\"read_file\"]`"
-            } else {
-                "write `expect = \"allow\"`, `expect = \"deny\"`, or \
-                 `expect = { decision = \"deny\", because = [\"policy-id\"] }`"
-            };
-            table.require("`expect`", help);
-            return None;
-        }
-    };
-    expect.visible = visible;
-    expect.hidden = hidden.unwrap_or_default();
-    if expect.decision == Decision::Deny && (expect.visible.is_some() || !expect.hidden.is_empty())
-    {
-        let message = "a list that is denied shows nothing";
-        table.tell(
-            "test::conflict",
-            message,
-            "expect it to be allowed, or say nothing of what it shows",
-        );
-    }
-    Some(expect)
-}
-
-impl Expect {
-    fn of(decision: Decision) -> Self {
-        Self {
-            decision,
-            because: Vec::new(),
-            code: None,
-            advice: None,
-            reason: None,
-            errors: None,
-            visible: None,
-            hidden: Vec::new(),
-        }
-    }
-}
-
-const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
-
-fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
-    let table = match value.get_ref() {
-        DeValue::String(_) => {
-            return reading
-                .word(&reading.text(value)?, &DECISIONS)
-                .map(Expect::of);
-        }
-        DeValue::Table(table) => Table::new(reading, Section::Expect, value.span(), table),
-        _ => {
-            reading.wrong_type(value, "`\"allow\"`, `\"deny\"` or a table");
-            return None;
-        }
-    };
-    let because = table.texts("because");
-    let errors = table.texts("errors");
-    let [code, advice, reason] = ["code", "advice", "reason"].map(|key| table.text(key));
-    let Some(decision) = table.get("decision") else {
-        table.require(
-            "`decision`",
-            "write `decision = \"allow\"` or `decision = \"deny\"`",
-        );
-        return None;
-    };
-    let decision = reading.word(&reading.text(decision)?, &DECISIONS)?;
-    for (key, list) in [("because", &because), ("errors", &errors)] {
-        if let (Some([]), Some(value)) = (list.as_deref(), table.get(key)) {
-            let message = format!("an empty `{key}` says nothing");
-            let help = Some("name something, or leave it out".to_owned());
-            reading.tell(&value.span(), "test::value", message, help);
-        }
-    }
-    if decision == Decision::Allow {
-        only_denials(reading, &table);
-    }
-    Some(Expect {
-        because: because.unwrap_or_default(),
-        code: code.map(Spanned::into_inner),
-        advice: advice.map(Spanned::into_inner),
-        reason: reason.map(Spanned::into_inner),
-        errors: errors.map(plain),
-        ..Expect::of(decision)
-    })
-}
-
-fn only_denials(reading: &Reading, table: &Table<'_>) {
-    for key in ["code", "advice", "reason", "errors"] {
-        if let Some(value) = table.get(key) {
-            let message = format!("only a denial has `{key}`");
-            reading.tell(&value.span(), "test::conflict", message, None);
-        }
-    }
-}
-
 impl Reading {
     /// One of a few words.
-    fn word<T: Copy>(&self, written: &Spanned<String>, choices: &[(&str, T)]) -> Option<T> {
+    pub(super) fn word<T: Copy>(
+        &self,
+        written: &Spanned<String>,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
         let found = choices.iter().find(|(word, _)| word == written.get_ref());
         if found.is_none() {
             let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::judge::Bench;
+use super::listing::Catalogue;
 use super::load::{self, Configured, Problems, Suite};
 use super::report::{NotRun, Report, SuiteReport, TestReport};
 use crate::gate;
@@ -85,6 +86,7 @@ fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>
             settings,
             server: &server,
             offers: &suite.fixture.offers,
+            catalogue: Catalogue::new(&suite.fixture.offers),
         };
         let snapshot = suite.policies.current();
         let tests = suite.fixture.tests.iter().map(|test| {

@@ -1,6 +1,8 @@
 //! A cursor over one table of a fixture: what may stand in it, and the places of what does.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use jiff::Timestamp;
@@ -8,7 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{FixtureProblem, Source};
-use super::suggest;
+use super::section::Section;
 
 /// One fixture while it is read; gathers what is wrong with it.
 pub(super) struct Reading {
@@ -16,18 +18,8 @@ pub(super) struct Reading {
     /// Where text could not be read; what touches these places says nothing.
     broken: Vec<Range<usize>>,
     problems: RefCell<Vec<FixtureProblem>>,
-}
-
-/// The tables of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
-    File,
-    Server,
-    Agent,
-    Client,
-    Test,
-    Send,
-    Expect,
+    /// The policies that tests name, to be looked up once there are policies.
+    named: RefCell<Vec<Spanned<String>>>,
 }
 
 /// One table, all of whose keys are known ones.
@@ -35,7 +27,7 @@ pub(super) struct Table<'t> {
     pub(super) reading: &'t Reading,
     /// Where reports point when something is missing.
     place: Range<usize>,
-    table: &'t DeTable<'t>,
+    entries: &'t DeTable<'t>,
 }
 
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
@@ -46,6 +38,7 @@ impl Reading {
             source,
             broken: Vec::new(),
             problems: RefCell::default(),
+            named: RefCell::default(),
         };
         for error in syntax_errors {
             let place = error.span().unwrap_or_default();
@@ -65,8 +58,10 @@ impl Reading {
     ) {
         let touches =
             |broken: &Range<usize>| broken.start <= place.end && place.start <= broken.end;
-        // What the parser lost may well have held what is missing.
-        let lost = code == "test::required" && !self.broken.is_empty();
+        // What the parser lost may well have held what is missing, and what it put in the place of
+        // it has a type that nobody wrote.
+        let guessed = matches!(code, "test::required" | "test::type");
+        let lost = guessed && !self.broken.is_empty();
         if lost || self.broken.iter().any(touches) {
             return;
         }
@@ -80,93 +75,14 @@ impl Reading {
         self.tell(&value.span(), "test::type", message, None);
     }
 
-    /// Everything that is wrong, in the order of the file.
-    pub(super) fn finish(self) -> Vec<FixtureProblem> {
-        let mut problems = self.problems.into_inner();
-        problems.sort_by_key(FixtureProblem::offset);
-        problems
-    }
-}
-
-impl Section {
-    const ALL: [Self; 7] = [
-        Self::File,
-        Self::Server,
-        Self::Agent,
-        Self::Client,
-        Self::Test,
-        Self::Send,
-        Self::Expect,
-    ];
-
-    /// The whole vocabulary of the format.
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::File => &[
-                "suite",
-                "now",
-                "allow",
-                "tools",
-                "prompts",
-                "resources",
-                "server",
-                "agents",
-                "test",
-            ],
-            Self::Server => &["name"],
-            Self::Agent => &["roles", "teams", "user", "trust", "client"],
-            Self::Client => &["name", "version"],
-            Self::Test => &[
-                "name", "agent", "now", "from", "send", "call", "args", "list", "visible",
-                "hidden", "raw", "expect",
-            ],
-            Self::Send => &["method", "params", "meta"],
-            Self::Expect => &["decision", "because", "code", "advice", "reason", "errors"],
-        }
+    /// A test names policies.
+    pub(super) fn name(&self, policies: &[Spanned<String>]) {
+        self.named.borrow_mut().extend_from_slice(policies);
     }
 
-    /// Keys that later versions will have.
-    const fn later(self) -> &'static [&'static str] {
-        match self {
-            Self::File => &["sessions", "defaults"],
-            Self::Test => &[
-                "steps", "agents", "replay", "result", "session", "consent", "skip",
-            ],
-            Self::Expect => &["obligations", "edits"],
-            Self::Server | Self::Agent | Self::Client | Self::Send => &[],
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::File => "the top of the file",
-            Self::Server => "`[server]`",
-            Self::Agent => "an agent of `[agents]`",
-            Self::Client => "`client`",
-            Self::Test => "a `[[test]]`",
-            Self::Send => "`send`",
-            Self::Expect => "`expect`",
-        }
-    }
-
-    fn about_unknown(self, key: &str) -> (String, String) {
-        if self.later().contains(&key) {
-            let message = format!("`{key}` is not available in this version");
-            return (message, "remove it".to_owned());
-        }
-        let elsewhere = || {
-            let others = Self::ALL.into_iter();
-            others.rev().find(|other| other.keys().contains(&key))
-        };
-        let help = match (
-            suggest::nearest(key, self.keys().iter().copied()),
-            elsewhere(),
-        ) {
-            (Some(word), _) => format!("did you mean `{word}`?"),
-            (None, Some(other)) => format!("`{key}` belongs in {}", other.name()),
-            (None, None) => format!("known in {}: {}", self.name(), suggest::list(self.keys())),
-        };
-        (format!("unknown key `{key}`"), help)
+    /// Everything that is wrong, and the policies that are named.
+    pub(super) fn finish(self) -> (Vec<FixtureProblem>, Vec<Spanned<String>>) {
+        (self.problems.into_inner(), self.named.into_inner())
     }
 }
 
@@ -187,12 +103,12 @@ impl<'t> Table<'t> {
         Self {
             reading,
             place,
-            table,
+            entries: table,
         }
     }
 
     pub(super) fn get(&self, key: &str) -> Option<&'t Value<'t>> {
-        self.table.get(key)
+        self.entries.get(key)
     }
 
     /// A string.
@@ -211,16 +127,11 @@ impl<'t> Table<'t> {
             .iter()
             .filter_map(|item| self.reading.text(item))
             .collect();
-        for (index, text) in texts.iter().enumerate() {
-            let before = texts.iter().take(index);
-            if before
-                .map(Spanned::get_ref)
-                .any(|other| other == text.get_ref())
-            {
-                let message = format!("`{}` stands here twice", text.get_ref());
-                self.reading
-                    .tell(&text.span(), "test::twice", message, None);
-            }
+        let mut seen = HashSet::new();
+        for text in texts.iter().filter(|text| !seen.insert(text.get_ref())) {
+            let message = format!("`{}` stands here twice", text.get_ref());
+            self.reading
+                .tell(&text.span(), "test::twice", message, None);
         }
         Some(texts)
     }
@@ -307,16 +218,15 @@ impl Reading {
         };
         Some(Spanned::new(value.span(), text.clone().into_owned()))
     }
+}
 
-    /// The entries of a table in the order in which they were written.
-    pub(super) fn in_order<'t>(
-        &self,
-        table: &'t DeTable<'t>,
-    ) -> Vec<(&'t Spanned<std::borrow::Cow<'t, str>>, &'t Value<'t>)> {
-        let mut entries: Vec<_> = table.iter().collect();
-        entries.sort_by_key(|(key, _)| key.span().start);
-        entries
-    }
+/// The entries of a table in the order in which they were written.
+pub(super) fn in_order<'t>(
+    table: &'t DeTable<'t>,
+) -> Vec<(&'t Spanned<Cow<'t, str>>, &'t Value<'t>)> {
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    entries
 }
 
 pub(super) fn kind(value: &DeValue<'_>) -> &'static str {

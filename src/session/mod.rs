@@ -164,6 +164,6 @@ impl Session {
     /// Whether nothing waits for a reply of the upstream.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
-        state.to_upstream.is_empty() && state.parked.is_empty()
+        state.to_upstream.is_quiet() && state.parked.is_empty()
     }
 }

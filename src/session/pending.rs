@@ -181,6 +181,13 @@ impl PendingTable {
         self.by_minted.is_empty()
     }
 
+    /// Whether nothing is to be finished: streams that live until they are cancelled never are.
+    pub fn is_quiet(&self) -> bool {
+        self.by_minted
+            .values()
+            .all(|exchange| exchange.deadline.is_none())
+    }
+
     fn take_where(&mut self, wanted: impl Fn(&Exchange) -> bool) -> Vec<Taken> {
         let mut minted: Vec<u64> = self
             .by_minted

@@ -1,6 +1,6 @@
 //! Speaks to the protected server.
 //!
-//! [`ChildProcess`] runs a server over stdio: it starts it with a clean environment, keeps frames
+//! `ChildProcess` runs a server over stdio: it starts it with a clean environment, keeps frames
 //! whole in both directions, restarts it with backoff when it dies, and ends it, with everything
 //! that it started, when the gate stops or is killed.
 

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use memchr::memchr;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret, SecretString};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::sleep;
 
@@ -151,7 +151,7 @@ impl Log {
     /// The line without secrets, nor the beginning of one where the line was cut.
     fn conceal(&self, line: &Line<'_>) -> String {
         let mut text = String::from_utf8_lossy(line.text).into_owned();
-        for secret in self.secrets.iter().map(|secret| secret.expose_secret()) {
+        for secret in self.secrets.iter().map(ExposeSecret::expose_secret) {
             text = text.replace(secret, REDACTED);
             let begun = secret
                 .char_indices()

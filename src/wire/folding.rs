@@ -83,7 +83,15 @@ pub(super) fn folded(key: Cow<'_, str>) -> Cow<'_, str> {
     let visible = key
         .chars()
         .filter(|&char| !char.is_control() && !is_ignorable(char));
-    let folded = caseless::default_case_fold_str(&visible.nfkc().collect::<String>());
+    // Comparing upper-case forms, as some peers do, makes these two an `i`.
+    let dotted = visible.map(|char| {
+        if matches!(char, 'İ' | 'ı') {
+            'i'
+        } else {
+            char
+        }
+    });
+    let folded = caseless::default_case_fold_str(&dotted.nfkc().collect::<String>());
     // Folding can undo the normal form (U+0345), so it is made once more.
     Cow::Owned(folded.nfkc().collect())
 }

@@ -36,12 +36,24 @@ fn decode(criterion: &mut Criterion) {
 fn decide(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decide");
     for (name, snapshot) in snapshots() {
-        let agent = policy::Agent { id: "stdio".to_owned(), ..policy::Agent::default() };
-        let server = Server { name: "files".to_owned(), ..Server::default() };
-        let tool = Tool { name: "write_file".to_owned(), ..Tool::default() };
+        let agent = policy::Agent {
+            id: "stdio".to_owned(),
+            ..policy::Agent::default()
+        };
+        let server = Server {
+            name: "files".to_owned(),
+            ..Server::default()
+        };
+        let tool = Tool {
+            name: "write_file".to_owned(),
+            ..Tool::default()
+        };
         let text = "x".repeat(900);
         let arguments = Arguments(vec![
-            ("/path".to_owned(), Leaf::String("/srv/data/notes.txt".into())),
+            (
+                "/path".to_owned(),
+                Leaf::String("/srv/data/notes.txt".into()),
+            ),
             ("/content".to_owned(), Leaf::String(text.as_str().into())),
         ]);
         let touch = Touch::default();
@@ -49,7 +61,10 @@ fn decide(criterion: &mut Criterion) {
             bencher.iter(|| {
                 let facts = Facts {
                     principal: Principal::Agent(&agent),
-                    action: Action::CallTool { arguments: &arguments, touch: &touch },
+                    action: Action::CallTool {
+                        arguments: &arguments,
+                        touch: &touch,
+                    },
                     resource: Resource::Tool(&tool),
                     env: Environment {
                         server: &server,
@@ -116,11 +131,16 @@ async fn ready(snapshot: PolicySnapshot) -> (Gate, Talk<End, End>) {
         secrets: Redactor::default(),
     };
     let gate = Gate::new(Arc::new(PolicyStore::new(snapshot)), audit, clock, settings);
-    let server = Server { name: "files".to_owned(), ..Server::default() };
+    let server = Server {
+        name: "files".to_owned(),
+        ..Server::default()
+    };
     let session = Session::new(SessionId::from_random(1), "stdio", server, 0);
     let talk = Talk::new(session, End::default(), End::default());
     for (from, frame) in HANDSHAKE {
-        gate.handle(&talk, from, frame.as_bytes()).await.expect("an agent");
+        gate.handle(&talk, from, frame.as_bytes())
+            .await
+            .expect("an agent");
     }
     talk.upstream.take();
     talk.agent.take();
@@ -136,8 +156,14 @@ const HANDSHAKE: [(Side, &str); 5] = [
         Side::Upstream,
         r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#,
     ),
-    (Side::Agent, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
-    (Side::Agent, r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#),
+    (
+        Side::Agent,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    ),
+    (
+        Side::Agent,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
+    ),
     (
         Side::Upstream,
         r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"write_file","inputSchema":{}}]}}"#,

@@ -19,11 +19,19 @@ const TURN: usize = 500;
 /// Requests in flight when throughput is measured.
 const WINDOW: usize = 16;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "to take the time is what this is for"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
-    let calls = match arguments.next() {
+    let calls: usize = match arguments.next() {
         Some(word) if word == "serve" => return serve(),
         Some(word) => word.parse()?,
         None => 10_000,
@@ -117,7 +125,7 @@ impl Route {
     fn turn(&mut self, calls: usize) -> Result<(), Failure> {
         for _ in 0..calls {
             let call = self.call();
-            let start = Instant::now();
+            let start = now();
             self.send(&call)?;
             self.receive()?;
             self.times.push(start.elapsed());
@@ -127,7 +135,7 @@ impl Route {
 
     /// Calls per second with [`WINDOW`] in flight.
     fn throughput(&mut self, calls: usize) -> Result<f64, Failure> {
-        let start = Instant::now();
+        let start = now();
         for _ in 0..WINDOW {
             let call = self.call();
             self.send(&call)?;
@@ -222,9 +230,9 @@ fn paths(scratch: &Path) -> Result<Vec<Route>, Failure> {
 fn hundred_policies() -> String {
     let mut text = String::from("@id(\"all\") permit(principal, action, resource);\n");
     for number in 0..99 {
-        text.push_str(&format!(
+        text += &format!(
             "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/text\") && context.args.getTag(\"/text\") has s && context.args.getTag(\"/text\").s like \"*secret{number}*\" }};\n"
-        ));
+        );
     }
     text
 }

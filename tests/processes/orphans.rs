@@ -60,26 +60,15 @@ fn a_killed_gate_leaves_no_process() {
 }
 
 #[test]
-fn a_server_dies_with_a_gate_and_a_launcher_that_are_killed_together() {
+fn a_server_dies_with_its_launcher_even_when_the_gate_cannot_help() {
     let mark = Mark::new();
-    let mut gate = Gate::start(
-        &["--env", mark.variable()],
-        &[
-            "sh",
-            "-c",
-            "trap '' TERM; echo ready; while :; do sleep 60 <&- >&-; done",
-        ],
-    );
-    assert_eq!(gate.line(), "ready");
-    let server = mark
-        .processes()
-        .into_iter()
-        .find(|process| process.name == "sh")
-        .unwrap();
+    let gate = start_stubborn(&mark, &[]);
     let launcher = launchers(&mark).remove(0);
-    kill(gate.pid(), Signal::KILL);
+    let is_server = |process: &Process| process.parent == launcher.pid;
+    let server = mark.processes().into_iter().find(is_server).unwrap();
+    // As if both were killed at the same moment; then neither can kill the server.
+    kill(gate.pid(), Signal::STOP);
     launcher.kill(Signal::KILL);
-    gate.wait();
     wait_until(PATIENCE, "the server has gone", || {
         mark.processes()
             .iter()

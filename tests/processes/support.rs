@@ -27,11 +27,9 @@ pub(crate) fn gate_program() -> PathBuf {
         let tests = std::env::current_exe().unwrap();
         let target = tests.ancestors().nth(2).unwrap();
         let program = target.join("examples/processes-gate");
-        // Runners that give each test a process of its own would ask cargo each time.
-        let sources = [
-            target.join("libmcp_protector.rlib"),
-            crate_directory().join(GATE_SOURCE),
-        ];
+        // Runners that give each test a process of its own would ask cargo each time. The tests are
+        // linked anew with every change of the library, so they tell its age.
+        let sources = [tests.clone(), crate_directory().join(GATE_SOURCE)];
         let built = modified(&program);
         let fresh = sources
             .iter()

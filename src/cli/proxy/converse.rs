@@ -150,7 +150,7 @@ async fn idle<U, A>(talk: &Talk<U, A>) {
 }
 
 /// What happens to the server is worth knowing, but no reason to stop.
-async fn note(audit: &Audit, record: Record) {
+pub(super) async fn note(audit: &Audit, record: Record) {
     if let Err(fault) = audit.record(record).await {
         warn!("an event of the server could not be recorded: {fault}");
     }

@@ -92,7 +92,7 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
     settings.secrets = secret_values(config).cloned().collect();
     // The configuration has put together the whole environment.
     settings.inherit = Vec::new();
-    settings.cwd = config.upstream.cwd.clone();
+    settings.cwd.clone_from(&config.upstream.cwd);
     settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
     settings
 }

@@ -193,3 +193,13 @@ async fn a_record_that_cannot_be_written_stops_the_message() {
     assert!(bench.to_agent()[0].contains("-32603"));
     assert!(bench.talk.session.is_idle());
 }
+
+#[tokio::test]
+async fn a_stream_that_lives_until_it_is_cancelled_keeps_no_gate_from_stopping() {
+    let bench = Bench::new(open);
+    bench.agent(r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    assert!(bench.talk.session.is_idle());
+    bench.agent(r#"{"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert!(!bench.talk.session.is_idle());
+}

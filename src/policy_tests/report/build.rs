@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::super::compare;
-use super::super::fixture::{Expect, Test};
+use super::super::fixture::{Decision, Expect, Sends, Test};
 use super::super::got::{At, Broken, Got};
 use super::super::load::Suite;
 use super::{
@@ -57,29 +57,54 @@ impl TestReport {
         got: Result<Got, Broken>,
         snapshot: &PolicySnapshot,
     ) -> Self {
-        let (problems, hint, got) = match got {
-            Ok(got) => {
-                let problems = compare::problems(&test.expect, &got);
-                let hint = hint::hint(test, &got).filter(|_| !problems.is_empty());
-                (problems, hint, Some(Actual::new(got, snapshot)))
-            }
-            Err(broken) => (vec![broken.to_string()], None, None),
-        };
-        Self {
+        let mut report = Self {
             name: test.name.clone(),
             line: test.line,
             agent: test.agent.id.clone(),
-            outcome: if problems.is_empty() {
-                TestOutcome::Passed
-            } else {
-                TestOutcome::Failed
-            },
+            outcome: TestOutcome::Failed,
             expected: Expected::new(&test.expect),
-            got,
-            problems,
-            hint,
+            got: None,
+            problems: Vec::new(),
+            shown: Vec::new(),
+            hint: None,
+        };
+        let got = match got {
+            Ok(got) => got,
+            Err(broken) => {
+                report.problems.push(broken.to_string());
+                return report;
+            }
+        };
+        report.problems = compare::problems(&test.expect, &got);
+        if report.problems.is_empty() {
+            report.outcome = TestOutcome::Passed;
+        } else {
+            report.hint = hint::hint(test, &got);
+            report.shown = explaining(test, &got, snapshot);
         }
+        report.got = Some(Actual::new(got, snapshot));
+        report
     }
+}
+
+/// The policies that decided, and the one that could not be evaluated. That a list may be asked for
+/// does not explain what is in it.
+fn explaining(test: &Test, got: &Got, snapshot: &PolicySnapshot) -> Vec<DecidingPolicy> {
+    let listed = matches!(test.sends, Sends::List(_)) && got.decision == Decision::Allow;
+    let deciding = got.policies.iter().filter(|_| !listed).map(String::as_str);
+    let at_fault = |id: &&str| {
+        let fault = got.fault.as_deref().unwrap_or_default();
+        fault.contains(&format!("policy `{id}`:"))
+    };
+    let faulty = snapshot
+        .policies()
+        .iter()
+        .map(|policy| policy.id.as_str())
+        .filter(at_fault);
+    deciding
+        .chain(faulty)
+        .map(|id| DecidingPolicy::new(id, snapshot))
+        .collect()
 }
 
 impl Expected {

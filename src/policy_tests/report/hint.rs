@@ -15,8 +15,8 @@ pub(super) fn hint(test: &Test, got: &Got) -> Option<String> {
     }
     if got.fault.is_some() {
         return Some(
-            "what may be absent has to be asked for first, as in `x has y && x.y == …`; a fault \
-             denies, whatever the other policies say"
+            "a fault denies, whatever the other policies say: guard the condition, or expect the \
+             fault with `errors = [\"…\"]`"
                 .to_owned(),
         );
     }
@@ -27,7 +27,7 @@ pub(super) fn hint(test: &Test, got: &Got) -> Option<String> {
                         `permit` above";
             Some(help.to_owned())
         }
-        (Decision::Allow, Decision::Allow) => shown(test, got),
+        (Decision::Allow, Decision::Allow) => Some(shown(test, got)),
         (Decision::Deny, Decision::Deny) => denied_otherwise(test, got),
     }
 }
@@ -65,18 +65,22 @@ fn unknown_method(test: &Test) -> Option<String> {
     })
 }
 
-fn shown(test: &Test, got: &Got) -> Option<String> {
-    match &test.sends {
-        Sends::List(_) => Some(
-            "a list shows what some call could be permitted of; `list_tool`, `list_resource` and \
-             `list_prompt` can be forbidden to hide more"
-                .to_owned(),
-        ),
-        Sends::Frame { .. } if got.policies.is_empty() => None,
-        Sends::Frame { .. } => {
-            Some("of what is allowed, the permits are the ones that decided".to_owned())
-        }
-    }
+/// Of what is right to be allowed, something else is wrong.
+fn shown(test: &Test, got: &Got) -> String {
+    let (Sends::List(_), Some(shown)) = (&test.sends, &got.shown) else {
+        return "of what is allowed, every permit that holds has decided, and nothing else"
+            .to_owned();
+    };
+    let visible = test.expect.visible.iter().flatten();
+    let missing = visible.filter(|name| !shown.contains(name.get_ref()));
+    let help = if missing.count() > 0 {
+        "a list shows what can be used with some arguments: no policy permits any use of what is \
+         missing, or one forbids every use"
+    } else {
+        "a list shows what can be used with some arguments; to hide more, forbid `list_tool`, \
+         `list_resource` or `list_prompt`"
+    };
+    help.to_owned()
 }
 
 fn denied_otherwise(test: &Test, got: &Got) -> Option<String> {

@@ -3,9 +3,9 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::super::fixture::Decision;
 use super::super::suggest;
 use super::{Actual, DecidingPolicy, Expected, Report, SuiteReport, TestOutcome, TestReport};
+use crate::gate::Stage;
 
 /// Whether the report may use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl TestReport {
                 line(out, "problem", &printable(problem))?;
             }
         }
-        for policy in self.got.iter().flat_map(|got| &got.policies) {
+        for policy in &self.shown {
             policy.write(out, paint)?;
         }
         if let Some(hint) = &self.hint {
@@ -112,10 +112,11 @@ impl TestReport {
 
 impl Expected {
     fn told(&self) -> String {
-        let mut parts = vec![self.decision.word().to_owned()];
+        let mut decided = self.decision.word().to_owned();
         if !self.because.is_empty() {
-            parts.push(format!("because of {}", suggest::list(&self.because)));
+            decided = format!("{decided} because of {}", suggest::list(&self.because));
         }
+        let mut parts = vec![decided];
         let words = [
             ("code", &self.code),
             ("advice", &self.advice),
@@ -142,26 +143,33 @@ impl Expected {
 
 impl Actual {
     fn told(&self) -> String {
-        let mut parts = vec![self.decision.word().to_owned()];
+        let mut decided = self.decision.word().to_owned();
         if let Some(at) = self.at {
-            parts.push(format!("at the {at}"));
+            decided = format!("{decided} at the {at}");
         }
         if !self.policies.is_empty() {
-            let ids: Vec<&str> = self
-                .policies
-                .iter()
-                .map(|policy| policy.id.as_str())
-                .collect();
-            parts.push(format!("because of {}", suggest::list(&ids)));
+            let ids = self.policies.iter().map(|policy| policy.id.as_str());
+            decided = format!(
+                "{decided} because of {}",
+                suggest::list(&ids.collect::<Vec<_>>())
+            );
         }
-        let words = [("code", &self.code), ("advice", &self.advice)];
+        let mut parts = vec![decided];
+        let words = [
+            ("code", &self.code),
+            ("advice", &self.advice),
+            ("reason", &self.reason),
+        ];
         for (key, word) in words {
             parts.extend(word.as_ref().map(|word| format!("{key} `{word}`")));
         }
-        if let (Decision::Deny, Some(reason)) = (self.decision, &self.reason) {
-            let stage = self.stage.as_deref().unwrap_or("?");
-            let text = self.text.as_deref().unwrap_or_default();
-            parts.push(format!("reason `{reason}` at {stage} ({text})"));
+        // A policy's words say more than the gate's own.
+        let elsewhere = self
+            .stage
+            .as_deref()
+            .filter(|stage| *stage != Stage::Decide.name());
+        if let (Some(stage), Some(text)) = (elsewhere, &self.text) {
+            parts.push(format!("refused at `{stage}`: {text}"));
         }
         if let Some(visible) = &self.visible {
             parts.push(format!("showing {}", names(visible)));
@@ -219,8 +227,11 @@ fn names(names: &[String]) -> String {
 fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\t' {
-            out.extend(c.escape_debug());
+        // What is not seen, or turns the direction of text, misleads as well (UAX 9).
+        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if unseen || c.is_control() && c != '\t' {
+            out.extend(c.escape_unicode());
         } else {
             out.push(c);
         }

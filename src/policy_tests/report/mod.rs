@@ -81,6 +81,9 @@ pub struct TestReport {
     /// How what came is not what was expected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// Policies that explain the failure.
+    #[serde(skip)]
+    shown: Vec<DecidingPolicy>,
     #[serde(skip)]
     hint: Option<String>,
 }

@@ -23,9 +23,9 @@ pub enum JsonErrorKind {
     NulByte,
     #[error("the text ends too early")]
     UnexpectedEnd,
-    #[error("unexpected byte {0:#04x}")]
+    #[error("unexpected {}", shown(*.0))]
     UnexpectedByte(u8),
-    #[error("unescaped control character {0:#04x} in a string")]
+    #[error("unescaped control character ({}) in a string", shown(*.0))]
     RawControl(u8),
     #[error("unknown escape in a string")]
     BadEscape,
@@ -69,6 +69,14 @@ impl JsonErrorKind {
 
     pub(super) fn at(self, offset: usize) -> JsonError {
         JsonError { kind: self, offset }
+    }
+}
+
+fn shown(byte: u8) -> String {
+    if byte.is_ascii_graphic() {
+        format!("`{}`", char::from(byte))
+    } else {
+        format!("byte {byte:#04x}")
     }
 }
 

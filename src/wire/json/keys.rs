@@ -31,7 +31,7 @@ fn repeated_in<'t>(text: &'t str, nodes: &'t [Node], object: usize) -> Option<Re
     let mut small = [""; SMALL];
     let mut count = 0;
     for member in members(nodes, object) {
-        let key = member.key_in(text)?;
+        let key = member.key_in(text).unwrap_or_default();
         let plain = member.key_escapes == Escapes::None;
         match small.split_at_mut_checked(count) {
             Some((before, [slot, ..])) if plain => {
@@ -57,7 +57,7 @@ fn repeated_in_large<'t>(
 ) -> Option<Repeated<'t>> {
     let mut seen = HashSet::with_capacity(4 * SMALL);
     for member in members {
-        let key = strings::decoded(member.key_in(text)?, member.key_escapes);
+        let key = strings::decoded(member.key_in(text).unwrap_or_default(), member.key_escapes);
         if let Some(key) = seen.replace(key) {
             return Some(Repeated {
                 key,

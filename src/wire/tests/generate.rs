@@ -35,10 +35,10 @@ pub(crate) fn json() -> impl Strategy<Value = Json> {
         number(),
     ];
     let leaf = prop_oneof![word.prop_map(Json::Word), text().prop_map(Json::String)];
-    leaf.prop_recursive(6, 64, 8, |inner| {
+    leaf.prop_recursive(5, 24, 6, |inner| {
         prop_oneof![
-            prop::collection::vec(inner.clone(), 0..8).prop_map(Json::Array),
-            prop::collection::vec((key(), inner), 0..20).prop_map(object),
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            prop::collection::vec((key(), inner), 0..6).prop_map(|m| Json::Object(differing(m))),
         ]
     })
 }
@@ -194,12 +194,14 @@ fn spelled(
     prop::collection::vec((char, form), length).prop_map(Text)
 }
 
-fn object(members: Vec<(Text, Json)>) -> Json {
+/// Members of one object, few or many; their values are small.
+pub(crate) fn members() -> impl Strategy<Value = Vec<(Text, Json)>> {
+    let value = prop_oneof![number().prop_map(Json::Word), text().prop_map(Json::String)];
+    prop::collection::vec((key(), value), 1..40).prop_map(differing)
+}
+
+fn differing(mut members: Vec<(Text, Json)>) -> Vec<(Text, Json)> {
     let mut seen = HashSet::new();
-    Json::Object(
-        members
-            .into_iter()
-            .filter(|(key, _)| seen.insert(key.decoded()))
-            .collect(),
-    )
+    members.retain(|(key, _)| seen.insert(key.decoded()));
+    members
 }

@@ -20,20 +20,21 @@ use super::value::{decimal, literal, record, strings};
 use super::vocabulary::Vocabulary;
 use crate::policy::{Arguments, Leaf};
 
-pub(super) fn entity(words: &Vocabulary, arguments: &Arguments<'_>, needs: Needs) -> Entity {
+/// `None` if two leaves have the same pointer: then nobody could say which one the server will take.
+pub(super) fn entity(
+    words: &Vocabulary,
+    arguments: &Arguments<'_>,
+    needs: Needs,
+) -> Option<Entity> {
     let tags = arguments.0.iter().map(|(pointer, leaf)| {
         (
             pointer.as_str().into(),
             PartialValue::Value(tag(leaf, needs)),
         )
     });
-    Entity::new_with_attr_partial_value(
-        words.arguments.clone(),
-        [],
-        HashSet::new(),
-        HashSet::new(),
-        tags,
-    )
+    let uid = words.arguments.clone();
+    let entity = Entity::new_with_attr_partial_value(uid, [], HashSet::new(), HashSet::new(), tags);
+    (entity.tags_len() == arguments.0.len()).then_some(entity)
 }
 
 fn tag(leaf: &Leaf<'_>, needs: Needs) -> Value {

@@ -13,7 +13,7 @@ use crate::policy::{PolicyProblem, PolicySource};
 /// arithmetic that overflows.
 pub(super) fn check_types(
     words: &Vocabulary,
-    drafts: &[Draft<'_>],
+    drafts: &[&Draft<'_>],
     problems: &mut Vec<PolicyProblem>,
 ) {
     let set = match PolicySet::from_policies(drafts.iter().map(|draft| draft.policy.clone())) {
@@ -26,7 +26,7 @@ pub(super) fn check_types(
     let places: HashMap<&str, (usize, &Draft<'_>)> = drafts
         .iter()
         .enumerate()
-        .map(|(place, draft)| (draft.entry.id.as_str(), (place, draft)))
+        .map(|(place, draft)| (draft.entry.id.as_str(), (place, *draft)))
         .collect();
     let result = words.validator.validate(&set, ValidationMode::Strict);
     let mut found = Vec::new();
@@ -82,12 +82,9 @@ fn placed(
     };
     let mut problem = diagnosed("policy::type", diagnostic, draft.source);
     // Cedar begins with the policy's id, which the place already tells.
-    if let Some(message) = problem
+    problem.message = problem
         .message
-        .strip_prefix(&format!("for policy `{id}`, "))
-    {
-        problem.message = message.to_owned();
-    }
+        .replacen(&format!("for policy `{id}`, "), "", 1);
     if problem.labels.is_empty() {
         problem = draft.locate(problem, "this policy");
     }

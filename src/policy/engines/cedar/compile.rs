@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use cedar_policy::PolicySet;
 use cedar_policy_core::ast;
-use miette::Severity;
 
 use super::check::{check_types, diagnosed};
 use super::draft::Draft;
@@ -26,24 +25,20 @@ pub(super) struct Output {
 /// INVARIANT: runs on a thread with a stack for [`nesting::MAX_NESTING`] levels of anything.
 pub(super) fn compile(words: &Vocabulary, sources: &[PolicySource]) -> Output {
     let (drafts, mut problems) = parse(sources);
-    // Types are only worth checking in what is otherwise sound; the deep would exhaust the checker.
-    if problems
-        .iter()
-        .all(|problem| problem.severity != Severity::Error)
-    {
-        check_types(words, &drafts, &mut problems);
-    }
+    let mut checked = distinct(&drafts, &mut problems);
+    // The deep would exhaust the checker.
+    checked.retain(|draft| draft.is_sound());
+    check_types(words, &checked, &mut problems);
     index(words, drafts, problems)
 }
 
-/// Everything but the types.
+/// Each text by itself.
 pub(super) fn parse(sources: &[PolicySource]) -> (Vec<Draft<'_>>, Vec<PolicyProblem>) {
     let mut problems = Vec::new();
     let mut drafts = Vec::new();
     for source in sources {
         read(source, &mut drafts, &mut problems);
     }
-    find_duplicates(&drafts, &mut problems);
     (drafts, problems)
 }
 
@@ -101,9 +96,11 @@ fn read<'s>(
             None => problem.in_source(source),
         });
     }
+    let starts = source.text.match_indices('\n').map(|(end, _)| end + 1);
+    let lines: Vec<usize> = std::iter::once(0).chain(starts).collect();
     let mut found: Vec<Draft<'s>> = set
         .policies()
-        .map(|policy| Draft::new(policy, source))
+        .map(|policy| Draft::new(policy, source, &lines))
         .collect();
     found.sort_by_key(Draft::start);
     for draft in &found {
@@ -112,19 +109,27 @@ fn read<'s>(
     drafts.append(&mut found);
 }
 
-fn find_duplicates(drafts: &[Draft<'_>], problems: &mut Vec<PolicyProblem>) {
-    let mut seen: HashMap<&PolicyId, &Draft<'_>> = HashMap::new();
+/// The first of each id; the others are problems.
+fn distinct<'d, 's>(
+    drafts: &'d [Draft<'s>],
+    problems: &mut Vec<PolicyProblem>,
+) -> Vec<&'d Draft<'s>> {
+    let mut first: HashMap<&PolicyId, &Draft<'_>> = HashMap::new();
+    let mut distinct = Vec::with_capacity(drafts.len());
     for draft in drafts {
         let id = &draft.entry.id;
-        let Some(first) = seen.get(id) else {
-            seen.insert(id, draft);
+        let Some(first) = first.get(id) else {
+            first.insert(id, draft);
+            distinct.push(draft);
             continue;
         };
         let message = format!("two policies are called `{id}`");
-        let problem = PolicyProblem::error("policy::duplicate_id", message).with_help(format!(
+        let help = format!(
             "the first is at {}; give each its own `@id`",
             first.entry.origin
-        ));
+        );
+        let problem = PolicyProblem::error("policy::duplicate_id", message).with_help(help);
         problems.push(draft.locate(problem, "the second"));
     }
+    distinct
 }

@@ -3,33 +3,58 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use cedar_policy_core::ast::{Context, Literal, RequestSchema, Value};
-use cedar_policy_core::extensions::Extensions;
+use cedar_policy_core::ast::{Context, Literal, Value};
 
+use super::idle::{self, Idle};
 use super::inspect::Needs;
 use super::value::{datetime, entity, ip, literal, record, strings};
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{
-    Action, ActionName, Arguments, Consent, Environment, Server, SessionState, Touch,
-};
+use crate::policy::{Action, Consent, Environment, SessionState, Touch};
 
 /// The part of the context that Cedar has no value for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` does not fit")]
 pub(super) struct Unsayable(&'static str);
 
+/// The context of one message.
+///
+/// INVARIANT: the types of all values follow from which of `peer`, `by` and `at` are there, and the
+/// schema has accepted each of these shapes for each action ([`Idle`]). So a context need not be
+/// checked again, which would cost several times the rest of a decision; debug builds do.
 pub(super) fn context(
     words: &Vocabulary,
+    idle: &Idle,
     action: &Action<'_>,
     env: &Environment<'_>,
     needs: Needs,
 ) -> Result<Context, Unsayable> {
+    if !needs.has(Needs::CONTEXT) {
+        return idle.context(action.name()).ok_or(Unsayable("context"));
+    }
+    let env = if needs.has(Needs::ENV) {
+        env_value(env, needs)?
+    } else {
+        idle.env.clone()
+    };
+    let context = assemble(words, action, env, needs);
+    // Every shape of a context was checked when the process began (see `idle`), so this can only
+    // find a defect of ours; a gate pays the microseconds.
+    idle::check(words, action.name(), &context).map_err(|_| Unsayable("context"))?;
+    Ok(context)
+}
+
+pub(super) fn assemble(
+    words: &Vocabulary,
+    action: &Action<'_>,
+    env: Value,
+    needs: Needs,
+) -> Context {
     let args = || entity(words.arguments.clone());
     let mut fields = BTreeMap::new();
     let mut put = |key: &'static str, value: Value| {
         fields.insert(key.into(), value);
     };
-    put("env", env_value(env, needs)?);
+    put("env", env);
     match action {
         Action::Initialize
         | Action::Ping
@@ -44,7 +69,18 @@ pub(super) fn context(
         | Action::ListRoots => {}
         Action::Notify { method } => put("method", literal(*method)),
         Action::CallTool { touch, .. } => {
-            put("touch", touch_value(words, touch));
+            let idle = Touch::default();
+            put(
+                "touch",
+                touch_value(
+                    words,
+                    if needs.has(Needs::TOUCH) {
+                        touch
+                    } else {
+                        &idle
+                    },
+                ),
+            );
             put("args", args());
         }
         Action::GetPrompt { .. } => put("args", args()),
@@ -77,80 +113,10 @@ pub(super) fn context(
             put("fields", strings(fields));
         }
     }
-    Ok(Context::Value(Arc::new(fields)))
+    Context::Value(Arc::new(fields))
 }
 
-/// A context that the schema accepts.
-pub(super) fn checked(
-    words: &Vocabulary,
-    action: &Action<'_>,
-    env: &Environment<'_>,
-    needs: Needs,
-) -> Result<Context, String> {
-    let context = context(words, action, env, needs).map_err(|error| error.to_string())?;
-    let uid = words.action(action.name()).ok_or("no such action")?.uid();
-    words
-        .core_schema()
-        .validate_context(&context, uid, Extensions::all_available())
-        .map_err(|error| error.to_string())?;
-    Ok(context)
-}
-
-/// One context for each action, by `ActionName as usize`, for rules that look at none.
-pub(super) fn idle(words: &Vocabulary) -> Result<Vec<Context>, String> {
-    let (arguments, touch, server) = (Arguments::default(), Touch::default(), Server::default());
-    let env = Environment {
-        server: &server,
-        transport: "",
-        protocol: "",
-        now_ms: 0,
-        peer: None,
-        session: SessionState::default(),
-        consent: Consent::default(),
-    };
-    let contexts = ActionName::ALL.into_iter().map(|name| {
-        let action = sample(name, &arguments, &touch);
-        checked(words, &action, &env, Needs::default())
-    });
-    contexts.collect()
-}
-
-fn sample<'a>(name: ActionName, arguments: &'a Arguments<'a>, touch: &'a Touch) -> Action<'a> {
-    match name {
-        ActionName::Initialize => Action::Initialize,
-        ActionName::Ping => Action::Ping,
-        ActionName::SetLevel => Action::SetLevel,
-        ActionName::Cancel => Action::Cancel,
-        ActionName::Notify => Action::Notify { method: "" },
-        ActionName::ListTool => Action::ListTool,
-        ActionName::ListResource => Action::ListResource,
-        ActionName::ListPrompt => Action::ListPrompt,
-        ActionName::Listen => Action::Listen,
-        ActionName::CallTool => Action::CallTool { arguments, touch },
-        ActionName::ReadResource => Action::ReadResource,
-        ActionName::Subscribe => Action::Subscribe,
-        ActionName::GetPrompt => Action::GetPrompt { arguments },
-        ActionName::Complete => Action::Complete { argument: "" },
-        ActionName::ReceiveResult => Action::ReceiveResult {
-            level: 0,
-            labels: &[],
-            bytes: 0,
-            is_error: false,
-        },
-        ActionName::Sample => Action::Sample {
-            max_tokens: 0,
-            include_context: "",
-            tools: false,
-        },
-        ActionName::Elicit => Action::Elicit {
-            mode: "",
-            fields: &[],
-        },
-        ActionName::ListRoots => Action::ListRoots,
-    }
-}
-
-fn env_value(env: &Environment<'_>, needs: Needs) -> Result<Value, Unsayable> {
+pub(super) fn env_value(env: &Environment<'_>, needs: Needs) -> Result<Value, Unsayable> {
     let peer = match env.peer {
         Some(address) if needs.has(Needs::PEER) => Some(ip(address).ok_or(Unsayable("peer"))?),
         Some(_) | None => None,

@@ -7,7 +7,7 @@ use cedar_policy_core::ast::{self, EntityUID};
 use cedar_policy_core::parser::Loc;
 
 use super::annotations::Annotations;
-use super::balance::balanced;
+use super::balance::{balanced, without_places};
 use super::inspect::{self, FindingKind, Findings};
 use super::rules::{Key, Rule};
 use super::vocabulary::Vocabulary;
@@ -26,15 +26,11 @@ pub(super) struct Draft<'s> {
 }
 
 impl<'s> Draft<'s> {
-    pub(super) fn new(policy: &Policy, source: &'s PolicySource) -> Self {
+    /// `lines` are the offsets at which the lines of the source begin.
+    pub(super) fn new(policy: &Policy, source: &'s PolicySource, lines: &[usize]) -> Self {
         let tree: &ast::Policy = policy.as_ref();
         let range = tree.loc().map_or(0..0, |loc| loc.start()..loc.end());
-        let line = 1 + source
-            .text
-            .bytes()
-            .take(range.start)
-            .filter(|byte| *byte == b'\n')
-            .count();
+        let line = lines.partition_point(|start| *start <= range.start);
         let line = u32::try_from(line).unwrap_or(u32::MAX);
         let origin = Origin {
             file: Arc::clone(&source.name),
@@ -61,6 +57,11 @@ impl<'s> Draft<'s> {
         AsRef::<ast::Policy>::as_ref(&self.policy)
             .loc()
             .map_or(0, Loc::start)
+    }
+
+    /// Its tree is fit to be checked; what it promises may still be wrong.
+    pub(super) fn is_sound(&self) -> bool {
+        self.findings.faults.is_empty()
     }
 
     pub(super) fn report(&self, problems: &mut Vec<PolicyProblem>) {
@@ -113,7 +114,7 @@ impl<'s> Draft<'s> {
         let key = key(&principal, &resource);
         let rule = Rule {
             effect: tree.effect(),
-            condition: self.condition.clone(),
+            condition: without_places(&self.condition),
             slots: tree.env().clone(),
             needs: self.findings.needs,
             reason: Reason {

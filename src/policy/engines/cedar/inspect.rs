@@ -9,8 +9,7 @@ use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 /// thread to thread; this fits the 2 MiB of a worker even in a debug build.
 pub(super) const MAX_DEPTH: usize = 40;
 
-/// What a policy can look at, beyond the principal, the action and the resource. What no policy can
-/// look at need not be built for it.
+/// What a policy can look at. What no policy can look at need not be built for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Needs(u16);
 
@@ -46,7 +45,15 @@ impl Needs {
     pub(super) const DECIMAL: Self = Self(1 << 8);
     /// The hierarchy of actions beyond the request's own.
     pub(super) const ACTIONS: Self = Self(1 << 9);
-    pub(super) const ALL: Self = Self((1 << 10) - 1);
+    /// The resource, in the scope or in a condition.
+    pub(super) const RESOURCE: Self = Self(1 << 10);
+    /// Attributes of the principal, the resource and what they refer to.
+    pub(super) const DETAILS: Self = Self(1 << 11);
+    /// `context.env`.
+    pub(super) const ENV: Self = Self(1 << 12);
+    /// `context.touch`.
+    pub(super) const TOUCH: Self = Self(1 << 13);
+    pub(super) const ALL: Self = Self((1 << 14) - 1);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -58,18 +65,22 @@ impl Needs {
     }
 
     /// INVARIANT: a field or attribute can tell two requests apart only in a policy that writes its
-    /// name (as `.name`, in `has`, or as the key of a record literal that a record is compared with),
-    /// for the same value stands nowhere else in a request. So what is not named may be left out, or
+    /// name: as `.name`, in `has`, or as the key of a record literal (strict types let a record be
+    /// compared only with one of the very same fields). So what is not named may be left out, or
     /// stand still.
     fn of_name(name: &str) -> Self {
         match name {
+            "env" => Self::ENV,
+            "touch" => Self::TOUCH,
             "now" => Self::NOW,
             "startedAt" => Self::STARTED_AT,
             "at" => Self::CONSENT_AT,
             "peer" => Self::PEER,
-            "client" => Self::CLIENT,
-            "server" => Self::SERVER,
             "n" => Self::DECIMAL,
+            "client" => Self::CLIENT.and(Self::DETAILS),
+            "server" => Self::SERVER.and(Self::DETAILS),
+            "hints" | "labels" | "level" | "mime" | "name" | "origin" | "pin" | "scheme"
+            | "trust" | "uri" | "version" => Self::DETAILS,
             _ => Self::default(),
         }
     }
@@ -105,6 +116,8 @@ impl Findings {
         let kind = expr.expr_kind();
         if let ExprKind::Var(Var::Context) = kind {
             self.need(Needs::CONTEXT);
+        } else if let ExprKind::Var(Var::Resource) = kind {
+            self.need(Needs::RESOURCE);
         } else if let ExprKind::GetAttr { expr, attr } | ExprKind::HasAttr { expr, attr } = kind {
             self.need(Needs::of_name(attr));
             self.look_into(expr);
@@ -202,5 +215,27 @@ fn children(expr: &Expr) -> Vec<&Expr> {
         | ExprKind::Is { expr, .. } => vec![expr],
         ExprKind::ExtensionFunctionApp { args, .. } | ExprKind::Set(args) => args.iter().collect(),
         ExprKind::Record(fields) => fields.values().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cedar_policy_core::ast::EntityType;
+
+    use super::super::vocabulary::Vocabulary;
+    use super::*;
+
+    /// A new attribute must be in the list above, or policies could not see it.
+    #[test]
+    fn every_attribute_of_an_entity_is_a_detail() {
+        let schema = Vocabulary::get().unwrap().core_schema();
+        let types: Vec<&EntityType> = schema.entity_type_names().collect();
+        assert!(types.len() > 10);
+        for kind in types {
+            let attributes = schema.get_entity_type(kind).unwrap().attributes();
+            for (name, _) in attributes.iter() {
+                assert!(Needs::of_name(name).has(Needs::DETAILS), "{kind} {name}");
+            }
+        }
     }
 }

@@ -13,11 +13,13 @@ use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
 
+use super::entities::{principal_entities, resource_entities};
 use super::inspect::Needs;
 use super::rules::Rule;
-use super::subjects::{Subject, principal_entities, resource_entities};
+use super::subjects::Subject;
+use super::vocabulary::Vocabulary;
 use super::{CedarEngine, NAME, arguments, context};
-use crate::policy::{EngineFault, Facts, FaultKind, Verdict};
+use crate::policy::{ActionName, EngineFault, Facts, FaultKind, Verdict};
 
 impl CedarEngine {
     pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
@@ -47,37 +49,19 @@ impl CedarEngine {
         resource: &EntityUID,
         needs: Needs,
     ) -> Result<Request, EngineFault> {
-        let schema = self.words.core_schema();
-        let name = facts.action.name();
         let action = self
             .words
-            .action(name)
+            .action(facts.action.name())
             .ok_or_else(|| unsayable("no such action"))?
             .uid();
-        if needs.has(Needs::CONTEXT) {
-            let context = context::context(self.words, &facts.action, &facts.env, needs)
-                .map_err(unsayable)?;
-            let [principal, action, resource] =
-                [principal, action, resource].map(|uid| (uid.clone(), None));
-            let extensions = Extensions::all_available();
-            return Request::new(
-                principal,
-                action,
-                resource,
-                context,
-                Some(schema),
-                extensions,
-            )
-            .map_err(unsayable);
-        }
-        // Nobody looks: a context that was accepted when the engine was made will do.
-        schema
+        self.words
+            .core_schema()
             .validate_scope_variables(Some(principal), Some(action), Some(resource))
             .map_err(unsayable)?;
-        let context = self.idle_contexts.get(name as usize).cloned();
+        let context = context::context(self.words, self.idle, &facts.action, &facts.env, needs)
+            .map_err(unsayable)?;
         let [principal, action, resource] =
             [principal, action, resource].map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        let context = context.ok_or_else(|| unsayable("no such action"))?;
         Ok(Request::new_unchecked(
             principal,
             action,
@@ -96,12 +80,13 @@ impl CedarEngine {
     ) -> Result<Entities, EngineFault> {
         let words = self.words;
         let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
-        let arguments = arguments.map(|arguments| arguments::entity(words, arguments, needs));
-        let (base, action) = if needs.has(Needs::ACTIONS) {
-            (words.actions.clone(), None)
-        } else {
-            (Entities::new(), words.action(facts.action.name()).cloned())
-        };
+        let arguments = arguments
+            .map(|arguments| {
+                arguments::entity(words, arguments, needs)
+                    .ok_or_else(|| unsayable("two arguments have the same pointer"))
+            })
+            .transpose()?;
+        let (base, actions) = with_actions(words, facts.action.name(), needs);
         let added = principal_entities(words, principal, facts.principal, needs)
             .chain(resource_entities(
                 words,
@@ -111,8 +96,21 @@ impl CedarEngine {
                 needs,
             ))
             .chain(arguments.map(Arc::new))
-            .chain(action);
+            .chain(actions);
         with_entities(base, added)
+    }
+}
+
+/// The action with its groups, or all actions if some rule compares others.
+pub(super) fn with_actions(
+    words: &Vocabulary,
+    name: ActionName,
+    needs: Needs,
+) -> (Entities, Option<Arc<Entity>>) {
+    if needs.has(Needs::ACTIONS) {
+        (words.actions.clone(), None)
+    } else {
+        (Entities::new(), words.action(name).cloned())
     }
 }
 

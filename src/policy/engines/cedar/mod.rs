@@ -11,10 +11,13 @@ mod check;
 mod compile;
 mod context;
 mod draft;
+mod entities;
+mod idle;
 mod inspect;
 mod judge;
 mod nesting;
 mod numbers;
+mod outcomes;
 mod rules;
 mod subjects;
 mod surfaces;
@@ -27,12 +30,12 @@ mod vocabulary;
 use std::path::Path;
 use std::thread;
 
-use cedar_policy_core::ast::Context;
 use miette::Severity;
 
 pub use subjects::ToolGroups;
 pub use vocabulary::BASE_SCHEMA;
 
+use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
@@ -57,8 +60,7 @@ struct CedarEngine {
     words: &'static Vocabulary,
     groups: ToolGroups,
     rules: Rules,
-    /// By `ActionName as usize`: a context that the schema accepts, for rules that look at none.
-    idle_contexts: Vec<Context>,
+    idle: &'static Idle,
 }
 
 impl CedarEngine {
@@ -67,7 +69,7 @@ impl CedarEngine {
             words,
             groups,
             rules,
-            idle_contexts: context::idle(words)?,
+            idle: Idle::get()?,
         })
     }
 }

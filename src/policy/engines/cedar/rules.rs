@@ -40,6 +40,8 @@ pub(super) enum Key {
 pub(super) struct Rules {
     /// By `ActionName as usize`.
     slices: Vec<Slice>,
+    /// Of all rules together.
+    needs: Needs,
 }
 
 /// The rules of one action.
@@ -53,6 +55,7 @@ struct Slice {
 impl Rules {
     pub(super) fn new() -> Self {
         Self {
+            needs: Needs::default(),
             slices: ActionName::ALL.iter().map(|_| Slice::default()).collect(),
         }
     }
@@ -61,12 +64,17 @@ impl Rules {
         let Some(slice) = self.slices.get_mut(action as usize) else {
             return;
         };
+        self.needs = self.needs.and(rule.needs);
         let place = match key {
             Key::Any => &mut slice.any,
             Key::Resource(uid) => slice.by_resource.entry(uid.clone()).or_default(),
             Key::Principal(uid) => slice.by_principal.entry(uid.clone()).or_default(),
         };
         place.push(Arc::clone(rule));
+    }
+
+    pub(super) fn needs(&self) -> Needs {
+        self.needs
     }
 
     /// Every rule whose scope could match.
@@ -76,13 +84,34 @@ impl Rules {
         principal: &Subject,
         resource: &Subject,
     ) -> Vec<&Rule> {
+        let mut found = self.about_any(action, principal);
+        found.extend(self.about(action, resource));
+        found
+    }
+
+    /// Those whose scope names no resource.
+    pub(super) fn about_any(&self, action: ActionName, principal: &Subject) -> Vec<&Rule> {
         let Some(slice) = self.slices.get(action as usize) else {
             return Vec::new();
         };
-        let mut found: Vec<&Rule> = slice.any.iter().map(Arc::as_ref).collect();
-        find(&slice.by_resource, resource, &mut found);
-        find(&slice.by_principal, principal, &mut found);
-        found
+        slice
+            .any
+            .iter()
+            .map(Arc::as_ref)
+            .chain(find(&slice.by_principal, principal))
+            .collect()
+    }
+
+    /// Those whose scope names the resource or something that it belongs to.
+    pub(super) fn about(
+        &self,
+        action: ActionName,
+        resource: &Subject,
+    ) -> impl Iterator<Item = &Rule> {
+        let slice = self.slices.get(action as usize);
+        slice
+            .into_iter()
+            .flat_map(|slice| find(&slice.by_resource, resource))
     }
 
     /// Every rule of an action, whatever it is about.
@@ -104,14 +133,13 @@ impl Rules {
 fn find<'r>(
     index: &'r HashMap<EntityUID, Vec<Arc<Rule>>>,
     subject: &Subject,
-    found: &mut Vec<&'r Rule>,
-) {
-    if index.is_empty() {
-        return;
-    }
-    for uid in std::iter::once(&subject.uid).chain(&subject.ancestors) {
-        found.extend(index.get(uid).into_iter().flatten().map(Arc::as_ref));
-    }
+) -> impl Iterator<Item = &'r Rule> {
+    let uids = std::iter::once(&subject.uid).chain(&subject.ancestors);
+    // Hashing costs more than all else here; most slices have no such index.
+    let uids = uids.take_while(|_| !index.is_empty());
+    uids.filter_map(|uid| index.get(uid))
+        .flatten()
+        .map(Arc::as_ref)
 }
 
 fn flatten(

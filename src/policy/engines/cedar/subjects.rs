@@ -1,24 +1,19 @@
-//! Principal and resource as Cedar entities.
-//!
-//! INVARIANT: every entity is built with all attributes of the schema and with all its ancestors,
-//! near and far, so that the store needs no computation and no lookup can miss. The property tests
-//! hold each against the schema.
+//! Who is who in Cedar: the uids of principal and resource, and all that they belong to.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-use cedar_policy_core::ast::{Entity, EntityUID, PartialValue, Value};
+use cedar_policy_core::ast::EntityUID;
 
-use super::inspect::Needs;
-use super::value::{entity, literal, record, strings};
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Agent, Client, Principal, Resource, ResourceFacts, Server, Tool};
+use crate::policy::{Agent, Principal, Resource, Server, Tool};
 
 /// Which groups the host put each tool in.
 #[derive(Debug, Clone, Default)]
 pub struct ToolGroups(HashMap<String, Vec<String>>);
 
 /// A principal or a resource, before its attributes are needed.
+///
+/// INVARIANT: the ancestors are all there are, near and far, so that no closure is computed later.
 pub(super) struct Subject {
     pub(super) uid: EntityUID,
     pub(super) ancestors: HashSet<EntityUID>,
@@ -86,7 +81,7 @@ impl Subject {
         Self { uid, ancestors }
     }
 
-    fn of_server(words: &Vocabulary, server: &Server) -> Self {
+    pub(super) fn of_server(words: &Vocabulary, server: &Server) -> Self {
         let groups = server
             .groups
             .iter()
@@ -96,62 +91,6 @@ impl Subject {
             ancestors: groups.collect(),
         }
     }
-}
-
-/// The principal and what it refers to, as far as the policies can look at it.
-pub(super) fn principal_entities(
-    words: &Vocabulary,
-    subject: Subject,
-    principal: Principal<'_>,
-    needs: Needs,
-) -> impl Iterator<Item = Arc<Entity>> {
-    let (own, client) = match principal {
-        Principal::Agent(agent) => {
-            let client = entity(uid(&words.client, &agent.client.name));
-            let own = build(
-                subject,
-                [("client", client), ("trust", literal(agent.trust))],
-            );
-            (
-                own,
-                needs
-                    .has(Needs::CLIENT)
-                    .then(|| client_entity(words, &agent.client)),
-            )
-        }
-        Principal::Server(server) => (build(subject, server_fields(server)), None),
-    };
-    [Some(own), client].into_iter().flatten()
-}
-
-/// The resource and what it refers to, as far as the policies can look at it.
-pub(super) fn resource_entities(
-    words: &Vocabulary,
-    subject: Subject,
-    server: &Server,
-    resource: Resource<'_>,
-    needs: Needs,
-) -> impl Iterator<Item = Arc<Entity>> {
-    let own = match resource {
-        Resource::Tool(tool) => build(subject, tool_fields(words, server, tool)),
-        Resource::Resource(facts) => build(subject, resource_fields(words, server, facts)),
-        Resource::Prompt(prompt) => {
-            let server = entity(uid(&words.server, &server.name));
-            build(
-                subject,
-                [("server", server), ("name", literal(prompt.name.as_str()))],
-            )
-        }
-        Resource::Server(server) => build(subject, server_fields(server)),
-        Resource::Client(client) => client_entity(words, client),
-    };
-    let refers = match resource {
-        Resource::Tool(_) | Resource::Resource(_) | Resource::Prompt(_) => true,
-        Resource::Server(_) | Resource::Client(_) => false,
-    };
-    let server = (refers && needs.has(Needs::SERVER))
-        .then(|| build(Subject::of_server(words, server), server_fields(server)));
-    [Some(own), server].into_iter().flatten()
 }
 
 fn agent_ancestors(words: &Vocabulary, agent: &Agent) -> HashSet<EntityUID> {
@@ -173,76 +112,4 @@ fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> HashS
             .map(|name| uid(&words.capability, name))
     });
     groups.chain(capabilities).collect()
-}
-
-fn server_fields(server: &Server) -> [(&'static str, Value); 2] {
-    [
-        ("origin", literal(server.origin.as_str())),
-        ("trust", literal(server.trust)),
-    ]
-}
-
-fn tool_fields(words: &Vocabulary, server: &Server, tool: &Tool) -> [(&'static str, Value); 5] {
-    let hints = record([
-        ("readOnly", literal(tool.hints.read_only)),
-        ("destructive", literal(tool.hints.destructive)),
-        ("idempotent", literal(tool.hints.idempotent)),
-        ("openWorld", literal(tool.hints.open_world)),
-    ]);
-    let pin = record([
-        ("known", literal(tool.pin.known)),
-        ("schemaOk", literal(tool.pin.schema_ok)),
-        ("descriptionOk", literal(tool.pin.description_ok)),
-    ]);
-    [
-        ("server", entity(uid(&words.server, &server.name))),
-        ("name", literal(tool.name.as_str())),
-        ("hints", hints),
-        ("level", literal(tool.level)),
-        ("pin", pin),
-    ]
-}
-
-fn resource_fields(
-    words: &Vocabulary,
-    server: &Server,
-    facts: &ResourceFacts,
-) -> impl Iterator<Item = (&'static str, Value)> {
-    let required = [
-        ("server", entity(uid(&words.server, &server.name))),
-        ("uri", literal(facts.uri.as_str())),
-        ("scheme", literal(facts.scheme.as_str())),
-        ("level", literal(facts.level)),
-        ("labels", strings(&facts.labels)),
-    ];
-    let mime = facts
-        .mime
-        .iter()
-        .map(|mime| ("mime", literal(mime.as_str())));
-    required.into_iter().chain(mime)
-}
-
-fn client_entity(words: &Vocabulary, client: &Client) -> Arc<Entity> {
-    let subject = Subject {
-        uid: uid(&words.client, &client.name),
-        ancestors: HashSet::new(),
-    };
-    let fields = [
-        ("name", literal(client.name.as_str())),
-        ("version", literal(client.version.as_str())),
-    ];
-    build(subject, fields)
-}
-
-fn build(subject: Subject, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Arc<Entity> {
-    let fields = fields
-        .into_iter()
-        .map(|(key, value)| (key.into(), PartialValue::Value(value)));
-    Arc::new(Entity::new_with_attr_partial_value(
-        subject.uid,
-        fields,
-        HashSet::new(),
-        subject.ancestors,
-        [],
-    ))
 }

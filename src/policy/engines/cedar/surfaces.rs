@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy_core::ast::Effect;
+use cedar_policy_core::ast::{Effect, EntityUID};
 
 use super::rules::{Key, Rules};
 use super::subjects::ToolGroups;
@@ -10,52 +10,76 @@ use super::vocabulary::Vocabulary;
 use crate::policy::{ActionName, OpenTools, Surfaces};
 
 pub(super) fn of(words: &Vocabulary, groups: &ToolGroups, rules: &Rules) -> Surfaces {
+    let view = View {
+        words,
+        groups,
+        rules,
+    };
     let open = ActionName::ALL
         .into_iter()
-        .filter(|action| is_open(rules, *action))
+        .filter(|action| view.is_open(*action))
         .collect();
     Surfaces {
-        tools: tools(words, groups, rules),
+        tools: view.tools(),
         open,
     }
 }
 
-/// Some policy may permit it and none forbids all of it.
-fn is_open(rules: &Rules, action: ActionName) -> bool {
-    let mut permitted = false;
-    for (rule, _) in rules.of_action(action) {
-        match rule.effect {
-            Effect::Permit => permitted = true,
-            Effect::Forbid if rule.unconditional => return false,
-            Effect::Forbid => {}
-        }
-    }
-    permitted
+struct View<'a> {
+    words: &'a Vocabulary,
+    groups: &'a ToolGroups,
+    rules: &'a Rules,
 }
 
-fn tools(words: &Vocabulary, groups: &ToolGroups, rules: &Rules) -> OpenTools {
-    if !is_open(rules, ActionName::CallTool) {
-        return OpenTools::None;
+impl View<'_> {
+    /// Some policy may permit it and none forbids all of it.
+    fn is_open(&self, action: ActionName) -> bool {
+        let mut permitted = false;
+        for (rule, key) in self.rules.of_action(action) {
+            match rule.effect {
+                Effect::Permit => permitted |= !self.names_nothing(&key),
+                Effect::Forbid if rule.unconditional => return false,
+                Effect::Forbid => {}
+            }
+        }
+        permitted
     }
-    let mut names = BTreeSet::new();
-    for (rule, key) in rules.of_action(ActionName::CallTool) {
-        match (rule.effect, key) {
-            (Effect::Forbid, _) => {}
-            (Effect::Permit, Key::Resource(uid)) if *uid.entity_type() == words.tool => {
-                names.insert(AsRef::<str>::as_ref(uid.eid()).to_owned());
+
+    fn tools(&self) -> OpenTools {
+        if !self.is_open(ActionName::CallTool) {
+            return OpenTools::None;
+        }
+        let mut names = BTreeSet::new();
+        for (rule, key) in self.rules.of_action(ActionName::CallTool) {
+            match (rule.effect, key) {
+                (Effect::Forbid, _) => {}
+                (Effect::Permit, Key::Resource(uid)) if *uid.entity_type() == self.words.tool => {
+                    names.insert(name(&uid).to_owned());
+                }
+                (Effect::Permit, Key::Resource(uid)) if self.is_group(&uid) => {
+                    names.extend(self.groups.members(name(&uid)).map(str::to_owned));
+                }
+                (Effect::Permit, _) => return OpenTools::ByPolicy,
             }
-            (Effect::Permit, Key::Resource(uid)) if *uid.entity_type() == words.tool_group => {
-                names.extend(
-                    groups
-                        .members(AsRef::<str>::as_ref(uid.eid()))
-                        .map(str::to_owned),
-                );
+        }
+        OpenTools::Named(names.into_iter().collect())
+    }
+
+    /// A group without members, such as that of an empty allowlist.
+    fn names_nothing(&self, key: &Key) -> bool {
+        match key {
+            Key::Resource(uid) => {
+                self.is_group(uid) && self.groups.members(name(uid)).next().is_none()
             }
-            (Effect::Permit, _) => return OpenTools::ByPolicy,
+            Key::Principal(_) | Key::Any => false,
         }
     }
-    if names.is_empty() {
-        return OpenTools::None;
+
+    fn is_group(&self, uid: &EntityUID) -> bool {
+        *uid.entity_type() == self.words.tool_group
     }
-    OpenTools::Named(names.into_iter().collect())
+}
+
+fn name(uid: &EntityUID) -> &str {
+    uid.eid().as_ref()
 }

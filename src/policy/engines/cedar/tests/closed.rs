@@ -296,6 +296,16 @@ fn numbers_that_cedar_cannot_hold_have_no_value_to_be_compared() {
     }
 }
 
+#[test]
+fn arguments_with_one_pointer_twice_are_a_fault() {
+    let text = format!(
+        r#"{PERMIT} forbid(principal, action == Mcp::Action::"call_tool", resource)
+        when {{ context.args.hasTag("/secret") }};"#
+    );
+    let world = World::new().with(&[("/a", "x"), ("/a", "y")]);
+    assert_eq!(judged(&text, &world.call(&tool("t"))), "fault");
+}
+
 fn check_too_deep(condition: &str) {
     let text = format!("permit(principal, action, resource) when {{ {condition} }};");
     let problems = problems(&[&text]);

@@ -166,6 +166,29 @@ fn no_policies_permit_nothing() {
     }
 }
 
+/// What is left out of a request may only be seen by its name. A record whose fields are optional
+/// cannot be compared with one that leaves some out, because strict types must be the same.
+#[test]
+fn records_are_compared_only_with_all_their_fields_named() {
+    for condition in [
+        r#"context.args.hasTag("/n") && context.args.getTag("/n") == { i: 5, text: "5" }"#,
+        r#"context.args.hasTag("/n") && [{ i: 5 }].contains(context.args.getTag("/n"))"#,
+        r#"context.env.consent == { granted: true, scope: "" }"#,
+        r#"context.env == { transport: "", protocol: "", now: context.env.now,
+            session: context.env.session, consent: context.env.consent }"#,
+        "context == { env: context.env }",
+    ] {
+        let text = format!(
+            r#"forbid(principal, action == Mcp::Action::"call_tool", resource) when {{ {condition} }};"#
+        );
+        let problems = problems(&[&text]);
+        assert!(
+            problems[0].ends_with("are not compatible"),
+            "{condition} {problems:?}"
+        );
+    }
+}
+
 fn report(texts: &[&str]) -> String {
     let Err(errors) = Cedar::default().compile(&numbered(texts)) else {
         panic!("accepted")

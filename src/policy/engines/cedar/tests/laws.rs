@@ -4,8 +4,10 @@ use cedar_policy::{Authorizer, Entities, Entity, PolicySet, Request};
 use cedar_policy_core::ast;
 use proptest::prelude::*;
 
+use super::super::entities::{principal_entities, resource_entities};
+use super::super::idle::Idle;
 use super::super::inspect::Needs;
-use super::super::subjects::{Subject, principal_entities, resource_entities};
+use super::super::subjects::Subject;
 use super::super::value::datetime;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
@@ -134,7 +136,14 @@ pub(super) fn whole_request(facts: &Facts<'_>, groups: &ToolGroups) -> (Request,
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);
     let known = |uid: &ast::EntityUID| ast::EntityUIDEntry::known(uid.clone(), None);
-    let context = context::context(words, &facts.action, &facts.env, Needs::ALL).unwrap();
+    let context = context::context(
+        words,
+        Idle::get().unwrap(),
+        &facts.action,
+        &facts.env,
+        Needs::ALL,
+    )
+    .unwrap();
     let request = ast::Request::new_unchecked(
         known(&principal.uid),
         known(words.action(facts.action.name()).unwrap().uid()),
@@ -142,7 +151,8 @@ pub(super) fn whole_request(facts: &Facts<'_>, groups: &ToolGroups) -> (Request,
         Some(context),
     );
     let arguments = facts.action.arguments();
-    let arguments = arguments.map(|given| arguments::entity(words, given, Needs::ALL).into());
+    let arguments =
+        arguments.map(|given| arguments::entity(words, given, Needs::ALL).unwrap().into());
     let added = principal_entities(words, principal, facts.principal, Needs::ALL)
         .chain(resource_entities(
             words,

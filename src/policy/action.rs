@@ -1,0 +1,169 @@
+//! What can be asked for: one action for each thing that an MCP message can mean.
+
+use super::facts::{Arguments, Touch};
+
+/// What is asked for, with the facts that only this action has.
+#[derive(Debug, Clone, Copy)]
+pub enum Action<'a> {
+    Initialize,
+    Ping,
+    SetLevel,
+    Cancel,
+    /// Any other notification, either way.
+    Notify {
+        method: &'a str,
+    },
+    ListTool,
+    ListResource,
+    ListPrompt,
+    Listen,
+    CallTool {
+        arguments: &'a Arguments<'a>,
+        touch: &'a Touch,
+    },
+    ReadResource,
+    Subscribe,
+    GetPrompt {
+        arguments: &'a Arguments<'a>,
+    },
+    Complete {
+        argument: &'a str,
+    },
+    /// A result on its way to the agent.
+    ReceiveResult {
+        level: i64,
+        labels: &'a [String],
+        /// Size of the result's JSON text.
+        bytes: i64,
+        is_error: bool,
+    },
+    Sample {
+        max_tokens: i64,
+        include_context: &'a str,
+        tools: bool,
+    },
+    Elicit {
+        mode: &'a str,
+        fields: &'a [String],
+    },
+    ListRoots,
+}
+
+/// The name of an action, as policies write it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ActionName {
+    Initialize,
+    Ping,
+    SetLevel,
+    Cancel,
+    Notify,
+    ListTool,
+    ListResource,
+    ListPrompt,
+    Listen,
+    CallTool,
+    ReadResource,
+    Subscribe,
+    GetPrompt,
+    Complete,
+    ReceiveResult,
+    Sample,
+    Elicit,
+    ListRoots,
+}
+
+impl Action<'_> {
+    pub fn name(&self) -> ActionName {
+        match self {
+            Self::Initialize => ActionName::Initialize,
+            Self::Ping => ActionName::Ping,
+            Self::SetLevel => ActionName::SetLevel,
+            Self::Cancel => ActionName::Cancel,
+            Self::Notify { .. } => ActionName::Notify,
+            Self::ListTool => ActionName::ListTool,
+            Self::ListResource => ActionName::ListResource,
+            Self::ListPrompt => ActionName::ListPrompt,
+            Self::Listen => ActionName::Listen,
+            Self::CallTool { .. } => ActionName::CallTool,
+            Self::ReadResource => ActionName::ReadResource,
+            Self::Subscribe => ActionName::Subscribe,
+            Self::GetPrompt { .. } => ActionName::GetPrompt,
+            Self::Complete { .. } => ActionName::Complete,
+            Self::ReceiveResult { .. } => ActionName::ReceiveResult,
+            Self::Sample { .. } => ActionName::Sample,
+            Self::Elicit { .. } => ActionName::Elicit,
+            Self::ListRoots => ActionName::ListRoots,
+        }
+    }
+}
+
+impl<'a> Action<'a> {
+    pub fn arguments(&self) -> Option<&'a Arguments<'a>> {
+        match self {
+            Self::CallTool { arguments, .. } | Self::GetPrompt { arguments } => Some(arguments),
+            Self::Initialize
+            | Self::Ping
+            | Self::SetLevel
+            | Self::Cancel
+            | Self::Notify { .. }
+            | Self::ListTool
+            | Self::ListResource
+            | Self::ListPrompt
+            | Self::Listen
+            | Self::ReadResource
+            | Self::Subscribe
+            | Self::Complete { .. }
+            | Self::ReceiveResult { .. }
+            | Self::Sample { .. }
+            | Self::Elicit { .. }
+            | Self::ListRoots => None,
+        }
+    }
+}
+
+impl ActionName {
+    pub const ALL: [Self; 18] = [
+        Self::Initialize,
+        Self::Ping,
+        Self::SetLevel,
+        Self::Cancel,
+        Self::Notify,
+        Self::ListTool,
+        Self::ListResource,
+        Self::ListPrompt,
+        Self::Listen,
+        Self::CallTool,
+        Self::ReadResource,
+        Self::Subscribe,
+        Self::GetPrompt,
+        Self::Complete,
+        Self::ReceiveResult,
+        Self::Sample,
+        Self::Elicit,
+        Self::ListRoots,
+    ];
+
+    /// The action's id in Cedar and in test fixtures.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Initialize => "initialize",
+            Self::Ping => "ping",
+            Self::SetLevel => "set_level",
+            Self::Cancel => "cancel",
+            Self::Notify => "notify",
+            Self::ListTool => "list_tool",
+            Self::ListResource => "list_resource",
+            Self::ListPrompt => "list_prompt",
+            Self::Listen => "listen",
+            Self::CallTool => "call_tool",
+            Self::ReadResource => "read_resource",
+            Self::Subscribe => "subscribe",
+            Self::GetPrompt => "get_prompt",
+            Self::Complete => "complete",
+            Self::ReceiveResult => "receive_result",
+            Self::Sample => "sample",
+            Self::Elicit => "elicit",
+            Self::ListRoots => "list_roots",
+        }
+    }
+}

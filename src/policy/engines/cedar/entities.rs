@@ -1,0 +1,137 @@
+//! Principal, resource and what they refer to, as Cedar entities.
+//!
+//! INVARIANT: an entity has all attributes of the schema, or none where no policy names any, so that
+//! no lookup can miss. The property tests hold each against the schema.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{Entity, PartialValue, Value};
+
+use super::inspect::Needs;
+use super::subjects::Subject;
+use super::value::{entity, literal, record, strings};
+use super::vocabulary::{Vocabulary, uid};
+use crate::policy::{Client, Principal, Resource, ResourceFacts, Server, Tool};
+
+/// The principal and what it refers to, as far as the policies can look at it.
+pub(super) fn principal_entities(
+    words: &Vocabulary,
+    subject: Subject,
+    principal: Principal<'_>,
+    needs: Needs,
+) -> impl Iterator<Item = Arc<Entity>> {
+    let mut client = None;
+    let own = match principal {
+        _ if !needs.has(Needs::DETAILS) => build(subject, []),
+        Principal::Agent(agent) => {
+            client = needs
+                .has(Needs::CLIENT)
+                .then(|| client_entity(words, &agent.client));
+            let name = entity(uid(&words.client, &agent.client.name));
+            build(subject, [("client", name), ("trust", literal(agent.trust))])
+        }
+        Principal::Server(server) => build(subject, server_fields(server)),
+    };
+    [Some(own), client].into_iter().flatten()
+}
+
+/// The resource and what it refers to, as far as the policies can look at it.
+pub(super) fn resource_entities(
+    words: &Vocabulary,
+    subject: Subject,
+    server: &Server,
+    resource: Resource<'_>,
+    needs: Needs,
+) -> impl Iterator<Item = Arc<Entity>> {
+    let name = || ("server", entity(uid(&words.server, &server.name)));
+    let mut refers = needs.has(Needs::SERVER);
+    let own = match resource {
+        _ if !needs.has(Needs::DETAILS) => build(subject, []),
+        Resource::Tool(tool) => build(subject, [name()].into_iter().chain(tool_fields(tool))),
+        Resource::Resource(facts) => {
+            build(subject, [name()].into_iter().chain(resource_fields(facts)))
+        }
+        Resource::Prompt(prompt) => {
+            build(subject, [name(), ("name", literal(prompt.name.as_str()))])
+        }
+        Resource::Server(server) => {
+            refers = false;
+            build(subject, server_fields(server))
+        }
+        Resource::Client(client) => {
+            refers = false;
+            build(subject, client_fields(client))
+        }
+    };
+    let server = refers.then(|| build(Subject::of_server(words, server), server_fields(server)));
+    [Some(own), server].into_iter().flatten()
+}
+
+fn server_fields(server: &Server) -> [(&'static str, Value); 2] {
+    [
+        ("origin", literal(server.origin.as_str())),
+        ("trust", literal(server.trust)),
+    ]
+}
+
+fn client_fields(client: &Client) -> [(&'static str, Value); 2] {
+    [
+        ("name", literal(client.name.as_str())),
+        ("version", literal(client.version.as_str())),
+    ]
+}
+
+fn tool_fields(tool: &Tool) -> [(&'static str, Value); 4] {
+    let hints = record([
+        ("readOnly", literal(tool.hints.read_only)),
+        ("destructive", literal(tool.hints.destructive)),
+        ("idempotent", literal(tool.hints.idempotent)),
+        ("openWorld", literal(tool.hints.open_world)),
+    ]);
+    let pin = record([
+        ("known", literal(tool.pin.known)),
+        ("schemaOk", literal(tool.pin.schema_ok)),
+        ("descriptionOk", literal(tool.pin.description_ok)),
+    ]);
+    let name = literal(tool.name.as_str());
+    [
+        ("name", name),
+        ("hints", hints),
+        ("level", literal(tool.level)),
+        ("pin", pin),
+    ]
+}
+
+fn resource_fields(facts: &ResourceFacts) -> impl Iterator<Item = (&'static str, Value)> {
+    let required = [
+        ("uri", literal(facts.uri.as_str())),
+        ("scheme", literal(facts.scheme.as_str())),
+        ("level", literal(facts.level)),
+        ("labels", strings(&facts.labels)),
+    ];
+    let mime = facts
+        .mime
+        .iter()
+        .map(|mime| ("mime", literal(mime.as_str())));
+    required.into_iter().chain(mime)
+}
+
+fn client_entity(words: &Vocabulary, client: &Client) -> Arc<Entity> {
+    let subject = Subject {
+        uid: uid(&words.client, &client.name),
+        ancestors: HashSet::new(),
+    };
+    build(subject, client_fields(client))
+}
+
+fn build(subject: Subject, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Arc<Entity> {
+    let fields = fields
+        .into_iter()
+        .map(|(key, value)| (key.into(), PartialValue::Value(value)));
+    let Subject { uid, ancestors } = subject;
+    let (indirect, tags) = (HashSet::new(), []);
+    Arc::new(Entity::new_with_attr_partial_value(
+        uid, fields, indirect, ancestors, tags,
+    ))
+}

@@ -1,0 +1,120 @@
+//! Contexts for rules that look at none, and the proof that the schema accepts ours.
+
+use std::net::Ipv4Addr;
+use std::sync::LazyLock;
+
+use cedar_policy_core::ast::{Context, RequestSchema, Value};
+use cedar_policy_core::extensions::Extensions;
+
+use super::context::{Unsayable, assemble, env_value};
+use super::inspect::Needs;
+use super::vocabulary::Vocabulary;
+use crate::policy::{
+    Action, ActionName, Arguments, Consent, Environment, Server, SessionState, Touch,
+};
+
+/// What stands where nobody looks. There is one only if the schema accepts every shape that a
+/// context of ours can have.
+#[derive(Debug)]
+pub(super) struct Idle {
+    /// By `ActionName as usize`.
+    contexts: Vec<Context>,
+    pub(super) env: Value,
+}
+
+static IDLE: LazyLock<Result<Idle, String>> =
+    LazyLock::new(|| Vocabulary::get().and_then(Idle::of));
+
+impl Idle {
+    pub(super) fn get() -> Result<&'static Self, String> {
+        IDLE.as_ref().map_err(Clone::clone)
+    }
+
+    pub(super) fn context(&self, name: ActionName) -> Option<Context> {
+        self.contexts.get(name as usize).cloned()
+    }
+
+    fn of(words: &Vocabulary) -> Result<Self, String> {
+        let env = |shape| env_of(shape).map_err(|error| error.to_string());
+        let (arguments, touch) = (Arguments::default(), Touch::default());
+        let mut contexts = Vec::new();
+        for name in ActionName::ALL {
+            let action = sample(name, &arguments, &touch);
+            for shape in 0..8 {
+                check(
+                    words,
+                    name,
+                    &assemble(words, &action, env(shape)?, Needs::ALL),
+                )?;
+            }
+            contexts.push(assemble(words, &action, env(0)?, Needs::ALL));
+        }
+        Ok(Self {
+            contexts,
+            env: env(0)?,
+        })
+    }
+}
+
+pub(super) fn check(words: &Vocabulary, name: ActionName, context: &Context) -> Result<(), String> {
+    let action = words.action(name).ok_or("no such action")?.uid();
+    let result = words
+        .core_schema()
+        .validate_context(context, action, Extensions::all_available());
+    result.map_err(|error| error.to_string())
+}
+
+/// The bits of `shape` say whether `peer`, `by` and `at` are there.
+fn env_of(shape: u8) -> Result<Value, Unsayable> {
+    let server = Server::default();
+    let consent = Consent {
+        by: (shape & 2 != 0).then(String::new),
+        at_ms: (shape & 4 != 0).then_some(1),
+        ..Consent::default()
+    };
+    let env = Environment {
+        server: &server,
+        transport: "",
+        protocol: "",
+        now_ms: 0,
+        peer: (shape & 1 != 0).then_some(Ipv4Addr::LOCALHOST.into()),
+        session: SessionState::default(),
+        consent,
+    };
+    env_value(&env, Needs::ALL)
+}
+
+fn sample<'a>(name: ActionName, arguments: &'a Arguments<'a>, touch: &'a Touch) -> Action<'a> {
+    match name {
+        ActionName::Initialize => Action::Initialize,
+        ActionName::Ping => Action::Ping,
+        ActionName::SetLevel => Action::SetLevel,
+        ActionName::Cancel => Action::Cancel,
+        ActionName::Notify => Action::Notify { method: "" },
+        ActionName::ListTool => Action::ListTool,
+        ActionName::ListResource => Action::ListResource,
+        ActionName::ListPrompt => Action::ListPrompt,
+        ActionName::Listen => Action::Listen,
+        ActionName::CallTool => Action::CallTool { arguments, touch },
+        ActionName::ReadResource => Action::ReadResource,
+        ActionName::Subscribe => Action::Subscribe,
+        ActionName::GetPrompt => Action::GetPrompt { arguments },
+        ActionName::Complete => Action::Complete { argument: "" },
+        ActionName::ReceiveResult => Action::ReceiveResult {
+            level: 0,
+            labels: &[],
+            bytes: 0,
+            is_error: false,
+        },
+        ActionName::Sample => Action::Sample {
+            max_tokens: 0,
+            include_context: "",
+            tools: false,
+        },
+        ActionName::Elicit => Action::Elicit {
+            mode: "",
+            fields: &[],
+        },
+        ActionName::ListRoots => Action::ListRoots,
+    }
+}

@@ -1,0 +1,105 @@
+//! The words of the format.
+
+use super::suggest;
+
+/// The tables of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    File,
+    Server,
+    Agent,
+    Client,
+    Test,
+    Send,
+    Expect,
+}
+
+impl Section {
+    const ALL: [Self; 7] = [
+        Self::File,
+        Self::Server,
+        Self::Agent,
+        Self::Client,
+        Self::Test,
+        Self::Send,
+        Self::Expect,
+    ];
+
+    /// The whole vocabulary of the format.
+    pub(super) const fn keys(self) -> &'static [&'static str] {
+        match self {
+            Self::File => &[
+                "suite",
+                "now",
+                "allow",
+                "tools",
+                "prompts",
+                "resources",
+                "server",
+                "agents",
+                "test",
+            ],
+            Self::Server => &["name"],
+            Self::Agent => &["roles", "teams", "user", "trust", "client"],
+            Self::Client => &["name", "version"],
+            Self::Test => &[
+                "name", "agent", "now", "from", "send", "call", "args", "list", "visible",
+                "hidden", "raw", "expect",
+            ],
+            Self::Send => &["method", "params", "meta"],
+            Self::Expect => &["decision", "because", "code", "advice", "reason", "errors"],
+        }
+    }
+
+    /// Keys that later versions will have.
+    pub(super) const fn later(self) -> &'static [&'static str] {
+        match self {
+            Self::File => &["sessions", "defaults"],
+            Self::Test => &[
+                "steps", "agents", "replay", "result", "session", "consent", "skip",
+            ],
+            Self::Expect => &["obligations", "edits"],
+            Self::Server | Self::Agent | Self::Client | Self::Send => &[],
+        }
+    }
+
+    const fn place(self) -> &'static str {
+        match self {
+            Self::File => "at the top of the file",
+            Self::Server => "in `[server]`",
+            Self::Agent => "in an agent of `[agents]`",
+            Self::Client => "in `client`",
+            Self::Test => "in a `[[test]]`",
+            Self::Send => "in `send`",
+            Self::Expect => "in `expect`",
+        }
+    }
+
+    /// What to say of a key that the section does not have, and what to do about it.
+    pub(super) fn about_unknown(self, key: &str) -> (String, String) {
+        if self.later().contains(&key) {
+            let message = format!("`{key}` is not available in this version");
+            return (message, "remove it".to_owned());
+        }
+        let elsewhere = || {
+            let others = Self::ALL.into_iter();
+            others.rev().find(|other| other.keys().contains(&key))
+        };
+        let help = match (
+            suggest::nearest(key, self.keys().iter().copied()),
+            elsewhere(),
+        ) {
+            (Some(word), _) => format!("did you mean `{word}`?"),
+            (None, Some(other)) => format!("`{key}` belongs {}", other.place()),
+            (None, None) => format!("known {}: {}", self.place(), suggest::list(self.keys())),
+        };
+        (format!("unknown key `{key}`"), help)
+    }
+}
+
+/// Every key of the format.
+#[cfg(test)]
+pub(super) fn vocabulary() -> impl Iterator<Item = &'static str> {
+    let sections = Section::ALL.iter();
+    sections.flat_map(|section| section.keys().iter().copied())
+}

@@ -1,0 +1,128 @@
+//! Every snippet of `docs/policy-guide.md`.
+
+use super::*;
+use crate::cli::args::{Format, TestPolicyArgs};
+use crate::cli::exit::Exit;
+use crate::cli::test_policy;
+use crate::policy::ActionName;
+
+const GUIDE: &str = include_str!("../../../docs/policy-guide.md");
+
+/// A fenced block: its language, its title, its text.
+type Snippet = (&'static str, &'static str, String);
+
+fn snippets() -> Vec<Snippet> {
+    let mut snippets: Vec<Snippet> = Vec::new();
+    let mut inside = false;
+    for line in GUIDE.lines() {
+        match (line.strip_prefix("```"), inside) {
+            (Some(fence), false) => {
+                let (language, rest) = fence.split_once(' ').unwrap_or((fence, ""));
+                let title = rest.strip_prefix("title=\"");
+                let title = title.and_then(|title| title.strip_suffix('"'));
+                snippets.push((language, title.unwrap_or_default(), String::new()));
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => {
+                let text = &mut snippets.last_mut().unwrap().2;
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    snippets
+}
+
+/// All files of the guide; what has one title is one file.
+fn written() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (language, title, text) in snippets() {
+        if language == "sh" {
+            continue;
+        }
+        assert!(!title.is_empty(), "a snippet that no test runs: {text}");
+        let path = dir.path().join(title);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let before = fs::read_to_string(&path)
+            .map(|text| text + "\n")
+            .unwrap_or_default();
+        fs::write(path, before + &text).unwrap();
+    }
+    dir
+}
+
+fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, String) {
+    let args = TestPolicyArgs {
+        paths: path.map(|path| dir.join(path)).into_iter().collect(),
+        config: config.map(|config| dir.join(config)),
+        format: Format::Human,
+        filter: None,
+    };
+    let mut out = Vec::new();
+    let exit = test_policy::run(&args, &mut out);
+    let out = String::from_utf8(out).unwrap();
+    let prefix = format!("{}/", dir.display());
+    (
+        exit,
+        out.replace('\\', "/")
+            .replace(&prefix.replace('\\', "/"), ""),
+    )
+}
+
+#[test]
+fn the_policies_of_the_guide_pass_its_tests() {
+    let dir = written();
+    let check = |path, config| {
+        let (exit, out) = test_policy(dir.path(), path, config);
+        assert_eq!(exit, Exit::Success, "{out}");
+        out
+    };
+    let under_config = check(None, Some("gate.toml"));
+    assert!(under_config.contains("in 5 suites: "), "{under_config}");
+    check(Some("policies"), None);
+    check(Some("allowlist"), None);
+}
+
+#[test]
+fn the_report_of_the_guide_is_what_its_failing_test_gives() {
+    let dir = written();
+    let (exit, out) = test_policy(dir.path(), Some("failing.toml"), Some("gate.toml"));
+    assert_eq!(exit, Exit::TestsFailed);
+    assert_eq!(out, fs::read_to_string(dir.path().join("report")).unwrap());
+}
+
+#[test]
+fn the_guide_names_every_key_of_the_format_and_every_action() {
+    let keys = GUIDE.split("## Fixtures, key by key").nth(1).unwrap();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words: Vec<&str> = keys.split(|c| !is_word(c)).collect();
+    for key in super::super::section::vocabulary() {
+        assert!(words.contains(&key), "{key}");
+    }
+    for action in ActionName::ALL {
+        assert!(
+            GUIDE.contains(&format!("`{}`", action.as_str())),
+            "{action:?}"
+        );
+    }
+}
+
+#[test]
+fn commands_of_the_guide_are_accepted() {
+    let mut seen = 0;
+    for (_, _, text) in snippets().iter().filter(|(language, ..)| *language == "sh") {
+        for command in text.lines().flat_map(|line| line.split(" && ")) {
+            let command = command
+                .split(" #")
+                .next()
+                .unwrap()
+                .replace("\"the workspace\"", "workspace");
+            let parsed = crate::cli::args::parse(command.split_whitespace());
+            assert!(parsed.is_ok(), "{command}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 7);
+}

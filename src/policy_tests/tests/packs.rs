@@ -1,0 +1,66 @@
+//! The packs that come with the gate.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::loading;
+
+fn packs() -> Vec<PathBuf> {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies");
+    let entries = fs::read_dir(policies).unwrap();
+    let mut packs: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    packs.retain(|path| path.is_dir());
+    packs.sort();
+    assert!(!packs.is_empty());
+    packs
+}
+
+/// The policies of a pack, without what every gate has.
+fn policies(pack: &Path) -> BTreeSet<String> {
+    let settings = loading::Settings {
+        dir: Some(pack.to_owned()),
+        ..loading::Settings::default()
+    };
+    let loaded = loading::load(&settings).unwrap();
+    let policies = loaded.snapshot.policies().iter();
+    policies
+        .filter(|policy| !policy.origin.file.starts_with('<'))
+        .map(|policy| policy.id.as_str().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_pack_passes_its_tests_and_each_of_its_policies_decides_one() {
+    for pack in packs() {
+        let report = run(&settings(&[&pack])).unwrap();
+        assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
+        let tests = || report.suites.iter().flat_map(|suite| &suite.tests);
+        let decided: BTreeSet<String> = tests()
+            .filter_map(|test| test.got.as_ref())
+            .flat_map(|got| &got.policies)
+            .map(|policy| policy.id.clone())
+            .collect();
+        let missing: Vec<_> = policies(&pack).difference(&decided).cloned().collect();
+        assert!(missing.is_empty(), "{pack:?}: no test shows {missing:?}");
+        for decision in [Decision::Allow, Decision::Deny] {
+            assert!(tests().any(|test| test.expected.decision == decision));
+        }
+    }
+}
+
+#[test]
+fn a_denial_by_a_policy_is_expected_by_its_name() {
+    for pack in packs() {
+        let report = run(&settings(&[&pack])).unwrap();
+        let tests = report.suites.iter().flat_map(|suite| &suite.tests);
+        let vague: Vec<&str> = tests
+            .filter(|test| test.expected.because.is_empty())
+            .filter(|test| {
+                let got = test.got.as_ref().unwrap();
+                got.decision == Decision::Deny && !got.policies.is_empty()
+            })
+            .map(|test| test.name.as_str())
+            .collect();
+        assert!(vague.is_empty(), "{pack:?}: {vague:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! Invariants of `docs/architecture.md` that are a matter of who calls what.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::pages::root;
+
+/// The files of the library that hold a text outside comments and tests.
+fn files_with(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut directories = vec![root().join("src")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if holds(&path, text) {
+                found.push(relative(&path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn holds(path: &Path, text: &str) -> bool {
+    let is_test =
+        path.ends_with("tests.rs") || path.components().any(|it| it.as_os_str() == "tests");
+    if is_test || path.extension().is_none_or(|kind| kind != "rs") {
+        return false;
+    }
+    let source = fs::read_to_string(path).unwrap();
+    let code = source.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+    code.lines()
+        .any(|line| !line.trim_start().starts_with("//") && line.contains(text))
+}
+
+fn relative(path: &Path) -> String {
+    let path: PathBuf = path.strip_prefix(root()).unwrap().into();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn only_decide_makes_permits() {
+    assert_eq!(files_with("Permit {"), ["src/gate/decide.rs"]);
+}
+
+#[test]
+fn only_oblige_edits_messages() {
+    // The other is the definition, which hands the document's own on.
+    assert_eq!(
+        files_with(".edits()"),
+        ["src/gate/oblige.rs", "src/wire/message.rs"]
+    );
+}

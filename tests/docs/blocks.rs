@@ -1,0 +1,203 @@
+//! Every block is of a kind that is known, and is what it seems to be.
+
+use std::fs;
+use std::path::Path;
+
+use mcp_protector::config::Config;
+use mcp_protector::loading::{self, Settings};
+use mcp_protector::wire::{Document, Limits, Message};
+use serde_json::Value;
+
+use crate::commands;
+use crate::names;
+use crate::pages::{self, Block, root};
+use crate::workshop::Workshop;
+
+/// What is wrong with a block. Blocks of one page share a workshop, as its reader does.
+fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
+    let checked = match block.language.as_str() {
+        "sh" => commands::run_each(workshop, &block.text),
+        "console" => commands::run_with_output(workshop, &block.text),
+        "toml" => toml(workshop, &block.text),
+        "json" => json(workshop, &block.text),
+        "cedar" => cedar(workshop, &block.text),
+        "text" => names::drawing(&block.text),
+        other => Err(format!("`{other}` is not a kind of block that is tested")),
+    };
+    checked.err()
+}
+
+fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
+    if text.contains("[[test]]") {
+        fixture(workshop, text)
+    } else if text.contains("[upstream]") {
+        configuration(workshop, text)
+    } else {
+        Err("neither a configuration nor a test of policies".to_owned())
+    }
+}
+
+/// Tests of the policies that the page showed last; they must pass.
+fn fixture(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let tests = workshop.file("policies/tests");
+    fs::create_dir_all(&tests).unwrap();
+    fs::write(tests.join("snippet.toml"), text).unwrap();
+    let output = workshop.run("mcp-protector", &["test-policy", "policies"]);
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(commands::printed(&output))
+    }
+}
+
+/// A configuration, which the commands after it find as `gate.toml`.
+fn configuration(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let path = workshop.file("gate.toml");
+    fs::write(&path, text).unwrap();
+    let config = Config::parse(text, &path, &workshop.file(""), &|_| None)
+        .map_err(|errors| format!("{:?}", miette::Report::new(errors)))?;
+    if config.warnings.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{:?}", config.warnings))
+    }
+}
+
+/// What agents read (`mcp.json`), a record, or a message.
+fn json(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let document = Document::decode(text.as_bytes(), &Limits::default());
+    let document = document.map_err(|error| error.to_string())?;
+    let root = document.root();
+    if let Some(servers) = root.get("mcpServers") {
+        return servers
+            .entries()
+            .try_for_each(|(_, server)| commands::start_as_agents_do(workshop, server));
+    }
+    if root.get("kind").is_some() {
+        return record(text);
+    }
+    let message = Message::decode(text.as_bytes(), &Limits::default());
+    message.map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn record(text: &str) -> Result<(), String> {
+    let schema = fs::read_to_string(root().join("docs/schema/audit.schema.json")).unwrap();
+    let schema: Value = schema.parse().unwrap();
+    let record: Value = text.parse().unwrap();
+    jsonschema::validate(&schema, &record).map_err(|error| error.to_string())
+}
+
+/// Policies that load without a warning.
+fn cedar(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let dir = workshop.file("policies");
+    let _ = fs::remove_dir_all(&dir);
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("snippet.cedar"), text).unwrap();
+    let settings = Settings {
+        dir: Some(dir),
+        ..Settings::default()
+    };
+    match loading::load(&settings) {
+        Ok(_) => Ok(()),
+        Err(errors) => Err(format!("{:?}", miette::Report::new(errors))),
+    }
+}
+
+#[test]
+fn every_block_of_the_documents_runs_or_is_valid() {
+    let mut problems = Vec::new();
+    let mut checked = 0;
+    for page in pages::ours() {
+        let workshop = Workshop::new();
+        for block in page.blocks() {
+            checked += 1;
+            let problem = problem(&workshop, &block);
+            problems.extend(problem.map(|why| format!("{}:{}: {why}", page.path, block.line)));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    assert!(checked > 5, "{checked}");
+}
+
+#[test]
+fn a_block_that_is_wrong_is_a_problem() {
+    let workshop = Workshop::new();
+    let check = |language: &str, text: &str, says: &str| {
+        let block = Block {
+            language: language.to_owned(),
+            line: 1,
+            text: text.to_owned(),
+        };
+        let problem = problem(&workshop, &block).unwrap_or_default();
+        assert!(problem.contains(says), "{text}: {problem}");
+    };
+    check("", "x", "not a kind of block");
+    check("rust", "fn f() {}", "not a kind of block");
+    check("toml", "a = 1", "neither a configuration");
+    check(
+        "toml",
+        "[[test]]\nname = \"t\"\ncall = \"x\"\nexpcet = \"deny\"",
+        "expcet",
+    );
+    check("toml", "[upstream]\ncomand = [\"x\"]", "comand");
+    check("json", "{\"a\":1,\"a\":2}", "twice");
+    check("json", "{\"a\":1}", "jsonrpc");
+    check("json", "{\"kind\":\"tool_call\"}", "required");
+    check(
+        "json",
+        "{\"mcpServers\":{\"x\":{\"command\":\"mcp-protector\",\"args\":[\"proxy\"]}}}",
+        "required arguments",
+    );
+    check("cedar", "permit(principal, action, resourc);", "resourc");
+    check(
+        "cedar",
+        "permit(principal, action == Mcp::Action::\"cal_tool\", resource);",
+        "cal_tool",
+    );
+    check("text", "gate/ not_there/nowhere.rs", "nowhere.rs");
+    check("sh", "frobnicate", "not a command that is tested");
+    check("sh", "cargo frobnicate", "not a command that is tested");
+    check("sh", "cargo test --test nothing", "nothing");
+    check("sh", "cargo run --example nothing", "nothing");
+    check("sh", "mcp-protector proxy --alow x -- npx", "alow");
+    check(
+        "console",
+        "$ mcp-protector --version\nmcp-protector 0.0.0",
+        "0.0.0",
+    );
+    check("console", "mcp-protector --version", "no command");
+}
+
+#[test]
+fn a_block_that_is_right_is_none() {
+    let workshop = Workshop::new();
+    let check = |language: &str, text: &str| {
+        let block = Block {
+            language: language.to_owned(),
+            line: 1,
+            text: text.to_owned(),
+        };
+        assert_eq!(problem(&workshop, &block), None, "{text}");
+    };
+    check("console", "$ mcp-protector --version\nmcp-protector 0.1.0");
+    check(
+        "sh",
+        "# A comment.\nmcp-protector proxy --allow x -- \\\n  npx y",
+    );
+    check(
+        "toml",
+        "[upstream]\ncommand = [\"npx\"]\n[policy]\nallow = [\"x\"]",
+    );
+    check("sh", "mcp-protector proxy --config gate.toml");
+    check("json", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
+    check(
+        "cedar",
+        "permit(principal, action == Mcp::Action::\"call_tool\", resource);",
+    );
+    check(
+        "toml",
+        "tools = [\"x\"]\n[[test]]\nname = \"t\"\ncall = \"x\"\nexpect = \"allow\"",
+    );
+    check("text", "gate/ decide.rs -> upstream/");
+    assert!(Path::new(&workshop.file("gate.toml")).exists());
+}

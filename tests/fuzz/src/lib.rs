@@ -1,0 +1,39 @@
+//! What the fuzz targets call: the oracle of the gate's own tests, over bytes of any kind.
+//!
+//! A run of one target, from the repository's root:
+//!
+//! ```sh
+//! cd tests/fuzz
+//! mkdir -p corpus/envelope
+//! RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . -s none envelope corpus/envelope seeds/envelope -- \
+//!     -dict=json.dict -max_total_time=60
+//! ```
+//!
+//! A finding is copied to `seeds/<target>/` and from then on is a normal test of the gate.
+
+/// The decoder, from its source. INVARIANT: it imports nothing else of the gate.
+#[path = "../../../src/wire/mod.rs"]
+pub mod wire;
+
+#[path = "../../../src/wire/tests/oracle.rs"]
+mod oracle;
+
+/// Frames are what splitting at LF gives, whatever the sizes of the reads.
+pub fn frame_stdio(input: &[u8]) {
+    oracle::frame_stdio(input);
+}
+
+/// A message is exactly what its envelope says.
+pub fn envelope(input: &[u8]) {
+    oracle::envelope(input);
+}
+
+/// What we accept serde_json reads the same way.
+pub fn strict_vs_serde(input: &[u8]) {
+    oracle::strict_vs_serde(input);
+}
+
+/// The compact text decodes to itself.
+pub fn canonical_roundtrip(input: &[u8]) {
+    oracle::canonical_roundtrip(input);
+}
