@@ -87,6 +87,7 @@ fn a_killed_gate_leaves_no_process_behind() {
     let modes = [
         "proper",
         "ignore-end",
+        "ignore-end-and-signals",
         "ignore-sigterm",
         "grandchild",
         "grandchild-own-group",
