@@ -6,10 +6,12 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::json::{Envelope, json};
+use crate::envelope::Envelope;
+use crate::fixtures::fixture;
+use crate::json::json;
 use crate::peer::{Ended, Peer};
 use crate::processes;
-use crate::setup::{Setup, fixture};
+use crate::setup::Setup;
 
 /// In the arguments of a call that is denied: the server must never see it.
 pub(crate) const DENIED: &str = "denied-payload";
@@ -44,8 +46,9 @@ pub(crate) struct Past {
 impl Talk {
     /// Starts a gate before the hostile server in one of its modes.
     pub(crate) fn with(mode: &str, limits: &[&str]) -> Self {
-        let setup = Setup::of([&fixture("hostile-server"), mode]).allow(&["safe"]);
-        Self::through(limits.iter().fold(setup, |setup, line| setup.limit(line)))
+        let mut setup = Setup::of([&fixture("hostile-server"), mode]).allow(&["safe"]);
+        setup.limits = limits.join("\n");
+        Self::through(setup)
     }
 
     /// Starts a gate; what its server receives is recorded.
@@ -183,7 +186,7 @@ impl Talk {
     }
 
     fn memory(&self, field: &str) -> u64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.gate.pid()));
+        let status = fs::read_to_string(format!("/proc/{}/status", self.gate.child.id()));
         let status = status.unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(field));
         line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok())

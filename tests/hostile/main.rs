@@ -7,6 +7,11 @@ mod agent;
 #[cfg(all(test, target_os = "linux"))]
 mod dialogue;
 #[cfg(all(test, target_os = "linux"))]
+mod envelope;
+#[cfg(all(test, target_os = "linux"))]
+#[path = "../support/fixtures.rs"]
+mod fixtures;
+#[cfg(all(test, target_os = "linux"))]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(all(test, target_os = "linux"))]

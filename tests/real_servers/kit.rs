@@ -200,8 +200,12 @@ fn a_hidden_tool_of_a_real_server_is_answered_like_a_missing_one() {
                 r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{{"name":"{tool}","arguments":{}}}}}"#,
                 real.denied.arguments
             ));
-            let answer = gate.until(|line| line.contains(r#""id":"x""#));
-            answer.unwrap().replace(tool, "?")
+            loop {
+                let line = gate.receive().unwrap();
+                if line.contains(r#""id":"x""#) {
+                    return line.replace(tool, "?");
+                }
+            }
         });
         answers.sort();
         assert_eq!(answers[0], answers[2]);

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::real::{Call, DUAL, Real, each, filesystem, git, memory, time};
+use crate::real::{Call, DUAL, Real, each, everything, filesystem, git, memory, time};
 use crate::setup::ALLOW_ALL;
-use crate::transcript::Step::{Ask, Tell};
+use crate::transcript::Step::{Ask, Hear, Tell};
 use crate::transcript::{Step, play};
 
 fn check(real: &Real, steps: &[Step<'_>]) {
@@ -64,6 +64,41 @@ fn a_session_with_a_real_server_is_the_same_through_the_gate() {
                 Ask(
                     r#"{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"nowhere://é"}}"#,
                 ),
+            ],
+        );
+    });
+}
+
+#[test]
+#[ignore = "needs real servers: see fixtures/real/README.md"]
+fn what_a_real_server_asks_and_tells_is_the_same_through_the_gate() {
+    each(&[everything], |real| {
+        check(
+            real,
+            &[
+                // It says that its list has changed before it answers this.
+                Ask(
+                    r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"agent","version":"1"}}}"#,
+                ),
+                Tell(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#),
+                Ask(r#"{"jsonrpc":"2.0","id":"0","method":"ping"}"#),
+                Ask(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#),
+                Ask(
+                    r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"trigger-sampling-request","arguments":{"prompt":"\u00fe?","maxTokens":10}}}"#,
+                ),
+                Ask(
+                    r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"trigger-elicitation-request","arguments":{}}}"#,
+                ),
+                Tell(
+                    r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"trigger-long-running-operation","arguments":{"duration":0.2,"steps":2},"_meta":{"progressToken":"\u0061"}}}"#,
+                ),
+                Hear("notifications/progress"),
+                Hear(r#""id":4"#),
+                Ask(
+                    r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"get-structured-content","arguments":{"location":"Chicago"}}}"#,
+                ),
+                Ask(r#"{"jsonrpc":"2.0","id":6,"method":"resources/templates/list"}"#),
+                Ask(r#"{"jsonrpc":"2.0","id":7,"method":"prompts/list"}"#),
             ],
         );
     });

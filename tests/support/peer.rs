@@ -12,7 +12,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// The other end of a process's standard streams.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    child: Child,
+    pub(crate) child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
@@ -63,10 +63,6 @@ impl Peer {
         }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Writes bytes as they are. A process that reads no more is no failure of the test's.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         if let Some(input) = &mut self.input {
@@ -91,16 +87,6 @@ impl Peer {
                 panic!("no line came; so far: {:#?}", tail(&self.seen))
             }
         }
-    }
-
-    /// Reads until a line is what was waited for; `None` when the end comes first.
-    pub(crate) fn until(&mut self, mut wanted: impl FnMut(&str) -> bool) -> Option<String> {
-        while let Some(line) = self.receive() {
-            if wanted(line) {
-                return Some(line.to_owned());
-            }
-        }
-        None
     }
 
     /// Closes the process's standard input.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -25,7 +25,8 @@ pub(crate) struct Setup {
     command: Vec<String>,
     env: Vec<(String, String)>,
     policy: String,
-    limits: String,
+    /// The lines of `[limits]`.
+    pub(crate) limits: String,
 }
 
 impl Setup {
@@ -53,12 +54,6 @@ impl Setup {
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("test.cedar"), cedar).unwrap();
         self.policy = format!("dir = {directory:?}\n");
-        self
-    }
-
-    /// A line of `[limits]`.
-    pub(crate) fn limit(mut self, line: &str) -> Self {
-        writeln!(self.limits, "{line}").unwrap();
         self
     }
 
@@ -113,16 +108,4 @@ impl Setup {
             self.limits
         )
     }
-}
-
-/// A fixture server. `cargo test` builds them; with `--test` they have to be there already.
-pub(crate) fn fixture(name: &str) -> String {
-    let path = Path::new(GATE)
-        .with_file_name("examples")
-        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(
-        path.exists(),
-        "`{name}` is not built: run `cargo build --examples` first"
-    );
-    path.into_os_string().into_string().unwrap()
 }

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fixtures::fixture;
 use crate::peer::Peer;
 use crate::script::{Bindings, Row, Script, Step};
-use crate::setup::{ALLOW_ALL, Setup, fixture};
+use crate::setup::{ALLOW_ALL, Setup};
 
 /// Plays the agent's part of every row, and compares what comes back with the script's bytes. The
 /// server does the same with what it gets, and answers an error to what is not in the script.
@@ -51,14 +52,31 @@ fn play_row(server: &mut Peer, number: usize, row: &Row) {
     }
 }
 
-fn check(name: &str) {
+/// Which gate stands between.
+#[derive(Debug, Clone, Copy)]
+enum Through {
+    /// One that permits everything.
+    Policy,
+    /// One that permits the tools of the script by their names.
+    Allowlist,
+}
+
+fn check(name: &str, gate: Through) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/corpus/vendor")
         .join(name);
     let script = Script::load(&path).unwrap();
     let server = fixture("vendor-server");
     let path = path.to_str().unwrap();
-    let setup = Setup::of([server.as_str(), path]).policies(ALLOW_ALL);
+    let setup = Setup::of([server.as_str(), path]);
+    let setup = match gate {
+        Through::Policy => setup.policies(ALLOW_ALL),
+        Through::Allowlist => {
+            let tools = script.tools.trim_matches(['[', ']']).split(',');
+            let tools: Vec<&str> = tools.map(|tool| tool.trim_matches('"')).collect();
+            setup.allow(&tools)
+        }
+    };
 
     let log = setup.path("direct");
     let mut command = Command::new(&server);
@@ -70,9 +88,9 @@ fn check(name: &str) {
     let through = play(setup.gate(), &log, &script);
 
     // What has no answer is compared here: notifications, and answers to the server.
-    let mut bindings: Vec<Bindings> = script.rows.iter().map(|_| Bindings::default()).collect();
     let mut received = through.iter();
-    for (row, bindings) in script.rows.iter().zip(&mut bindings) {
+    for row in &script.rows {
+        let mut bindings = Bindings::default();
         for step in &row.steps {
             let Step::Agent(text) = step else { continue };
             let found = received.by_ref().find(|line| bindings.matches(text, line));
@@ -93,20 +111,22 @@ fn check(name: &str) {
 
 #[test]
 fn what_a_session_says_passes_byte_for_byte() {
-    check("legacy.jsonl");
+    check("legacy.jsonl", Through::Policy);
+    check("legacy.jsonl", Through::Allowlist);
 }
 
 #[test]
 fn what_a_session_is_asked_passes_byte_for_byte() {
-    check("legacy-asks.jsonl");
+    check("legacy-asks.jsonl", Through::Policy);
 }
 
 #[test]
 fn what_stateless_requests_say_passes_byte_for_byte() {
-    check("modern.jsonl");
+    check("modern.jsonl", Through::Policy);
+    check("modern.jsonl", Through::Allowlist);
 }
 
 #[test]
 fn what_unfinished_results_ask_passes_byte_for_byte() {
-    check("modern-asks.jsonl");
+    check("modern-asks.jsonl", Through::Policy);
 }

@@ -5,7 +5,8 @@
 
 use std::process::Command;
 
-use crate::setup::{ALLOW_ALL, Setup, fixture};
+use crate::fixtures::fixture;
+use crate::setup::{ALLOW_ALL, Setup};
 use crate::transcript::Step::{self, Ask, Hear, Tell};
 use crate::transcript::play;
 

@@ -6,6 +6,9 @@ mod corpus;
 #[cfg(test)]
 mod everything;
 #[cfg(test)]
+#[path = "../support/fixtures.rs"]
+mod fixtures;
+#[cfg(test)]
 #[path = "../support/peer.rs"]
 mod peer;
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::dialogue::Talk;
-use crate::json::Envelope;
-use crate::setup::{ALLOW_ALL, Setup, fixture};
+use crate::envelope::Envelope;
+use crate::fixtures::fixture;
+use crate::setup::{ALLOW_ALL, Setup};
 
 /// A calls that take from nothing to a few milliseconds, cancelled after as long, at random: some
 /// before the reply, some after it, some at the same moment.

@@ -1,14 +1,15 @@
 //! What is denied is answered as what is not there.
 
 use crate::dialogue::{Past, Talk};
-use crate::setup::{Setup, fixture};
+use crate::fixtures::fixture;
+use crate::setup::Setup;
 
 /// Asks the same of two names, before any list was seen and after it: the answers are equal but
 /// for the ids, the names and the references to the audit. Yields what they are.
 fn alike(setup: Setup, names: [&str; 2], request: impl Fn(&str) -> String) -> (String, Past) {
     let mut talk = Talk::through(setup);
     talk.open();
-    let mut both = |talk: &mut Talk, when: &str| {
+    let both = |talk: &mut Talk, when: &str| {
         let answers = names.map(|name| {
             let id = format!("\"{name} {when}\"");
             let answer = talk.ask(&id, &request(name));

@@ -2,7 +2,7 @@
 
 use super::{attack, none_of};
 use crate::dialogue::Talk;
-use crate::json::Envelope;
+use crate::envelope::Envelope;
 
 #[test]
 fn an_id_is_a_short_string_or_a_safe_integer() {

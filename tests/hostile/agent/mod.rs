@@ -9,7 +9,7 @@ mod secrets;
 mod signals;
 
 use crate::dialogue::{Past, Talk};
-use crate::json::Envelope;
+use crate::envelope::Envelope;
 
 /// A frame, and the answer to it: the JSON text of its id, and its code.
 struct Attack<'a> {

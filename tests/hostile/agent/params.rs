@@ -2,7 +2,8 @@
 
 use super::{attack, dropped, none_of};
 use crate::dialogue::Talk;
-use crate::setup::{ALLOW_ALL, Setup, fixture};
+use crate::fixtures::fixture;
+use crate::setup::{ALLOW_ALL, Setup};
 
 #[test]
 fn a_method_is_decoded_before_it_is_compared_and_then_compared_exactly() {

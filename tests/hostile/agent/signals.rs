@@ -6,21 +6,21 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::dialogue::{SAFE_RAN, Talk};
-use crate::json::Envelope;
+use crate::envelope::Envelope;
+use crate::fixtures::fixture;
 use crate::peer::Peer;
 use crate::processes;
-use crate::setup::{ALLOW_ALL, Setup, fixture};
+use crate::setup::{ALLOW_ALL, Setup};
 
 fn signal(gate: &Peer, signal: Signal) {
-    let pid = Pid::from_raw(i32::try_from(gate.pid()).unwrap()).unwrap();
+    let pid = Pid::from_raw(i32::try_from(gate.child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }
 
 /// A gate with a call of `slow` in flight: the server has it.
 fn in_flight(milliseconds: u64, limit: &str) -> Talk {
-    let setup = Setup::of([fixture("everything-server")])
-        .policies(ALLOW_ALL)
-        .limit(limit);
+    let mut setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    limit.clone_into(&mut setup.limits);
     let log = setup.path("received");
     let mut talk = Talk::through(setup);
     talk.open();
@@ -87,6 +87,7 @@ fn a_killed_gate_leaves_no_process_behind() {
     let modes = [
         "proper",
         "ignore-end",
+        "ignore-end-and-signals",
         "ignore-sigterm",
         "grandchild",
         "grandchild-own-group",

@@ -10,8 +10,8 @@ use std::process::Command;
 use std::thread;
 
 use crate::dialogue::{DENIED, Past, Talk};
+use crate::fixtures::fixture;
 use crate::json::json;
-use crate::setup::fixture;
 
 /// The list as the agent is to see it: `evil` is not in it.
 const LIST: &str = r#"{"jsonrpc":"2.0","id":"list","result":{"tools":[{"name":"safe","description":"Does no harm.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"Any text."}}}}]}}"#;

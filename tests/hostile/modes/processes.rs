@@ -89,6 +89,7 @@ fn a_server_that_dies_after_its_reply_is_started_again() {
 pub(super) const STUBBORN: &[&str] = &[
     "ignore-end",
     "ignore-sigterm",
+    "ignore-end-and-signals",
     "grandchild",
     "grandchild-own-group",
 ];

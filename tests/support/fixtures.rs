@@ -1,0 +1,17 @@
+//! The servers of `fixtures/servers`.
+
+use std::path::Path;
+
+use super::setup::GATE;
+
+/// A fixture server. `cargo test` builds them; with `--test` they have to be there already.
+pub(crate) fn fixture(name: &str) -> String {
+    let path = Path::new(GATE)
+        .with_file_name("examples")
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(
+        path.exists(),
+        "`{name}` is not built: run `cargo build --examples` first"
+    );
+    path.into_os_string().into_string().unwrap()
+}
