@@ -37,6 +37,7 @@ use decide::Stop;
 use identify::{Identified, Role};
 use panics::Panicked;
 use record::Trail;
+use route::Undone;
 use understand::{Circumstances, Understood};
 
 pub use decide::Permit;
@@ -108,6 +109,7 @@ impl Gate {
         from: Side,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
         let mut trail = Trail::begin(talk, from, self.clock.elapsed());
         let passed = panics::caught(self.pass(talk, from, frame, &mut trail)).await;
         let stopped = match passed {
@@ -127,6 +129,7 @@ impl Gate {
                 }
             }
             Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
     }
@@ -162,7 +165,9 @@ impl Gate {
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
         let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, secrets)
-            .inspect_err(|_| route.undo(from, &mut session.state()))?;
+            .inspect_err(|_| {
+                let _ = route.undo(from, &mut session.state());
+            })?;
         trail.obliged(&mut obliged);
 
         let passed = async {
@@ -177,7 +182,12 @@ impl Gate {
         };
         passed
             .await
-            .inspect_err(|_| route.undo(from, &mut session.state()))
+            .map_err(|stop| match route.undo(from, &mut session.state()) {
+                Undone::Yes => stop,
+                // While it waited to be sent its time ran out, or the upstream died: it has been
+                // answered.
+                Undone::Settled => Stop::Settled,
+            })
     }
 
     /// Bytes to one strict message.

@@ -22,6 +22,15 @@ pub(super) struct Route<'m> {
     pub(super) settled: Option<Taken>,
 }
 
+/// What became of a message that did not leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undone {
+    /// Its sender is still to be told.
+    Yes,
+    /// Its sender has been told already.
+    Settled,
+}
+
 /// Settles the ids of an allowed message.
 pub(super) fn route<'m>(
     understood: &Understood<'m>,
@@ -92,13 +101,17 @@ pub(super) fn route<'m>(
 
 impl<'m> Route<'m> {
     /// The message did not leave after all: nobody waits for its reply.
-    pub(super) fn undo(&self, from: Side, state: &mut State) {
-        if let Some(Admitted(minted)) = self.opened {
-            let table = match from {
-                Side::Agent => &mut state.to_upstream,
-                Side::Upstream => &mut state.to_agent,
-            };
-            table.take(&Id::integer(minted));
+    pub(super) fn undo(&self, from: Side, state: &mut State) -> Undone {
+        let Some(Admitted(minted)) = self.opened else {
+            return Undone::Yes;
+        };
+        let table = match from {
+            Side::Agent => &mut state.to_upstream,
+            Side::Upstream => &mut state.to_agent,
+        };
+        match table.take(&Id::integer(minted)) {
+            Some(_) => Undone::Yes,
+            None => Undone::Settled,
         }
     }
 

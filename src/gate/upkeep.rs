@@ -1,6 +1,9 @@
 //! What happens to a session without a message: time runs out, the upstream dies and comes back.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tracing::warn;
@@ -28,19 +31,19 @@ impl Gate {
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn expire<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
         let now = self.clock.elapsed();
-        let (from_agent, from_upstream) = {
+        let due = {
             let mut state = talk.session.state();
-            (
-                state.to_upstream.take_expired(now),
-                state.to_agent.take_expired(now),
-            )
+            let agents = state.to_upstream.take_expired(now).into_iter();
+            let servers = state.to_agent.take_expired(now).into_iter();
+            let agents = agents.map(|taken| (Side::Agent, taken));
+            agents
+                .chain(servers.map(|taken| (Side::Upstream, taken)))
+                .collect::<Vec<_>>()
         };
-        for taken in from_agent {
-            self.expired(talk, Side::Agent, taken).await?;
-        }
-        for taken in from_upstream {
-            self.expired(talk, Side::Upstream, taken).await?;
+        for (asker, taken) in due {
+            self.expired(talk, asker, taken).await?;
         }
         Ok(())
     }
@@ -56,24 +59,26 @@ impl Gate {
         let (waiting, asked) = {
             let mut state = talk.session.state();
             state.upstream = Readiness::Down;
-            state.tools.forget();
+            state.tools.start_over();
             (state.to_upstream.take_all(), state.to_agent.take_all())
         };
+        // Every request gets its outcome, also when there is nobody left to be told.
+        let mut told = Ok(());
         for taken in waiting {
-            if taken.exchange.origin.is_gate() {
-                let origin = taken.exchange.origin.clone();
-                self.give_up_own(talk, &origin).await?;
+            let origin = taken.exchange.origin.clone();
+            told = told.and(if origin.is_gate() {
+                self.give_up_own(talk, &origin).await
             } else {
-                self.give_up(talk, Side::Agent, taken, UpstreamFault::Died.into())
-                    .await?;
-            }
+                let refusal = UpstreamFault::Died.into();
+                self.give_up(talk, Side::Agent, taken, refusal).await
+            });
         }
         for taken in asked {
             self.close(talk, &taken, &UpstreamFault::Died.into()).await;
             let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
-            self.tell(talk, Side::Agent, cancel).await?;
+            told = told.and(self.tell(talk, Side::Agent, cancel).await);
         }
-        Ok(())
+        told
     }
 
     /// The upstream runs again.
@@ -93,24 +98,42 @@ impl Gate {
             method = method.name(),
             "timed out"
         );
-        // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
-        if method != KnownMethod::Initialize {
-            let other = match asker {
-                Side::Agent => Side::Upstream,
-                Side::Upstream => Side::Agent,
-            };
-            self.tell(talk, other, OwnMessage::cancel(taken.minted, "timed out"))
-                .await?;
-        }
+        let minted = taken.minted;
+        // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
             let origin: Origin = taken.exchange.origin.clone();
-            return self.give_up_own(talk, &origin).await;
+            self.give_up_own(talk, &origin).await?;
+        } else {
+            let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
+            let allowed = deadline.saturating_sub(taken.exchange.started);
+            let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
+            self.give_up(talk, asker, taken, refusal).await?;
         }
-        let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
-        let allowed = deadline.saturating_sub(taken.exchange.started);
-        let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
-        self.give_up(talk, asker, taken, refusal).await
+        // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
+        if method == KnownMethod::Initialize {
+            return Ok(());
+        }
+        let other = match asker {
+            Side::Agent => Side::Upstream,
+            Side::Upstream => Side::Agent,
+        };
+        let cancel = OwnMessage::cancel(minted, "timed out");
+        // A side that has no room for a line need not be told; no clock may wait for it.
+        at_once(self.tell(talk, other, cancel))
+            .await
+            .unwrap_or(Ok(()))
     }
+}
+
+/// What a future brings if it does not have to wait. A line that is dropped while it waits to be
+/// queued has not been sent at all.
+async fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// What is told about sessions rather than messages.
