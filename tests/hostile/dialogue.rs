@@ -141,7 +141,7 @@ impl Talk {
     pub(crate) fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.setup.audit_file()).unwrap_or_default();
         // The last one may still be on its way to the disk.
-        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().map(json).collect()
     }
 

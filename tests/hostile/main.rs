@@ -2,26 +2,28 @@
 //! and agents that write whatever bytes they like. All of it with real processes, and on Linux only,
 //! because only there the tests can see what was left behind.
 
-#[cfg(all(test, target_os = "linux"))]
+#![cfg(target_os = "linux")]
+
+#[cfg(test)]
 mod agent;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod dialogue;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod envelope;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/fixtures.rs"]
 mod fixtures;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod modes;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/peer.rs"]
 mod peer;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;

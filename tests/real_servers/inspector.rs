@@ -11,7 +11,7 @@ use crate::real::{ALL, Call, DUAL, Real, each, installed};
 use crate::setup::{GATE, Setup};
 
 /// One run of the inspector against a command.
-fn inspect(real: &Real, era: &str, method: &[&str], server: &[String]) -> Output {
+fn inspect(real: &Real, era: &str, method: &[String], server: &[String]) -> Output {
     let mut inspector = Command::new(installed("mcp-inspector"));
     inspector
         .args(["--cli", "--format", "json", "-q", "--protocol-era", era])
@@ -72,25 +72,22 @@ fn gate(setup: &Setup) -> Vec<String> {
 /// allowed without it.
 fn check(real: &Real, era: &str) {
     let setup = real.guarded().allow(&real.allow);
-    let run = |method: &[&str], server: &[String]| inspect(real, era, method, server);
-    let words = |call: &Call| call_of(call);
+    let run = |method: &[String], server: &[String]| inspect(real, era, method, server);
+    let list = ["tools/list".to_owned()];
 
-    let shown = printed(&run(&["tools/list"], &gate(&setup)));
-    let offered = printed(&run(&["tools/list"], &direct(real)));
+    let shown = printed(&run(&list, &gate(&setup)));
+    let offered = printed(&run(&list, &direct(real)));
     let tools = |listed: &Value| listed["result"]["tools"].as_array().unwrap().clone();
     let mut expected = tools(&offered);
     expected.retain(|tool| real.allow.contains(&tool["name"].as_str().unwrap()));
     assert_eq!(tools(&shown), expected);
     assert_eq!(expected.len(), real.allow.len() - 1);
 
-    let words_read = words(&real.read);
-    let read: Vec<&str> = words_read.iter().map(String::as_str).collect();
-    let through = printed(&run(&read, &gate(&setup)));
-    assert_eq!(through, printed(&run(&read, &direct(real))));
+    let allowed = call_of(&real.read);
+    let through = printed(&run(&allowed, &gate(&setup)));
+    assert_eq!(through, printed(&run(&allowed, &direct(real))));
 
-    let words_denied = words(&real.denied);
-    let denied: Vec<&str> = words_denied.iter().map(String::as_str).collect();
-    let refused = run(&denied, &gate(&setup));
+    let refused = run(&call_of(&real.denied), &gate(&setup));
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(5), "{stderr}");
     assert!(stderr.contains("tool_not_found"), "{stderr}");

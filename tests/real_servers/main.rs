@@ -3,26 +3,28 @@
 //! `.ci/real-servers` installs them; `MCP_PROTECTOR_REAL_SERVERS` names the directory. Without it
 //! these tests are ignored, and fail if they are asked for.
 
-#[cfg(all(test, target_os = "linux"))]
+#![cfg(target_os = "linux")]
+
+#[cfg(test)]
 mod inspector;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod kit;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/peer.rs"]
 mod peer;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod real;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 #[path = "../support/transcript.rs"]
 mod transcript;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod transparency;

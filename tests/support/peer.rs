@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// Nothing here takes nearly so long, even on a busy machine: whoever waits longer hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The other end of a process's standard streams.
 #[derive(Debug)]

@@ -34,9 +34,10 @@ pub(crate) fn play(command: Command, log: &Path, steps: &[Step<'_>]) -> Transcri
             Step::Tell(line) => peer.send(line),
             Step::Ask(line) => {
                 peer.send(line);
-                let id = &line[member(line, "id").unwrap()];
+                let id = value(line, "id");
+                assert!(id.is_some(), "{line}");
                 read(&mut peer, |got| {
-                    is_request(got).is_none() && id_of(got) == Some(id)
+                    value(got, "method").is_none() && value(got, "id") == id
                 });
             }
             Step::Hear(text) => read(&mut peer, |got| got.contains(text)),
@@ -77,7 +78,7 @@ fn read(peer: &mut Peer, mut is_last: impl FnMut(&str) -> bool) {
     loop {
         let line = peer.receive().map(str::to_owned);
         let line = line.unwrap_or_else(|| panic!("it ended: {:#?}", peer.seen));
-        if let (Some(method), Some(id)) = (is_request(&line), id_of(&line)) {
+        if let (Some(method), Some(id)) = (value(&line, "method"), value(&line, "id")) {
             let result = answer(method);
             peer.send(format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
@@ -101,28 +102,20 @@ fn answer(method: &str) -> &'static str {
     }
 }
 
-fn is_request(line: &str) -> Option<&str> {
-    member(line, "method").map(|method| &line[method])
-}
-
-fn id_of(line: &str) -> Option<&str> {
-    member(line, "id").map(|id| &line[id])
-}
-
 /// Whether a line that the server received was made by the gate on its own behalf.
 fn is_the_gates(masked: &str) -> bool {
-    masked.starts_with(r##"{"jsonrpc":"2.0","id":#,"method":"tools/list","params":{"##)
+    masked.starts_with(r#"{"jsonrpc":"2.0","id":#,"method":"tools/list","params":{"#)
 }
 
 /// A request or notification without the ids by which it is known; a reply as it is.
 fn masked(line: &str) -> String {
-    let Some(method) = is_request(line) else {
+    let Some(method) = value(line, "method") else {
         return line.to_owned();
     };
     let mut ranges = vec![member(line, "id")];
     if method == r#""notifications/cancelled""# {
         let params = member(line, "params").unwrap();
-        let request = member(&line[params.clone()], "requestId");
+        let request = member(value(line, "params").unwrap(), "requestId");
         ranges.push(request.map(|it| params.start + it.start..params.start + it.end));
     }
     let mut ranges: Vec<Range<usize>> = ranges.into_iter().flatten().collect();
@@ -132,6 +125,11 @@ fn masked(line: &str) -> String {
         masked.replace_range(range, "#");
     }
     masked
+}
+
+/// The text of a member's value.
+fn value<'o>(object: &'o str, key: &str) -> Option<&'o str> {
+    object.get(member(object, key)?)
 }
 
 /// Where the value of a member of an object is, in JSON without blanks.
@@ -145,7 +143,7 @@ fn member(object: &str, key: &str) -> Option<Range<usize>> {
     while bytes.get(at) == Some(&b'"') {
         let key = at..value_end(bytes, at);
         let value = key.end + 1..value_end(bytes, key.end + 1);
-        if object[key] == *wanted {
+        if object.get(key) == Some(&wanted) {
             return Some(value);
         }
         at = value.end + 1;
@@ -167,14 +165,13 @@ fn value_end(bytes: &[u8], start: usize) -> usize {
             }
             _ if in_string => {}
             b'{' | b'[' => depth += 1,
-            b'}' | b']' if depth == 0 => return at,
+            b'}' | b']' | b',' if depth == 0 => return at,
             b'}' | b']' => {
                 depth -= 1;
                 if depth == 0 {
                     return at + 1;
                 }
             }
-            b',' if depth == 0 => return at,
             _ => {}
         }
     }
@@ -190,11 +187,11 @@ mod tests {
         let check = |line: &str, expected: &str| assert_eq!(masked(line), expected);
         check(
             r#"{"x":{"id":1},"jsonrpc":"2.0","id":"a\"}","method":"m","params":{"id":2}}"#,
-            r##"{"x":{"id":1},"jsonrpc":"2.0","id":#,"method":"m","params":{"id":2}}"##,
+            r#"{"x":{"id":1},"jsonrpc":"2.0","id":#,"method":"m","params":{"id":2}}"#,
         );
         check(
             r#"{"method":"notifications/cancelled","params":{"a":[1,{"requestId":3}],"requestId":4,"reason":"r"}}"#,
-            r##"{"method":"notifications/cancelled","params":{"a":[1,{"requestId":3}],"requestId":#,"reason":"r"}}"##,
+            r#"{"method":"notifications/cancelled","params":{"a":[1,{"requestId":3}],"requestId":#,"reason":"r"}}"#,
         );
         let reply = r#"{"jsonrpc":"2.0","id":7,"result":{"method":"m","id":-1.0}}"#;
         check(reply, reply);
