@@ -84,23 +84,17 @@ impl Gate {
     }
 
     /// What the gate asked for will not come.
-    pub(super) async fn give_up_own<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        origin: &Origin,
-    ) -> Result<(), AgentGone> {
+    pub(super) fn give_up_own<U, A>(talk: &Talk<U, A>, origin: &Origin) {
         match origin {
-            Origin::Peer(_) => Ok(()),
+            Origin::Peer(_) => {}
             Origin::Catalogue => {
                 warn!("the upstream did not list its tools; calls that wait for it are refused");
                 talk.session.state().tools.fetch_failed();
                 talk.session.catalogue_is_settled();
-                Ok(())
             }
             Origin::Handshake => {
                 error!("the restarted upstream did not repeat the handshake");
                 talk.session.state().upstream = Readiness::Down;
-                Ok(())
             }
         }
     }
@@ -138,14 +132,16 @@ impl Gate {
             .front()
             .and_then(|parked| parked.version.clone());
         let Some(minted) = self.admit_own(talk, Origin::Catalogue, KnownMethod::ToolsList) else {
-            return self.give_up_own(talk, &Origin::Catalogue).await;
+            Self::give_up_own(talk, &Origin::Catalogue);
+            return Ok(());
         };
         let message = OwnMessage::list_tools(minted, cursor, version.as_deref());
         let permit = Permit::own(Side::Upstream, message, &self.settings.secrets);
         if self.send(talk, permit).await.is_err() {
             let asked = Id::integer(minted);
             talk.session.state().to_upstream.take(&asked);
-            return self.give_up_own(talk, &Origin::Catalogue).await;
+            Self::give_up_own(talk, &Origin::Catalogue);
+            return Ok(());
         }
         Ok(())
     }
@@ -157,7 +153,8 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let listed = message.result().and_then(|result| result.get("tools"));
         if !listed.is_some_and(crate::wire::Value::is_array) {
-            return self.give_up_own(talk, &Origin::Catalogue).await;
+            Self::give_up_own(talk, &Origin::Catalogue);
+            return Ok(());
         }
         let cursor = listing::next_cursor(message);
         let goes_on = {
@@ -171,7 +168,10 @@ impl Gate {
                 Ok(())
             }
             (Some(cursor), true) => self.fetch(talk, Some(&cursor)).await,
-            (Some(_), false) => self.give_up_own(talk, &Origin::Catalogue).await,
+            (Some(_), false) => {
+                Self::give_up_own(talk, &Origin::Catalogue);
+                Ok(())
+            }
         }
     }
 
@@ -189,7 +189,8 @@ impl Gate {
             Lifecycle::New | Lifecycle::Initializing(_) => false,
         };
         if !agreed {
-            return self.give_up_own(talk, &Origin::Handshake).await;
+            Self::give_up_own(talk, &Origin::Handshake);
+            return Ok(());
         }
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
@@ -208,10 +209,8 @@ impl Gate {
         let waiting = talk.session.state().parked.len();
         for _ in 0..waiting {
             // One at a time: the id of a call that waits is taken.
-            let parked = match talk.session.state().parked.pop_front() {
-                Some(parked) => parked,
-                None => break,
-            };
+            let next = talk.session.state().parked.pop_front();
+            let Some(parked) = next else { break };
             if parked.cancelled {
                 self.drop_parked(talk, &parked).await;
             } else {

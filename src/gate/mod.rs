@@ -123,10 +123,10 @@ impl Gate {
         match stopped {
             Stop::Refused(refusal) => {
                 self.refuse(talk, &trail, refusal).await?;
-                match &trail.asked_by_gate {
-                    Some(own) => self.give_up_own(talk, own).await,
-                    None => Ok(()),
+                if let Some(own) = &trail.asked_by_gate {
+                    Self::give_up_own(talk, own);
                 }
+                Ok(())
             }
             Stop::Park => self.park(talk, frame, &trail).await,
             Stop::Settled => Ok(()),

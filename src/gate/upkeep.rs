@@ -66,12 +66,12 @@ impl Gate {
         let mut told = Ok(());
         for taken in waiting {
             let origin = taken.exchange.origin.clone();
-            told = told.and(if origin.is_gate() {
-                self.give_up_own(talk, &origin).await
+            if origin.is_gate() {
+                Self::give_up_own(talk, &origin);
             } else {
                 let refusal = UpstreamFault::Died.into();
-                self.give_up(talk, Side::Agent, taken, refusal).await
-            });
+                told = told.and(self.give_up(talk, Side::Agent, taken, refusal).await);
+            }
         }
         for taken in asked {
             self.close(talk, &taken, &UpstreamFault::Died.into()).await;
@@ -102,7 +102,7 @@ impl Gate {
         // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
             let origin: Origin = taken.exchange.origin.clone();
-            self.give_up_own(talk, &origin).await?;
+            Self::give_up_own(talk, &origin);
         } else {
             let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
             let allowed = deadline.saturating_sub(taken.exchange.started);

@@ -180,12 +180,13 @@ fn snapshots() -> Vec<(String, PolicySnapshot)> {
     let mut snapshots = vec![("allowlist".to_owned(), loaded.snapshot)];
     for count in [1, 10, 100] {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut text = String::from("@id(\"all\") permit(principal, action, resource);\n");
-        for number in 1..count {
-            text += &format!(
+        let guards = (1..count).map(|number| {
+            format!(
                 "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has s && context.args.getTag(\"/path\").s like \"/secret{number}/*\" }};\n"
-            );
-        }
+            )
+        });
+        let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
+        let text: String = std::iter::once(all).chain(guards).collect();
         std::fs::write(dir.path().join("bench.cedar"), text).expect("a file");
         let settings = loading::Settings {
             dir: Some(dir.path().to_owned()),
