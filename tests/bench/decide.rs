@@ -7,6 +7,11 @@
 //! `decode`: bytes to one strict message. `decide`: facts to a decision. `whole path`: a call and
 //! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot be set up has nothing to measure"
+)]
+
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex};
