@@ -148,6 +148,11 @@ impl<'s> Conversation<'s> {
         } else {
             self.gate.handle(&self.talk, from, frame.as_bytes()).await
         };
+        // A call may have waited for what this frame brought.
+        let heard = match from {
+            Side::Upstream => heard.and(self.gate.resume(&self.talk).await),
+            Side::Agent => heard,
+        };
         // `End` takes everything, so that the agent never is gone.
         debug_assert!(heard.is_ok(), "an end in this process does not go away");
     }
