@@ -228,7 +228,7 @@ impl Gate {
             method,
             target: understood.target.clone(),
             snapshot: Arc::clone(snapshot),
-            progress_token: token.map(|token| token.text().to_owned()),
+            progress_token: token.map(route::token_text),
             cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
             started,

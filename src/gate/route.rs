@@ -31,6 +31,15 @@ pub(super) enum Undone {
     Settled,
 }
 
+/// A progress token as JSON text. Peers decode strings and write them as they like: what was
+/// `"\u0061"` comes back as `"a"`.
+pub(super) fn token_text(token: Value<'_>) -> String {
+    match token.as_str() {
+        Some(decoded) => Fragment::string(&decoded).into_string(),
+        None => token.text().to_owned(),
+    }
+}
+
 /// Settles the ids of an allowed message.
 pub(super) fn route<'m>(
     understood: &Understood<'m>,
@@ -72,7 +81,7 @@ pub(super) fn route<'m>(
                 Side::Agent => &state.to_agent,
                 Side::Upstream => &state.to_upstream,
             };
-            if !token.is_some_and(|token| asked.has_progress_token(token.text())) {
+            if !token.is_some_and(|token| asked.has_progress_token(&token_text(token))) {
                 return Err(Refusal::Stray);
             }
         }

@@ -29,7 +29,7 @@ pub struct Exchange {
     pub target: Target,
     /// The revision that admitted the request; its reply is judged under the same one.
     pub snapshot: Arc<PolicySnapshot>,
-    /// `/params/_meta/progressToken`, as JSON text.
+    /// `/params/_meta/progressToken`, as JSON text in the one spelling of the gate's own.
     pub progress_token: Option<String>,
     /// Which page the request asks for, if it is for a list; `None` is the first.
     pub cursor: Option<String>,
