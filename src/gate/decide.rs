@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::audit::Redactor;
 use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
-use crate::policy::{Allowance, Decision, Denial};
+use crate::policy::{Action, Facts};
+use crate::policy::{Allowance, Decision, Denial, DenialCause};
 use crate::policy::{Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Side};
@@ -108,7 +109,7 @@ pub(super) fn decide(
     }
     if let Some(name) = called_tool(understood) {
         // A call that is permitted could still be of a tool that may not be listed.
-        if !sees(name, scene, snapshot, now) {
+        if !listed(name, scene, snapshot, now) {
             return Err(unknown_tool(name, Hidden::NotListed).into());
         }
         exists(name, session)?;
@@ -162,6 +163,25 @@ fn denied(
     match exists(name, session) {
         Ok(()) => Refusal::Denied { denial }.into(),
         Err(stop) => stop,
+    }
+}
+
+/// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
+/// it. This very call proves the rest, at a fraction of the cost of [`sees`].
+fn listed(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstances) -> bool {
+    let tool = Tool {
+        name: name.to_owned(),
+        ..Tool::default()
+    };
+    let decision = snapshot.judge(&Facts {
+        principal: Principal::Agent(&scene.agent),
+        action: Action::ListTool,
+        resource: Resource::Tool(&tool),
+        env: now.environment(scene),
+    });
+    match decision {
+        Decision::Allow(_) => true,
+        Decision::Deny(denial) => denial.cause == DenialCause::NotPermitted,
     }
 }
 

@@ -8,6 +8,7 @@ use cedar_policy_core::parser::Loc;
 
 use super::annotations::Annotations;
 use super::balance::{balanced, without_places};
+use super::glance::Glance;
 use super::inspect::{self, FindingKind, Findings};
 use super::rules::{Key, Rule};
 use super::vocabulary::Vocabulary;
@@ -115,6 +116,7 @@ impl<'s> Draft<'s> {
         let rule = Rule {
             effect: tree.effect(),
             condition: without_places(&self.condition),
+            glance: Glance::of(words, &self.condition),
             slots: tree.env().clone(),
             needs: self.findings.needs,
             reason: Reason {

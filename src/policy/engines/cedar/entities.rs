@@ -17,7 +17,7 @@ use crate::policy::{Client, Principal, Resource, ResourceFacts, Server, Tool};
 /// The principal and what it refers to, as far as the policies can look at it.
 pub(super) fn principal_entities(
     words: &Vocabulary,
-    subject: Subject,
+    subject: &Subject,
     principal: Principal<'_>,
     needs: Needs,
 ) -> impl Iterator<Item = Arc<Entity>> {
@@ -39,7 +39,7 @@ pub(super) fn principal_entities(
 /// The resource and what it refers to, as far as the policies can look at it.
 pub(super) fn resource_entities(
     words: &Vocabulary,
-    subject: Subject,
+    subject: &Subject,
     server: &Server,
     resource: Resource<'_>,
     needs: Needs,
@@ -64,7 +64,7 @@ pub(super) fn resource_entities(
             build(subject, client_fields(client))
         }
     };
-    let server = refers.then(|| build(Subject::of_server(words, server), server_fields(server)));
+    let server = refers.then(|| build(&Subject::of_server(words, server), server_fields(server)));
     [Some(own), server].into_iter().flatten()
 }
 
@@ -122,14 +122,17 @@ fn client_entity(words: &Vocabulary, client: &Client) -> Arc<Entity> {
         uid: uid(&words.client, &client.name),
         ancestors: HashSet::new(),
     };
-    build(subject, client_fields(client))
+    build(&subject, client_fields(client))
 }
 
-fn build(subject: Subject, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Arc<Entity> {
+fn build(
+    subject: &Subject,
+    fields: impl IntoIterator<Item = (&'static str, Value)>,
+) -> Arc<Entity> {
     let fields = fields
         .into_iter()
         .map(|(key, value)| (key.into(), PartialValue::Value(value)));
-    let Subject { uid, ancestors } = subject;
+    let Subject { uid, ancestors } = subject.clone();
     let (indirect, tags) = (HashSet::new(), []);
     Arc::new(Entity::new_with_attr_partial_value(
         uid, fields, indirect, ancestors, tags,

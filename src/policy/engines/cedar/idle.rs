@@ -8,9 +8,10 @@ use cedar_policy_core::extensions::Extensions;
 
 use super::context::{Unsayable, assemble, env_value};
 use super::inspect::Needs;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{
-    Action, ActionName, Arguments, Consent, Environment, Server, SessionState, Touch,
+    Action, ActionName, Arguments, Consent, Environment, Principal, Resource, Server, SessionState,
+    Touch,
 };
 
 /// What stands where nobody looks. There is one only if the schema accepts every shape that a
@@ -20,6 +21,8 @@ pub(super) struct Idle {
     /// By `ActionName as usize`.
     contexts: Vec<Context>,
     pub(super) env: Value,
+    /// By `ActionName as usize`, then by kind of principal and of resource.
+    scopes: Vec<[[bool; 5]; 2]>,
 }
 
 static IDLE: LazyLock<Result<Idle, String>> =
@@ -32,6 +35,30 @@ impl Idle {
 
     pub(super) fn context(&self, name: ActionName) -> Option<Context> {
         self.contexts.get(name as usize).cloned()
+    }
+
+    /// Whether the schema has the action for such a principal and such a resource.
+    ///
+    /// INVARIANT: it never depends on their ids (no type of ours is an enumeration), so that one of
+    /// each kind was asked about.
+    pub(super) fn fits(
+        &self,
+        name: ActionName,
+        principal: Principal<'_>,
+        resource: Resource<'_>,
+    ) -> bool {
+        let [agent, server] = self.scopes.get(name as usize).unwrap_or(&[[false; 5]; 2]);
+        let [tool, uri, prompt, upstream, client] = match principal {
+            Principal::Agent(_) => agent,
+            Principal::Server(_) => server,
+        };
+        *match resource {
+            Resource::Tool(_) => tool,
+            Resource::Resource(_) => uri,
+            Resource::Prompt(_) => prompt,
+            Resource::Server(_) => upstream,
+            Resource::Client(_) => client,
+        }
     }
 
     fn of(words: &Vocabulary) -> Result<Self, String> {
@@ -52,6 +79,10 @@ impl Idle {
         Ok(Self {
             contexts,
             env: env(0)?,
+            scopes: ActionName::ALL
+                .into_iter()
+                .map(|name| scopes(words, name))
+                .collect(),
         })
     }
 }
@@ -62,6 +93,27 @@ pub(super) fn check(words: &Vocabulary, name: ActionName, context: &Context) -> 
         .core_schema()
         .validate_context(context, action, Extensions::all_available());
     result.map_err(|error| error.to_string())
+}
+
+fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 5]; 2] {
+    let resources = [
+        &words.tool,
+        &words.resource,
+        &words.prompt,
+        &words.server,
+        &words.client,
+    ];
+    [&words.agent, &words.server].map(|principal| {
+        resources.map(|resource| {
+            let [principal, resource] = [principal, resource].map(|kind| uid(kind, ""));
+            let schema = words.core_schema();
+            words.action(name).is_some_and(|action| {
+                schema
+                    .validate_scope_variables(Some(&principal), Some(action.uid()), Some(&resource))
+                    .is_ok()
+            })
+        })
+    })
 }
 
 /// The bits of `shape` say whether `peer`, `by` and `at` are there.

@@ -2,12 +2,15 @@
 //!
 //! Cedar skips a policy that cannot be evaluated, so that a `forbid` that fails would permit. Here
 //! any failure, of a permit too, is a fault, and a fault denies.
+//!
+//! Conditions that are plain are answered from the facts (`glance.rs`); Cedar's evaluator, with a
+//! request and entities, answers the rest.
 
 use std::fmt::Display;
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
-    Effect, Entity, EntityUID, EntityUIDEntry, Literal, Request, RequestSchema, Value, ValueKind,
+    Effect, Entity, EntityUID, EntityUIDEntry, Literal, Request, Value, ValueKind,
 };
 use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
@@ -16,10 +19,11 @@ use cedar_policy_core::extensions::Extensions;
 use super::entities::{principal_entities, resource_entities};
 use super::inspect::Needs;
 use super::rules::Rule;
+use super::seen::{Known, Leaves, View};
 use super::subjects::Subject;
 use super::vocabulary::Vocabulary;
 use super::{CedarEngine, NAME, arguments, context};
-use crate::policy::{ActionName, EngineFault, Facts, FaultKind, Verdict};
+use crate::policy::{ActionName, EngineFault, Facts, FaultKind, Obligation, Reason, Verdict};
 
 impl CedarEngine {
     pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
@@ -32,13 +36,34 @@ impl CedarEngine {
         if rules.is_empty() {
             return Ok(Verdict::Abstain);
         }
-        let needs = rules
-            .iter()
-            .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
-        let request = self.request(facts, &principal.uid, &resource.uid, needs)?;
-        let entities = self.entities(facts, principal, resource, needs)?;
-        let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
-        evaluate(&evaluator, &rules)
+        if !self
+            .idle
+            .fits(facts.action.name(), facts.principal, facts.resource)
+        {
+            return Err(unsayable(
+                "the action is not for such a principal and resource",
+            ));
+        }
+        let mut tally = Tally::default();
+        let view = View {
+            action: facts.action.name(),
+            principal: &principal,
+            resource: &resource,
+            who: facts.principal,
+            what: facts.resource,
+            context: Some(known(facts, &rules)?),
+        };
+        let unclear = tally.glance(&view, rules);
+        if !unclear.is_empty() {
+            let needs = unclear
+                .iter()
+                .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
+            let request = self.request(facts, &principal.uid, &resource.uid, needs)?;
+            let entities = self.entities(facts, &principal, &resource, needs)?;
+            let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+            tally.evaluate(&evaluator, &unclear);
+        }
+        tally.verdict()
     }
 
     /// A request that the schema accepts, or a fault.
@@ -54,10 +79,6 @@ impl CedarEngine {
             .action(facts.action.name())
             .ok_or_else(|| unsayable("no such action"))?
             .uid();
-        self.words
-            .core_schema()
-            .validate_scope_variables(Some(principal), Some(action), Some(resource))
-            .map_err(unsayable)?;
         let context = context::context(self.words, self.idle, &facts.action, &facts.env, needs)
             .map_err(unsayable)?;
         let [principal, action, resource] =
@@ -74,17 +95,14 @@ impl CedarEngine {
     fn entities(
         &self,
         facts: &Facts<'_>,
-        principal: Subject,
-        resource: Subject,
+        principal: &Subject,
+        resource: &Subject,
         needs: Needs,
     ) -> Result<Entities, EngineFault> {
         let words = self.words;
         let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
         let arguments = arguments
-            .map(|arguments| {
-                arguments::entity(words, arguments, needs)
-                    .ok_or_else(|| unsayable("two arguments have the same pointer"))
-            })
+            .map(|arguments| arguments::entity(words, arguments, needs).ok_or_else(repeated))
             .transpose()?;
         let (base, actions) = with_actions(words, facts.action.name(), needs);
         let added = principal_entities(words, principal, facts.principal, needs)
@@ -146,31 +164,79 @@ pub(super) fn failed(rule: &Rule, problem: impl Display) -> EngineFault {
     }
 }
 
-fn evaluate(evaluator: &Evaluator<'_>, rules: &[&Rule]) -> Result<Verdict, EngineFault> {
-    let mut permits = Vec::new();
-    let mut forbids = Vec::new();
-    let mut obligations = Vec::new();
-    let mut fault: Option<EngineFault> = None;
-    for rule in rules {
-        match satisfied(evaluator, rule) {
-            Ok(false) => {}
-            Ok(true) if rule.effect == Effect::Forbid => forbids.push(rule.reason.clone()),
-            Ok(true) => {
-                permits.push(rule.reason.clone());
-                obligations.extend_from_slice(&rule.obligations);
+/// What conditions may look at without Cedar.
+fn known<'a>(facts: &'a Facts<'a>, rules: &[&Rule]) -> Result<Known<'a>, EngineFault> {
+    let wanted = rules.iter().any(|rule| rule.needs.has(Needs::TAGS));
+    let arguments = facts.action.arguments().filter(|_| wanted);
+    Ok(Known {
+        action: &facts.action,
+        env: &facts.env,
+        arguments: Leaves::of(arguments).ok_or_else(repeated)?,
+    })
+}
+
+fn repeated() -> EngineFault {
+    unsayable("two arguments have the same pointer")
+}
+
+/// What the rules come to so far.
+#[derive(Debug, Default)]
+struct Tally {
+    permits: Vec<Reason>,
+    forbids: Vec<Reason>,
+    obligations: Vec<Obligation>,
+    fault: Option<EngineFault>,
+}
+
+impl Tally {
+    /// Settles what is plain, and gives back the rest.
+    fn glance<'r>(&mut self, view: &View<'_>, mut rules: Vec<&'r Rule>) -> Vec<&'r Rule> {
+        rules.retain(|rule| match rule.glance.at(view) {
+            Some(true) => {
+                self.apply(rule);
+                false
             }
-            // Which one is named must not depend on the order of rules.
-            Err(new) => fault = Some(fault.map_or(new.clone(), |old| old.min(new))),
+            Some(false) => false,
+            None => true,
+        });
+        rules
+    }
+
+    fn evaluate(&mut self, evaluator: &Evaluator<'_>, rules: &[&Rule]) {
+        for rule in rules {
+            match satisfied(evaluator, rule) {
+                Ok(true) => self.apply(rule),
+                Ok(false) => {}
+                // Which one is named must not depend on the order of rules.
+                Err(new) => {
+                    let old = self.fault.take();
+                    self.fault = Some(old.map_or(new.clone(), |old| old.min(new)));
+                }
+            }
         }
     }
-    match fault {
-        Some(fault) => Err(fault),
-        None if !forbids.is_empty() => Ok(Verdict::Deny { reasons: forbids }),
-        None if !permits.is_empty() => Ok(Verdict::Allow {
-            reasons: permits,
-            obligations,
-        }),
-        None => Ok(Verdict::Abstain),
+
+    fn apply(&mut self, rule: &Rule) {
+        if rule.effect == Effect::Forbid {
+            self.forbids.push(rule.reason.clone());
+        } else {
+            self.permits.push(rule.reason.clone());
+            self.obligations.extend_from_slice(&rule.obligations);
+        }
+    }
+
+    fn verdict(self) -> Result<Verdict, EngineFault> {
+        match self.fault {
+            Some(fault) => Err(fault),
+            None if !self.forbids.is_empty() => Ok(Verdict::Deny {
+                reasons: self.forbids,
+            }),
+            None if !self.permits.is_empty() => Ok(Verdict::Allow {
+                reasons: self.permits,
+                obligations: self.obligations,
+            }),
+            None => Ok(Verdict::Abstain),
+        }
     }
 }
 

@@ -12,13 +12,16 @@ mod compile;
 mod context;
 mod draft;
 mod entities;
+mod glance;
 mod idle;
 mod inspect;
 mod judge;
 mod nesting;
 mod numbers;
 mod outcomes;
+mod plain;
 mod rules;
+mod seen;
 mod subjects;
 mod surfaces;
 #[cfg(test)]

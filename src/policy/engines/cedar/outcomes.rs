@@ -62,7 +62,7 @@ impl Outcomes {
         }
     }
 
-    fn exactly(value: bool) -> Self {
+    pub(super) fn exactly(value: bool) -> Self {
         Self {
             truth: value,
             falsehood: !value,

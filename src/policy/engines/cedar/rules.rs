@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
 
+use super::glance::Glance;
 use super::inspect::Needs;
 use super::subjects::Subject;
 use crate::policy::{ActionName, Obligation, Reason};
@@ -19,6 +20,8 @@ pub(super) struct Rule {
     pub(super) effect: Effect,
     /// The whole condition, scope included: finding a rule here is never the proof that it applies.
     pub(super) condition: Expr,
+    /// The same, as far as it is plain.
+    pub(super) glance: Glance,
     pub(super) slots: SlotEnv,
     pub(super) needs: Needs,
     pub(super) reason: Reason,

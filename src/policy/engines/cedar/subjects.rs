@@ -14,6 +14,7 @@ pub struct ToolGroups(HashMap<String, Vec<String>>);
 /// A principal or a resource, before its attributes are needed.
 ///
 /// INVARIANT: the ancestors are all there are, near and far, so that no closure is computed later.
+#[derive(Debug, Clone)]
 pub(super) struct Subject {
     pub(super) uid: EntityUID,
     pub(super) ancestors: HashSet<EntityUID>,

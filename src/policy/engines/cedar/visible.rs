@@ -5,12 +5,10 @@
 //! become true or false. Typed partial evaluation, Cedar's newer way, hides no more (the tests
 //! compare them) at many times the cost, for it checks the types of every policy each time.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use cedar_policy_core::ast::{
-    Context, Effect, Entity, EntityUID, EntityUIDEntry, Request, RequestSchema,
-};
+use cedar_policy_core::ast::{Context, Effect, EntityUIDEntry, Request};
 use cedar_policy_core::entities::Entities;
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
@@ -20,31 +18,34 @@ use super::inspect::Needs;
 use super::judge::{unsayable, with_actions, with_entities};
 use super::outcomes::{Outcomes, outcomes};
 use super::rules::Rule;
+use super::seen::{Known, Leaves, View};
 use super::subjects::Subject;
 use super::{CedarEngine, context};
 use crate::policy::{Action, ActionName, EngineFault, ListFacts, Resource, Visibility};
 
-/// What is the same for all items of a list.
+/// Who looks at a list.
 struct Viewer<'a> {
     facts: &'a ListFacts<'a>,
     subject: Subject,
-    /// The principal and what it refers to.
-    entities: Vec<Arc<Entity>>,
-    /// Of listing, which is the same for tools, resources and prompts.
-    context: Context,
 }
 
 /// One of the two questions about an item, with what is known before any item is looked at.
-struct Question<'r> {
+struct Question<'a, 'r> {
+    /// Listing, in a context that is known; or `None`: using, in an open one.
+    listing: Option<Action<'a>>,
     action: ActionName,
-    /// Known for listing, open for using.
-    context: Option<Context>,
-    /// All but the item's.
-    entities: Entities,
+    /// What Cedar needs for every item alike, once some rule needs Cedar.
+    ground: OnceCell<Result<Ground, EngineFault>>,
     /// What the rules that look at no resource come to.
     common: Tally,
     /// The rules that look at a resource, but whose scope names none.
     each: Vec<&'r Rule>,
+}
+
+/// The context, and all entities but the item's.
+struct Ground {
+    context: Option<Context>,
+    entities: Entities,
 }
 
 /// One item of a list.
@@ -68,97 +69,79 @@ impl CedarEngine {
         facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
-        let viewer = match self.viewer(facts) {
-            Ok(viewer) => viewer,
-            Err(fault) => return items.iter().map(|_| Err(fault.clone())).collect(),
+        let viewer = Viewer {
+            facts,
+            subject: Subject::of_principal(self.words, facts.principal),
         };
-        let mut asked: HashMap<ActionName, Result<[Question<'_>; 2], EngineFault>> = HashMap::new();
+        let mut asked: HashMap<ActionName, Result<[Question<'_, '_>; 2], EngineFault>> =
+            HashMap::new();
         let mut visibility = |item: &Resource<'_>| {
             let (listing, using) = match item {
-                Resource::Tool(_) => (ActionName::ListTool, ActionName::CallTool),
-                Resource::Resource(_) => (ActionName::ListResource, ActionName::ReadResource),
-                Resource::Prompt(_) => (ActionName::ListPrompt, ActionName::GetPrompt),
+                Resource::Tool(_) => (Action::ListTool, ActionName::CallTool),
+                Resource::Resource(_) => (Action::ListResource, ActionName::ReadResource),
+                Resource::Prompt(_) => (Action::ListPrompt, ActionName::GetPrompt),
                 Resource::Server(_) | Resource::Client(_) => return Ok(Visibility::Abstain),
             };
             let subject = Subject::of_resource(self.words, &self.groups, facts.env.server, *item);
-            let questions = asked.entry(using).or_insert_with(|| {
-                let context = Some(viewer.context.clone());
-                let listing = self.question(&viewer, listing, context, &subject.uid)?;
-                Ok([listing, self.question(&viewer, using, None, &subject.uid)?])
-            });
             let sight = Sight {
                 resource: *item,
                 subject,
             };
-            self.visibility_of(&viewer, questions.as_ref().map_err(Clone::clone)?, sight)
+            let questions = asked.entry(using).or_insert_with(|| {
+                let name = listing.name();
+                let listing = self.question(&viewer, name, Some(listing), &sight)?;
+                Ok([listing, self.question(&viewer, using, None, &sight)?])
+            });
+            let questions = questions.as_ref().map_err(Clone::clone)?;
+            self.visibility_of(&viewer, questions, &sight)
         };
         items.iter().map(&mut visibility).collect()
     }
 
-    fn viewer<'a>(&self, facts: &'a ListFacts<'a>) -> Result<Viewer<'a>, EngineFault> {
-        let needs = self.rules.needs();
-        let [subject, copy] =
-            [facts.principal; 2].map(|principal| Subject::of_principal(self.words, principal));
-        let entities = principal_entities(self.words, copy, facts.principal, needs).collect();
-        let context = context::context(self.words, self.idle, &Action::ListTool, &facts.env, needs);
-        Ok(Viewer {
-            facts,
-            subject,
-            entities,
-            context: context.map_err(unsayable)?,
-        })
-    }
-
     /// `item` is any one of the list: the common rules do not look at it.
-    fn question(
+    fn question<'a>(
         &self,
         viewer: &Viewer<'_>,
         action: ActionName,
-        context: Option<Context>,
-        item: &EntityUID,
-    ) -> Result<Question<'_>, EngineFault> {
+        listing: Option<Action<'a>>,
+        item: &Sight<'_>,
+    ) -> Result<Question<'a, '_>, EngineFault> {
+        let facts = viewer.facts;
+        if !self.idle.fits(action, facts.principal, item.resource) {
+            return Err(unsayable(
+                "the action is not for such a principal and resource",
+            ));
+        }
         let rules = self.rules.about_any(action, &viewer.subject);
-        let (each, free): (Vec<_>, Vec<_>) = rules
+        let (each, free) = rules
             .into_iter()
             .partition(|rule| rule.needs.has(Needs::RESOURCE));
-        let (base, actions) = with_actions(self.words, action, self.rules.needs());
-        let entities = with_entities(base, viewer.entities.iter().cloned().chain(actions))?;
-        let request = self.open_request(viewer, action, item, context.clone())?;
-        let extensions = Extensions::all_available();
-        let common = tally(&Evaluator::new(request, &entities, extensions), &free)?;
-        Ok(Question {
+        let mut question = Question {
+            listing,
             action,
-            context,
-            entities,
-            common,
+            ground: OnceCell::new(),
+            common: Tally::default(),
             each,
-        })
+        };
+        question.common = self.tally(viewer, &question, item, free)?;
+        Ok(question)
     }
 
     fn visibility_of(
         &self,
         viewer: &Viewer<'_>,
-        [listing, using]: &[Question<'_>; 2],
-        item: Sight<'_>,
+        questions: &[Question<'_, '_>; 2],
+        item: &Sight<'_>,
     ) -> Result<Visibility, EngineFault> {
-        let [list_rules, use_rules] = [listing, using].map(|question| {
+        let mut tallies = [Tally::default(); 2];
+        for (tally, question) in tallies.iter_mut().zip(questions) {
             let named = self.rules.about(question.action, &item.subject);
-            question
-                .each
-                .iter()
-                .copied()
-                .chain(named)
-                .collect::<Vec<_>>()
-        });
-        let uid = item.subject.uid.clone();
-        let own: Vec<Arc<Entity>> = if list_rules.is_empty() && use_rules.is_empty() {
-            Vec::new()
-        } else {
-            let (server, needs) = (viewer.facts.env.server, self.rules.needs());
-            resource_entities(self.words, item.subject, server, item.resource, needs).collect()
-        };
-        let listed = self.answer(viewer, listing, &uid, &own, &list_rules)?;
-        let used = self.answer(viewer, using, &uid, &own, &use_rules)?;
+            let rules = question.each.iter().copied().chain(named).collect();
+            *tally = question
+                .common
+                .and(self.tally(viewer, question, item, rules)?);
+        }
+        let [listed, used] = tallies;
         Ok(if listed.forbidden || used.forbidden {
             Visibility::Hidden
         } else if used.permitted {
@@ -168,64 +151,95 @@ impl CedarEngine {
         })
     }
 
-    fn answer(
+    /// Of several rules that fail, the smallest fault.
+    fn tally(
         &self,
         viewer: &Viewer<'_>,
-        question: &Question<'_>,
-        item: &EntityUID,
-        own: &[Arc<Entity>],
-        rules: &[&Rule],
+        question: &Question<'_, '_>,
+        item: &Sight<'_>,
+        mut rules: Vec<&Rule>,
     ) -> Result<Tally, EngineFault> {
-        let common = question.common;
+        let mut tally = Tally::default();
+        let view = question.view(viewer, item);
+        rules.retain(|rule| match rule.glance.at(&view) {
+            Some(value) => {
+                tally.add(rule, Outcomes::exactly(value));
+                false
+            }
+            None => true,
+        });
         if rules.is_empty() {
-            return Ok(common);
+            return Ok(tally);
         }
-        let entities = with_entities(question.entities.clone(), own.iter().cloned())?;
-        let request = self.open_request(viewer, question.action, item, question.context.clone())?;
-        let own = tally(
-            &Evaluator::new(request, &entities, Extensions::all_available()),
-            rules,
-        )?;
-        Ok(Tally {
-            permitted: common.permitted || own.permitted,
-            forbidden: common.forbidden || own.forbidden,
-        })
+        let ground = question
+            .ground
+            .get_or_init(|| self.ground(viewer, question));
+        let Ground { context, entities } = ground.as_ref().map_err(Clone::clone)?;
+        let (server, needs) = (viewer.facts.env.server, self.rules.needs());
+        let own = resource_entities(self.words, &item.subject, server, item.resource, needs);
+        let entities = with_entities(entities.clone(), own)?;
+        let action = self.words.action(question.action);
+        let action = action.ok_or_else(|| unsayable("no such action"))?.uid();
+        let [principal, action, resource] = [&viewer.subject.uid, action, &item.subject.uid]
+            .map(|uid| EntityUIDEntry::known(uid.clone(), None));
+        let request = Request::new_unchecked(principal, action, resource, context.clone());
+        let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+        let mut fault: Option<EngineFault> = None;
+        for rule in rules {
+            match outcomes(&evaluator, rule) {
+                Ok(outcomes) => tally.add(rule, outcomes),
+                Err(new) => fault = Some(fault.map_or(new.clone(), |old| old.min(new))),
+            }
+        }
+        fault.map_or(Ok(tally), Err)
     }
 
-    /// Without a context, the context is open.
-    fn open_request(
+    fn ground(
         &self,
         viewer: &Viewer<'_>,
-        action: ActionName,
-        item: &EntityUID,
-        context: Option<Context>,
-    ) -> Result<Request, EngineFault> {
-        let action = self
-            .words
-            .action(action)
-            .ok_or_else(|| unsayable("no such action"))?
-            .uid();
-        let principal = &viewer.subject.uid;
-        self.words
-            .core_schema()
-            .validate_scope_variables(Some(principal), Some(action), Some(item))
-            .map_err(unsayable)?;
-        let [principal, action, item] =
-            [principal, action, item].map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        Ok(Request::new_unchecked(principal, action, item, context))
+        question: &Question<'_, '_>,
+    ) -> Result<Ground, EngineFault> {
+        let (words, facts, needs) = (self.words, viewer.facts, self.rules.needs());
+        let context = |action| context::context(words, self.idle, &action, &facts.env, needs);
+        let context = question.listing.map(context).transpose();
+        let (base, actions) = with_actions(words, question.action, needs);
+        let principal = principal_entities(words, &viewer.subject, facts.principal, needs);
+        Ok(Ground {
+            context: context.map_err(unsayable)?,
+            entities: with_entities(base, principal.chain(actions))?,
+        })
     }
 }
 
-/// Of several rules that fail, the smallest fault.
-fn tally(evaluator: &Evaluator<'_>, rules: &[&Rule]) -> Result<Tally, EngineFault> {
-    let mut tally = Tally::default();
-    let mut fault: Option<EngineFault> = None;
-    for rule in rules {
-        match outcomes(evaluator, rule) {
-            Ok(Outcomes { truth, .. }) if rule.effect == Effect::Permit => tally.permitted |= truth,
-            Ok(Outcomes { falsehood, .. }) => tally.forbidden |= !falsehood,
-            Err(new) => fault = Some(fault.map_or(new.clone(), |old| old.min(new))),
+impl Question<'_, '_> {
+    fn view<'v>(&'v self, viewer: &'v Viewer<'_>, item: &'v Sight<'_>) -> View<'v> {
+        View {
+            action: self.action,
+            principal: &viewer.subject,
+            resource: &item.subject,
+            who: viewer.facts.principal,
+            what: item.resource,
+            context: self.listing.as_ref().map(|action| Known {
+                action,
+                env: &viewer.facts.env,
+                arguments: Leaves::default(),
+            }),
         }
     }
-    fault.map_or(Ok(tally), Err)
+}
+
+impl Tally {
+    fn add(&mut self, rule: &Rule, outcomes: Outcomes) {
+        match rule.effect {
+            Effect::Permit => self.permitted |= outcomes.truth,
+            Effect::Forbid => self.forbidden |= !outcomes.falsehood,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            permitted: self.permitted || other.permitted,
+            forbidden: self.forbidden || other.forbidden,
+        }
+    }
 }

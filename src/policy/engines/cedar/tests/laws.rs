@@ -153,10 +153,10 @@ pub(super) fn whole_request(facts: &Facts<'_>, groups: &ToolGroups) -> (Request,
     let arguments = facts.action.arguments();
     let arguments =
         arguments.map(|given| arguments::entity(words, given, Needs::ALL).unwrap().into());
-    let added = principal_entities(words, principal, facts.principal, Needs::ALL)
+    let added = principal_entities(words, &principal, facts.principal, Needs::ALL)
         .chain(resource_entities(
             words,
-            resource,
+            &resource,
             facts.env.server,
             facts.resource,
             Needs::ALL,
@@ -467,6 +467,19 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
         "resource is Mcp::Tool && resource.hints.destructive",
         "resource is Mcp::Tool && resource.server.trust > 0",
         "resource is Mcp::Resource && resource has mime && resource.mime like \"*a*\"",
+        "context.env.transport == \"stdio\"",
+        "context.env.session.level <= context.env.session.calls",
+        "context.env.session.untrusted == context.env.consent.granted",
+        "context.env.consent.scope like \"*a*\"",
+        "principal == Mcp::Agent::\"a1\"",
+        "principal in [Mcp::Role::\"a\", Mcp::Role::\"b\"]",
+        "resource is Mcp::Tool && resource.name == \"a\"",
+        "resource is Mcp::Tool && resource.pin.known == resource.hints.idempotent",
+        "resource is Mcp::Tool && resource.level >= 1",
+        "resource is Mcp::Prompt && resource.name like \"fs*\"",
+        "resource is Mcp::Resource && resource.scheme == \"file\" && resource.labels.contains(resource.uri)",
+        "action == Mcp::Action::\"call_tool\"",
+        "action in [Mcp::Action::\"call_tool\", Mcp::Action::\"lifecycle\"]",
         "{ now: context.env.now, x: 1 } == { now: datetime(\"1970-01-01\"), x: 1 }",
     ];
     if calls {
@@ -480,6 +493,15 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
             "context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has many \
              && context.args.getTag(\"/path\").many.contains(\"a\")",
             "context.args.hasTag(context.env.consent.scope)",
+            "context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has text \
+             && context.args.getTag(\"/path\").text == \"1.5\"",
+            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has i \
+             && context.args.getTag(\"/n\").i < context.touch.bytes",
+            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has b \
+             && context.args.getTag(\"/n\").b",
+            "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has isNull",
+            "context.args.hasTag(\"\") && !(context.args.getTag(\"\") has s)",
+            "context.touch.hosts.contains(\"fs\")",
             "context.touch.outside || context.touch.hosts.contains(\"a\")",
             "context.touch.bytes + 1 > 3",
             "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.touch.roots)",

@@ -1,5 +1,6 @@
 mod closed;
 mod diagnostics;
+mod glances;
 mod laws;
 mod listing;
 mod meaning;

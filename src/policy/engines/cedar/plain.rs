@@ -1,0 +1,218 @@
+//! Which conditions are plain: Cedar's expressions to glances.
+
+use cedar_policy_core::ast::{BinaryOp, EntityUID, Expr, ExprKind, Literal, UnaryOp, Var};
+
+use super::glance::{Glance, Place, Term, bit};
+use super::seen::{Attribute, look};
+use super::vocabulary::Vocabulary;
+use crate::policy::ActionName;
+
+impl Glance {
+    pub(super) fn of(words: &Vocabulary, expr: &Expr) -> Self {
+        Self::plain(words, expr).unwrap_or(Self::Opaque)
+    }
+
+    fn plain(words: &Vocabulary, expr: &Expr) -> Option<Self> {
+        let of = |expr: &Expr| Self::of(words, expr);
+        Some(match expr.expr_kind() {
+            ExprKind::Lit(Literal::Bool(value)) => Self::Always(*value),
+            ExprKind::And { left, right } => {
+                let (mut left, right) = (of(left), of(right));
+                if let Self::All(parts) = &mut left {
+                    parts.push(right);
+                    left
+                } else {
+                    Self::All(vec![left, right])
+                }
+            }
+            ExprKind::Or { left, right } => {
+                let (mut left, right) = (of(left), of(right));
+                if let Self::Any(parts) = &mut left {
+                    parts.push(right);
+                    left
+                } else {
+                    Self::Any(vec![left, right])
+                }
+            }
+            ExprKind::UnaryApp {
+                op: UnaryOp::Not,
+                arg,
+            } => Self::Not(Box::new(of(arg))),
+            ExprKind::If {
+                test_expr,
+                then_expr,
+                else_expr,
+            } => Self::If(Box::new([of(test_expr), of(then_expr), of(else_expr)])),
+            ExprKind::Is { expr, entity_type } => {
+                Self::subject(expr, Place::Is(entity_type.clone()))?
+            }
+            ExprKind::Like { expr, pattern } => Self::Like(Term::of(expr)?, pattern.clone()),
+            ExprKind::HasAttr { expr, attr } => {
+                Self::ArgumentHas(argument(expr)?.into(), Attribute::of(attr)?)
+            }
+            ExprKind::BinaryApp { op, arg1, arg2 } => Self::binary(words, *op, arg1, arg2)?,
+            ExprKind::GetAttr { .. } => Self::Holds(Term::of(expr)?),
+            ExprKind::Lit(_)
+            | ExprKind::Var(_)
+            | ExprKind::Slot(_)
+            | ExprKind::Unknown(_)
+            | ExprKind::UnaryApp { .. }
+            | ExprKind::ExtensionFunctionApp { .. }
+            | ExprKind::ExtHasAttr { .. }
+            | ExprKind::Set(_)
+            | ExprKind::Record(_) => return None,
+        })
+    }
+
+    fn binary(words: &Vocabulary, op: BinaryOp, one: &Expr, other: &Expr) -> Option<Self> {
+        let terms = || Some((Term::of(one)?, Term::of(other)?));
+        let by = |make: fn(Term, Term) -> Self| terms().map(|(one, other)| make(one, other));
+        match op {
+            BinaryOp::Eq if is_var(one, Var::Action) => {
+                Some(Self::Action(actions(words, other, same)?))
+            }
+            BinaryOp::In if is_var(one, Var::Action) => {
+                Some(Self::Action(actions(words, other, within)?))
+            }
+            BinaryOp::Eq => match entities(other).as_deref() {
+                Some([uid]) if !is_set(other) => Self::subject(one, Place::Equals(uid.clone())),
+                Some(_) => None,
+                None => by(Self::Equal),
+            },
+            BinaryOp::In => Self::subject(one, Place::In(entities(other)?)),
+            BinaryOp::Less => by(Self::Less),
+            BinaryOp::LessEq => by(Self::LessOrEqual),
+            BinaryOp::Contains => by(Self::Contains),
+            BinaryOp::HasTag if is_arguments(one) => Some(Self::HasArgument(text(other)?.into())),
+            BinaryOp::HasTag
+            | BinaryOp::GetTag
+            | BinaryOp::Add
+            | BinaryOp::Sub
+            | BinaryOp::Mul
+            | BinaryOp::ContainsAll
+            | BinaryOp::ContainsAny => None,
+        }
+    }
+
+    fn subject(expr: &Expr, place: Place) -> Option<Self> {
+        if is_var(expr, Var::Principal) {
+            Some(Self::Principal(place))
+        } else {
+            is_var(expr, Var::Resource).then_some(Self::Resource(place))
+        }
+    }
+}
+
+impl Term {
+    fn of(expr: &Expr) -> Option<Self> {
+        if let ExprKind::Lit(literal) = expr.expr_kind() {
+            return match literal {
+                Literal::String(text) => Some(Self::Text(text.as_str().into())),
+                Literal::Long(value) => Some(Self::Long(*value)),
+                Literal::Bool(value) => Some(Self::Bool(*value)),
+                Literal::EntityUID(_) => None,
+            };
+        }
+        let ExprKind::GetAttr { expr: inner, attr } = expr.expr_kind() else {
+            return None;
+        };
+        if let Some(pointer) = argument(inner) {
+            return Some(Self::Argument(pointer.into(), Attribute::of(attr)?));
+        }
+        let (root, path) = path(expr)?;
+        look(root, &path).map(Self::Fact)
+    }
+}
+
+fn same(words: &Vocabulary, name: ActionName, uid: &EntityUID) -> Option<bool> {
+    Some(words.action(name)?.uid() == uid)
+}
+
+fn within(words: &Vocabulary, name: ActionName, uid: &EntityUID) -> Option<bool> {
+    let action = words.action(name)?;
+    Some(action.uid() == uid || action.is_descendant_of(uid))
+}
+
+/// The actions that are `how` to one of the entities that an expression names.
+fn actions(
+    words: &Vocabulary,
+    named: &Expr,
+    how: fn(&Vocabulary, ActionName, &EntityUID) -> Option<bool>,
+) -> Option<u32> {
+    let named = entities(named)?;
+    let mut among = 0;
+    for name in ActionName::ALL {
+        for uid in &named {
+            if how(words, name, uid)? {
+                among |= bit(name);
+            }
+        }
+    }
+    Some(among)
+}
+
+/// The entities that an expression names: one, or a set of them.
+fn entities(expr: &Expr) -> Option<Vec<EntityUID>> {
+    let one = |expr: &Expr| {
+        if let ExprKind::Lit(Literal::EntityUID(uid)) = expr.expr_kind() {
+            Some(EntityUID::clone(uid))
+        } else {
+            None
+        }
+    };
+    if let ExprKind::Set(items) = expr.expr_kind() {
+        items.iter().map(one).collect()
+    } else {
+        Some(vec![one(expr)?])
+    }
+}
+
+fn is_set(expr: &Expr) -> bool {
+    matches!(expr.expr_kind(), ExprKind::Set(_))
+}
+
+fn is_var(expr: &Expr, var: Var) -> bool {
+    matches!(expr.expr_kind(), ExprKind::Var(found) if *found == var)
+}
+
+/// `context.args`.
+fn is_arguments(expr: &Expr) -> bool {
+    matches!(path(expr), Some((Var::Context, path)) if path == ["args"])
+}
+
+/// The pointer in `context.args.getTag("…")`.
+fn argument(expr: &Expr) -> Option<&str> {
+    if let ExprKind::BinaryApp {
+        op: BinaryOp::GetTag,
+        arg1,
+        arg2,
+    } = expr.expr_kind()
+        && is_arguments(arg1)
+    {
+        text(arg2)
+    } else {
+        None
+    }
+}
+
+fn text(expr: &Expr) -> Option<&str> {
+    if let ExprKind::Lit(Literal::String(text)) = expr.expr_kind() {
+        Some(text)
+    } else {
+        None
+    }
+}
+
+/// A variable, and the attributes that are looked up one in the other.
+fn path(mut expr: &Expr) -> Option<(Var, Vec<&str>)> {
+    let mut path = Vec::new();
+    while let ExprKind::GetAttr { expr: inner, attr } = expr.expr_kind() {
+        path.push(attr.as_str());
+        expr = inner;
+    }
+    let ExprKind::Var(root) = expr.expr_kind() else {
+        return None;
+    };
+    path.reverse();
+    Some((*root, path))
+}

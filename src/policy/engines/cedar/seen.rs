@@ -1,0 +1,295 @@
+//! What a condition can see of the facts without Cedar, under the names of the schema.
+//!
+//! INVARIANT: each name gives what the bridge (`context.rs`, `entities.rs`, `arguments.rs`) puts
+//! into Cedar's value of that name, or nothing. What is optional in the schema is not here: to look
+//! it up where it is missing must fail, and only Cedar fails.
+
+use std::borrow::Cow;
+
+use cedar_policy_core::ast::Var;
+
+use super::numbers::Exact;
+use super::subjects::Subject;
+use crate::policy::{
+    Action, ActionName, Arguments, Environment, Leaf, Principal, Resource, ResourceFacts,
+    SessionState, Tool, Touch,
+};
+
+/// One question, as conditions look at it.
+pub(super) struct View<'a> {
+    pub(super) action: ActionName,
+    pub(super) principal: &'a Subject,
+    pub(super) resource: &'a Subject,
+    pub(super) who: Principal<'a>,
+    pub(super) what: Resource<'a>,
+    /// `None` where the context is open.
+    pub(super) context: Option<Known<'a>>,
+}
+
+/// A context.
+pub(super) struct Known<'a> {
+    pub(super) action: &'a Action<'a>,
+    pub(super) env: &'a Environment<'a>,
+    pub(super) arguments: Leaves<'a>,
+}
+
+/// The arguments of a call by pointer.
+#[derive(Debug, Default)]
+pub(super) struct Leaves<'a>(Vec<(&'a str, &'a Leaf<'a>)>);
+
+/// An attribute of a leaf's tag; see `arguments.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attribute {
+    String,
+    NumberText,
+    Integer,
+    Boolean,
+    IsNull,
+    Many,
+}
+
+/// One value.
+#[derive(Debug)]
+pub(super) enum Seen<'v> {
+    Text(&'v str),
+    Long(i64),
+    Bool(bool),
+    Texts(Texts<'v>),
+}
+
+/// A set of strings.
+#[derive(Debug)]
+pub(super) enum Texts<'v> {
+    Owned(&'v [String]),
+    Borrowed(&'v [Cow<'v, str>]),
+}
+
+/// Level, labels, size, and whether it is an error.
+type Received<'a> = (i64, &'a [String], i64, bool);
+
+/// How a value is found.
+pub(super) type Look = for<'v> fn(&'v View<'_>) -> Option<Seen<'v>>;
+
+impl<'a> View<'a> {
+    pub(super) fn arguments(&self) -> Option<&Leaves<'a>> {
+        let known = self.context.as_ref()?;
+        known.action.arguments().map(|_| &known.arguments)
+    }
+
+    fn env(&self) -> Option<&'a Environment<'a>> {
+        self.context.as_ref().map(|known| known.env)
+    }
+
+    fn session(&self) -> Option<&'a SessionState> {
+        self.env().map(|env| &env.session)
+    }
+
+    fn touch(&self) -> Option<&'a Touch> {
+        if let Action::CallTool { touch, .. } = self.context.as_ref()?.action {
+            Some(touch)
+        } else {
+            None
+        }
+    }
+
+    fn result(&self) -> Option<Received<'a>> {
+        if let Action::ReceiveResult {
+            level,
+            labels,
+            bytes,
+            is_error,
+        } = self.context.as_ref()?.action
+        {
+            Some((*level, labels, *bytes, *is_error))
+        } else {
+            None
+        }
+    }
+
+    fn method(&self) -> Option<&'a str> {
+        if let Action::Notify { method } = self.context.as_ref()?.action {
+            Some(method)
+        } else {
+            None
+        }
+    }
+
+    fn tool(&self) -> Option<&'a Tool> {
+        if let Resource::Tool(tool) = self.what {
+            Some(tool)
+        } else {
+            None
+        }
+    }
+
+    fn of_uri(&self) -> Option<&'a ResourceFacts> {
+        if let Resource::Resource(resource) = self.what {
+            Some(resource)
+        } else {
+            None
+        }
+    }
+}
+
+impl<'a> Leaves<'a> {
+    /// `None` if two leaves have the same pointer: then nobody could say which one the server will
+    /// take.
+    pub(super) fn of(arguments: Option<&'a Arguments<'a>>) -> Option<Self> {
+        let leaves = arguments.into_iter().flat_map(|arguments| &arguments.0);
+        let mut leaves: Vec<_> = leaves
+            .map(|(pointer, leaf)| (pointer.as_str(), leaf))
+            .collect();
+        leaves.sort_unstable_by_key(|(pointer, _)| *pointer);
+        let repeated = leaves.windows(2).any(|pair| match pair {
+            [(one, _), (other, _)] => one == other,
+            _ => false,
+        });
+        (!repeated).then_some(Self(leaves))
+    }
+
+    pub(super) fn get(&self, pointer: &str) -> Option<&'a Leaf<'a>> {
+        let found = self.0.binary_search_by_key(&pointer, |(name, _)| name);
+        self.0.get(found.ok()?).map(|(_, leaf)| *leaf)
+    }
+}
+
+impl Attribute {
+    /// `None` for `n`, a decimal, which only Cedar can make.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "s" => Self::String,
+            "text" => Self::NumberText,
+            "i" => Self::Integer,
+            "b" => Self::Boolean,
+            "isNull" => Self::IsNull,
+            "many" => Self::Many,
+            _ => return None,
+        })
+    }
+}
+
+impl<'v> Seen<'v> {
+    /// Whether a leaf's tag has an attribute.
+    pub(super) fn is_in(leaf: &Leaf<'_>, attribute: Attribute) -> bool {
+        match leaf {
+            Leaf::Number(text) if attribute == Attribute::Integer => {
+                Exact::of(text).integer.is_some()
+            }
+            Leaf::Number(_) => attribute == Attribute::NumberText,
+            Leaf::String(_) => attribute == Attribute::String,
+            Leaf::Bool(_) => attribute == Attribute::Boolean,
+            Leaf::Null => attribute == Attribute::IsNull,
+            Leaf::Strings(_) | Leaf::EmptyArray => attribute == Attribute::Many,
+            Leaf::EmptyObject => false,
+        }
+    }
+
+    pub(super) fn of_leaf(leaf: &'v Leaf<'v>, attribute: Attribute) -> Option<Self> {
+        match (leaf, attribute) {
+            (Leaf::String(text), Attribute::String) => Some(Self::Text(text)),
+            (Leaf::Number(text), Attribute::NumberText) => Some(Self::Text(text)),
+            (Leaf::Number(text), Attribute::Integer) => Exact::of(text).integer.map(Self::Long),
+            (Leaf::Bool(value), Attribute::Boolean) => Some(Self::Bool(*value)),
+            (Leaf::Null, Attribute::IsNull) => Some(Self::Bool(true)),
+            (Leaf::Strings(items), Attribute::Many) => Some(Self::Texts(Texts::Borrowed(items))),
+            (Leaf::EmptyArray, Attribute::Many) => Some(Self::Texts(Texts::Borrowed(&[]))),
+            _ => None,
+        }
+    }
+
+    /// `None` for what is not compared here.
+    pub(super) fn equals(&self, other: &Seen<'_>) -> Option<bool> {
+        match (self, other) {
+            (Self::Text(one), Seen::Text(other)) => Some(one == other),
+            (Self::Long(one), Seen::Long(other)) => Some(one == other),
+            (Self::Bool(one), Seen::Bool(other)) => Some(one == other),
+            _ => None,
+        }
+    }
+
+    pub(super) fn contains(&self, item: &Seen<'_>) -> Option<bool> {
+        match (self, item) {
+            (Self::Texts(set), Seen::Text(item)) => Some(match set {
+                Texts::Owned(set) => set.iter().any(|text| text == item),
+                Texts::Borrowed(set) => set.iter().any(|text| text == item),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// How the value of a path of the schema is found.
+pub(super) fn look(root: Var, path: &[&str]) -> Option<Look> {
+    match root {
+        Var::Context => match path {
+            ["env", rest @ ..] => in_env(rest),
+            rest => in_context(rest),
+        },
+        Var::Resource => in_resource(path),
+        Var::Principal => match path {
+            ["trust"] => Some(|view| match view.who {
+                Principal::Agent(agent) => Some(Seen::Long(agent.trust)),
+                Principal::Server(server) => Some(Seen::Long(server.trust)),
+            }),
+            _ => None,
+        },
+        Var::Action => None,
+    }
+}
+
+fn in_env(path: &[&str]) -> Option<Look> {
+    let look: Look = match path {
+        ["transport"] => |view| Some(Seen::Text(view.env()?.transport)),
+        ["protocol"] => |view| Some(Seen::Text(view.env()?.protocol)),
+        ["session", "level"] => |view| Some(Seen::Long(view.session()?.level)),
+        ["session", "calls"] => |view| Some(Seen::Long(view.session()?.calls)),
+        ["session", "untrusted"] => |view| Some(Seen::Bool(view.session()?.untrusted)),
+        ["session", "labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.session()?.labels))),
+        ["consent", "granted"] => |view| Some(Seen::Bool(view.env()?.consent.granted)),
+        ["consent", "scope"] => |view| Some(Seen::Text(&view.env()?.consent.scope)),
+        _ => return None,
+    };
+    Some(look)
+}
+
+fn in_context(path: &[&str]) -> Option<Look> {
+    let look: Look = match path {
+        ["touch", "outside"] => |view| Some(Seen::Bool(view.touch()?.outside)),
+        ["touch", "bytes"] => |view| Some(Seen::Long(view.touch()?.bytes)),
+        ["touch", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.hosts))),
+        ["method"] => |view| view.method().map(Seen::Text),
+        ["result", "level"] => |view| Some(Seen::Long(view.result()?.0)),
+        ["result", "labels"] => |view| Some(Seen::Texts(Texts::Owned(view.result()?.1))),
+        ["result", "bytes"] => |view| Some(Seen::Long(view.result()?.2)),
+        ["result", "isError"] => |view| Some(Seen::Bool(view.result()?.3)),
+        _ => return None,
+    };
+    Some(look)
+}
+
+fn in_resource(path: &[&str]) -> Option<Look> {
+    let look: Look = match path {
+        ["name"] => |view| match view.what {
+            Resource::Tool(tool) => Some(Seen::Text(&tool.name)),
+            Resource::Prompt(prompt) => Some(Seen::Text(&prompt.name)),
+            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
+        },
+        ["level"] => |view| match view.what {
+            Resource::Tool(tool) => Some(Seen::Long(tool.level)),
+            Resource::Resource(resource) => Some(Seen::Long(resource.level)),
+            Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => None,
+        },
+        ["uri"] => |view| Some(Seen::Text(&view.of_uri()?.uri)),
+        ["scheme"] => |view| Some(Seen::Text(&view.of_uri()?.scheme)),
+        ["labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.of_uri()?.labels))),
+        ["hints", "readOnly"] => |view| Some(Seen::Bool(view.tool()?.hints.read_only)),
+        ["hints", "destructive"] => |view| Some(Seen::Bool(view.tool()?.hints.destructive)),
+        ["hints", "idempotent"] => |view| Some(Seen::Bool(view.tool()?.hints.idempotent)),
+        ["hints", "openWorld"] => |view| Some(Seen::Bool(view.tool()?.hints.open_world)),
+        ["pin", "known"] => |view| Some(Seen::Bool(view.tool()?.pin.known)),
+        ["pin", "schemaOk"] => |view| Some(Seen::Bool(view.tool()?.pin.schema_ok)),
+        ["pin", "descriptionOk"] => |view| Some(Seen::Bool(view.tool()?.pin.description_ok)),
+        _ => return None,
+    };
+    Some(look)
+}

@@ -1,0 +1,129 @@
+//! Which conditions are told at a glance. That the answers are Cedar's own is a law (`laws.rs`).
+
+use super::super::glance::Glance;
+use super::super::seen::{Known, Leaves, View};
+use super::super::subjects::Subject;
+use super::*;
+use crate::policy::fixture::{World, tool};
+use crate::policy::{Arguments, Leaf};
+
+#[test]
+fn plain_conditions_need_no_evaluator() {
+    for condition in [
+        "true",
+        "principal is Mcp::Agent",
+        r#"principal == Mcp::Agent::"a1""#,
+        r#"!(principal in [Mcp::Role::"x", Mcp::Role::"y"])"#,
+        r#"action in [Mcp::Action::"call_tool", Mcp::Action::"lifecycle"]"#,
+        r#"resource in Mcp::Server::"files""#,
+        r#"resource.name == "read" && resource.level < 1"#,
+        "resource.hints.destructive && !resource.pin.known",
+        r#"context.env.transport == "stdio""#,
+        "context.env.session.level >= 0 && !context.env.session.untrusted",
+        r#"!context.env.session.labels.contains("pii")"#,
+        "context.touch.bytes <= 10 && !context.touch.outside",
+        r#"context.args.hasTag("/path") && context.args.getTag("/path") has s"#,
+        r#"context.args.getTag("/path").s like "/srv/*""#,
+        r#"context.args.getTag("/path").s == "/srv/x""#,
+        r#"context.args.getTag("/depth").i > 2"#,
+        r#"!context.args.hasTag("/none")"#,
+        r#"if context.touch.outside then false else context.args.hasTag("/path")"#,
+        // Decided before what is unclear.
+        r#"context.args.hasTag("/path") || context.env has peer"#,
+        r#"!(context.args.hasTag("/none") && context.env has peer)"#,
+    ] {
+        assert_eq!(glance(condition), Some(true), "{condition}");
+        assert_eq!(
+            glance(&format!("!({condition})")),
+            Some(false),
+            "{condition}"
+        );
+    }
+}
+
+#[test]
+fn what_could_fail_or_is_not_plain_is_left_to_cedar() {
+    for condition in [
+        "context.env has peer",
+        r#"context.env has peer || context.args.hasTag("/path")"#,
+        r#"context.env has peer && context.args.hasTag("/none")"#,
+        // No such leaf, or no such attribute of it: Cedar fails.
+        r#"context.args.getTag("/none").s == "x""#,
+        r#"context.args.getTag("/path").i == 1"#,
+        r#"context.args.getTag("/depth").s like "*""#,
+        r#"context.args.getTag("/depth") has n"#,
+        r#"context.args.getTag("/path") == context.args.getTag("/depth")"#,
+        // Types that do not fit, which a checked policy never has.
+        r#"context.args.getTag("/path").s == 1"#,
+        "context.env.session.level",
+        r#"context.env.session.level < "x""#,
+        r#"context.env.transport.contains("x")"#,
+        "context.env.session.level + 1 > 0",
+        "principal == resource",
+        r#"resource.server in Mcp::ServerGroup::"x""#,
+        r#"context.env.now > datetime("1970-01-01")"#,
+    ] {
+        assert_eq!(glance(condition), None, "{condition}");
+    }
+}
+
+#[test]
+fn in_an_open_context_only_scopes_are_plain() {
+    let plain = r#"resource.name == "read" && principal is Mcp::Agent"#;
+    assert_eq!(open_glance(plain), Some(true));
+    for condition in [
+        r#"context.args.hasTag("/path")"#,
+        r#"context.env.transport == "stdio""#,
+        "context.touch.outside",
+    ] {
+        assert_eq!(open_glance(condition), None, "{condition}");
+    }
+}
+
+#[test]
+fn leaves_are_found_among_many_and_may_not_repeat() {
+    let leaf = |name: &str| (name.to_owned(), Leaf::Null);
+    let names: Vec<String> = (0..100).map(|number| format!("/{number}")).collect();
+    let arguments = Arguments(names.iter().map(|name| leaf(name)).collect());
+    let leaves = Leaves::of(Some(&arguments)).unwrap();
+    assert!(names.iter().all(|name| leaves.get(name).is_some()));
+    assert!(leaves.get("/100").is_none());
+    assert!(Leaves::of(Some(&Arguments(vec![leaf("/a"), leaf("/b"), leaf("/a")]))).is_none());
+}
+
+fn glance(condition: &str) -> Option<bool> {
+    look(condition, true)
+}
+
+fn open_glance(condition: &str) -> Option<bool> {
+    look(condition, false)
+}
+
+fn look(condition: &str, known: bool) -> Option<bool> {
+    let words = Vocabulary::get().unwrap();
+    let glance = Glance::of(words, &condition.parse().unwrap());
+    let mut world = World::new().with(&[("/path", "/srv/x")]);
+    world
+        .arguments
+        .0
+        .push(("/depth".to_owned(), Leaf::Number("3")));
+    let tool = tool("read");
+    let facts = world.call(&tool);
+    glance.at(&View {
+        action: facts.action.name(),
+        principal: &Subject::of_principal(words, facts.principal),
+        resource: &Subject::of_resource(
+            words,
+            &ToolGroups::default(),
+            facts.env.server,
+            facts.resource,
+        ),
+        who: facts.principal,
+        what: facts.resource,
+        context: known.then(|| Known {
+            action: &facts.action,
+            env: &facts.env,
+            arguments: Leaves::of(facts.action.arguments()).unwrap(),
+        }),
+    })
+}
