@@ -69,6 +69,10 @@ impl Formatter for OneLine {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
+        // Nearly every text, at a tenth of the cost of looking at each character.
+        if fragment.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return CompactFormatter.write_string_fragment(writer, fragment);
+        }
         let mut rest = fragment;
         while let Some((at, hidden)) = rest.char_indices().find(|(_, c)| misleads(*c)) {
             let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, ""));

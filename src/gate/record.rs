@@ -332,11 +332,10 @@ fn outcome_kind(method: KnownMethod) -> Kind {
 
 /// SHA-256 of the arguments as they are sent, in hexadecimal.
 fn digest(text: &str) -> String {
-    use std::fmt::Write as _;
     let mut hex = String::from("sha256:");
     for byte in Sha256::digest(text.as_bytes()) {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
+        let digits = [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16));
+        hex.extend(digits.into_iter().flatten());
     }
     hex
 }

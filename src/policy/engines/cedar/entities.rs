@@ -120,7 +120,7 @@ fn resource_fields(facts: &ResourceFacts) -> impl Iterator<Item = (&'static str,
 fn client_entity(words: &Vocabulary, client: &Client) -> Arc<Entity> {
     let subject = Subject {
         uid: uid(&words.client, &client.name),
-        ancestors: HashSet::new(),
+        ancestors: Vec::new(),
     };
     build(&subject, client_fields(client))
 }
@@ -132,7 +132,10 @@ fn build(
     let fields = fields
         .into_iter()
         .map(|(key, value)| (key.into(), PartialValue::Value(value)));
-    let Subject { uid, ancestors } = subject.clone();
+    let (uid, ancestors) = (
+        subject.uid.clone(),
+        subject.ancestors.iter().cloned().collect(),
+    );
     let (indirect, tags) = (HashSet::new(), []);
     Arc::new(Entity::new_with_attr_partial_value(
         uid, fields, indirect, ancestors, tags,

@@ -1,6 +1,6 @@
 //! Who is who in Cedar: the uids of principal and resource, and all that they belong to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use cedar_policy_core::ast::EntityUID;
 
@@ -14,10 +14,11 @@ pub struct ToolGroups(HashMap<String, Vec<String>>);
 /// A principal or a resource, before its attributes are needed.
 ///
 /// INVARIANT: the ancestors are all there are, near and far, so that no closure is computed later.
+/// They are few, so that looking through them costs less than hashing one.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
     pub(super) uid: EntityUID,
-    pub(super) ancestors: HashSet<EntityUID>,
+    pub(super) ancestors: Vec<EntityUID>,
 }
 
 impl ToolGroups {
@@ -70,14 +71,14 @@ impl Subject {
             Resource::Server(server) => Self::of_server(words, server),
             Resource::Client(client) => Self {
                 uid: uid(&words.client, &client.name),
-                ancestors: HashSet::new(),
+                ancestors: Vec::new(),
             },
         }
     }
 
     fn child(self, uid: EntityUID, others: impl IntoIterator<Item = EntityUID>) -> Self {
         let mut ancestors = self.ancestors;
-        ancestors.insert(self.uid);
+        ancestors.push(self.uid);
         ancestors.extend(others);
         Self { uid, ancestors }
     }
@@ -94,14 +95,14 @@ impl Subject {
     }
 }
 
-fn agent_ancestors(words: &Vocabulary, agent: &Agent) -> HashSet<EntityUID> {
+fn agent_ancestors(words: &Vocabulary, agent: &Agent) -> Vec<EntityUID> {
     let roles = agent.roles.iter().map(|role| uid(&words.role, role));
     let teams = agent.teams.iter().map(|team| uid(&words.team, team));
     let user = agent.user.iter().map(|user| uid(&words.user, user));
     roles.chain(teams).chain(user).collect()
 }
 
-fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> HashSet<EntityUID> {
+fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> Vec<EntityUID> {
     let groups = groups.0.get(&tool.name).into_iter().flatten();
     let groups = groups.map(|group| uid(&words.tool_group, group));
     let capabilities = tool.capabilities.iter().flat_map(|name| {
