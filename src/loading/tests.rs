@@ -128,6 +128,26 @@ fn a_directory_that_cannot_be_read_is_an_error() {
 }
 
 #[test]
+fn what_is_too_large_or_would_never_end_is_not_read() {
+    let dir = files(&[("a.cedar", PERMIT_ALL)]);
+    let large = fs::File::create(dir.path().join("b.cedar")).unwrap();
+    large.set_len((4 << 20) + 1).unwrap();
+    check_refused(
+        dir.path(),
+        &["policy::file: `", "b.cedar`: larger than 4194304 bytes"],
+    );
+    fs::remove_file(dir.path().join("b.cedar")).unwrap();
+    #[cfg(unix)]
+    {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, dir.path().join("c.cedar"), FileType::Fifo, mode, 0).unwrap();
+        let says = "c.cedar`: neither a file nor a directory";
+        check_refused(dir.path(), &["policy::file: `", says]);
+    }
+}
+
+#[test]
 fn what_is_empty_permits_nothing_and_says_so() {
     let dir = files(&[]);
     let loaded = load(&within(&dir)).unwrap();
