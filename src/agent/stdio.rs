@@ -5,12 +5,6 @@
 
 #[cfg(unix)]
 mod descriptor;
-#[expect(
-    clippy::duplicate_mod,
-    reason = "one source for both sides, which import nothing of each other"
-)]
-#[path = "../upstream/line_writer.rs"]
-mod line_writer;
 
 use std::io;
 use std::pin::Pin;
@@ -19,7 +13,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use self::line_writer::{Closed, End, LineWriter};
+use crate::wire::{Closed, End, LineWriter};
 
 /// The agent reads no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

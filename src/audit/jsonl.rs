@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
+use super::follower::Follower;
 use super::memory::Kept;
 use super::pace::Pace;
 use super::queue::{Acked, Closing, Queue};
@@ -33,12 +34,17 @@ enum To {
 #[derive(Debug)]
 struct Handle {
     queue: Arc<Queue>,
+    followers: Vec<Follower>,
     diagnostics: Diagnostics,
 }
 
 impl Audit {
-    /// Opens the sinks and starts the thread that writes to them. Without file and stream, records
-    /// are taken and go nowhere.
+    /// Opens the sinks and starts a thread for each of them. Without file and stream, records are
+    /// taken and go nowhere.
+    ///
+    /// With both, the file is the record: what is said here of writing is said of the file. The
+    /// stream gets every line that it can take, and one record in the place of those that it
+    /// cannot; it stops nothing and nobody.
     pub fn open(
         settings: &Settings,
         clock: Arc<dyn Clock>,
@@ -55,7 +61,8 @@ impl Audit {
     }
 
     /// Writes to sinks of the caller's choice; `file` and `stream` of the settings are not looked
-    /// at. For tests, and for other stores that are fed from the same records.
+    /// at. The first is the record, as a file is; the others follow it, as a stream does. For
+    /// tests, and for other stores that are fed from the same records.
     pub fn with_sinks(
         settings: &Settings,
         sinks: Vec<Box<dyn Sink>>,
@@ -76,6 +83,17 @@ impl Audit {
             Stream::Stderr => Diagnostics::Silent,
             Stream::Stdout | Stream::None => Diagnostics::Tell,
         };
+        let instance = instance()?;
+        let mut lanes = sinks.into_iter().map(Lane::new);
+        let lane = lanes.next();
+        let (mut followers, mut feeds) = (Vec::new(), Vec::new());
+        for lane in lanes {
+            let (clock, instance) = (Arc::clone(&clock), Arc::clone(&instance));
+            let (follower, feed) = Follower::start(lane, clock, instance, pace, diagnostics)
+                .map_err(OpenError::Start)?;
+            followers.push(follower);
+            feeds.push(feed);
+        }
         let queue = Arc::new(Queue::new(
             settings.durability,
             settings.on_fault,
@@ -84,9 +102,10 @@ impl Audit {
         ));
         let writer = Writer {
             queue: Arc::clone(&queue),
-            lanes: sinks.into_iter().map(Lane::new).collect(),
+            lane,
+            feeds,
             redactor,
-            instance: instance()?,
+            instance,
             seq: 0,
             diagnostics,
         };
@@ -94,7 +113,11 @@ impl Audit {
             .name("audit".into())
             .spawn(|| writer.run())
             .map_err(OpenError::Start)?;
-        let handle = Arc::new(Handle { queue, diagnostics });
+        let handle = Arc::new(Handle {
+            queue,
+            followers,
+            diagnostics,
+        });
         Ok(Self {
             to: To::Log(handle),
         })
@@ -148,13 +171,13 @@ impl Audit {
         }
     }
 
-    /// Returns when every record taken so far is on its sinks, and the file is synced.
+    /// Returns when every record taken so far is written and the file synced. A stream beside the
+    /// file is waited for as long as it takes lines; that it does not is no fault.
     pub async fn flush(&self, within: Duration) -> Result<(), AuditFault> {
         self.settle(within, Closing::No).await
     }
 
-    /// Takes no more records, and returns when every record taken so far is on its sinks, and the
-    /// file is synced.
+    /// Takes no more records, and returns as [`flush`](Self::flush) does.
     pub async fn close(&self, within: Duration) -> Result<(), AuditFault> {
         self.settle(within, Closing::Yes).await
     }
@@ -169,16 +192,25 @@ impl Audit {
 
 impl Handle {
     async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
-        let queue = &self.queue;
-        let Some(acked) = queue.barrier(closing)? else {
-            return Ok(());
+        let acked = self.queue.barrier(closing);
+        let mut written = None;
+        let settle = async {
+            written = match acked {
+                Ok(None) => Some(Ok(())),
+                Ok(Some(acked)) => acked.await.ok(),
+                Err(fault) => Some(Err(fault)),
+            };
+            for follower in &self.followers {
+                follower.settle().await;
+            }
         };
-        match timeout(within, acked).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) | Err(_) => Err(AuditFault::Unwritten {
-                unwritten: queue.unwritten(),
-            }),
-        }
+        // Too late for a follower is no fault: the record is whole without it.
+        let _ = timeout(within, settle).await;
+        written.unwrap_or_else(|| {
+            Err(AuditFault::Unwritten {
+                unwritten: self.queue.unwritten(),
+            })
+        })
     }
 
     async fn wait_for_room(&self, weight: u32) -> Result<SemaphorePermit<'_>, AuditFault> {
@@ -230,6 +262,9 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.queue.abandon();
+        for follower in &self.followers {
+            follower.abandon();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod builder;
 mod fault;
 mod file;
 mod finish;
+mod follower;
 mod jsonl;
 mod line;
 mod memory;

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     /// Bytes that queued records may take. An empty record takes over 512, which bounds their
-    /// number too.
+    /// number too. As many bytes of lines may wait for each sink beside the record.
     pub(super) queue_bytes: u32,
     /// How long a caller waits for the log before it takes it for broken.
     pub(super) patience: Duration,
@@ -15,6 +15,8 @@ pub(super) struct Pace {
     /// Before a failed write is tried again; doubles up to `retry_most`.
     pub(super) retry_first: Duration,
     pub(super) retry_most: Duration,
+    /// How long a sink beside the record may take nothing before nobody waits for it any more.
+    pub(super) grace: Duration,
 }
 
 impl Default for Pace {
@@ -25,6 +27,7 @@ impl Default for Pace {
             nap: Duration::from_millis(1),
             retry_first: Duration::from_millis(20),
             retry_most: Duration::from_secs(1),
+            grace: Duration::from_millis(500),
         }
     }
 }

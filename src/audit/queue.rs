@@ -61,8 +61,11 @@ struct State {
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum WriterState {
+    /// It looks for entries before it waits again.
     #[default]
     Busy,
+    /// It looks by itself in a moment.
+    Napping,
     Asleep,
     Gone,
 }
@@ -118,10 +121,7 @@ impl Queue {
             room,
             ack,
         });
-        if state.urgent || state.writer == WriterState::Asleep {
-            drop(state);
-            self.work.notify_one();
-        }
+        self.wake(state);
         Ok(acked)
     }
 
@@ -163,8 +163,7 @@ impl Queue {
         let (ack, acked) = oneshot::channel();
         state.entries.push_back(Entry::Barrier(ack));
         state.urgent = true;
-        drop(state);
-        self.work.notify_one();
+        self.wake(state);
         Ok(Some(acked))
     }
 
@@ -182,14 +181,28 @@ impl Queue {
         self.work.notify_one();
     }
 
+    /// Waking is a system call, also of a thread that is awake: only for who needs it.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let needed = match state.writer {
+            WriterState::Asleep => true,
+            WriterState::Napping => state.urgent,
+            WriterState::Busy | WriterState::Gone => false,
+        };
+        if needed {
+            state.writer = WriterState::Busy;
+            drop(state);
+            self.work.notify_one();
+        }
+    }
+
     // ── the writer ──
 
     /// Waits for entries and moves them all into `taken`. `None` once the queue is closed and
     /// empty.
     pub(super) fn take(&self, taken: &mut VecDeque<Entry>) -> Option<()> {
         let mut state = self.lock();
-        state.writer = WriterState::Busy;
         if self.durability == Durability::Async {
+            state.writer = WriterState::Napping;
             // Waking a sleeping thread costs the caller more than everything else it does here:
             // while it naps, it gathers what comes and nobody has to wake it.
             state = self
@@ -209,8 +222,8 @@ impl Queue {
                 .work
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
-            state.writer = WriterState::Busy;
         }
+        state.writer = WriterState::Busy;
         state.urgent = false;
         std::mem::swap(&mut state.entries, taken);
         Some(())

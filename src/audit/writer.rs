@@ -1,9 +1,10 @@
-//! The thread that turns records into lines and brings them to the sinks.
+//! The thread that turns records into lines and brings them to the sink that is the record.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::fault::AuditFault;
+use super::follower::Feed;
 use super::line::{Line, SCHEMA, rfc3339};
 use super::queue::{Ack, Entry, Queue, answer};
 use super::redact::Redactor;
@@ -21,7 +22,10 @@ pub(super) enum Diagnostics {
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) queue: Arc<Queue>,
-    pub(super) lanes: Vec<Lane>,
+    /// The record of truth: a record counts as written when it is here. `None` for no sink at all.
+    pub(super) lane: Option<Lane>,
+    /// Sinks that get the same lines, if they can.
+    pub(super) feeds: Vec<Feed>,
     pub(super) redactor: Redactor,
     pub(super) instance: Arc<str>,
     pub(super) seq: u64,
@@ -32,6 +36,8 @@ pub(super) struct Writer {
 #[derive(Debug, Default)]
 struct Batch {
     lines: Vec<u8>,
+    /// `seq` of the first line.
+    first: u64,
     records: u64,
     room: usize,
     acks: Vec<Ack>,
@@ -46,6 +52,7 @@ impl Writer {
         // acknowledgement that the writer is gone, the queue has to know it already.
         let _told = TellWhenGone(Arc::clone(&self.queue));
         while self.queue.take(&mut taken).is_some() {
+            batch.first = self.seq + 1;
             for entry in taken.drain(..) {
                 self.add(&mut batch, entry);
             }
@@ -92,6 +99,10 @@ impl Writer {
         } else {
             Sync::NotWanted
         };
+        // First, and once: a full disk is no reason to keep a record from standard error.
+        for feed in &self.feeds {
+            feed.put(&batch.lines, batch.first);
+        }
         let mut pause = self.queue.pace.retry_first;
         while let Err(fault) = self.attempt(&batch.lines, sync) {
             // The lines stay, and will be written: an outage must not cost the records of calls
@@ -106,7 +117,7 @@ impl Writer {
             self.queue.pause(pause)?;
             pause = pause.saturating_mul(2).min(self.queue.pace.retry_most);
         }
-        for lane in &mut self.lanes {
+        if let Some(lane) = &mut self.lane {
             lane.next();
         }
         let ended = self.queue.worked(batch.records, batch.room);
@@ -127,15 +138,12 @@ impl Writer {
     }
 
     fn attempt(&mut self, lines: &[u8], sync: Sync) -> Result<(), AuditFault> {
-        let mut result = Ok(());
-        // Every lane, also after one that failed: a full disk is no reason to keep a record from
-        // standard error.
-        for lane in &mut self.lanes {
-            if let Err(error) = lane.deliver(lines, sync) {
-                result = result.and(Err(fault(lane.name(), &error)));
-            }
+        match &mut self.lane {
+            None => Ok(()),
+            Some(lane) => lane
+                .deliver(lines, sync)
+                .map_err(|error| fault(lane.name(), &error)),
         }
-        result
     }
 }
 

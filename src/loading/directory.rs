@@ -1,18 +1,24 @@
 //! The policy directory: which files count, read whole and in a fixed order.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::unclaimed::Unclaimed;
 use crate::policy::{EngineKind, PolicyProblem, PolicySource};
 
 /// The largest policy file that is read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
 
+/// The code of what is said of a file that is not read.
+const UNREAD: &str = "policy::unread";
+
+const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
+
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Directory {
+    root: PathBuf,
     pub(super) sources: Vec<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
@@ -21,6 +27,7 @@ pub(super) struct Directory {
 impl Directory {
     /// Dot-entries are skipped, symbolic links are followed; order is that of the file names' bytes.
     pub(super) fn read(&mut self, dir: &Path, engine: &dyn EngineKind) {
+        dir.clone_into(&mut self.root);
         self.walk(dir, engine, &mut Vec::new());
         if self.sources.is_empty() && self.problems.is_empty() {
             let message = format!("`{}` holds no policy file", dir.display());
@@ -53,7 +60,7 @@ impl Directory {
 
     fn file(&mut self, path: &Path, size: u64, engine: &dyn EngineKind) {
         if !engine.claims(path) {
-            return self.unclaimed(path);
+            return self.unclaimed(path, engine);
         }
         if size > MAX_FILE {
             return self.refuse(path, &format!("larger than {MAX_FILE} bytes"));
@@ -78,23 +85,32 @@ impl Directory {
     }
 
     /// A rule that nobody reads must not look as if it were in force.
-    fn unclaimed(&mut self, path: &Path) {
-        let name = path
-            .file_name()
-            .map(OsStr::to_ascii_lowercase)
-            .unwrap_or_default();
-        let name = name.to_string_lossy();
-        if name.ends_with(".rego") || name.ends_with(".cel.toml") {
-            return self.refuse(path, "no engine of this gate reads it");
-        }
-        if name.contains(".cedar") && !name.contains(".cedarschema") {
-            let message = format!(
-                "`{}` is not read: its name does not end in `.cedar`",
-                path.display()
-            );
-            self.notices
-                .push(PolicyProblem::warning("policy::unread", message));
-        }
+    fn unclaimed(&mut self, path: &Path, engine: &dyn EngineKind) {
+        let shown = path.display();
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        let problem = match Unclaimed::of(inside, path, engine) {
+            Unclaimed::Aside => return,
+            Unclaimed::OtherLanguage => {
+                return self.refuse(path, "no engine of this gate reads it");
+            }
+            Unclaimed::NotYet => {
+                let message = format!("`{shown}` is not read: this version has no use for it");
+                return self.notices.push(PolicyProblem::warning(UNREAD, message));
+            }
+            Unclaimed::CopyOf(original) => {
+                let message = format!("`{shown}` is not read, `{original}` beside it is");
+                return self.notices.push(PolicyProblem::warning(UNREAD, message));
+            }
+            Unclaimed::Doubtful { meant } => {
+                let help = match meant {
+                    Some(meant) => format!("did you mean `{meant}`? {ASIDE}"),
+                    None => format!("names of policies end in `.cedar`; {ASIDE}"),
+                };
+                let message = format!("`{shown}`: no engine reads a file of this name");
+                PolicyProblem::error(UNREAD, message).with_help(help)
+            }
+        };
+        self.problems.push(problem);
     }
 
     fn refuse(&mut self, path: &Path, why: &str) {

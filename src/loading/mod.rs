@@ -6,6 +6,7 @@
 mod directory;
 #[cfg(test)]
 mod tests;
+mod unclaimed;
 
 use std::path::PathBuf;
 use std::sync::Arc;

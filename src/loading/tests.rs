@@ -128,6 +128,26 @@ fn a_directory_that_cannot_be_read_is_an_error() {
 }
 
 #[test]
+fn what_is_too_large_or_would_never_end_is_not_read() {
+    let dir = files(&[("a.cedar", PERMIT_ALL)]);
+    let large = fs::File::create(dir.path().join("b.cedar")).unwrap();
+    large.set_len((4 << 20) + 1).unwrap();
+    check_refused(
+        dir.path(),
+        &["policy::file: `", "b.cedar`: larger than 4194304 bytes"],
+    );
+    fs::remove_file(dir.path().join("b.cedar")).unwrap();
+    #[cfg(unix)]
+    {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let mode = Mode::RUSR | Mode::WUSR;
+        mknodat(CWD, dir.path().join("c.cedar"), FileType::Fifo, mode, 0).unwrap();
+        let says = "c.cedar`: neither a file nor a directory";
+        check_refused(dir.path(), &["policy::file: `", says]);
+    }
+}
+
+#[test]
 fn what_is_empty_permits_nothing_and_says_so() {
     let dir = files(&[]);
     let loaded = load(&within(&dir)).unwrap();
@@ -163,7 +183,6 @@ fn dot_entries_are_skipped_and_links_are_followed() {
             "@id(\"linked\") forbid(principal, action, resource == Mcp::Tool::\"x\");",
         ),
         ("README.md", "permit everything"),
-        ("tools.toml", ""),
     ]);
     let link = |to: &str, from: &str| {
         std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(from)).unwrap();
@@ -185,29 +204,93 @@ fn dot_entries_are_skipped_and_links_are_followed() {
 }
 
 #[test]
-fn what_looks_like_policy_but_is_not_read_is_told() {
-    let dir = files(&[
-        ("a.cedar", PERMIT_ALL),
-        ("deny.cedar.bak", "forbid(principal, action, resource);"),
-        ("deny.CEDAR", "forbid(principal, action, resource);"),
-        ("base.cedarschema", ""),
-    ]);
-    let notices = told_notices(&load(&within(&dir)).unwrap());
-    assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(
-        notices
-            .iter()
-            .all(|notice| notice.starts_with("policy::unread: `"))
-    );
+fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
+    #[track_caller]
+    fn check(name: &str, expected: Result<&[&str], &str>) {
+        let dir = files(&[("a.cedar", PERMIT_ALL), (name, "forbid")]);
+        match (load(&within(&dir)), expected) {
+            (Ok(loaded), Ok(notices)) => {
+                let told = told_notices(&loaded);
+                assert_eq!(told.len(), notices.len(), "{name}: {told:?}");
+                for (told, expected) in told.iter().zip(notices) {
+                    assert!(told.starts_with("policy::unread: `"), "{told}");
+                    assert!(told.contains(name) && told.contains(expected), "{told}");
+                }
+            }
+            (Err(errors), Err(meant)) => {
+                let [problem] = &errors.problems[..] else {
+                    panic!("{errors:?}")
+                };
+                assert_eq!(problem.code, "policy::unread");
+                let says = format!("{name}`: no engine reads a file of this name");
+                assert!(problem.message.ends_with(&says), "{}", problem.message);
+                let help = problem.help.as_deref().unwrap();
+                assert!(help.starts_with(meant), "{name}: {help}");
+            }
+            (Ok(loaded), Err(_)) => panic!("{name}: {:?}", told_notices(&loaded)),
+            (Err(errors), Ok(_)) => panic!("{name}: {errors:?}"),
+        }
+    }
+    for (name, meant) in [
+        ("deny.ceder", "deny.cedar"),
+        ("deny.cdear", "deny.cedar"),
+        ("deny.Cedars", "deny.cedar"),
+        ("deny.CEDAR", "deny.cedar"),
+        ("Rules.cedar.txt", "Rules.cedar"),
+        ("deny.cedar.bak", "deny.cedar"),
+        ("deny.cedar.disabled", "deny.cedar"),
+        ("deny.cedar~", "deny.cedar"),
+        ("#deny.cedar#", "deny.cedar"),
+        ("a.cedar.txt", "a.cedar"),
+        ("README.ceder", "README.cedar"),
+        ("tests/deny.ceder", "deny.cedar"),
+        ("é.ceder", "é.cedar"),
+    ] {
+        check(name, Err(&format!("did you mean `{meant}`?")));
+    }
+    for name in [
+        "deny",
+        "deny.txt",
+        "deny.policy",
+        "rules.json",
+        "sub/x",
+        "cedar",
+    ] {
+        check(name, Err("names of policies end in `.cedar`"));
+    }
+    for name in [
+        "README",
+        "README.txt",
+        "LICENSE",
+        "a.cedar.md",
+        "sub/story.md",
+        "gate.toml",
+        "sub/fixture.toml",
+        "tests/a.toml",
+        "tests/page.html",
+        "tests/deep/data",
+        "mcp.cedarschema",
+        "mcp.cedarschema.json",
+        ".deny.ceder",
+        ".git/config",
+    ] {
+        check(name, Ok(&[]));
+    }
+    for name in ["agents.toml", "tools.toml", "tools.lock", "MANIFEST"] {
+        check(name, Ok(&["is not read: this version has no use for it"]));
+    }
+    for name in ["a.cedar~", "a.cedar.bak", "a.cedar.orig", "#a.cedar#"] {
+        check(name, Ok(&["is not read, `a.cedar` beside it is"]));
+    }
+}
 
-    let dir = files(&[("a.rego", "package mcp")]);
-    check_refused(
-        dir.path(),
-        &[
-            "policy::file: `",
-            "a.rego`: no engine of this gate reads it",
-        ],
-    );
+#[test]
+fn a_policy_in_another_language_is_refused() {
+    for name in ["a.rego", "A.REGO", "limits.cel.toml", "tests/a.rego"] {
+        let dir = files(&[(name, "package mcp")]);
+        let says = format!("{name}`: no engine of this gate reads it");
+        check_refused(dir.path(), &["policy::file: `", &says]);
+    }
 }
 
 #[test]

@@ -9,13 +9,12 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::sync::{Notify, watch};
 
-use crate::wire::LineReader;
+use crate::wire::{LineReader, LineWriter};
 
 use super::backoff::Backoff;
 use super::command::{self, DEFAULT_INHERITED, Launcher, StartError};
 use super::events::ChildEvents;
 use super::keeper::{Keeper, Order, Phase, ordered};
-use super::line_writer::LineWriter;
 use super::process::Process;
 use super::stderr;
 

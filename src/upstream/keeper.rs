@@ -7,10 +7,11 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::wire::LineWriter;
+
 use super::child_process::StopLadder;
 use super::command::StartError;
 use super::launcher;
-use super::line_writer::LineWriter;
 use super::process::{Exit, Process, Push};
 
 /// For the launcher to kill what is below it.

@@ -10,9 +10,6 @@ mod command;
 mod events;
 mod keeper;
 pub mod launcher;
-mod line_writer;
-#[cfg(test)]
-mod line_writer_tests;
 mod process;
 mod stderr;
 

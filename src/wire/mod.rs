@@ -1,15 +1,16 @@
 //! JSON-RPC and MCP as bytes and names: one strict decoder in front of every peer.
 //!
-//! `LineReader` cuts frames, `Message::decode` reads one frame and refuses whatever two peers
-//! could read differently, `KnownMethod::check_params` checks the members that the protocol gives
-//! meaning to, and `Edits` changes a message without touching the rest of its text. What is
-//! forwarded is the compact text of the very tokens that were judged.
+//! `LineReader` cuts frames and `LineWriter` sends them whole, `Message::decode` reads one frame
+//! and refuses whatever two peers could read differently, `KnownMethod::check_params` checks the
+//! members that the protocol gives meaning to, and `Edits` changes a message without touching the
+//! rest of its text. What is forwarded is the compact text of the very tokens that were judged.
 
 mod envelope;
 mod error;
 mod folding;
 mod id;
 mod json;
+mod line_writer;
 mod lines;
 mod message;
 mod method;
@@ -19,6 +20,7 @@ mod params_table;
 pub use error::{ShapeProblem, WireError, WireErrorKind};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value};
+pub(crate) use line_writer::{Closed, End, LineWriter};
 pub use lines::{Frame, LineReader};
 pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};

@@ -14,3 +14,4 @@ mod shutdowns;
 mod standard_streams;
 mod streams;
 mod support;
+mod unread_stderr;

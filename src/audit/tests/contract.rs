@@ -308,6 +308,9 @@ fn the_documentation_has_the_numbers_of_the_code() {
     assert!(DOC.contains("takes nothing for five seconds"));
     assert_eq!(pace.retry_most, Duration::from_secs(1));
     assert!(DOC.contains("tried again, at most a second apart"));
+    assert_eq!(pace.grace, Duration::from_millis(500));
+    assert!(DOC.contains("half a second after it has taken the last one"));
+    assert!(DOC.contains("4 MiB of lines may wait for the stream."));
     assert_eq!((Text::LIMIT, LIST_LIMIT), (1024, 64));
     assert!(DOC.contains("longer than 1,024 bytes"));
     assert!(DOC.contains("more than 64 items"));

@@ -34,6 +34,7 @@ pub(super) fn quick() -> Pace {
         nap: Duration::ZERO,
         retry_first: Duration::from_millis(1),
         retry_most: Duration::from_millis(1),
+        grace: FOREVER,
         ..Pace::default()
     }
 }

@@ -2,6 +2,7 @@
 
 mod contract;
 mod faulty;
+mod followers;
 mod log;
 mod outage;
 mod processes;

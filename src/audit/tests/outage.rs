@@ -9,7 +9,7 @@ use super::faulty::Faulty;
 use super::log::{FOREVER, call, lines, log, poll_once, quick, targets};
 
 /// Waits for something that another thread will do.
-async fn until(mut done: impl FnMut() -> bool) {
+pub(super) async fn until(mut done: impl FnMut() -> bool) {
     while !done() {
         tokio::time::sleep(Duration::from_micros(200)).await;
     }

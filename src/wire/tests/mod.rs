@@ -7,6 +7,7 @@ mod envelopes;
 mod generate;
 mod grammar;
 mod laws;
+mod line_writer;
 mod methods;
 mod oracle;
 mod params;

@@ -74,6 +74,8 @@ fn what_could_fail_is_refused_when_loaded() {
         r#"(if principal.trust > 0 then resource else Mcp::Tool::"ghost").level > 0"#,
         r#"{ a: Mcp::Tool::"ghost" }.a.level > 0"#,
         r#"{ a: { b: Mcp::Tool::"ghost" } }.a.b.level > 0"#,
+        r#"(if principal.trust > 0 then { a: Mcp::Tool::"ghost" } else { a: resource }).a.level > 0"#,
+        r#"Mcp::Tool::"ghost" has server.name"#,
         r#"Mcp::Tool::"ghost" in Mcp::ToolGroup::"allow""#,
         r#"Mcp::Tool::"ghost" has level"#,
         r"context.env.transport > 1",

@@ -121,6 +121,10 @@ fn every_part_of_the_context_can_be_asked_for() {
             r#"context.touch.outside && context.touch.hosts.contains("example.com")"#,
         ),
         ("call_tool", "context.touch.bytes == 12"),
+        (
+            "call_tool",
+            "context has env.consent.at && context.env.consent.at < context.env.now",
+        ),
         ("complete", r#"context.argument == "path""#),
         (
             "receive_result",

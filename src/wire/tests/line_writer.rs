@@ -1,3 +1,5 @@
+//! Lines stay whole and in order, whatever the stream and its senders do.
+
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -8,7 +10,7 @@ use proptest::prelude::*;
 use tokio::io::{AsyncReadExt, AsyncWrite};
 use tokio::time::{sleep, timeout};
 
-use super::line_writer::*;
+use super::super::line_writer::*;
 
 const LONG: Duration = Duration::from_hours(1);
 
