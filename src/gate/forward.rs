@@ -24,6 +24,8 @@ pub trait Agent: Send + Sync + 'static {
 pub enum UpstreamFault {
     #[error("the upstream server is not running")]
     Down,
+    #[error("the upstream server does not read what is sent to it")]
+    Stalled,
     #[error("the upstream server ended before it answered")]
     Died,
     #[error("the upstream server did not answer within {} ms", .0.as_millis())]

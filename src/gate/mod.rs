@@ -37,6 +37,7 @@ use decide::Stop;
 use identify::{Identified, Role};
 use panics::Panicked;
 use record::Trail;
+use route::Asker;
 use understand::{Circumstances, Understood};
 
 pub use decide::Permit;
@@ -162,7 +163,9 @@ impl Gate {
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
         let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, secrets)
-            .inspect_err(|_| route.undo(from, &mut session.state()))?;
+            .inspect_err(|_| {
+                route.undo(from, &mut session.state());
+            })?;
         trail.obliged(&mut obliged);
 
         let passed = async {
@@ -175,9 +178,12 @@ impl Gate {
             remember::remember(talk, &understood);
             self.send(talk, obliged.permit).await
         };
-        passed
-            .await
-            .inspect_err(|_| route.undo(from, &mut session.state()))
+        passed.await.or_else(|stop| {
+            match (route.undo(from, &mut session.state()), stop) {
+                (Asker::WasTold, Stop::Refused(_)) => Ok(()),
+                (_, stop) => Err(stop),
+            }
+        })
     }
 
     /// Bytes to one strict message.

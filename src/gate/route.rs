@@ -31,6 +31,13 @@ pub(super) fn token_text(token: Value<'_>) -> String {
     }
 }
 
+/// Whether the asker knows already what became of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    IsToBeTold,
+    WasTold,
+}
+
 /// Settles the ids of an allowed message.
 pub(super) fn route<'m>(
     understood: &Understood<'m>,
@@ -100,14 +107,19 @@ pub(super) fn route<'m>(
 }
 
 impl<'m> Route<'m> {
-    /// The message did not leave after all: nobody waits for its reply.
-    pub(super) fn undo(&self, from: Side, state: &mut State) {
-        if let Some(Admitted(minted)) = self.opened {
-            let table = match from {
-                Side::Agent => &mut state.to_upstream,
-                Side::Upstream => &mut state.to_agent,
-            };
-            table.take(&Id::integer(minted));
+    /// The message did not leave after all: nobody waits for its reply. It may have waited to be
+    /// sent for so long that its time ran out, or its peer died: then its asker has been told.
+    pub(super) fn undo(&self, from: Side, state: &mut State) -> Asker {
+        let Some(Admitted(minted)) = self.opened else {
+            return Asker::IsToBeTold;
+        };
+        let table = match from {
+            Side::Agent => &mut state.to_upstream,
+            Side::Upstream => &mut state.to_agent,
+        };
+        match table.take(&Id::integer(minted)) {
+            Some(_) => Asker::IsToBeTold,
+            None => Asker::WasTold,
         }
     }
 

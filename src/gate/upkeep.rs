@@ -10,6 +10,7 @@ use crate::session::{Origin, Readiness, Taken};
 use crate::wire::{KnownMethod, Limits, Side};
 
 use super::Gate;
+use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::own::OwnMessage;
 use super::record::Trail;
@@ -36,11 +37,32 @@ impl Gate {
                 state.to_agent.take_expired(now),
             )
         };
-        for taken in from_agent {
-            self.expired(talk, Side::Agent, taken).await?;
+        let asked = [(Side::Agent, from_agent), (Side::Upstream, from_upstream)];
+        let mut cancels = Vec::new();
+        for (asker, expired) in asked {
+            for taken in expired {
+                // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
+                if taken.exchange.method != KnownMethod::Initialize {
+                    cancels.push((asker, taken.minted));
+                }
+                self.expired(talk, asker, taken).await?;
+            }
         }
-        for taken in from_upstream {
-            self.expired(talk, Side::Upstream, taken).await?;
+        // Last: a peer that did not answer may not read either, and nobody is to wait for it twice.
+        let mut deaf = None;
+        for (asker, minted) in cancels {
+            let to = match asker {
+                Side::Agent => Side::Upstream,
+                Side::Upstream => Side::Agent,
+            };
+            let cancel = Permit::own(to, OwnMessage::cancel(minted, "timed out"));
+            if deaf != Some(to) {
+                match self.send(talk, cancel).await {
+                    Ok(()) => {}
+                    Err(Stop::AgentGone) => return Err(AgentGone),
+                    Err(Stop::Refused(_) | Stop::Park) => deaf = Some(to),
+                }
+            }
         }
         Ok(())
     }
@@ -93,15 +115,6 @@ impl Gate {
             method = method.name(),
             "timed out"
         );
-        // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
-        if method != KnownMethod::Initialize {
-            let other = match asker {
-                Side::Agent => Side::Upstream,
-                Side::Upstream => Side::Agent,
-            };
-            self.tell(talk, other, OwnMessage::cancel(taken.minted, "timed out"))
-                .await?;
-        }
         if taken.exchange.origin.is_gate() {
             let origin: Origin = taken.exchange.origin.clone();
             return self.give_up_own(talk, &origin).await;
