@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
+use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 
@@ -90,6 +92,19 @@ impl Talk {
             .send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{rest}}}"#));
     }
 
+    /// Sends requests and then closes the agent's end, without waiting for a gate that does not
+    /// read.
+    pub(crate) fn request_aside_and_close(&mut self, ids: &[String], rest: &str) -> JoinHandle<()> {
+        self.asked.extend_from_slice(ids);
+        let lines = ids
+            .iter()
+            .map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{rest}}}"#) + "\n");
+        let lines: String = lines.collect();
+        let mut input = self.gate.input.take().unwrap();
+        // A gate that is gone is seen by whoever waits for its answers.
+        thread::spawn(move || drop(input.write_all(lines.as_bytes())))
+    }
+
     pub(crate) fn call(&mut self, id: &str, tool: &str, text: &str) {
         let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
         self.request(id, &format!(r#""tools/call","params":{params}"#));
@@ -171,6 +186,10 @@ impl Talk {
         let growth = self.growth_kib();
         assert!(growth <= MOST_GROWTH_KIB, "the gate grew by {growth} KiB");
         let Self { setup, gate, .. } = self;
+        processes::eventually(|| match zombies_of(gate.child.id()) {
+            zombies if zombies.is_empty() => Ok(()),
+            zombies => Err(format!("nobody reaps {zombies:?}")),
+        });
         let ended = gate.end();
         assert_eq!(processes::marked(setup.mark()), [], "left behind");
         let log = fs::read(setup.path("received")).unwrap_or_default();
@@ -276,4 +295,21 @@ impl Past {
             self.audit
         );
     }
+}
+
+/// The ended children that a process has not reaped. The gate starts nothing but its servers.
+fn zombies_of(parent: u32) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // proc_pid_stat(5): the name may hold anything; state and parent follow it.
+        let Some((_, rest)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        let mut fields = rest.split(' ');
+        if fields.next() == Some("Z") && fields.next() == Some(&parent.to_string()) {
+            found.push(stat);
+        }
+    }
+    found
 }

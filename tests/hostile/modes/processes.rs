@@ -53,6 +53,22 @@ fn a_server_that_does_not_list_its_tools_gets_no_calls() {
     );
 }
 
+#[test]
+fn a_server_that_reads_no_more_stops_neither_timeouts_nor_the_end() {
+    let mut talk = Talk::with("deaf-after-initialize", &[r#"request_timeout = "1s""#]);
+    talk.open();
+    // A pipe and a queue are full after two of them.
+    let large = format!(r#""ping","params":{{"x":"{}"}}"#, "x".repeat(1 << 20));
+    let ids = ["1", "2", "3"].map(|id| format!("\"large {id}\""));
+    let writing = talk.request_aside_and_close(&ids, &large);
+    for id in &ids {
+        let answer = talk.answer(id);
+        assert!(answer.contains(r#""code":-32603,"#), "{answer}");
+    }
+    assert_eq!(talk.end().ended.code, Some(0));
+    writing.join().unwrap();
+}
+
 pub(super) const DYING: &[(&str, &str)] = &[
     ("die-in-call", "ended before it answered"),
     ("die-cleanly-in-call", "ended before it answered"),
