@@ -5,33 +5,33 @@
 //! again. Start reading at [`gate::Gate::handle`].
 
 // The path of a message.
-/// Bytes from agents to frames, outcomes back to bytes.
+// Bytes from agents to frames, outcomes back to bytes.
 pub mod agent;
-/// The path of one message; the only place the steps meet.
+// The path of one message; the only place the steps meet.
 pub mod gate;
-/// Speaks to the protected server.
+// Speaks to the protected server.
 pub mod upstream;
 
 // What the gate consults.
-/// Structured records of every decision.
+// Structured records of every decision.
 pub mod audit;
-/// Files to policy snapshot, at start and on change.
+// Files to policy snapshot, at start and on change.
 pub mod loading;
-/// Judges facts; knows nothing of MCP transports, files or time.
+// Judges facts; knows nothing of MCP transports, files or time.
 pub mod policy;
-/// What is remembered between one agent's messages.
+// What is remembered between one agent's messages.
 pub mod session;
 
 // The edges.
-/// The subcommands.
+// The subcommands.
 pub mod cli;
-/// The only caller of the system clock.
+// The only caller of the system clock.
 pub mod clock;
-/// What was written in `gate.toml`, and what it means.
+// What was written in `gate.toml`, and what it means.
 pub mod config;
-/// Policy fixtures, judged by the path that the gate itself uses.
+// Policy fixtures, judged by the path that the gate itself uses.
 pub mod policy_tests;
-/// One signal, one deadline, everything drains.
+// One signal, one deadline, everything drains.
 pub mod shutdown;
-/// JSON-RPC and MCP as bytes and names.
+// JSON-RPC and MCP as bytes and names.
 pub mod wire;

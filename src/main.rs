@@ -1,21 +1,29 @@
 //! Parses the command line, sends diagnostics to stderr, and does what was asked.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use mcp_protector::cli;
+
+/// How long the last diagnostics may take to be written.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     // The launcher comes before everything else: it must not have a second thread, nor print.
     if let Some(launch) = cli::launch_request() {
         return launch.run();
     }
-    cli::log_to_stderr();
-    match cli::args::parse(std::env::args_os()) {
+    let diagnostics = cli::log_to_stderr();
+    let exit = match cli::args::parse(std::env::args_os()) {
         Ok(typed) => cli::run(typed).into(),
         Err(nothing) => {
             // Help that nobody can read is no failure of the command.
             let _ = nothing.message.print();
             nothing.exit.into()
         }
+    };
+    if let Some(diagnostics) = diagnostics {
+        diagnostics.flush(PATIENCE);
     }
+    exit
 }

@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub mod args;
+pub mod diagnostics;
 pub mod exit;
 pub mod launch;
 pub mod proxy;
@@ -16,6 +17,7 @@ use tracing_subscriber::EnvFilter;
 use crate::upstream::launcher;
 
 use args::{Cli, Command};
+use diagnostics::Diagnostics;
 use exit::Exit;
 
 /// Does what was asked for.
@@ -50,16 +52,18 @@ pub fn launch_request() -> Option<launch::Launch> {
 }
 
 /// Diagnostics go to stderr, filtered by `RUST_LOG`; stdout belongs to the protocol.
-pub fn log_to_stderr() {
+pub fn log_to_stderr() -> Option<Diagnostics> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let terminal = io::IsTerminal::is_terminal(&io::stderr());
+    let diagnostics = Diagnostics::start().ok()?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(diagnostics.clone())
         .with_ansi(terminal && !plain)
         .with_target(false)
         // It would use `eprintln!` on a stderr that nobody reads any more, and panic.
         .log_internal_errors(false)
         .init();
+    Some(diagnostics)
 }

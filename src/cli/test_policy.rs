@@ -193,7 +193,7 @@ mod tests {
             &format!("{dir_key}limits.max_message_bytes = 1024"),
             Exit::TestsFailed,
         );
-        assert!(out.contains("\"stage\":\"decode\""), "{out}");
+        assert!(out.contains("\"reason\":\"too-long\""), "{out}");
     }
 
     #[test]

@@ -86,9 +86,12 @@ impl Gate {
         to: Side,
         message: OwnMessage,
     ) -> Result<(), AgentGone> {
-        match self.send(talk, Permit::own(to, message)).await {
+        match self
+            .send(talk, Permit::own(to, message, &self.settings.secrets))
+            .await
+        {
             Err(Stop::AgentGone) => Err(AgentGone),
-            Ok(()) | Err(Stop::Refused(_) | Stop::Park) => Ok(()),
+            Ok(()) | Err(Stop::Refused(_) | Stop::Park | Stop::Settled) => Ok(()),
         }
     }
 

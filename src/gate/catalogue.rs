@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tracing::{error, warn};
 
 use crate::session::{
-    Exchange, Lifecycle, Origin, Parked, Readiness, Spoken, Taken, Target, Traversal,
+    Exchange, Lifecycle, Origin, Parked, Readiness, Session, Spoken, Taken, Target, Traversal,
 };
-use crate::wire::{Fragment, KnownMethod, Message, Side};
+use crate::wire::{Fragment, Id, KnownMethod, Message, Side};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
@@ -35,6 +35,10 @@ impl Gate {
         frame: &[u8],
         trail: &Trail,
     ) -> Result<(), AgentGone> {
+        if let Err(fault) = talk.reachable(Side::Upstream) {
+            return self.refuse(talk, trail, fault.into()).await;
+        }
+        let version = trail.stateless_version(&talk.session);
         let full = {
             let mut state = talk.session.state();
             let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
@@ -44,9 +48,10 @@ impl Gate {
                 let parked = Parked {
                     id: id.clone(),
                     frame: frame.to_vec(),
+                    version: version.clone(),
                     cancelled: false,
                 };
-                state.parked.push(parked);
+                state.parked.push_back(parked);
             }
             full
         };
@@ -79,22 +84,17 @@ impl Gate {
     }
 
     /// What the gate asked for will not come.
-    pub(super) async fn give_up_own<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        origin: &Origin,
-    ) -> Result<(), AgentGone> {
+    pub(super) fn give_up_own<U, A>(talk: &Talk<U, A>, origin: &Origin) {
         match origin {
-            Origin::Peer(_) => Ok(()),
+            Origin::Peer(_) => {}
             Origin::Catalogue => {
                 warn!("the upstream did not list its tools; calls that wait for it are refused");
                 talk.session.state().tools.fetch_failed();
-                self.resume(talk).await
+                talk.session.catalogue_is_settled();
             }
             Origin::Handshake => {
                 error!("the restarted upstream did not repeat the handshake");
                 talk.session.state().upstream = Readiness::Down;
-                Ok(())
             }
         }
     }
@@ -111,7 +111,8 @@ impl Gate {
         };
         talk.session.state().upstream = Readiness::Repeating;
         if let Some(minted) = self.admit_own(talk, Origin::Handshake, KnownMethod::Initialize) {
-            let permit = Permit::own(Side::Upstream, OwnMessage::initialize(minted, params));
+            let message = OwnMessage::initialize(minted, params);
+            let permit = Permit::own(Side::Upstream, message, &self.settings.secrets);
             if let Err(fault) = talk.upstream.send(permit).await {
                 error!("the handshake could not be repeated: {fault}");
             }
@@ -123,27 +124,26 @@ impl Gate {
         talk: &Talk<U, A>,
         cursor: Option<&str>,
     ) -> Result<(), AgentGone> {
-        // The gate asks as the first waiting call speaks: in its era, with its `_meta`.
-        let waiting = talk
+        // Fetched only when a call waits, and asked in the revision that it speaks.
+        let version = talk
             .session
             .state()
             .parked
-            .first()
-            .map(|parked| parked.frame.clone());
-        let asker =
-            waiting.and_then(|frame| Message::decode(&frame, &self.settings.from_agent).ok());
-        let meta = asker.as_ref().and_then(Message::meta);
-        let sent = match self.admit_own(talk, Origin::Catalogue, KnownMethod::ToolsList) {
-            Some(minted) => {
-                let message = OwnMessage::list_tools(minted, cursor, meta);
-                self.send(talk, Permit::own(Side::Upstream, message)).await
-            }
-            None => Err(Stop::AgentGone),
+            .front()
+            .and_then(|parked| parked.version.clone());
+        let Some(minted) = self.admit_own(talk, Origin::Catalogue, KnownMethod::ToolsList) else {
+            Self::give_up_own(talk, &Origin::Catalogue);
+            return Ok(());
         };
-        match sent {
-            Ok(()) => Ok(()),
-            Err(_) => Box::pin(self.give_up_own(talk, &Origin::Catalogue)).await,
+        let message = OwnMessage::list_tools(minted, cursor, version.as_deref());
+        let permit = Permit::own(Side::Upstream, message, &self.settings.secrets);
+        if self.send(talk, permit).await.is_err() {
+            let asked = Id::integer(minted);
+            talk.session.state().to_upstream.take(&asked);
+            Self::give_up_own(talk, &Origin::Catalogue);
+            return Ok(());
         }
+        Ok(())
     }
 
     async fn absorb_page<U: Upstream, A: Agent>(
@@ -153,7 +153,8 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let listed = message.result().and_then(|result| result.get("tools"));
         if !listed.is_some_and(crate::wire::Value::is_array) {
-            return self.give_up_own(talk, &Origin::Catalogue).await;
+            Self::give_up_own(talk, &Origin::Catalogue);
+            return Ok(());
         }
         let cursor = listing::next_cursor(message);
         let goes_on = {
@@ -162,9 +163,15 @@ impl Gate {
             cursor.is_some() && state.tools.next_page()
         };
         match (cursor, goes_on) {
-            (None, _) => self.resume(talk).await,
+            (None, _) => {
+                talk.session.catalogue_is_settled();
+                Ok(())
+            }
             (Some(cursor), true) => self.fetch(talk, Some(&cursor)).await,
-            (Some(_), false) => self.give_up_own(talk, &Origin::Catalogue).await,
+            (Some(_), false) => {
+                Self::give_up_own(talk, &Origin::Catalogue);
+                Ok(())
+            }
         }
     }
 
@@ -173,8 +180,17 @@ impl Gate {
         talk: &Talk<U, A>,
         message: &Message,
     ) -> Result<(), AgentGone> {
-        if message.result().is_none() {
-            return self.give_up_own(talk, &Origin::Handshake).await;
+        let version = message
+            .result()
+            .and_then(|result| result.get("protocolVersion"))
+            .and_then(crate::wire::Value::as_str);
+        let agreed = match &talk.session.state().lifecycle {
+            Lifecycle::Ready(handshake) => version.as_deref() == Some(&*handshake.spoken.version),
+            Lifecycle::New | Lifecycle::Initializing(_) => false,
+        };
+        if !agreed {
+            Self::give_up_own(talk, &Origin::Handshake);
+            return Ok(());
         }
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
@@ -182,17 +198,23 @@ impl Gate {
             .await
     }
 
-    /// Judges the calls that waited, from their first byte.
-    pub(super) async fn resume<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-    ) -> Result<(), AgentGone> {
-        let waiting = std::mem::take(&mut talk.session.state().parked);
-        for parked in waiting {
+    /// Judges the calls that waited, from their first byte. Not called by whoever reads the
+    /// upstream: it may have to wait until the upstream reads.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn resume<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        // Those that have to wait again are behind these.
+        let waiting = talk.session.state().parked.len();
+        for _ in 0..waiting {
+            // One at a time: the id of a call that waits is taken.
+            let next = talk.session.state().parked.pop_front();
+            let Some(parked) = next else { break };
             if parked.cancelled {
                 self.drop_parked(talk, &parked).await;
             } else {
-                Box::pin(self.handle(talk, Side::Agent, &parked.frame)).await?;
+                self.handle(talk, Side::Agent, &parked.frame).await?;
             }
         }
         talk.session.state().tools.retry_fetch();
@@ -242,6 +264,12 @@ impl Gate {
 }
 
 impl Trail {
+    /// The revision that a request of the stateless era names.
+    fn stateless_version(&self, session: &Session) -> Option<Arc<str>> {
+        let stateless = matches!(session.state().lifecycle, Lifecycle::New);
+        self.version.clone().filter(|_| stateless)
+    }
+
     /// The id of a request, while it may still be answered.
     fn asker_id(&self) -> Option<&crate::wire::Id> {
         match &self.answer_to {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::audit::Redactor;
 use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Allowance, Decision, Denial};
@@ -41,6 +42,8 @@ pub(super) enum Stop {
     Refused(Refusal),
     /// Whether the tool exists is not known yet: the call waits for the catalogue.
     Park,
+    /// Whoever waits for an answer has got it.
+    Settled,
     /// There is nobody left to answer.
     AgentGone,
 }
@@ -67,11 +70,12 @@ impl Permit {
     }
 
     /// What the gate says of itself needs no policy: it is one of a closed set.
-    pub(super) fn own(to: Side, message: OwnMessage) -> Self {
-        Self {
-            to,
-            line: message.into_text(),
-        }
+    /// It may quote a peer, so it is searched for secrets like everything that leaves; what stands
+    /// in their place is plain text, within the same quotes.
+    pub(super) fn own(to: Side, message: OwnMessage, secrets: &Redactor) -> Self {
+        let text = message.into_text();
+        let line = secrets.redact(&text).into_owned();
+        Self { to, line }
     }
 }
 
@@ -103,6 +107,10 @@ pub(super) fn decide(
         }
     }
     if let Some(name) = called_tool(understood) {
+        // A call that is permitted could still be of a tool that may not be listed.
+        if !sees(name, scene, snapshot, now) {
+            return Err(unknown_tool(name, Hidden::NotListed).into());
+        }
         exists(name, session)?;
     }
     let to = match understood.identified.from {
@@ -148,19 +156,8 @@ fn denied(
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    let tool = Tool {
-        name: name.to_owned(),
-        ..Tool::default()
-    };
-    let scene = &understood.identified.scene;
-    let seen = visible(snapshot, scene, now, &[Resource::Tool(&tool)]);
-    if seen != [true] {
-        let cause = Hidden::Denied(denial);
-        return Refusal::UnknownTool {
-            name: name.to_owned(),
-            cause,
-        }
-        .into();
+    if !sees(name, &understood.identified.scene, snapshot, now) {
+        return unknown_tool(name, Hidden::Denied(denial)).into();
     }
     match exists(name, session) {
         Ok(()) => Refusal::Denied { denial }.into(),
@@ -168,13 +165,24 @@ fn denied(
     }
 }
 
+/// Whether a list would show the tool.
+fn sees(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstances) -> bool {
+    let tool = Tool {
+        name: name.to_owned(),
+        ..Tool::default()
+    };
+    visible(snapshot, scene, now, &[Resource::Tool(&tool)]) == [true]
+}
+
+fn unknown_tool(name: &str, cause: Hidden) -> Refusal {
+    let name = name.to_owned();
+    Refusal::UnknownTool { name, cause }
+}
+
 fn exists(name: &str, session: &Session) -> Result<(), Stop> {
     match session.state().tools.offers(name) {
         Offer::Offered => Ok(()),
-        Offer::NotOffered => {
-            let (name, cause) = (name.to_owned(), Hidden::NotOffered);
-            Err(Refusal::UnknownTool { name, cause }.into())
-        }
+        Offer::NotOffered => Err(unknown_tool(name, Hidden::NotOffered).into()),
         Offer::Unknown => Err(Stop::Park),
         Offer::Unlisted => Err(super::forward::UpstreamFault::Unlisted.into()),
     }

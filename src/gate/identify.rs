@@ -11,8 +11,13 @@ use super::refuse::{Modern, Refusal};
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The `_meta` key under which an agent of that era names itself.
+pub(super) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The `_meta` key of the agent's capabilities in that era.
 pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The first revision without a handshake. Revisions are dates, so their order is that of text.
+const FIRST_STATELESS: &str = "2026-07-28";
 
 /// A message that has a place in its session.
 #[derive(Debug)]
@@ -166,7 +171,7 @@ fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<E
         // A session that begins with `initialize` goes on as it began.
         Lifecycle::New | Lifecycle::Initializing(_) | Lifecycle::Ready(_) => None,
     };
-    if let Some(version) = modern {
+    if let Some(version) = modern.filter(|version| !is_legacy_version(*version)) {
         return stateless(version, message);
     }
     // MCP 2026-07-28, basic/transports/stdio: a cancellation names no version of its own.
@@ -190,6 +195,13 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
     }
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
     Ok(Era::Stateless(said(&version, capabilities)))
+}
+
+/// Revisions with a handshake are spoken after it, whatever a message says of itself.
+fn is_legacy_version(version: Value<'_>) -> bool {
+    version
+        .as_str()
+        .is_some_and(|version| is_known_version(&version) && *version < *FIRST_STATELESS)
 }
 
 /// Whether somebody here speaks this revision.

@@ -94,15 +94,15 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
     let Some(result) = identified.message.result() else {
         return Ok(Vec::new());
     };
-    match result.get("resultType") {
-        None => return Ok(Vec::new()),
-        Some(kind) => match kind.as_str().as_deref() {
-            Some("input_required") => {}
-            Some("complete") => return Ok(Vec::new()),
-            // Tasks are not governed yet, and an unknown kind is not a result (MCP 2026-07-28).
-            _ => return Err(bad("its `resultType` is not one that the gate knows")),
-        },
+    let kind = result
+        .get("resultType")
+        .map(|kind| kind.as_str().unwrap_or_default());
+    let known = matches!(kind.as_deref(), None | Some("complete" | "input_required"));
+    if !known {
+        // Tasks are not governed yet, and an unknown kind is not a result (MCP 2026-07-28).
+        return Err(bad("its `resultType` is not one that the gate knows"));
     }
+    // Judged wherever they stand: a peer might answer them whatever the kind says.
     let Some(requests) = result.get("inputRequests") else {
         return Ok(Vec::new());
     };

@@ -37,7 +37,7 @@ use decide::Stop;
 use identify::{Identified, Role};
 use panics::Panicked;
 use record::Trail;
-use route::Asker;
+use route::Undone;
 use understand::{Circumstances, Understood};
 
 pub use decide::Permit;
@@ -109,6 +109,7 @@ impl Gate {
         from: Side,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
         let mut trail = Trail::begin(talk, from, self.clock.elapsed());
         let passed = panics::caught(self.pass(talk, from, frame, &mut trail)).await;
         let stopped = match passed {
@@ -122,12 +123,13 @@ impl Gate {
         match stopped {
             Stop::Refused(refusal) => {
                 self.refuse(talk, &trail, refusal).await?;
-                match &trail.asked_by_gate {
-                    Some(own) => self.give_up_own(talk, own).await,
-                    None => Ok(()),
+                if let Some(own) = &trail.asked_by_gate {
+                    Self::give_up_own(talk, own);
                 }
+                Ok(())
             }
             Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
     }
@@ -164,7 +166,7 @@ impl Gate {
         let secrets = &self.settings.secrets;
         let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, secrets)
             .inspect_err(|_| {
-                route.undo(from, &mut session.state());
+                let _ = route.undo(from, &mut session.state());
             })?;
         trail.obliged(&mut obliged);
 
@@ -178,12 +180,14 @@ impl Gate {
             remember::remember(talk, &understood);
             self.send(talk, obliged.permit).await
         };
-        passed.await.or_else(|stop| {
-            match (route.undo(from, &mut session.state()), stop) {
-                (Asker::WasTold, Stop::Refused(_)) => Ok(()),
-                (_, stop) => Err(stop),
-            }
-        })
+        passed
+            .await
+            .map_err(|stop| match route.undo(from, &mut session.state()) {
+                Undone::Yes => stop,
+                // While it waited to be sent its time ran out, or the upstream died: it has been
+                // answered.
+                Undone::Settled => Stop::Settled,
+            })
     }
 
     /// Bytes to one strict message.

@@ -1,8 +1,8 @@
 //! What the gate says itself: a closed set of messages.
 
-use crate::wire::{Fragment, Value};
+use crate::wire::Fragment;
 
-use super::identify::META_VERSION;
+use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::refuse::ErrorAnswer;
 
 /// A message of the gate's own making.
@@ -66,38 +66,27 @@ impl OwnMessage {
         Self::notification("notifications/cancelled", Some(params))
     }
 
-    /// Asks what tools there are, speaking as the agent's own request did.
-    pub(super) fn list_tools(minted: u64, cursor: Option<&str>, meta: Option<Value<'_>>) -> Self {
-        let spoken = meta
-            .into_iter()
-            .flat_map(Value::entries)
-            .filter(|(key, _)| {
-                key.strip_prefix("io.modelcontextprotocol/")
-                    .is_some_and(|name| {
-                        matches!(
-                            name,
-                            "protocolVersion" | "clientInfo" | "clientCapabilities"
-                        )
-                    })
-            });
-        let spoken: Vec<(String, Fragment)> = spoken
-            .map(|(key, value)| (key.into_owned(), Fragment::copy_of(value)))
-            .collect();
-        let modern = spoken.iter().any(|(key, _)| key == META_VERSION);
-        let meta = modern.then(|| {
-            Fragment::object(
-                spoken
-                    .iter()
-                    .map(|(key, value)| (key.as_str(), value.clone())),
-            )
+    /// Asks what tools there are, in the revision of the call that waits for the answer. Nothing
+    /// else of that call is repeated: it has not been permitted.
+    pub(super) fn list_tools(minted: u64, cursor: Option<&str>, version: Option<&str>) -> Self {
+        let client = || {
+            Fragment::object([
+                ("name", Fragment::string("mcp-protector")),
+                ("version", Fragment::string(env!("CARGO_PKG_VERSION"))),
+            ])
+        };
+        let meta = version.map(|version| {
+            Fragment::object([
+                (META_VERSION, Fragment::string(version)),
+                (META_CLIENT, client()),
+                (META_CAPABILITIES, Fragment::object([])),
+            ])
         });
         let members = [("cursor", cursor.map(Fragment::string)), ("_meta", meta)];
-        let params = Fragment::object(
-            members
-                .into_iter()
-                .filter_map(|(key, value)| Some((key, value?))),
-        );
-        Self::request(minted, "tools/list", params)
+        let members = members
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)));
+        Self::request(minted, "tools/list", Fragment::object(members))
     }
 
     /// Repeats the agent's `initialize` to an upstream that was restarted.

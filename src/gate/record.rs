@@ -41,6 +41,8 @@ pub(super) struct Trail {
     pub(super) asked_by_gate: Option<Origin>,
     /// What the agent's own systems call this piece of work: keys of [`CORRELATION`], and values.
     pub(super) correlation: Vec<(&'static str, String)>,
+    /// The revision that its sender speaks.
+    pub(super) version: Option<Arc<str>>,
     started: Duration,
     record: Record,
 }
@@ -79,6 +81,7 @@ impl Trail {
             method: None,
             asked_by_gate: None,
             correlation: Vec::new(),
+            version: None,
             started,
             record,
         }
@@ -93,6 +96,7 @@ impl Trail {
             method: Some(exchange.method),
             asked_by_gate: None,
             correlation: Vec::new(),
+            version: None,
             started: exchange.started,
             record,
         };
@@ -151,6 +155,7 @@ impl Trail {
         match &identified.role {
             Role::Request { method, .. } | Role::Notification { method } => {
                 self.method = Some(*method);
+                self.version = Some(Arc::clone(&identified.scene.spoken.version));
             }
             Role::Reply(taken) => {
                 self.record.kind = outcome_kind(taken.exchange.method);

@@ -83,6 +83,8 @@ pub enum Modern {
 #[derive(Debug)]
 pub enum Hidden {
     NotOffered,
+    /// It could be called, and must not be listed.
+    NotListed,
     Denied(Denial),
 }
 
@@ -210,6 +212,10 @@ impl Refusal {
             Self::NotCancellable(_) => "not-cancellable",
             Self::TooLong(_) => "too-long",
             Self::TooMany(_) => "too-many-in-flight",
+            Self::UnknownTool {
+                cause: Hidden::NotListed,
+                ..
+            } => "not-listed",
             Self::Stray => "stray",
             Self::UnknownTool {
                 cause: Hidden::NotOffered,

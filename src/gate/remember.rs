@@ -7,13 +7,10 @@ use crate::session::{Exchange, Lifecycle, State, Traversal};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::forward::Upstream;
-use super::identify::{Role, handshake};
+use super::identify::{META_CLIENT, Role, handshake};
 use super::listing;
 use super::talk::Talk;
 use super::understand::Understood;
-
-/// The `_meta` key under which an agent of the `2026-07-28` era names itself.
-const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 
 /// Called when a message is recorded and about to leave.
 pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understood<'_>) {
@@ -31,11 +28,17 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
             }
         }
         Role::Request { method, .. } => {
+            // What a server says of itself or of others changes nothing here.
+            if identified.from == Side::Upstream {
+                return;
+            }
             if *method == KnownMethod::ToolsCall {
                 state.calls = state.calls.saturating_add(1);
             }
             state.follows_resources |= *method == KnownMethod::ResourcesSubscribe;
-            let Some(client) = message.meta().and_then(|meta| meta.get(META_CLIENT)) else {
+            let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
+            // After a handshake the agent is who it said it was then.
+            let (Some(client), Lifecycle::New) = (client, &state.lifecycle) else {
                 return;
             };
             introduce(&mut state, Some(client));

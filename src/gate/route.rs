@@ -22,6 +22,15 @@ pub(super) struct Route<'m> {
     pub(super) settled: Option<Taken>,
 }
 
+/// What became of a message that did not leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Undone {
+    /// Its sender is still to be told.
+    Yes,
+    /// Its sender has been told already.
+    Settled,
+}
+
 /// A progress token as JSON text. Peers decode strings and write them as they like: what was
 /// `"\u0061"` comes back as `"a"`.
 pub(super) fn token_text(token: Value<'_>) -> String {
@@ -29,13 +38,6 @@ pub(super) fn token_text(token: Value<'_>) -> String {
         Some(decoded) => Fragment::string(&decoded).into_string(),
         None => token.text().to_owned(),
     }
-}
-
-/// Whether the asker knows already what became of its request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asker {
-    IsToBeTold,
-    WasTold,
 }
 
 /// Settles the ids of an allowed message.
@@ -107,19 +109,18 @@ pub(super) fn route<'m>(
 }
 
 impl<'m> Route<'m> {
-    /// The message did not leave after all: nobody waits for its reply. It may have waited to be
-    /// sent for so long that its time ran out, or its peer died: then its asker has been told.
-    pub(super) fn undo(&self, from: Side, state: &mut State) -> Asker {
+    /// The message did not leave after all: nobody waits for its reply.
+    pub(super) fn undo(&self, from: Side, state: &mut State) -> Undone {
         let Some(Admitted(minted)) = self.opened else {
-            return Asker::IsToBeTold;
+            return Undone::Yes;
         };
         let table = match from {
             Side::Agent => &mut state.to_upstream,
             Side::Upstream => &mut state.to_agent,
         };
         match table.take(&Id::integer(minted)) {
-            Some(_) => Asker::IsToBeTold,
-            None => Asker::WasTold,
+            Some(_) => Undone::Yes,
+            None => Undone::Settled,
         }
     }
 

@@ -147,6 +147,7 @@ impl Bench {
             .handle(&self.talk, Side::Upstream, frame.as_bytes())
             .await
             .unwrap();
+        self.gate.resume(&self.talk).await.unwrap();
     }
 
     /// What has reached the agent since it was last asked.

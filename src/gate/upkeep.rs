@@ -1,6 +1,9 @@
 //! What happens to a session without a message: time runs out, the upstream dies and comes back.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tracing::warn;
@@ -10,7 +13,6 @@ use crate::session::{Origin, Readiness, Taken};
 use crate::wire::{KnownMethod, Limits, Side};
 
 use super::Gate;
-use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::own::OwnMessage;
 use super::record::Trail;
@@ -29,40 +31,19 @@ impl Gate {
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn expire<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
         let now = self.clock.elapsed();
-        let (from_agent, from_upstream) = {
+        let due = {
             let mut state = talk.session.state();
-            (
-                state.to_upstream.take_expired(now),
-                state.to_agent.take_expired(now),
-            )
+            let agents = state.to_upstream.take_expired(now).into_iter();
+            let servers = state.to_agent.take_expired(now).into_iter();
+            let agents = agents.map(|taken| (Side::Agent, taken));
+            agents
+                .chain(servers.map(|taken| (Side::Upstream, taken)))
+                .collect::<Vec<_>>()
         };
-        let asked = [(Side::Agent, from_agent), (Side::Upstream, from_upstream)];
-        let mut cancels = Vec::new();
-        for (asker, expired) in asked {
-            for taken in expired {
-                // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
-                if taken.exchange.method != KnownMethod::Initialize {
-                    cancels.push((asker, taken.minted));
-                }
-                self.expired(talk, asker, taken).await?;
-            }
-        }
-        // Last: a peer that did not answer may not read either, and nobody is to wait for it twice.
-        let mut deaf = None;
-        for (asker, minted) in cancels {
-            let to = match asker {
-                Side::Agent => Side::Upstream,
-                Side::Upstream => Side::Agent,
-            };
-            let cancel = Permit::own(to, OwnMessage::cancel(minted, "timed out"));
-            if deaf != Some(to) {
-                match self.send(talk, cancel).await {
-                    Ok(()) => {}
-                    Err(Stop::AgentGone) => return Err(AgentGone),
-                    Err(Stop::Refused(_) | Stop::Park) => deaf = Some(to),
-                }
-            }
+        for (asker, taken) in due {
+            self.expired(talk, asker, taken).await?;
         }
         Ok(())
     }
@@ -78,24 +59,26 @@ impl Gate {
         let (waiting, asked) = {
             let mut state = talk.session.state();
             state.upstream = Readiness::Down;
-            state.tools.forget();
+            state.tools.start_over();
             (state.to_upstream.take_all(), state.to_agent.take_all())
         };
+        // Every request gets its outcome, also when there is nobody left to be told.
+        let mut told = Ok(());
         for taken in waiting {
-            if taken.exchange.origin.is_gate() {
-                let origin = taken.exchange.origin.clone();
-                self.give_up_own(talk, &origin).await?;
+            let origin = taken.exchange.origin.clone();
+            if origin.is_gate() {
+                Self::give_up_own(talk, &origin);
             } else {
-                self.give_up(talk, Side::Agent, taken, UpstreamFault::Died.into())
-                    .await?;
+                let refusal = UpstreamFault::Died.into();
+                told = told.and(self.give_up(talk, Side::Agent, taken, refusal).await);
             }
         }
         for taken in asked {
             self.close(talk, &taken, &UpstreamFault::Died.into()).await;
             let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
-            self.tell(talk, Side::Agent, cancel).await?;
+            told = told.and(self.tell(talk, Side::Agent, cancel).await);
         }
-        Ok(())
+        told
     }
 
     /// The upstream runs again.
@@ -115,15 +98,42 @@ impl Gate {
             method = method.name(),
             "timed out"
         );
+        let minted = taken.minted;
+        // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
             let origin: Origin = taken.exchange.origin.clone();
-            return self.give_up_own(talk, &origin).await;
+            Self::give_up_own(talk, &origin);
+        } else {
+            let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
+            let allowed = deadline.saturating_sub(taken.exchange.started);
+            let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
+            self.give_up(talk, asker, taken, refusal).await?;
         }
-        let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
-        let allowed = deadline.saturating_sub(taken.exchange.started);
-        let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
-        self.give_up(talk, asker, taken, refusal).await
+        // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
+        if method == KnownMethod::Initialize {
+            return Ok(());
+        }
+        let other = match asker {
+            Side::Agent => Side::Upstream,
+            Side::Upstream => Side::Agent,
+        };
+        let cancel = OwnMessage::cancel(minted, "timed out");
+        // A side that has no room for a line need not be told; no clock may wait for it.
+        at_once(self.tell(talk, other, cancel))
+            .await
+            .unwrap_or(Ok(()))
     }
+}
+
+/// What a future brings if it does not have to wait. A line that is dropped while it waits to be
+/// queued has not been sent at all.
+async fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|context| match future.as_mut().poll(context) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 /// What is told about sessions rather than messages.

@@ -45,6 +45,16 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Vec<FixtureProblem>>
     Ok(found)
 }
 
+/// The packs below a directory that nobody named: where none are, there is nothing to test.
+pub(super) fn find_packs(dir: &Path) -> Result<Vec<Found>, Vec<FixtureProblem>> {
+    let mut found = Vec::new();
+    match packs(dir, DEEPEST, &mut found) {
+        Ok(()) if found.is_empty() => Err(vec![nothing(dir)]),
+        Ok(()) => Ok(found),
+        Err(error) => Err(vec![unreadable(dir, &error)]),
+    }
+}
+
 /// The fixtures of a pack.
 pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
     let tests = pack.join("tests");
@@ -52,7 +62,8 @@ pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
         return Ok(Vec::new());
     }
     let mut fixtures = Vec::new();
-    files(&tests, "toml", DEEPEST, &mut fixtures)?;
+    // Not deeper: tests of other kinds keep their data there.
+    files(&tests, "toml", 0, &mut fixtures)?;
     let found = |fixture| Found {
         fixture,
         pack: Some(pack.to_owned()),
@@ -88,7 +99,7 @@ fn below(path: &Path) -> io::Result<Vec<Found>> {
     packs(path, DEEPEST, &mut found)?;
     if found.is_empty() {
         let mut fixtures = Vec::new();
-        files(path, "toml", DEEPEST, &mut fixtures)?;
+        files(path, "toml", 0, &mut fixtures)?;
         found.extend(fixtures.into_iter().map(|fixture| Found {
             pack: pack_of(&fixture),
             fixture,
@@ -235,11 +246,7 @@ mod tests {
         "p/.git/tests/t.toml",
     ];
 
-    const B: [(&str, &str); 3] = [
-        ("p/b/tests/deep/three.toml", "p/b"),
-        ("p/b/tests/one.toml", "p/b"),
-        ("p/b/tests/two.toml", "p/b"),
-    ];
+    const B: [(&str, &str); 2] = [("p/b/tests/one.toml", "p/b"), ("p/b/tests/two.toml", "p/b")];
 
     #[test]
     fn a_pack_is_found_by_its_directory_its_parent_its_tests_or_a_test() {
@@ -248,20 +255,21 @@ mod tests {
         check(&TWO, &["p"], &both);
         check(&TWO, &[""], &both);
         check(&TWO, &["p/b/tests"], &B);
-        check(&TWO, &["p/b/tests/one.toml"], &B[1..2]);
-        check(&TWO, &["p/b/tests/deep/three.toml"], &B[..1]);
+        check(&TWO, &["p/b/tests/one.toml"], &B[..1]);
+        let deep = "p/b/tests/deep/three.toml";
+        check(&TWO, &[deep], &[(deep, "p/b")]);
     }
 
     #[test]
     fn what_two_paths_name_is_there_once() {
-        check(&TWO, &["p/b/tests/two.toml", "p/b"], &[B[2], B[0], B[1]]);
+        check(&TWO, &["p/b/tests/two.toml", "p/b"], &[B[1], B[0]]);
     }
 
     #[test]
     fn a_fixture_elsewhere_tests_the_nearest_policies_above_it() {
         let files = ["p/x.cedar", "p/q/r/t.toml", "p/q/y.txt"];
         check(&files, &["p/q/r/t.toml"], &[("p/q/r/t.toml", "p")]);
-        check(&files, &["p/q"], &[("p/q/r/t.toml", "p")]);
+        check(&files, &["p/q/r"], &[("p/q/r/t.toml", "p")]);
     }
 
     #[cfg(unix)]
@@ -292,6 +300,9 @@ mod tests {
         check("p", "test::nothing-found");
         check("q", "test::nothing-found");
         check("none", "test::unreadable");
+        assert!(find_packs(dir.path()).is_err());
+        fs::write(dir.path().join("Cargo.toml"), "").unwrap();
+        assert!(find_packs(dir.path()).is_err());
         assert!(has_policies(dir.path()));
         assert!(!has_policies(&dir.path().join("q")));
     }

@@ -142,8 +142,18 @@ impl<'s> Conversation<'s> {
     }
 
     async fn hear(&self, from: Side, frame: &str) {
+        // What cuts frames throws away those that are too long, and only says so.
+        let heard = if frame.len() > self.gate.limits(from).max_bytes {
+            self.gate.handle_too_long(&self.talk, from).await
+        } else {
+            self.gate.handle(&self.talk, from, frame.as_bytes()).await
+        };
+        // A call may have waited for what this frame brought.
+        let heard = match from {
+            Side::Upstream => heard.and(self.gate.resume(&self.talk).await),
+            Side::Agent => heard,
+        };
         // `End` takes everything, so that the agent never is gone.
-        let heard = self.gate.handle(&self.talk, from, frame.as_bytes()).await;
         debug_assert!(heard.is_ok(), "an end in this process does not go away");
     }
 

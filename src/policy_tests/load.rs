@@ -84,7 +84,7 @@ impl Loader<'_> {
     fn find(&mut self, paths: &[PathBuf]) -> Vec<Found> {
         let found = match self.configured {
             Some(configured) if paths.is_empty() => beside(configured),
-            _ if paths.is_empty() => find::find(&[PathBuf::from(".")]),
+            _ if paths.is_empty() => find::find_packs(Path::new(".")),
             _ => find::find(paths),
         };
         found.unwrap_or_else(|mut problems| {

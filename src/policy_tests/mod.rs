@@ -1,9 +1,9 @@
 //! Policy fixtures, judged by the path that the gate itself uses.
 //!
-//! A fixture (TOML) says who sends what and what must become of it. It is read ([`read`]) and put
-//! beside the policies that it tests ([`load`]); each test's message goes through a [`Gate`] of its
-//! own between two ends in this process ([`judge`]); what the gate recorded of it is compared with
-//! what was expected ([`compare`]) and reported. Nothing is started, and nothing but files is read.
+//! A fixture (TOML) says who sends what and what must become of it. It is read (`read`) and put
+//! beside the policies that it tests (`load`); each test's message goes through a [`Gate`] of its
+//! own between two ends in this process (`judge`); what the gate recorded of it is compared with
+//! what was expected (`compare`) and reported. Nothing is started, and nothing but files is read.
 //!
 //! [`Gate`]: crate::gate::Gate
 

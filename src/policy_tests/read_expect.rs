@@ -27,6 +27,14 @@ pub(super) fn expect(table: &Table<'_>) -> Option<Expect> {
             return None;
         }
     };
+    if let (Some(value), Some(_), Decision::Allow, false) = (
+        table.get("expect"),
+        &expect.errors,
+        expect.decision,
+        listing,
+    ) {
+        only_denials_have(table.reading, "errors", value);
+    }
     expect.visible = visible;
     expect.hidden = hidden.unwrap_or_default();
     if expect.decision == Decision::Deny && (expect.visible.is_some() || !expect.hidden.is_empty())
@@ -100,11 +108,17 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     })
 }
 
+/// A list can be allowed and yet be too short, because a policy could not be evaluated; so `errors`
+/// is not among these.
 fn only_denials(reading: &Reading, table: &Table<'_>) {
-    for key in ["code", "advice", "reason", "errors"] {
+    for key in ["code", "advice", "reason"] {
         if let Some(value) = table.get(key) {
-            let message = format!("only a denial has `{key}`");
-            reading.tell(&value.span(), "test::conflict", message, None);
+            only_denials_have(reading, key, value);
         }
     }
+}
+
+fn only_denials_have(reading: &Reading, key: &str, value: &Value<'_>) {
+    let message = format!("only a denial has `{key}`");
+    reading.tell(&value.span(), "test::conflict", message, None);
 }

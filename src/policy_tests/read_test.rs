@@ -184,6 +184,13 @@ fn raw(table: &Table<'_>, from: Side) -> Option<Sends> {
             .tell(&raw.span(), "test::value", message, help);
         return None;
     }
+    if raw.get_ref().trim_ascii().is_empty() {
+        let message = "a blank line is no frame: the gate skips it";
+        table
+            .reading
+            .tell(&raw.span(), "test::value", message, None);
+        return None;
+    }
     let frame = raw.into_inner();
     Some(Sends::Frame { from, frame })
 }

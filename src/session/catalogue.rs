@@ -91,8 +91,19 @@ impl Catalogue {
         }
     }
 
-    /// The upstream says that its list has changed.
+    /// The upstream says that its list has changed. A fetch that runs goes on: what it brings is no
+    /// older than its first page, and a server that never ceases to change must not be asked for
+    /// ever.
     pub fn forget(&mut self) {
+        let fetch = std::mem::take(&mut self.fetch);
+        *self = Self {
+            fetch,
+            ..Self::default()
+        };
+    }
+
+    /// The upstream is another one now: nothing that it said counts.
+    pub fn start_over(&mut self) {
         *self = Self::default();
     }
 

@@ -8,6 +8,8 @@ mod catalogue;
 mod lifecycle;
 mod pending;
 
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,6 +30,20 @@ pub struct Session {
     pub transport: &'static str,
     state: Mutex<State>,
     nearer: Notify,
+    /// Wakes whoever judges the calls that waited for the catalogue.
+    catalogue: Notify,
+    /// Messages that are on their way through the gate.
+    in_hand: AtomicUsize,
+}
+
+/// One message on its way through the gate.
+#[derive(Debug)]
+pub struct InHand<'s>(&'s Session);
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.0.in_hand.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The gate's own identifier of a session: 128 random bits in hexadecimal.
@@ -50,7 +66,7 @@ pub struct State {
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
     /// Calls that wait for the catalogue, in the order in which they came.
-    pub parked: Vec<Parked>,
+    pub parked: VecDeque<Parked>,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
     pub follows_resources: bool,
     /// Calls forwarded so far.
@@ -72,6 +88,8 @@ pub struct Parked {
     pub id: crate::wire::Id,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
+    /// The revision that the call names, if it belongs to no session with a handshake.
+    pub version: Option<Arc<str>>,
     /// The agent does not want it any more.
     pub cancelled: bool,
 }
@@ -118,7 +136,7 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
-                parked: Vec::new(),
+                parked: VecDeque::new(),
                 follows_resources: false,
                 calls: 0,
                 started_ms,
@@ -127,6 +145,8 @@ impl Session {
                 armed: None,
             }),
             nearer: Notify::new(),
+            catalogue: Notify::new(),
+            in_hand: AtomicUsize::new(0),
         }
     }
 
@@ -161,9 +181,27 @@ impl Session {
         self.nearer.notified().await;
     }
 
+    /// Counts a message until what this returns is dropped.
+    pub fn take_in_hand(&self) -> InHand<'_> {
+        self.in_hand.fetch_add(1, Ordering::Relaxed);
+        InHand(self)
+    }
+
+    /// The calls that wait for the catalogue can be judged.
+    pub fn catalogue_is_settled(&self) {
+        self.catalogue.notify_one();
+    }
+
+    /// Resolves after [`Self::catalogue_is_settled`].
+    pub async fn until_catalogue_is_settled(&self) {
+        self.catalogue.notified().await;
+    }
+
     /// Whether nothing waits for a reply of the upstream.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
-        state.to_upstream.is_quiet() && state.parked.is_empty()
+        state.to_upstream.is_quiet()
+            && state.parked.is_empty()
+            && self.in_hand.load(Ordering::Relaxed) == 0
     }
 }

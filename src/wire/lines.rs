@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 /// Cuts a byte stream into lines.
 ///
 /// Only LF ends a line: a CR is whitespace within the frame, and whoever split on it would read
-/// other messages than we do. Blank lines are skipped. Memory stays within `max_bytes` and one
-/// read, whatever the peer sends.
+/// other messages than we do. Blank lines are skipped. Memory stays within `max_bytes` and two
+/// reads of 8 KiB, whatever the peer sends, and is given back after a long line.
 #[derive(Debug)]
 pub struct LineReader<R> {
     reader: R,
@@ -139,13 +139,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
 
     /// Drops what was handed out and makes sure that a read has room.
     fn make_room(&mut self) {
-        if self.start == self.buffer.len() {
-            self.buffer.clear();
-            if self.buffer.capacity() > KEPT {
-                self.buffer = Vec::new();
-            }
-        } else if self.start > 0 {
-            self.buffer.drain(..self.start);
+        self.buffer.drain(..self.start);
+        if self.start > 0 && self.buffer.len() <= READ && self.buffer.capacity() > KEPT {
+            self.buffer.shrink_to(KEPT);
         }
         self.searched -= self.start;
         self.start = 0;
@@ -220,5 +216,28 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_discarded_in_bounded_memory() {
+        let endless = tokio::io::repeat(b'a').take(32 << 20).chain(&b"\nb\n"[..]);
+        let mut reader = LineReader::new(endless, 1 << 20);
+        assert_eq!(reader.next().await.unwrap(), Some(Frame::TooLong));
+        assert!(reader.buffer.capacity() <= (1 << 20) + 2 * READ);
+        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"b")));
+        assert!(reader.buffer.capacity() <= KEPT);
+        assert_eq!(reader.next().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_long_line_does_not_keep_its_memory() {
+        let line = vec![b'a'; 1 << 20];
+        let stream = [&line, &b"\nb\nc"[..]].concat();
+        let mut reader = LineReader::new(&stream[..], 1 << 20);
+        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(&line)));
+        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"b")));
+        assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"c")));
+        assert_eq!(reader.next().await.unwrap(), None);
+        assert!(reader.buffer.capacity() <= KEPT);
     }
 }

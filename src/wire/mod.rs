@@ -1,8 +1,8 @@
 //! JSON-RPC and MCP as bytes and names: one strict decoder in front of every peer.
 //!
-//! [`LineReader`] cuts frames, [`Message::decode`] reads one frame and refuses whatever two peers
-//! could read differently, [`KnownMethod::check_params`] checks the members that the protocol gives
-//! meaning to, and [`Edits`] changes a message without touching the rest of its text. What is
+//! `LineReader` cuts frames, `Message::decode` reads one frame and refuses whatever two peers
+//! could read differently, `KnownMethod::check_params` checks the members that the protocol gives
+//! meaning to, and `Edits` changes a message without touching the rest of its text. What is
 //! forwarded is the compact text of the very tokens that were judged.
 
 mod envelope;

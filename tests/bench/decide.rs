@@ -7,6 +7,11 @@
 //! `decode`: bytes to one strict message. `decide`: facts to a decision. `whole path`: a call and
 //! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe.
 
+#![expect(
+    clippy::expect_used,
+    reason = "a benchmark that cannot be set up has nothing to measure"
+)]
+
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::sync::{Arc, Mutex};
@@ -180,12 +185,13 @@ fn snapshots() -> Vec<(String, PolicySnapshot)> {
     let mut snapshots = vec![("allowlist".to_owned(), loaded.snapshot)];
     for count in [1, 10, 100] {
         let dir = tempfile::tempdir().expect("a directory");
-        let mut text = String::from("@id(\"all\") permit(principal, action, resource);\n");
-        for number in 1..count {
-            text += &format!(
+        let guards = (1..count).map(|number| {
+            format!(
                 "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/path\") && context.args.getTag(\"/path\") has s && context.args.getTag(\"/path\").s like \"/secret{number}/*\" }};\n"
-            );
-        }
+            )
+        });
+        let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
+        let text: String = std::iter::once(all).chain(guards).collect();
         std::fs::write(dir.path().join("bench.cedar"), text).expect("a file");
         let settings = loading::Settings {
             dir: Some(dir.path().to_owned()),

@@ -228,13 +228,13 @@ fn paths(scratch: &Path) -> Result<Vec<Route>, Failure> {
 
 /// One permit, and 99 forbids with conditions on arguments.
 fn hundred_policies() -> String {
-    let mut text = String::from("@id(\"all\") permit(principal, action, resource);\n");
-    for number in 0..99 {
-        text += &format!(
+    let guards = (0..99).map(|number| {
+        format!(
             "@id(\"no-{number}\") forbid(principal, action == Mcp::Action::\"call_tool\", resource) when {{ context.args.hasTag(\"/text\") && context.args.getTag(\"/text\") has s && context.args.getTag(\"/text\").s like \"*secret{number}*\" }};\n"
-        );
-    }
-    text
+        )
+    });
+    let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
+    std::iter::once(all).chain(guards).collect()
 }
 
 fn installed(program: &str) -> bool {

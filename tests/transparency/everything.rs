@@ -190,11 +190,7 @@ fn stateless_requests_with_every_feature_are_the_same_through_the_gate() {
             "prompts/get",
             r#""name":"greeting","arguments":{"name":"\u0041da"}"#,
         ),
-        (
-            "21",
-            "tools/call",
-            r#""name":"toggle_tool""#,
-        ),
+        ("21", "tools/call", r#""name":"toggle_tool""#),
         (
             "22",
             "completion/complete",

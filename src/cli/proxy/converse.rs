@@ -39,28 +39,35 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
 ) -> End {
     let agent = listen(gate, talk, input);
     let upstream = attend(gate, talk, events, audit);
+    let waiting = resume(gate, talk);
     let time = keep_time(gate, talk);
-    tokio::pin!(agent, upstream, time);
+    tokio::pin!(agent, upstream, waiting, time);
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
+        end = &mut waiting => end,
         end = &mut time => end,
         cause = shutdown.requested() => End::Stopped(cause),
     };
-    if matches!(end, End::UpstreamGone(_)) {
-        return end;
-    }
-    if end == End::AgentClosed {
-        shutdown.request(Cause::AgentGone);
-    }
-    tokio::select! {
-        () = idle(talk) => {}
-        _ = &mut upstream => {}
-        _ = &mut time => {}
-        () = shutdown.forced() => {}
+    shutdown.request(match &end {
+        End::AgentClosed => Cause::AgentGone,
+        End::Stopped(cause) => *cause,
+        End::UpstreamGone(_) | End::AuditFault => Cause::UpstreamGone,
+    });
+    // Only an agent that still listens is worth waiting for. INVARIANT: then none of the futures
+    // below has ended yet.
+    if matches!(end, End::AgentClosed | End::Stopped(Cause::Signal)) {
+        tokio::select! {
+            () = idle(talk) => {}
+            _ = &mut upstream => {}
+            _ = &mut waiting => {}
+            _ = &mut time => {}
+            () = shutdown.forced() => {}
+        }
     }
     // Whatever could not finish is answered, once, and recorded.
-    if gate.upstream_died(talk).await.is_err() {
+    let told = gate.upstream_died(talk).await;
+    if told.and(gate.resume(talk).await).is_err() {
         info!("the agent has gone before it was answered");
     }
     end
@@ -116,6 +123,16 @@ async fn attend<U: Upstream, A: Agent>(
             Event::GaveUp { reason } => return End::UpstreamGone(reason.to_string()),
         };
         if handled == Err(AgentGone) {
+            return End::Stopped(Cause::AgentGone);
+        }
+    }
+}
+
+/// Judges the calls that waited for the catalogue, when it is known.
+async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
+    loop {
+        talk.session.until_catalogue_is_settled().await;
+        if gate.resume(talk).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
     }

@@ -13,8 +13,14 @@ use crate::upstream;
 use crate::wire::Limits;
 
 /// Words in the name of a variable that holds a secret.
-const SECRET_WORDS: [&str; 9] = [
+const SECRET_WORDS: [&str; 15] = [
     "TOKEN",
+    "_PAT",
+    "DATABASE_URL",
+    "DSN",
+    "COOKIE",
+    "PRIVATE",
+    "SIGNING",
     "SECRET",
     "PASSWORD",
     "PASSWD",

@@ -157,6 +157,16 @@ fn a_test_without_an_expectation_tests_nothing() {
         "only a denial has `code`",
         "",
     );
+    check(
+        "call = 'a'\nexpect = { decision = 'allow', errors = ['x'] }",
+        "only a denial has `errors`",
+        "",
+    );
+    check(
+        "raw = ' '\nexpect = 'deny'",
+        "a blank line is no frame: the gate skips it",
+        "",
+    );
 }
 
 #[test]

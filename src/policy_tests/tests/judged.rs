@@ -509,8 +509,15 @@ fn an_engine_that_fails_over_a_list_fails_the_test() {
         list = 'tools'
         visible = ['b']
         hidden = ['a']
+        [[test]]
+        name = 'hidden by an accident that is expected'
+        agent = 'x'
+        list = 'tools'
+        visible = ['b']
+        expect = { decision = 'allow', errors = ['integer overflow'] }
     ";
     let report = Pack::new(policies, tests).run().unwrap();
+    assert_eq!(report.suites[0].tests[1].problems, [""; 0]);
     let problems = &report.suites[0].tests[0].problems;
     assert_eq!(problems.len(), 1, "{problems:?}");
     assert!(

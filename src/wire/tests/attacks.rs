@@ -119,6 +119,8 @@ fn j2_a_key_that_a_folding_peer_takes_for_another_is_refused() {
             Some(7),
         ),
         (r#""id":7,"method":"ping","paramſ":{}"#, Some(7)),
+        (r#""id":7,"method":"ping","ＰＡＲＡＭＳ":{}"#, Some(7)),
+        (r#""id":7,"method":"ping","𝐏𝐀𝐑𝐀𝐌𝐒":{}"#, Some(7)),
         (r#""id":7,"method":"ping","ｐａｒａｍｓ":{}"#, Some(7)),
         (r#""id":7,"method":"ping","par\u00adams":{}"#, Some(7)),
         (r#""id":7,"method":"ping","params\u200b":{}"#, Some(7)),
@@ -415,6 +417,27 @@ fn j9_an_id_that_peers_disagree_about_is_refused() {
         None,
     );
     check(r#"{"jsonrpc":"2.0","result":{}}"#, -32600, "id", None);
+}
+
+#[test]
+fn j9_a_refused_id_is_told_why() {
+    for (id, problem) in [
+        (
+            "-0",
+            "must be written as a plain integer, without fraction, exponent or negative zero",
+        ),
+        (
+            "1.0",
+            "must be written as a plain integer, without fraction, exponent or negative zero",
+        ),
+        ("9007199254740992", "must lie within ±(2^53 − 1)"),
+        ("null", "must be a string or an integer, not null"),
+        (r#""\n""#, "must not have control characters"),
+    ] {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        let error = Message::decode(frame.as_bytes(), &Limits::default()).unwrap_err();
+        assert_eq!(error.to_string(), format!("`id` {problem} at byte 17"));
+    }
 }
 
 #[test]

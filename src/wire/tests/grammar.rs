@@ -388,6 +388,15 @@ fn half_of_a_surrogate_pair_is_refused() {
 
 #[test]
 fn control_characters_in_strings_are_escaped() {
+    // In each lane of a word, with more words after it.
+    for lane in 0..16 {
+        for control in 1..0x20_u8 {
+            let text = ["\"", &"x".repeat(lane), &char::from(control).to_string()].concat();
+            check(SYNTAX, &[format!("{text}{}\"", "y".repeat(20)).as_bytes()]);
+        }
+        let escape = format!("\"{}\\n{}\"", "x".repeat(lane), "é".repeat(20));
+        check(ACCEPTED, &[escape.as_bytes()]);
+    }
     for control in 1..0x20_u8 {
         check(
             SYNTAX,
@@ -877,13 +886,17 @@ fn keys_with_control_characters_are_refused() {
 }
 
 #[test]
-fn the_first_fault_of_grammar_wins_over_faults_of_meaning() {
+fn a_fault_of_grammar_wins_and_then_the_first_of_meaning() {
     check(
         SYNTAX,
         &[br#"{"a":1,"a":2"#, br#"{"a\n":1,}"#, br#"["\ud800",]"#],
     );
     check(Some("trailing-text"), &[br#"{"a":1,"a":2}x"#]);
-    check(Some("lone-surrogate"), &[br#"{"a":1,"a":"\ud800"}"#]);
+    check(
+        Some("lone-surrogate"),
+        &[br#"{"a":1,"a":"\ud800"}"#, br#"{"a":"\ud800","b\n":1}"#],
+    );
+    check(Some("control-in-key"), &[br#"{"b\n":"\ud800","b\n":1}"#]);
 }
 
 #[test]
