@@ -176,7 +176,8 @@ impl Gate {
                 .record(trail.passed(obliged.permit.to(), self.clock.elapsed()))
                 .await?;
             trail.departed();
-            self.settle(talk, route.settled.take()).await;
+            let ended = route.end(&mut session.state());
+            self.settle(talk, ended).await;
             remember::remember(talk, &understood);
             self.send(talk, obliged.permit).await
         };
@@ -199,7 +200,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Message, Refusal> {
         let message = Message::decode(frame, self.limits(from))
-            .inspect_err(|error| trail.undecodable(talk, from, error.id.as_ref()))?;
+            .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(&message, from);
         Ok(message)
     }

@@ -9,7 +9,7 @@ use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::policy::{Denial, DenialCause, Reason};
 use crate::session::{Exchange, Origin, Target};
-use crate::wire::{Id, KnownMethod, Message, Shape, Side, Value};
+use crate::wire::{Id, KnownMethod, Likeness, Message, Shape, Side, Value, WireError};
 
 use super::decide::Allowed;
 use super::identify::{Identified, Role};
@@ -124,17 +124,27 @@ impl Trail {
 
     /// The frame could not be read. If its id could, its sender learns of it; and if it was to be
     /// the reply to a request, the one who asked does.
-    pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, id: Option<&Id>) {
-        let Some(id) = id else { return };
-        match from {
-            Side::Agent => self.answer_to = AnswerTo::Asker(Side::Agent, id.clone()),
-            Side::Upstream => {
-                let taken = talk.session.state().to_upstream.take(id);
-                if let Some(taken) = taken {
-                    self.record.kind = outcome_kind(taken.exchange.method);
-                    self.replies(&taken.exchange, Side::Upstream);
-                }
+    pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, error: &WireError) {
+        let Some(id) = &error.id else { return };
+        let taken = match (from, error.likeness) {
+            // Ids of the two sides may be equal: what asks, or may have been meant to, answers
+            // nothing; and what answers is not itself answered.
+            (Side::Upstream, Likeness::Reply | Likeness::Neither) => {
+                talk.session.state().to_upstream.take(id)
             }
+            (Side::Upstream, Likeness::Question | Likeness::Nothing) => None,
+            (Side::Agent, Likeness::Reply) => {
+                self.answer_to = AnswerTo::Nobody;
+                talk.session.state().to_agent.take(id)
+            }
+            (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
+                self.answer_to = AnswerTo::Asker(Side::Agent, id.clone());
+                None
+            }
+        };
+        if let Some(taken) = taken {
+            self.record.kind = outcome_kind(taken.exchange.method);
+            self.replies(&taken.exchange, from);
         }
     }
 

@@ -7,8 +7,10 @@
 )]
 
 mod attacks;
+mod cancels;
 mod life;
 mod lists;
+mod malformed;
 mod passage;
 
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -16,7 +16,7 @@ mod method;
 mod params;
 mod params_table;
 
-pub use error::{ShapeProblem, WireError, WireErrorKind};
+pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value};
 pub use lines::{Frame, LineReader};
