@@ -11,6 +11,10 @@ pub trait Upstream: Send + Sync + 'static {
     /// The upstream has answered the handshake: from here on a death is a restart, not a failure
     /// to start.
     fn handshake_completed(&self) {}
+
+    /// The upstream cannot be used as it is: whoever supervises it ends it, and starts another after
+    /// a delay. Returns at once; that it has died is told like any other death.
+    fn restart(&self) {}
 }
 
 /// The agent, as the gate sees it.

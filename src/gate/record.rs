@@ -14,6 +14,7 @@ use crate::wire::{Id, KnownMethod, Likeness, Message, Shape, Side, Value, WireEr
 use super::decide::Allowed;
 use super::identify::{Identified, Role};
 use super::oblige::Obliged;
+use super::own::Occasion;
 use super::refuse::Refusal;
 use super::stage::Stage;
 use super::talk::Talk;
@@ -43,7 +44,10 @@ pub(super) struct Trail {
     pub(super) correlation: Vec<(&'static str, String)>,
     /// The revision that its sender speaks.
     pub(super) version: Option<Arc<str>>,
-    started: Duration,
+    /// What it is about, once that is understood.
+    pub(super) target: Target,
+    /// When it came.
+    pub(super) started: Duration,
     record: Record,
 }
 
@@ -82,6 +86,7 @@ impl Trail {
             asked_by_gate: None,
             correlation: Vec::new(),
             version: None,
+            target: Target::Server,
             started,
             record,
         }
@@ -97,6 +102,7 @@ impl Trail {
             asked_by_gate: None,
             correlation: Vec::new(),
             version: None,
+            target: Target::Server,
             started: exchange.started,
             record,
         };
@@ -148,6 +154,27 @@ impl Trail {
         }
     }
 
+    /// What the gate says of its own accord.
+    pub(super) fn own<U, A>(talk: &Talk<U, A>, occasion: &Occasion<'_>, started: Duration) -> Self {
+        let mut trail = Self::begin(talk, Side::Agent, started);
+        let method = occasion.method();
+        trail.answer_to = AnswerTo::Nobody;
+        trail.method = Some(method);
+        trail.record.kind = if method.is_request() {
+            Kind::GateDecision
+        } else {
+            Kind::Notification
+        };
+        trail.record.method = Some(method.name().into());
+        trail.record.direction = None;
+        trail.record.reason = audit::Reason {
+            code: Some(occasion.code().into()),
+            text: occasion.text().map(Into::into),
+            advice: None,
+        };
+        trail
+    }
+
     /// The message will get no reply, whatever was begun for it.
     pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
         if let AnswerTo::Asker(asker, id) = &self.answer_to {
@@ -180,12 +207,17 @@ impl Trail {
     }
 
     pub(super) fn understood(&mut self, understood: &Understood<'_>) {
-        self.about(&understood.target);
-        if let (Role::Request { .. }, Target::Tool(_) | Target::Prompt(_)) =
-            (&understood.identified.role, &understood.target)
-        {
-            let params = understood.identified.message.params();
-            let arguments = params.and_then(|params| params.get("arguments"));
+        match &understood.identified.role {
+            Role::Request { .. } => self.asks(&understood.target, understood.identified.message),
+            Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
+        }
+    }
+
+    /// A request about this.
+    pub(super) fn asks(&mut self, target: &Target, message: &Message) {
+        self.about(target);
+        if let Target::Tool(_) | Target::Prompt(_) = target {
+            let arguments = message.params().and_then(|params| params.get("arguments"));
             self.record.arguments_digest = arguments.map(|value| digest(value.text()).into());
         }
     }
@@ -221,6 +253,13 @@ impl Trail {
         record.decision = Some(audit::Decision::Allow);
         record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
+        record
+    }
+
+    /// The record of a reply to the gate itself.
+    pub(super) fn taken_in(&self, now: Duration) -> Record {
+        let mut record = self.passed(Side::Agent, now);
+        record.stage = Some(Stage::Inspect.name().into());
         record
     }
 
@@ -262,6 +301,8 @@ impl Trail {
             Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
             own @ (Origin::Catalogue | Origin::Handshake) => {
                 self.asked_by_gate = Some(own.clone());
+                // It goes no further than the gate.
+                self.record.direction = None;
             }
         }
     }
@@ -276,6 +317,7 @@ impl Trail {
 
     fn about(&mut self, target: &Target) {
         self.record.target = target.name().map(Into::into);
+        self.target = target.clone();
     }
 
     fn correlate(&mut self, meta: Value<'_>) {

@@ -32,6 +32,10 @@ impl Upstream for Servers {
     fn handshake_completed(&self) {
         self.0.handshake_completed();
     }
+
+    fn restart(&self) {
+        self.0.restart();
+    }
 }
 
 impl Agent for Agents {
