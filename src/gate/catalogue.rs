@@ -122,7 +122,7 @@ impl Gate {
         if !listed.is_some_and(Value::is_array) {
             return Err(useless("it is no list of tools").into());
         }
-        let cursor = listing::next_cursor(message);
+        let cursor = listing::next_cursor(message)?;
         if cursor.is_some() && !talk.session.state().tools.next_page() {
             return Err(useless("its list of tools has too many pages").into());
         }

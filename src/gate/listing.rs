@@ -43,8 +43,8 @@ enum Item {
 /// What is to be removed from the reply to a list, if it is one.
 ///
 /// # Errors
-/// [`UpstreamFault::BadReply`] when the list is not an array: then there is nothing to filter, and
-/// nothing may pass.
+/// [`UpstreamFault::BadReply`] when the list is not an array, or its next page has no name: then
+/// there is nothing to filter, or no end, and nothing may pass.
 pub(super) fn removals<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
@@ -58,6 +58,7 @@ pub(super) fn removals<'m>(
     let (Some(shape), Some(result)) = (shape(taken.exchange.method), result) else {
         return Ok(Vec::new());
     };
+    next_cursor(understood.identified.message)?;
     let mut removed = Vec::new();
     let readable = readable(&shape, list(&shape, result)?, &mut removed);
     let items: Vec<Item> = readable
@@ -90,14 +91,27 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
     catalogue.add_page(
         traversal,
         offered.into_iter().map(|item| item.name).collect(),
-        next_cursor(message),
+        next_cursor(message).ok().flatten(),
     );
 }
 
-/// Where the next page of a list begins.
-pub(super) fn next_cursor(message: &Message) -> Option<String> {
-    let cursor = message.result()?.get("nextCursor")?;
-    cursor.as_str().map(std::borrow::Cow::into_owned)
+/// Where the next page of a list begins. `null` is as good as nothing: nobody can ask for it.
+///
+/// # Errors
+/// [`UpstreamFault::BadReply`] when it is anything else than a string: peers would disagree about
+/// whether this is the last page.
+pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Refusal> {
+    let cursor = message.result().and_then(|result| result.get("nextCursor"));
+    match cursor {
+        Some(cursor) if !cursor.is_null() => match cursor.as_str() {
+            Some(text) => Ok(Some(text.into_owned())),
+            None => {
+                let problem = "its `nextCursor` is not a string";
+                Err(UpstreamFault::BadReply(problem.to_owned()).into())
+            }
+        },
+        Some(_) | None => Ok(None),
+    }
 }
 
 fn shape(method: KnownMethod) -> Option<Shape> {

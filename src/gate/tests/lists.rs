@@ -71,6 +71,17 @@ async fn a_list_that_is_no_array_is_not_delivered() {
 }
 
 #[tokio::test]
+async fn a_list_whose_next_page_has_no_name_is_not_delivered() {
+    for cursor in ["2", "{}", "[]", "true"] {
+        let answer = shown(&format!(r#"[],"nextCursor":{cursor}"#)).await;
+        assert!(answer[0].contains("-32603"), "{answer:?}");
+        assert!(!answer[0].contains("result"), "{answer:?}");
+    }
+    let last = r#"[{"name":"a","inputSchema":{}}],"nextCursor":null"#;
+    assert_eq!(shown(last).await, ["a"]);
+}
+
+#[tokio::test]
 async fn what_a_list_does_not_show_is_in_the_audit() {
     let bench = Bench::ready(guarded, &["a", "hidden_1"]).await;
     let record = bench.records_of("gate_decision").await.pop().unwrap();

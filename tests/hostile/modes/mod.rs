@@ -126,6 +126,7 @@ fn every_mode_of_the_fixture_is_played() {
         replies::STRAY,
         requests::NEWS,
         processes::DEAF,
+        processes::DISAGREEING,
         processes::STUBBORN,
     ];
     let pairs = [

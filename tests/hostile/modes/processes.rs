@@ -104,6 +104,31 @@ fn a_server_that_dies_after_its_reply_is_started_again() {
     assert_eq!(heard.is_clean().called, SAFE_RAN);
 }
 
+pub(super) const DISAGREEING: &[&str] =
+    &["restart-refuses", "restart-other-version", "restart-stalls"];
+
+#[test]
+fn a_restarted_server_that_does_not_agree_again_is_restarted_until_one_does() {
+    each(
+        DISAGREEING,
+        |mode| mode,
+        |mode| {
+            let heard = converse(mode, &[LITTLE_TIME], After::Recovers);
+            heard
+                .is_clean()
+                .call_failed_with("ended before it answered");
+            let past = &heard.past;
+            let count = |method: &str| past.received.matches(method).count();
+            assert_eq!(count(r#""method":"initialize""#), 3, "{}", past.received);
+            // What did not agree was told nothing more.
+            assert_eq!(count(r#""notifications/initialized""#), 2);
+            let restarted = past.of_kind("upstream_event");
+            let restarted = restarted.filter(|it| it["event"] == "restarted");
+            assert_eq!(restarted.count(), 2);
+        },
+    );
+}
+
 pub(super) const STUBBORN: &[&str] = &[
     "ignore-end",
     "ignore-sigterm",
