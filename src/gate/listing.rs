@@ -102,16 +102,14 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
 /// whether this is the last page.
 pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Refusal> {
     let cursor = message.result().and_then(|result| result.get("nextCursor"));
-    match cursor {
-        Some(cursor) if !cursor.is_null() => match cursor.as_str() {
-            Some(text) => Ok(Some(text.into_owned())),
-            None => {
-                let problem = "its `nextCursor` is not a string";
-                Err(UpstreamFault::BadReply(problem.to_owned()).into())
-            }
-        },
-        Some(_) | None => Ok(None),
-    }
+    let Some(cursor) = cursor.filter(|cursor| !cursor.is_null()) else {
+        return Ok(None);
+    };
+    let text = cursor.as_str().ok_or_else(|| {
+        let problem = "its `nextCursor` is not a string";
+        UpstreamFault::BadReply(problem.to_owned())
+    })?;
+    Ok(Some(text.into_owned()))
 }
 
 fn shape(method: KnownMethod) -> Option<Shape> {

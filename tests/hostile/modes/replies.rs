@@ -108,6 +108,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("key-with-nul", "control-in-key"),
     ("lone-surrogate", "lone-surrogate"),
     ("input-required", "not-negotiated"),
+    ("input-without-type", "not-negotiated"),
+    ("input-complete", "not-negotiated"),
     ("task", "`resultType`"),
     ("unknown-result-type", "`resultType`"),
 ];
