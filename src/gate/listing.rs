@@ -6,9 +6,11 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::policy::PolicySnapshot;
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
-use crate::session::{Catalogue, Traversal};
+use crate::session::{Catalogue, Digest, Session, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::decide::visible;
@@ -48,6 +50,7 @@ enum Item {
 pub(super) fn removals<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
+    session: &Session,
     now: Circumstances,
 ) -> Result<Vec<Removal<'m>>, Refusal> {
     let Role::Reply(taken) = &understood.identified.role else {
@@ -60,7 +63,19 @@ pub(super) fn removals<'m>(
     };
     next_cursor(understood.identified.message)?;
     let mut removed = Vec::new();
-    let readable = readable(&shape, list(&shape, result)?, &mut removed);
+    let mut readable = readable(&shape, list(&shape, result)?, &mut removed);
+    if shape.kind == ListKind::Tools {
+        let earlier = &session.state().tools;
+        let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
+        readable.retain(|named| {
+            let conflicts = earlier.is_conflicting(at, &named.name, &digest(named.item));
+            if conflicts {
+                let because = "defined in a different way on an earlier page";
+                removed.push(named.removal(&shape, because));
+            }
+            !conflicts
+        });
+    }
     let items: Vec<Item> = readable
         .iter()
         .map(|named| Item::of(&shape, &named.name))
@@ -90,9 +105,17 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
     let offered = readable(&shape, tools.items().collect(), &mut Vec::new());
     catalogue.add_page(
         traversal,
-        offered.into_iter().map(|item| item.name).collect(),
+        offered
+            .into_iter()
+            .map(|named| (named.name, digest(named.item)))
+            .collect(),
         next_cursor(message).ok().flatten(),
     );
+}
+
+/// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
+fn digest(definition: Value<'_>) -> Digest {
+    Sha256::digest(definition.text().as_bytes()).into()
 }
 
 /// Where the next page of a list begins. `null` is as good as nothing: nobody can ask for it.

@@ -173,7 +173,7 @@ impl Gate {
         trail.understood(&understood);
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        let removals = listing::removals(&understood, &snapshot, now)?;
+        let removals = listing::removals(&understood, &snapshot, session, now)?;
         let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
