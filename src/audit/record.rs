@@ -78,9 +78,9 @@ pub enum Kind {
     Request,
     /// A request from the upstream, with its decision.
     ServerRequest,
-    /// A notification, either way, with its decision.
+    /// A notification, either way, with its decision; also the gate's own.
     Notification,
-    /// Whatever else was judged.
+    /// Whatever else was judged: replies, and what the gate itself asks the upstream.
     GateDecision,
     /// A frame that could not be decoded, either way. Its decision is `BLOCK`.
     Frame,

@@ -131,13 +131,13 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         asker: Side,
-        taken: Taken,
+        taken: &Taken,
         refusal: Refusal,
     ) -> Result<(), AgentGone> {
         let Origin::Peer(id) = &taken.exchange.origin else {
             return Ok(());
         };
-        self.close(talk, &taken, &refusal).await;
+        self.close(talk, taken, &refusal).await;
         if taken.exchange.method == KnownMethod::Initialize {
             talk.session.state().lifecycle.abandon();
         }

@@ -1,90 +1,52 @@
 //! What the gate asks the upstream on its own behalf: what tools there are, when a call comes
 //! before any list, and the handshake again, when the upstream was restarted.
+//!
+//! It is recorded like what a peer asks: a decision before it goes out, and an outcome.
 
 use std::sync::Arc;
 
 use tracing::{error, warn};
 
+use crate::audit::AuditFault;
 use crate::session::{
-    Exchange, Lifecycle, Origin, Parked, Readiness, Session, Spoken, Taken, Target, Traversal,
+    Admitted, Exchange, Lifecycle, Origin, Readiness, Spoken, Taken, Target, Traversal,
 };
-use crate::wire::{Fragment, Id, KnownMethod, Message, Side};
+use crate::wire::{Fragment, Id, Message, Side, Value};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
-use super::forward::{Agent, AgentGone, Upstream};
+use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::listing;
-use super::own::OwnMessage;
+use super::own::{Occasion, OwnMessage};
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
-
-/// How many frames of the greatest length may wait for the catalogue; of shorter ones as many as may
-/// be in flight.
-const PARKED_FRAMES: usize = 4;
 
 /// The reply to a request of the gate's own.
 #[derive(Debug)]
 pub(super) struct OwnReply(pub(super) Box<Taken>);
 
 impl Gate {
-    /// Lets a call wait until the catalogue is known.
-    pub(super) async fn park<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        frame: &[u8],
-        trail: &Trail,
-    ) -> Result<(), AgentGone> {
-        if let Err(fault) = talk.reachable(Side::Upstream) {
-            return self.refuse(talk, trail, fault.into()).await;
-        }
-        let version = trail.stateless_version(&talk.session);
-        let full = {
-            let mut state = talk.session.state();
-            let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
-            let full = state.parked.len() >= self.settings.max_in_flight
-                || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
-            if let (false, Some(id)) = (full, trail.asker_id()) {
-                let parked = Parked {
-                    id: id.clone(),
-                    frame: frame.to_vec(),
-                    version: version.clone(),
-                    cancelled: false,
-                };
-                state.parked.push_back(parked);
-            }
-            full
-        };
-        if full {
-            return self
-                .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
-                .await;
-        }
-        let begins = talk.session.state().tools.begin_fetch();
-        if begins {
-            self.fetch(talk, None).await
-        } else {
-            Ok(())
-        }
-    }
-
     /// Takes in what the gate asked for.
+    ///
+    /// # Errors
+    /// A [`Refusal`] when it is of no use, or cannot be recorded: then it will not come.
     pub(super) async fn absorb<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         message: &Message,
         OwnReply(taken): OwnReply,
+        trail: &Trail,
     ) -> Result<(), Stop> {
-        let absorbed = match taken.exchange.origin {
-            Origin::Catalogue => self.absorb_page(talk, message).await,
-            Origin::Handshake => self.absorb_handshake(talk, message).await,
+        match taken.exchange.origin {
+            Origin::Catalogue => self.absorb_page(talk, message, trail).await,
+            Origin::Handshake => self.absorb_handshake(talk, message, trail).await,
             Origin::Peer(_) => Ok(()),
-        };
-        absorbed.map_err(|AgentGone| Stop::AgentGone)
+        }
     }
 
     /// What the gate asked for will not come.
-    pub(super) fn give_up_own<U, A>(talk: &Talk<U, A>, origin: &Origin) {
+    pub(super) fn give_up_own<U: Upstream, A>(talk: &Talk<U, A>, origin: &Origin) {
         match origin {
             Origin::Peer(_) => {}
             Origin::Catalogue => {
@@ -93,8 +55,9 @@ impl Gate {
                 talk.session.catalogue_is_settled();
             }
             Origin::Handshake => {
-                error!("the restarted upstream did not repeat the handshake");
+                error!("the restarted upstream did not repeat the handshake; it is ended");
                 talk.session.state().upstream = Readiness::Down;
+                talk.upstream.restart();
             }
         }
     }
@@ -110,20 +73,17 @@ impl Gate {
             return;
         };
         talk.session.state().upstream = Readiness::Repeating;
-        if let Some(minted) = self.admit_own(talk, Origin::Handshake, KnownMethod::Initialize) {
-            let message = OwnMessage::initialize(minted, params);
-            let permit = Permit::own(Side::Upstream, message, &self.settings.secrets);
-            if let Err(fault) = talk.upstream.send(permit).await {
-                error!("the handshake could not be repeated: {fault}");
-            }
-        }
+        let message = |minted| OwnMessage::initialize(minted, params);
+        self.ask(talk, Origin::Handshake, Readiness::Repeating, message)
+            .await;
     }
 
-    async fn fetch<U: Upstream, A: Agent>(
+    /// Asks for a page of the list of tools.
+    pub(super) async fn fetch<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         cursor: Option<&str>,
-    ) -> Result<(), AgentGone> {
+    ) {
         // Fetched only when a call waits, and asked in the revision that it speaks.
         let version = talk
             .session
@@ -131,118 +91,116 @@ impl Gate {
             .parked
             .front()
             .and_then(|parked| parked.version.clone());
-        let Some(minted) = self.admit_own(talk, Origin::Catalogue, KnownMethod::ToolsList) else {
-            Self::give_up_own(talk, &Origin::Catalogue);
-            return Ok(());
-        };
-        let message = OwnMessage::list_tools(minted, cursor, version.as_deref());
-        let permit = Permit::own(Side::Upstream, message, &self.settings.secrets);
-        if self.send(talk, permit).await.is_err() {
-            let asked = Id::integer(minted);
-            talk.session.state().to_upstream.take(&asked);
-            Self::give_up_own(talk, &Origin::Catalogue);
-            return Ok(());
-        }
-        Ok(())
+        let message = |minted| OwnMessage::list_tools(minted, cursor, version.as_deref());
+        self.ask(talk, Origin::Catalogue, Readiness::Up, message)
+            .await;
+    }
+
+    /// Records what the gate is about to say of its own accord; yields its reference.
+    ///
+    /// # Errors
+    /// [`AuditFault`] when it cannot be recorded: then it must not be said.
+    pub(super) async fn record_own<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        occasion: Occasion<'_>,
+        to: Side,
+    ) -> Result<Arc<str>, AuditFault> {
+        let now = self.clock.elapsed();
+        let trail = Trail::own(talk, &occasion, now);
+        self.audit.record(trail.passed(to, now)).await?;
+        Ok(trail.reference)
     }
 
     async fn absorb_page<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         message: &Message,
-    ) -> Result<(), AgentGone> {
+        trail: &Trail,
+    ) -> Result<(), Stop> {
         let listed = message.result().and_then(|result| result.get("tools"));
-        if !listed.is_some_and(crate::wire::Value::is_array) {
-            Self::give_up_own(talk, &Origin::Catalogue);
-            return Ok(());
+        if !listed.is_some_and(Value::is_array) {
+            return Err(useless("it is no list of tools").into());
         }
-        let cursor = listing::next_cursor(message);
-        let goes_on = {
+        let cursor = listing::next_cursor(message)?;
+        if cursor.is_some() && !talk.session.state().tools.next_page() {
+            return Err(useless("its list of tools has too many pages").into());
+        }
+        let taken_in = trail.taken_in(self.clock.elapsed());
+        self.audit.record(taken_in).await?;
+        let is_awaited = {
             let mut state = talk.session.state();
             listing::note_offers(&mut state.tools, message, Traversal::Gate);
-            cursor.is_some() && state.tools.next_page()
+            !state.parked.is_empty()
         };
-        match (cursor, goes_on) {
-            (None, _) => {
-                talk.session.catalogue_is_settled();
-                Ok(())
-            }
-            (Some(cursor), true) => self.fetch(talk, Some(&cursor)).await,
-            (Some(_), false) => {
-                Self::give_up_own(talk, &Origin::Catalogue);
-                Ok(())
-            }
+        match cursor {
+            None => talk.session.catalogue_is_settled(),
+            Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,
+            // Every call that waited has run out of time.
+            Some(_) => Self::give_up_own(talk, &Origin::Catalogue),
         }
+        Ok(())
     }
 
     async fn absorb_handshake<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         message: &Message,
-    ) -> Result<(), AgentGone> {
+        trail: &Trail,
+    ) -> Result<(), Stop> {
         let version = message
             .result()
             .and_then(|result| result.get("protocolVersion"))
-            .and_then(crate::wire::Value::as_str);
+            .and_then(Value::as_str);
         let agreed = match &talk.session.state().lifecycle {
             Lifecycle::Ready(handshake) => version.as_deref() == Some(&*handshake.spoken.version),
             Lifecycle::New | Lifecycle::Initializing(_) => false,
         };
         if !agreed {
-            Self::give_up_own(talk, &Origin::Handshake);
-            return Ok(());
+            return Err(useless("it does not agree to what the session agreed on").into());
         }
+        let taken_in = trail.taken_in(self.clock.elapsed());
+        self.audit.record(taken_in).await?;
+        self.record_own(talk, Occasion::Initialized, Side::Upstream)
+            .await?;
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
         self.tell(talk, Side::Upstream, OwnMessage::initialized())
             .await
+            .map_err(|AgentGone| Stop::AgentGone)
     }
 
-    /// Judges the calls that waited, from their first byte. Not called by whoever reads the
-    /// upstream: it may have to wait until the upstream reads.
-    ///
-    /// # Errors
-    /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn resume<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
-        let _in_hand = talk.session.take_in_hand();
-        // Those that have to wait again are behind these.
-        let waiting = talk.session.state().parked.len();
-        for _ in 0..waiting {
-            // One at a time: the id of a call that waits is taken.
-            let next = talk.session.state().parked.pop_front();
-            let Some(parked) = next else { break };
-            if parked.cancelled {
-                self.drop_parked(talk, &parked).await;
-            } else {
-                self.handle(talk, Side::Agent, &parked.frame).await?;
-            }
-        }
-        talk.session.state().tools.retry_fetch();
-        Ok(())
-    }
-
-    /// Records a call that was cancelled while it waited. Its asker expects no answer.
-    async fn drop_parked<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, parked: &Parked) {
-        let mut trail = Trail::begin(talk, Side::Agent, self.clock.elapsed());
-        if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
-            trail.decoded(&message, Side::Agent);
-        }
-        let record = trail.refused(&Refusal::Cancelled, self.clock.elapsed());
-        if let Err(fault) = self.audit.record(record).await {
-            error!("a cancelled call could not be recorded: {fault}");
-        }
-    }
-
-    fn admit_own<U: Upstream, A: Agent>(
+    /// Asks the upstream for something of the gate's own, if it is as ready as it must be for that.
+    /// What cannot be asked is given up.
+    async fn ask<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         origin: Origin,
-        method: KnownMethod,
-    ) -> Option<u64> {
+        ready: Readiness,
+        message: impl FnOnce(u64) -> OwnMessage,
+    ) {
+        if let Err(refusal) = self.try_to_ask(talk, origin.clone(), ready, message).await {
+            warn!("the gate could not ask the upstream itself: {refusal}");
+            Self::give_up_own(talk, &origin);
+        }
+    }
+
+    async fn try_to_ask<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        origin: Origin,
+        ready: Readiness,
+        message: impl FnOnce(u64) -> OwnMessage,
+    ) -> Result<(), Refusal> {
+        let occasion = match origin {
+            Origin::Handshake => Occasion::Handshake,
+            Origin::Catalogue | Origin::Peer(_) => Occasion::Catalogue,
+        };
+        let reference = self.record_own(talk, occasion, Side::Upstream).await?;
         let started = self.clock.elapsed();
         let exchange = Exchange {
             origin,
-            method,
+            method: occasion.method(),
             target: Target::Server,
             snapshot: self.policy.current(),
             progress_token: None,
@@ -250,33 +208,34 @@ impl Gate {
             spoken: Spoken::default(),
             started,
             deadline: Some(started.saturating_add(self.settings.request_timeout)),
-            reference: talk.next_reference(),
+            reference,
             correlation: Vec::new(),
         };
-        let mut state = talk.session.state();
-        talk.session.arm(&state, exchange.deadline);
-        state
-            .to_upstream
-            .admit(exchange)
-            .ok()
-            .map(|admitted| admitted.0)
+        let minted = {
+            let mut state = talk.session.state();
+            talk.session.arm(&state, exchange.deadline);
+            let admitted = state.to_upstream.admit(exchange);
+            let Admitted(minted) = admitted.map_err(|_| Refusal::ReusedId)?;
+            minted
+        };
+        let permit = Permit::own(Side::Upstream, message(minted), &self.settings.secrets);
+        // It may have died, or have been restarted, while the record was written.
+        let sent = if talk.session.state().upstream == ready {
+            talk.upstream.send(permit).await
+        } else {
+            Err(UpstreamFault::Down)
+        };
+        let Err(fault) = sent else { return Ok(()) };
+        let refusal = fault.into();
+        // It is not there when it was given up meanwhile; then it has its outcome.
+        let taken = talk.session.state().to_upstream.take(&Id::integer(minted));
+        if let Some(taken) = taken {
+            self.close(talk, &taken, &refusal).await;
+        }
+        Err(refusal)
     }
 }
 
-impl Trail {
-    /// The revision that a request of the stateless era names.
-    fn stateless_version(&self, session: &Session) -> Option<Arc<str>> {
-        let stateless = matches!(session.state().lifecycle, Lifecycle::New);
-        self.version.clone().filter(|_| stateless)
-    }
-
-    /// The id of a request, while it may still be answered.
-    fn asker_id(&self) -> Option<&crate::wire::Id> {
-        match &self.answer_to {
-            super::record::AnswerTo::Asker(_, id) => Some(id),
-            super::record::AnswerTo::Nobody
-            | super::record::AnswerTo::Waiting(..)
-            | super::record::AnswerTo::Unreadable => None,
-        }
-    }
+fn useless(problem: &str) -> Refusal {
+    UpstreamFault::BadReply(problem.to_owned()).into()
 }

@@ -11,6 +11,10 @@ pub trait Upstream: Send + Sync + 'static {
     /// The upstream has answered the handshake: from here on a death is a restart, not a failure
     /// to start.
     fn handshake_completed(&self) {}
+
+    /// The upstream cannot be used as it is: whoever supervises it ends it, and starts another after
+    /// a delay. Returns at once; that it has died is told like any other death.
+    fn restart(&self) {}
 }
 
 /// The agent, as the gate sees it.
@@ -24,6 +28,8 @@ pub trait Agent: Send + Sync + 'static {
 pub enum UpstreamFault {
     #[error("the upstream server is not running")]
     Down,
+    #[error("the upstream server does not read what is sent to it")]
+    Stalled,
     #[error("the upstream server ended before it answered")]
     Died,
     #[error("the upstream server did not answer within {} ms", .0.as_millis())]

@@ -6,9 +6,11 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::policy::PolicySnapshot;
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
-use crate::session::{Catalogue, Traversal};
+use crate::session::{Catalogue, Digest, Session, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::decide::visible;
@@ -43,11 +45,12 @@ enum Item {
 /// What is to be removed from the reply to a list, if it is one.
 ///
 /// # Errors
-/// [`UpstreamFault::BadReply`] when the list is not an array: then there is nothing to filter, and
-/// nothing may pass.
+/// [`UpstreamFault::BadReply`] when the list is not an array, or its next page has no name: then
+/// there is nothing to filter, or no end, and nothing may pass.
 pub(super) fn removals<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
+    session: &Session,
     now: Circumstances,
 ) -> Result<Vec<Removal<'m>>, Refusal> {
     let Role::Reply(taken) = &understood.identified.role else {
@@ -58,8 +61,21 @@ pub(super) fn removals<'m>(
     let (Some(shape), Some(result)) = (shape(taken.exchange.method), result) else {
         return Ok(Vec::new());
     };
+    next_cursor(understood.identified.message)?;
     let mut removed = Vec::new();
-    let readable = readable(&shape, list(&shape, result)?, &mut removed);
+    let mut readable = readable(&shape, list(&shape, result)?, &mut removed);
+    if shape.kind == ListKind::Tools {
+        let earlier = &session.state().tools;
+        let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
+        readable.retain(|named| {
+            let conflicts = earlier.is_conflicting(at, &named.name, &digest(named.item));
+            if conflicts {
+                let because = "defined in a different way on an earlier page";
+                removed.push(named.removal(&shape, because));
+            }
+            !conflicts
+        });
+    }
     let items: Vec<Item> = readable
         .iter()
         .map(|named| Item::of(&shape, &named.name))
@@ -89,15 +105,34 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
     let offered = readable(&shape, tools.items().collect(), &mut Vec::new());
     catalogue.add_page(
         traversal,
-        offered.into_iter().map(|item| item.name).collect(),
-        next_cursor(message),
+        offered
+            .into_iter()
+            .map(|named| (named.name, digest(named.item)))
+            .collect(),
+        next_cursor(message).ok().flatten(),
     );
 }
 
-/// Where the next page of a list begins.
-pub(super) fn next_cursor(message: &Message) -> Option<String> {
-    let cursor = message.result()?.get("nextCursor")?;
-    cursor.as_str().map(std::borrow::Cow::into_owned)
+/// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
+fn digest(definition: Value<'_>) -> Digest {
+    Sha256::digest(definition.text().as_bytes()).into()
+}
+
+/// Where the next page of a list begins. `null` is as good as nothing: nobody can ask for it.
+///
+/// # Errors
+/// [`UpstreamFault::BadReply`] when it is anything else than a string: peers would disagree about
+/// whether this is the last page.
+pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Refusal> {
+    let cursor = message.result().and_then(|result| result.get("nextCursor"));
+    let Some(cursor) = cursor.filter(|cursor| !cursor.is_null()) else {
+        return Ok(None);
+    };
+    let text = cursor.as_str().ok_or_else(|| {
+        let problem = "its `nextCursor` is not a string";
+        UpstreamFault::BadReply(problem.to_owned())
+    })?;
+    Ok(Some(text.into_owned()))
 }
 
 fn shape(method: KnownMethod) -> Option<Shape> {

@@ -11,6 +11,7 @@ mod listing;
 mod oblige;
 mod own;
 mod panics;
+mod parked;
 mod record;
 mod refuse;
 mod remember;
@@ -109,8 +110,20 @@ impl Gate {
         from: Side,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
+        self.handle_since(talk, from, frame, self.clock.elapsed())
+            .await
+    }
+
+    /// The same for a frame that came earlier.
+    async fn handle_since<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        from: Side,
+        frame: &[u8],
+        came: Duration,
+    ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, from, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, from, came);
         let passed = panics::caught(self.pass(talk, from, frame, &mut trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
@@ -150,7 +163,7 @@ impl Gate {
         let identified = identify::identify(&message, from, session, self.settings.max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_gate() {
-            Ok(own) => return self.absorb(talk, &message, own).await,
+            Ok(own) => return self.absorb(talk, &message, own, trail).await,
             Err(identified) => identified,
         };
         let snapshot = decide::revision(&identified.role, self.policy.current());
@@ -160,7 +173,7 @@ impl Gate {
         trail.understood(&understood);
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        let removals = listing::removals(&understood, &snapshot, now)?;
+        let removals = listing::removals(&understood, &snapshot, session, now)?;
         let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
@@ -176,7 +189,8 @@ impl Gate {
                 .record(trail.passed(obliged.permit.to(), self.clock.elapsed()))
                 .await?;
             trail.departed();
-            self.settle(talk, route.settled.take()).await;
+            let ended = route.end(&mut session.state());
+            self.settle(talk, ended).await;
             remember::remember(talk, &understood);
             self.send(talk, obliged.permit).await
         };
@@ -199,7 +213,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Message, Refusal> {
         let message = Message::decode(frame, self.limits(from))
-            .inspect_err(|error| trail.undecodable(talk, from, error.id.as_ref()))?;
+            .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(&message, from);
         Ok(message)
     }
@@ -213,12 +227,7 @@ impl Gate {
         snapshot: &Arc<crate::policy::PolicySnapshot>,
         trail: &Trail,
     ) -> Exchange {
-        let started = self.clock.elapsed();
-        let timeout = match &understood.target {
-            Target::Tool(name) => self.settings.tool_timeouts.get(name),
-            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
-        };
-        let timeout = timeout.copied().unwrap_or(self.settings.request_timeout);
+        let timeout = self.timeout(&understood.target);
         let message = understood.identified.message;
         let token = message.meta().and_then(|meta| meta.get("progressToken"));
         let cursor = message.params().and_then(|params| params.get("cursor"));
@@ -231,11 +240,20 @@ impl Gate {
             progress_token: token.map(route::token_text),
             cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
-            started,
-            deadline: identify::deadline(method, started, timeout),
+            started: trail.started,
+            deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
             correlation: trail.correlation.clone(),
         }
+    }
+
+    /// How long a request may take in all.
+    fn timeout(&self, target: &Target) -> Duration {
+        let of_its_own = match target {
+            Target::Tool(name) => self.settings.tool_timeouts.get(name),
+            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
+        };
+        of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }
 
     fn circumstances(&self, transport: &'static str) -> Circumstances {

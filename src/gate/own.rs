@@ -1,6 +1,6 @@
 //! What the gate says itself: a closed set of messages.
 
-use crate::wire::Fragment;
+use crate::wire::{Fragment, KnownMethod};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::refuse::ErrorAnswer;
@@ -8,6 +8,48 @@ use super::refuse::ErrorAnswer;
 /// A message of the gate's own making.
 #[derive(Debug)]
 pub(super) struct OwnMessage(Fragment);
+
+/// Why the gate says something of its own accord, for the audit. Answers have no occasion: they
+/// are what became of a message, and its record says so.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Occasion<'o> {
+    /// A call waits until it is known which tools there are.
+    Catalogue,
+    /// The server was restarted.
+    Handshake,
+    /// The restarted server has agreed.
+    Initialized,
+    /// The request with this reference was given up.
+    GivenUp(&'o str),
+}
+
+impl Occasion<'_> {
+    pub(super) fn method(&self) -> KnownMethod {
+        match self {
+            Self::Catalogue => KnownMethod::ToolsList,
+            Self::Handshake => KnownMethod::Initialize,
+            Self::Initialized => KnownMethod::Initialized,
+            Self::GivenUp(_) => KnownMethod::Cancelled,
+        }
+    }
+
+    /// A stable word for it.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::Catalogue => "own-catalogue",
+            Self::Handshake | Self::Initialized => "own-handshake",
+            Self::GivenUp(_) => "own-cancellation",
+        }
+    }
+
+    /// What the code does not say.
+    pub(super) fn text(&self) -> Option<String> {
+        match self {
+            Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
+            Self::Catalogue | Self::Handshake | Self::Initialized => None,
+        }
+    }
+}
 
 /// The id of an answer to something whose id could not be read (JSON-RPC 2.0 §5).
 #[derive(Debug, Clone, Copy)]

@@ -9,11 +9,12 @@ use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::policy::{Denial, DenialCause, Reason};
 use crate::session::{Exchange, Origin, Target};
-use crate::wire::{Id, KnownMethod, Message, Shape, Side, Value};
+use crate::wire::{Id, KnownMethod, Likeness, Message, Shape, Side, Value, WireError};
 
 use super::decide::Allowed;
 use super::identify::{Identified, Role};
 use super::oblige::Obliged;
+use super::own::Occasion;
 use super::refuse::Refusal;
 use super::stage::Stage;
 use super::talk::Talk;
@@ -43,7 +44,10 @@ pub(super) struct Trail {
     pub(super) correlation: Vec<(&'static str, String)>,
     /// The revision that its sender speaks.
     pub(super) version: Option<Arc<str>>,
-    started: Duration,
+    /// What it is about, once that is understood.
+    pub(super) target: Target,
+    /// When it came.
+    pub(super) started: Duration,
     record: Record,
 }
 
@@ -82,6 +86,7 @@ impl Trail {
             asked_by_gate: None,
             correlation: Vec::new(),
             version: None,
+            target: Target::Server,
             started,
             record,
         }
@@ -97,6 +102,7 @@ impl Trail {
             asked_by_gate: None,
             correlation: Vec::new(),
             version: None,
+            target: Target::Server,
             started: exchange.started,
             record,
         };
@@ -124,18 +130,49 @@ impl Trail {
 
     /// The frame could not be read. If its id could, its sender learns of it; and if it was to be
     /// the reply to a request, the one who asked does.
-    pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, id: Option<&Id>) {
-        let Some(id) = id else { return };
-        match from {
-            Side::Agent => self.answer_to = AnswerTo::Asker(Side::Agent, id.clone()),
-            Side::Upstream => {
-                let taken = talk.session.state().to_upstream.take(id);
-                if let Some(taken) = taken {
-                    self.record.kind = outcome_kind(taken.exchange.method);
-                    self.replies(&taken.exchange, Side::Upstream);
-                }
+    pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, error: &WireError) {
+        let Some(id) = &error.id else { return };
+        let taken = match (from, error.likeness) {
+            // Ids of the two sides may be equal: what asks, or may have been meant to, answers
+            // nothing; and what answers is not itself answered.
+            (Side::Upstream, Likeness::Reply | Likeness::Neither) => {
+                talk.session.state().to_upstream.take(id)
             }
+            (Side::Upstream, Likeness::Question | Likeness::Nothing) => None,
+            (Side::Agent, Likeness::Reply) => {
+                self.answer_to = AnswerTo::Nobody;
+                talk.session.state().to_agent.take(id)
+            }
+            (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
+                self.answer_to = AnswerTo::Asker(Side::Agent, id.clone());
+                None
+            }
+        };
+        if let Some(taken) = taken {
+            self.record.kind = outcome_kind(taken.exchange.method);
+            self.replies(&taken.exchange, from);
         }
+    }
+
+    /// What the gate says of its own accord.
+    pub(super) fn own<U, A>(talk: &Talk<U, A>, occasion: &Occasion<'_>, started: Duration) -> Self {
+        let mut trail = Self::begin(talk, Side::Agent, started);
+        let method = occasion.method();
+        trail.answer_to = AnswerTo::Nobody;
+        trail.method = Some(method);
+        trail.record.kind = if method.is_request() {
+            Kind::GateDecision
+        } else {
+            Kind::Notification
+        };
+        trail.record.method = Some(method.name().into());
+        trail.record.direction = None;
+        trail.record.reason = audit::Reason {
+            code: Some(occasion.code().into()),
+            text: occasion.text().map(Into::into),
+            advice: None,
+        };
+        trail
     }
 
     /// The message will get no reply, whatever was begun for it.
@@ -170,12 +207,17 @@ impl Trail {
     }
 
     pub(super) fn understood(&mut self, understood: &Understood<'_>) {
-        self.about(&understood.target);
-        if let (Role::Request { .. }, Target::Tool(_) | Target::Prompt(_)) =
-            (&understood.identified.role, &understood.target)
-        {
-            let params = understood.identified.message.params();
-            let arguments = params.and_then(|params| params.get("arguments"));
+        match &understood.identified.role {
+            Role::Request { .. } => self.asks(&understood.target, understood.identified.message),
+            Role::Notification { .. } | Role::Reply(_) => self.about(&understood.target),
+        }
+    }
+
+    /// A request about this.
+    pub(super) fn asks(&mut self, target: &Target, message: &Message) {
+        self.about(target);
+        if let Target::Tool(_) | Target::Prompt(_) = target {
+            let arguments = message.params().and_then(|params| params.get("arguments"));
             self.record.arguments_digest = arguments.map(|value| digest(value.text()).into());
         }
     }
@@ -211,6 +253,13 @@ impl Trail {
         record.decision = Some(audit::Decision::Allow);
         record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
+        record
+    }
+
+    /// The record of a reply to the gate itself.
+    pub(super) fn taken_in(&self, now: Duration) -> Record {
+        let mut record = self.passed(Side::Agent, now);
+        record.stage = Some(Stage::Inspect.name().into());
         record
     }
 
@@ -252,6 +301,8 @@ impl Trail {
             Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
             own @ (Origin::Catalogue | Origin::Handshake) => {
                 self.asked_by_gate = Some(own.clone());
+                // It goes no further than the gate.
+                self.record.direction = None;
             }
         }
     }
@@ -266,6 +317,7 @@ impl Trail {
 
     fn about(&mut self, target: &Target) {
         self.record.target = target.name().map(Into::into);
+        self.target = target.clone();
     }
 
     fn correlate(&mut self, meta: Value<'_>) {

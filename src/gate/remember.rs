@@ -71,10 +71,7 @@ enum Handshake {
 
 fn replied(state: &mut State, exchange: &Exchange, message: &Message) -> Handshake {
     if exchange.method == KnownMethod::ToolsList {
-        let traversal = exchange
-            .cursor
-            .as_deref()
-            .map_or(Traversal::AgentBegins, Traversal::AgentGoesOn);
+        let traversal = Traversal::of_agent(exchange.cursor.as_deref());
         listing::note_offers(&mut state.tools, message, traversal);
     }
     let Some(result) = message.result() else {

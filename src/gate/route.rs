@@ -1,7 +1,7 @@
 //! Ids out and ids back: what an allowed message changes in the tables of its session, and which of
 //! its fields must name the other side's ids.
 
-use crate::session::{Admitted, Exchange, Origin, Session, State, Taken};
+use crate::session::{Admitted, Exchange, Origin, PendingTable, Session, State, Taken};
 use crate::wire::{Fragment, Id, KnownMethod, Side, Value};
 
 use super::identify::Role;
@@ -18,8 +18,16 @@ pub(super) struct Route<'m> {
     pub(super) ids: Vec<(Value<'m>, Fragment)>,
     /// The entry that the message opened.
     pub(super) opened: Option<Admitted>,
-    /// The request that the message ended.
-    pub(super) settled: Option<Taken>,
+    /// The request that the message ends once it is recorded. Until then it waits as before: a
+    /// cancellation may still be refused.
+    pub(super) ends: Option<Ended>,
+}
+
+/// A request that a cancellation names: who it was sent to, and its id there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ended {
+    to: Side,
+    minted: u64,
 }
 
 /// What became of a message that did not leave.
@@ -114,14 +122,16 @@ impl<'m> Route<'m> {
         let Some(Admitted(minted)) = self.opened else {
             return Undone::Yes;
         };
-        let table = match from {
-            Side::Agent => &mut state.to_upstream,
-            Side::Upstream => &mut state.to_agent,
-        };
-        match table.take(&Id::integer(minted)) {
+        match sent_to(other(from), state).take(&Id::integer(minted)) {
             Some(_) => Undone::Yes,
             None => Undone::Settled,
         }
+    }
+
+    /// Ends the request that the message cancels, unless it has just ended otherwise.
+    pub(super) fn end(&mut self, state: &mut State) -> Option<Taken> {
+        let Ended { to, minted } = self.ends.take()?;
+        sent_to(to, state).take(&Id::integer(minted))
     }
 
     fn rename(&mut self, value: Option<Value<'m>>, id: Fragment) {
@@ -139,31 +149,25 @@ impl<'m> Route<'m> {
         let (Some(value), Some(id)) = (named, named.and_then(Id::read)) else {
             return Err(Refusal::Stray);
         };
-        let (own, other) = match from {
-            Side::Agent => (&mut state.to_upstream, &mut state.to_agent),
-            Side::Upstream => (&mut state.to_agent, &mut state.to_upstream),
-        };
-        // MCP (all revisions with a handshake), basic/utilities/cancellation: the client must not
-        // cancel `initialize`.
-        let method = own.by_asker(&id).map(|exchange| exchange.method);
-        if method == Some(KnownMethod::Initialize) {
-            return Err(Refusal::NotCancellable("initialize"));
-        }
-        if let Some(taken) = own.take_by_asker(&id) {
-            self.ids.push((value, Fragment::unsigned(taken.minted)));
-            self.settled = Some(taken);
+        if let Some((minted, exchange)) = sent_to(other(from), state).by_asker(&id) {
+            // MCP (all revisions with a handshake), basic/utilities/cancellation: the client must
+            // not cancel `initialize`.
+            if exchange.method == KnownMethod::Initialize {
+                return Err(Refusal::NotCancellable("initialize"));
+            }
+            self.ids.push((value, Fragment::unsigned(minted)));
+            let to = other(from);
+            self.ends = Some(Ended { to, minted });
             return Ok(());
         }
         // MCP 2026-07-28: a server ends a subscription by cancelling the id that opened it.
-        let streaming = other.by_minted(&id).map(|exchange| exchange.method);
-        if from == Side::Upstream
-            && streaming == Some(KnownMethod::SubscriptionsListen)
-            && let Some(taken) = other.take(&id)
+        let streaming = state.to_upstream.by_minted(&id);
+        if let (Side::Upstream, Some((minted, stream))) = (from, streaming)
+            && stream.method == KnownMethod::SubscriptionsListen
+            && let Origin::Peer(asker) = &stream.origin
         {
-            if let Origin::Peer(asker) = &taken.exchange.origin {
-                self.ids.push((value, asker.to_fragment()));
-            }
-            self.settled = Some(taken);
+            self.ids.push((value, asker.to_fragment()));
+            self.ends = Some(Ended { to: from, minted });
             return Ok(());
         }
         let parked = state.parked.iter_mut().find(|parked| parked.id == id);
@@ -186,7 +190,7 @@ impl<'m> Route<'m> {
             Role::Reply(taken) => Some(&taken.exchange.origin),
             Role::Request { .. } | Role::Notification { .. } => Id::read(named)
                 .and_then(|id| state.to_upstream.by_minted(&id))
-                .map(|exchange| &exchange.origin),
+                .map(|(_, exchange)| &exchange.origin),
         };
         match origin {
             Some(Origin::Peer(asker)) => {
@@ -195,5 +199,20 @@ impl<'m> Route<'m> {
             }
             Some(Origin::Catalogue | Origin::Handshake) | None => Err(Refusal::Stray),
         }
+    }
+}
+
+/// The requests that wait for a reply of this side's.
+fn sent_to(side: Side, state: &mut State) -> &mut PendingTable {
+    match side {
+        Side::Agent => &mut state.to_agent,
+        Side::Upstream => &mut state.to_upstream,
+    }
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Agent => Side::Upstream,
+        Side::Upstream => Side::Agent,
     }
 }

@@ -7,8 +7,12 @@
 )]
 
 mod attacks;
+mod cancels;
 mod life;
 mod lists;
+mod malformed;
+mod own;
+mod parked;
 mod passage;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +43,11 @@ pub(super) struct Bench {
 
 /// Writes down what it gets.
 #[derive(Debug, Default)]
-pub(super) struct Recorder(Mutex<Vec<String>>);
+pub(super) struct Recorder {
+    lines: Mutex<Vec<String>>,
+    /// How often it was said to be of no use.
+    restarts: AtomicU64,
+}
 
 /// A clock that is moved by hand.
 #[derive(Debug, Default)]
@@ -203,7 +211,11 @@ impl Entry {
 
 impl Recorder {
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
+        std::mem::take(&mut self.lines.lock().unwrap())
+    }
+
+    pub(super) fn restarts(&self) -> u64 {
+        self.restarts.load(Ordering::Relaxed)
     }
 }
 
@@ -211,15 +223,19 @@ impl Upstream for Recorder {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         assert_eq!(permit.to(), Side::Upstream);
         assert!(!permit.line().contains(PANIC), "injected");
-        self.0.lock().unwrap().push(permit.into_line());
+        self.lines.lock().unwrap().push(permit.into_line());
         Ok(())
+    }
+
+    fn restart(&self) {
+        self.restarts.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Agent for Recorder {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         assert_eq!(permit.to(), Side::Agent);
-        self.0.lock().unwrap().push(permit.into_line());
+        self.lines.lock().unwrap().push(permit.into_line());
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use crate::wire::{KnownMethod, Limits, Side};
 
 use super::Gate;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
-use super::own::OwnMessage;
+use super::own::{Occasion, OwnMessage};
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
@@ -33,15 +33,18 @@ impl Gate {
     pub async fn expire<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         let now = self.clock.elapsed();
-        let due = {
+        let (parked, due) = {
             let mut state = talk.session.state();
+            let parked = state.take_expired_parked(now);
             let agents = state.to_upstream.take_expired(now).into_iter();
             let servers = state.to_agent.take_expired(now).into_iter();
             let agents = agents.map(|taken| (Side::Agent, taken));
-            agents
-                .chain(servers.map(|taken| (Side::Upstream, taken)))
-                .collect::<Vec<_>>()
+            let due = agents.chain(servers.map(|taken| (Side::Upstream, taken)));
+            (parked, due.collect::<Vec<_>>())
         };
+        for parked in parked {
+            self.end_parked(talk, &parked).await?;
+        }
         for (asker, taken) in due {
             self.expired(talk, asker, taken).await?;
         }
@@ -65,18 +68,24 @@ impl Gate {
         // Every request gets its outcome, also when there is nobody left to be told.
         let mut told = Ok(());
         for taken in waiting {
+            let refusal = UpstreamFault::Died.into();
             let origin = taken.exchange.origin.clone();
             if origin.is_gate() {
-                Self::give_up_own(talk, &origin);
+                self.close(talk, &taken, &refusal).await;
             } else {
-                let refusal = UpstreamFault::Died.into();
-                told = told.and(self.give_up(talk, Side::Agent, taken, refusal).await);
+                told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+            }
+            // A handshake with the dead is nothing to be given up: the next one has its own.
+            if origin == Origin::Catalogue {
+                Self::give_up_own(talk, &origin);
             }
         }
         for taken in asked {
             self.close(talk, &taken, &UpstreamFault::Died.into()).await;
-            let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
-            told = told.and(self.tell(talk, Side::Agent, cancel).await);
+            if self.may_cancel(talk, &taken, Side::Agent).await {
+                let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
+                told = told.and(self.tell(talk, Side::Agent, cancel).await);
+            }
         }
         told
     }
@@ -98,16 +107,15 @@ impl Gate {
             method = method.name(),
             "timed out"
         );
-        let minted = taken.minted;
+        let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
+        let allowed = deadline.saturating_sub(taken.exchange.started);
+        let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
         // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
-            let origin: Origin = taken.exchange.origin.clone();
-            Self::give_up_own(talk, &origin);
+            self.close(talk, &taken, &refusal).await;
+            Self::give_up_own(talk, &taken.exchange.origin);
         } else {
-            let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
-            let allowed = deadline.saturating_sub(taken.exchange.started);
-            let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
-            self.give_up(talk, asker, taken, refusal).await?;
+            self.give_up(talk, asker, &taken, refusal).await?;
         }
         // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
         if method == KnownMethod::Initialize {
@@ -117,11 +125,35 @@ impl Gate {
             Side::Agent => Side::Upstream,
             Side::Upstream => Side::Agent,
         };
-        let cancel = OwnMessage::cancel(minted, "timed out");
+        if !self.may_cancel(talk, &taken, other).await {
+            return Ok(());
+        }
+        let cancel = OwnMessage::cancel(taken.minted, "timed out");
         // A side that has no room for a line need not be told; no clock may wait for it.
         at_once(self.tell(talk, other, cancel))
             .await
             .unwrap_or(Ok(()))
+    }
+
+    /// Records that a side is about to be told that nobody waits for its answer any more. What
+    /// cannot be recorded is not said.
+    async fn may_cancel<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        told: Side,
+    ) -> bool {
+        if talk.reachable(told).is_err() {
+            return false;
+        }
+        let occasion = Occasion::GivenUp(&taken.exchange.reference);
+        match self.record_own(talk, occasion, told).await {
+            Ok(_) => true,
+            Err(fault) => {
+                warn!("a cancellation could not be recorded, and is not sent: {fault}");
+                false
+            }
+        }
     }
 }
 

@@ -1,16 +1,30 @@
 //! What the upstream offers, as far as its lists have told.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 /// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
 /// completes. The agent's traversals and the gate's own do not disturb each other.
 #[derive(Debug, Default)]
 pub struct Catalogue {
-    complete: Option<HashSet<String>>,
-    agents: HashSet<String>,
+    complete: Option<Names>,
+    agents: Names,
     /// The cursor with which the agent's traversal goes on.
     agents_next: Option<String>,
     fetch: Fetch,
+}
+
+/// The SHA-256 of a definition's text.
+pub type Digest = [u8; 32];
+
+/// Names, and how the pages of one list define them.
+type Names = HashMap<String, Definition>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Definition {
+    One(Digest),
+    /// Pages disagree: whoever saw one of them does not know what would be called.
+    Conflicting,
 }
 
 /// Whether the upstream offers a name.
@@ -35,13 +49,20 @@ pub enum Traversal<'c> {
     Gate,
 }
 
+impl<'c> Traversal<'c> {
+    /// The agent's, for the page at this cursor; none is the first.
+    pub fn of_agent(cursor: Option<&'c str>) -> Self {
+        cursor.map_or(Self::AgentBegins, Self::AgentGoesOn)
+    }
+}
+
 #[derive(Debug, Default)]
 enum Fetch {
     #[default]
     Idle,
     Running {
         pages: u32,
-        names: HashSet<String>,
+        names: Names,
     },
     Failed,
 }
@@ -51,8 +72,11 @@ impl Catalogue {
     pub const MAX_PAGES: u32 = 1_000;
 
     pub fn offers(&self, name: &str) -> Offer {
-        let complete = self.complete.as_ref();
-        if self.agents.contains(name) || complete.is_some_and(|names| names.contains(name)) {
+        let complete = self.complete.as_ref().map(|names| names.get(name));
+        let found = [self.agents.get(name), complete.flatten()];
+        if found.contains(&Some(&Definition::Conflicting)) {
+            Offer::NotOffered
+        } else if found.iter().any(Option::is_some) {
             Offer::Offered
         } else if complete.is_some() {
             Offer::NotOffered
@@ -63,8 +87,23 @@ impl Catalogue {
         }
     }
 
+    /// Whether an earlier page of the agent's traversal defines a name in another way.
+    pub fn is_conflicting(&self, at: Traversal<'_>, name: &str, digest: &Digest) -> bool {
+        let goes_on = match at {
+            Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
+            Traversal::AgentBegins | Traversal::Gate => false,
+        };
+        let earlier = self.agents.get(name);
+        goes_on && earlier.is_some_and(|earlier| *earlier != Definition::One(*digest))
+    }
+
     /// Adds a page, and completes the list if it is the last one: if no cursor comes next.
-    pub fn add_page(&mut self, traversal: Traversal<'_>, names: Vec<String>, next: Option<String>) {
+    pub fn add_page(
+        &mut self,
+        traversal: Traversal<'_>,
+        names: Vec<(String, Digest)>,
+        next: Option<String>,
+    ) {
         let last = next.is_none();
         let growing = match (traversal, &mut self.fetch) {
             (Traversal::Gate, Fetch::Running { names, .. }) => names,
@@ -80,11 +119,24 @@ impl Catalogue {
             }
             // The pages between are not known: this one tells what there is, not what is missing.
             (Traversal::AgentGoesOn(_), _) => {
-                self.agents.extend(names);
+                for (name, digest) in names {
+                    let entry = self.agents.entry(name);
+                    entry.or_insert(Definition::One(digest));
+                }
                 return;
             }
         };
-        growing.extend(names);
+        for (name, digest) in names {
+            match growing.entry(name) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Definition::One(digest));
+                }
+                Entry::Occupied(mut occupied) if *occupied.get() != Definition::One(digest) => {
+                    occupied.insert(Definition::Conflicting);
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
         if last {
             self.complete = Some(std::mem::take(growing));
             self.fetch = Fetch::Idle;
@@ -113,7 +165,7 @@ impl Catalogue {
         if idle {
             self.fetch = Fetch::Running {
                 pages: 1,
-                names: HashSet::new(),
+                names: Names::new(),
             };
         }
         idle
@@ -150,8 +202,32 @@ mod tests {
     const LAST: Option<&str> = None;
 
     fn page(catalogue: &mut Catalogue, at: Traversal<'_>, names: &[&str], next: Option<&str>) {
-        let names = names.iter().map(|&name| name.to_owned()).collect();
+        let defined = |name: &&str| ((*name).to_owned(), [0; 32]);
+        let names = names.iter().map(defined).collect();
         catalogue.add_page(at, names, next.map(str::to_owned));
+    }
+
+    #[test]
+    fn a_name_that_pages_define_in_different_ways_is_not_offered_until_the_list_begins_anew() {
+        let mut catalogue = Catalogue::default();
+        page(
+            &mut catalogue,
+            Traversal::AgentBegins,
+            &["a", "b"],
+            Some("2"),
+        );
+        let second = Traversal::AgentGoesOn("2");
+        assert!(catalogue.is_conflicting(second, "a", &[1; 32]));
+        assert!(!catalogue.is_conflicting(second, "a", &[0; 32]));
+        assert!(!catalogue.is_conflicting(Traversal::AgentGoesOn("3"), "a", &[1; 32]));
+        let other = vec![("a".to_owned(), [1; 32])];
+        catalogue.add_page(second, other, Some("3".to_owned()));
+        assert_eq!(catalogue.offers("a"), Offer::NotOffered);
+        page(&mut catalogue, Traversal::AgentGoesOn("3"), &["a"], LAST);
+        assert_eq!(catalogue.offers("a"), Offer::NotOffered);
+        assert_eq!(catalogue.offers("b"), Offer::Offered);
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LAST);
+        assert_eq!(catalogue.offers("a"), Offer::Offered);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Server};
 
-pub use catalogue::{Catalogue, Offer, Traversal};
+pub use catalogue::{Catalogue, Digest, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
 
@@ -90,6 +90,12 @@ pub struct Parked {
     pub frame: Vec<u8>,
     /// The revision that the call names, if it belongs to no session with a handshake.
     pub version: Option<Arc<str>>,
+    /// What the call is about.
+    pub target: Target,
+    /// When it came: time since the clock was made.
+    pub started: Duration,
+    /// When it has waited long enough, whatever becomes of the list.
+    pub deadline: Duration,
     /// The agent does not want it any more.
     pub cancelled: bool,
 }
@@ -103,6 +109,18 @@ pub enum Readiness {
     Repeating,
     /// It does not run.
     Down,
+}
+
+impl State {
+    /// Takes out the calls that have waited for the catalogue until their deadline, oldest first.
+    pub fn take_expired_parked(&mut self, now: Duration) -> Vec<Parked> {
+        let waiting = std::mem::take(&mut self.parked);
+        let (due, waiting): (VecDeque<_>, VecDeque<_>) = waiting
+            .into_iter()
+            .partition(|parked| parked.deadline <= now);
+        self.parked = waiting;
+        due.into()
+    }
 }
 
 impl SessionId {
@@ -162,6 +180,7 @@ impl Session {
         let deadlines = [
             state.to_upstream.next_deadline(),
             state.to_agent.next_deadline(),
+            state.parked.iter().map(|parked| parked.deadline).min(),
         ];
         state.armed = deadlines.into_iter().flatten().min();
         state.armed.map(|deadline| deadline.saturating_sub(now))

@@ -131,14 +131,16 @@ impl PendingTable {
         self.take_minted(minted)
     }
 
-    /// Looks at the entry that its asker names.
-    pub fn by_asker(&self, id: &Id) -> Option<&Exchange> {
-        self.by_minted.get(self.by_asker.get(id)?)
+    /// Looks at the entry that its asker names, and the id that the gate minted for it.
+    pub fn by_asker(&self, id: &Id) -> Option<(u64, &Exchange)> {
+        let minted = *self.by_asker.get(id)?;
+        Some((minted, self.by_minted.get(&minted)?))
     }
 
     /// Looks at the entry under an id that the gate minted.
-    pub fn by_minted(&self, id: &Id) -> Option<&Exchange> {
-        self.by_minted.get(&u64::try_from(id.as_integer()?).ok()?)
+    pub fn by_minted(&self, id: &Id) -> Option<(u64, &Exchange)> {
+        let minted = u64::try_from(id.as_integer()?).ok()?;
+        Some((minted, self.by_minted.get(&minted)?))
     }
 
     /// Whether some request in flight asked for progress under this token (JSON text).

@@ -110,6 +110,7 @@ impl ChildProcess {
             writer: Mutex::default(),
             orders: watch::Sender::new(Order::Run),
             phase: Mutex::default(),
+            unfit: Mutex::default(),
             handshaken: AtomicBool::new(false),
         });
         let started = shared.start()?;
@@ -149,6 +150,14 @@ impl ChildSender {
         self.shared.handshaken.store(true, Ordering::Relaxed);
     }
 
+    /// The server that runs now is of no use: it is ended as by [`Self::stop`], and another one is
+    /// started as after a death. Returns at once.
+    pub fn restart(&self) {
+        if let Some(unfit) = self.shared.unfit().as_ref() {
+            unfit.notify_one();
+        }
+    }
+
     /// Closes the server's stdin after what is queued, waits, terminates, waits, kills; returns
     /// when no process is left. It is not started again.
     pub async fn stop(&self) {
@@ -169,6 +178,8 @@ pub(super) struct Shared {
     writer: Mutex<Option<LineWriter>>,
     pub(super) orders: watch::Sender<Order>,
     phase: Mutex<Option<watch::Receiver<Phase>>>,
+    /// Rung when the process that runs now is to be replaced.
+    unfit: Mutex<Option<Arc<Notify>>>,
     handshaken: AtomicBool,
 }
 
@@ -204,6 +215,9 @@ impl Shared {
         let hang_up = Arc::new(Notify::new());
         let (phase, phases) = watch::channel(Phase::Running);
         *self.writer() = Some(writer.clone());
+        // Each process has its own: what is said of one must not end the next.
+        let unfit = Arc::new(Notify::new());
+        *self.unfit() = Some(Arc::clone(&unfit));
         let relog = stderr::relog(
             streams.stderr,
             settings.name.clone(),
@@ -217,6 +231,7 @@ impl Shared {
             orders: self.orders.subscribe(),
             phase,
             hang_up: Arc::clone(&hang_up),
+            unfit,
             ladder: settings.stop,
             stable_after: settings.backoff.stable_after,
         };
@@ -261,6 +276,10 @@ impl Shared {
 
     fn phase(&self) -> MutexGuard<'_, Option<watch::Receiver<Phase>>> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unfit(&self) -> MutexGuard<'_, Option<Arc<Notify>>> {
+        self.unfit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn writer(&self) -> MutexGuard<'_, Option<LineWriter>> {

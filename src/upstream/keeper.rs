@@ -72,6 +72,8 @@ pub(super) struct Keeper {
     pub(super) phase: watch::Sender<Phase>,
     /// Rings when the server closed its stdout.
     pub(super) hang_up: Arc<Notify>,
+    /// Rings when the owner has no use for the server.
+    pub(super) unfit: Arc<Notify>,
     pub(super) ladder: StopLadder,
     pub(super) stable_after: Duration,
 }
@@ -102,6 +104,11 @@ impl Keeper {
                 // It closed one of its streams, so it cannot serve; most are about to exit.
                 () = self.hang_up.notified() => break,
                 _ = self.writer.ended() => break,
+                () = self.unfit.notified() => {
+                    // However long it lived, it was no good: the next one does not come sooner.
+                    lifetime = Lifetime::Short;
+                    break;
+                }
                 () = &mut stable, if lifetime == Lifetime::Short => lifetime = Lifetime::Stable,
             }
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::error::{ShapeProblem, WireErrorKind};
+use super::error::{Likeness, ShapeProblem, WireErrorKind};
 use super::folding::{LookAlike, folded, look_alike};
 use super::id::{Id, IdProblem};
 use super::json::{Kind, Value, quoted};
@@ -160,25 +160,31 @@ fn read_id(value: Value<'_>) -> Result<Id, Fault> {
     Id::from_value(value).map_err(|problem| fault(WireErrorKind::Id(problem), Some(value)))
 }
 
-/// The id of an envelope that was refused: one key only that any peer could take for `id`.
-pub(super) fn answerable_id(root: Value<'_>) -> Option<Id> {
-    let mut found = None;
-    // Folding is dear and the sender is suspect: a few vendor members, or no id.
+/// What can be told of an envelope that was refused: its id, if one key only could be taken for
+/// `id` by any peer, and what it seems to have been meant as.
+pub(super) fn remains(root: Value<'_>) -> (Option<Id>, Likeness) {
+    let (mut ids, mut likeness) = (Vec::new(), Likeness::Neither);
+    // Folding is dear and the sender is suspect: a few vendor members, or nothing is told.
     let mut left = 1024_usize;
     for (key, value) in root.entries() {
         if !key.is_ascii() {
-            left = left.checked_sub(key.len())?;
+            match left.checked_sub(key.len()) {
+                Some(rest) => left = rest,
+                None => return (None, Likeness::Nothing),
+            }
         }
-        if folded(Cow::Borrowed(&key)) != "id" {
-            continue;
+        match &*folded(Cow::Borrowed(&key)) {
+            "id" => ids.push((key == "id").then_some(value)),
+            "method" => likeness = Likeness::Question,
+            "result" | "error" if likeness == Likeness::Neither => likeness = Likeness::Reply,
+            _ => {}
         }
-        if key != "id" || found.is_some() {
-            return None;
-        }
-        found = Some(value);
     }
-    let id = found.filter(|value| !value.has_lone_surrogate())?;
-    Id::from_value(id).ok()
+    let id = match ids.as_slice() {
+        [Some(id)] if !id.has_lone_surrogate() => Id::from_value(*id).ok(),
+        _ => None,
+    };
+    (id, likeness)
 }
 
 /// The members, and whether the envelope has others besides.

@@ -15,6 +15,20 @@ pub struct WireError {
     pub offset: Option<usize>,
     /// The id to answer with: the text was read to its end and has exactly one valid envelope id.
     pub id: Option<Id>,
+    pub likeness: Likeness,
+}
+
+/// What a frame that is no message seems to have been meant as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// It was not read to its end, or is no object.
+    Nothing,
+    /// It has a `method`, or a key that some peer takes for one.
+    Question,
+    /// It has a `result` or an `error`, or a key that some peer takes for one, and no `method`.
+    Reply,
+    /// It has none of the three.
+    Neither,
 }
 
 /// The reasons for refusing a frame.

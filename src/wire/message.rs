@@ -1,7 +1,7 @@
 //! One JSON-RPC message: exactly one of request, notification and reply.
 
-use super::envelope::{Fault, META, Members, answerable_id, read_envelope};
-use super::error::{WireError, WireErrorKind};
+use super::envelope::{Fault, META, Members, read_envelope, remains};
+use super::error::{Likeness, WireError, WireErrorKind};
 use super::id::Id;
 use super::json::{Document, Edits, Kind, Limits, Value, input_offset};
 use super::method::Method;
@@ -48,17 +48,18 @@ impl Message {
                 kind: WireErrorKind::Json(error.kind),
                 offset: Some(error.offset),
                 id: None,
+                likeness: Likeness::Nothing,
             })?;
         let root = document.root();
         match (root.kind(), fault) {
-            (Kind::Array, _) => return Err(refused(WireErrorKind::Batch, None, None)),
+            (Kind::Array, _) => return Err(refused(WireErrorKind::Batch, None, NOTHING)),
             (Kind::Object, None) => {}
             (Kind::Object, Some(fault)) => {
                 let kind = WireErrorKind::Json(fault.kind);
-                return Err(refused(kind, Some(fault.offset), answerable_id(root)));
+                return Err(refused(kind, Some(fault.offset), remains(root)));
             }
             (kind @ (Kind::Null | Kind::Bool | Kind::Number | Kind::String), _) => {
-                return Err(refused(WireErrorKind::NotAnObject(kind), None, None));
+                return Err(refused(WireErrorKind::NotAnObject(kind), None, NOTHING));
             }
         }
         match read_envelope(root) {
@@ -69,7 +70,7 @@ impl Message {
             }),
             Err(Fault { kind, position }) => {
                 let offset = position.map(|position| input_offset(frame, position));
-                Err(refused(kind, offset, answerable_id(root)))
+                Err(refused(kind, offset, remains(root)))
             }
         }
     }
@@ -142,6 +143,18 @@ impl Message {
     }
 }
 
-fn refused(kind: WireErrorKind, offset: Option<usize>, id: Option<Id>) -> WireError {
-    WireError { kind, offset, id }
+/// What can be told of a frame that is no object.
+const NOTHING: (Option<Id>, Likeness) = (None, Likeness::Nothing);
+
+fn refused(
+    kind: WireErrorKind,
+    offset: Option<usize>,
+    (id, likeness): (Option<Id>, Likeness),
+) -> WireError {
+    WireError {
+        kind,
+        offset,
+        id,
+        likeness,
+    }
 }

@@ -17,7 +17,7 @@ mod method;
 mod params;
 mod params_table;
 
-pub use error::{ShapeProblem, WireError, WireErrorKind};
+pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value};
 pub(crate) use line_writer::{Closed, End, LineWriter};

@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write as _;
+use std::process::ChildStdin;
+use std::thread::{self, JoinHandle};
 
 use serde_json::Value;
 
@@ -90,6 +93,30 @@ impl Talk {
             .send(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{rest}}}"#));
     }
 
+    /// Sends requests and then closes the agent's end, without waiting for a gate that does not
+    /// read.
+    pub(crate) fn request_aside_and_close(&mut self, ids: &[String], rest: &str) -> JoinHandle<()> {
+        let writing = self.request_aside(ids, rest);
+        thread::spawn(move || drop(writing.join()))
+    }
+
+    /// Sends requests without waiting for a gate that does not read. The agent's end is closed when
+    /// what is returned has been dropped.
+    pub(crate) fn request_aside(&mut self, ids: &[String], rest: &str) -> JoinHandle<ChildStdin> {
+        self.asked.extend_from_slice(ids);
+        self.calls += ids.len() * usize::from(rest.starts_with(r#""tools/call""#));
+        let lines = ids
+            .iter()
+            .map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{rest}}}"#) + "\n");
+        let lines: String = lines.collect();
+        let mut input = self.gate.input.take().unwrap();
+        thread::spawn(move || {
+            // A gate that is gone is seen by whoever waits for its answers.
+            let _ = input.write_all(lines.as_bytes());
+            input
+        })
+    }
+
     pub(crate) fn call(&mut self, id: &str, tool: &str, text: &str) {
         let params = format!(r#"{{"name":"{tool}","arguments":{{"text":"{text}"}}}}"#);
         self.request(id, &format!(r#""tools/call","params":{params}"#));
@@ -171,18 +198,11 @@ impl Talk {
         let growth = self.growth_kib();
         assert!(growth <= MOST_GROWTH_KIB, "the gate grew by {growth} KiB");
         let Self { setup, gate, .. } = self;
-        let ended = gate.end();
-        assert_eq!(processes::marked(setup.mark()), [], "left behind");
-        let log = fs::read(setup.path("received")).unwrap_or_default();
-        let audit = fs::read_to_string(setup.audit_file()).unwrap();
-        let past = Past {
-            ended,
-            received: String::from_utf8_lossy(&log).into_owned(),
-            audit: audit.lines().map(json).collect(),
-            audit_text: audit,
-        };
-        past.lines_are_sound();
-        past
+        processes::eventually(|| match zombies_of(gate.child.id()) {
+            zombies if zombies.is_empty() => Ok(()),
+            zombies => Err(format!("nobody reaps {zombies:?}")),
+        });
+        Past::of(&setup, gate.end())
     }
 
     fn memory(&self, field: &str) -> u64 {
@@ -195,6 +215,21 @@ impl Talk {
 }
 
 impl Past {
+    /// What is left when a gate has ended: nothing runs any more, and what it wrote is sound.
+    pub(crate) fn of(setup: &Setup, ended: Ended) -> Self {
+        assert_eq!(processes::marked(setup.mark()), [], "left behind");
+        let log = fs::read(setup.path("received")).unwrap_or_default();
+        let audit = fs::read_to_string(setup.audit_file()).unwrap();
+        let past = Self {
+            ended,
+            received: String::from_utf8_lossy(&log).into_owned(),
+            audit: audit.lines().map(json).collect(),
+            audit_text: audit,
+        };
+        past.lines_are_sound();
+        past
+    }
+
     /// The lines that hold a text, of those that the agent got.
     pub(crate) fn agent_saw(&self, text: &str) -> Vec<&str> {
         let lines = self.ended.lines.iter().map(String::as_str);
@@ -276,4 +311,21 @@ impl Past {
             self.audit
         );
     }
+}
+
+/// The ended children that a process has not reaped. The gate starts nothing but its servers.
+fn zombies_of(parent: u32) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        // proc_pid_stat(5): the name may hold anything; state and parent follow it.
+        let Some((_, rest)) = stat.rsplit_once(") ") else {
+            continue;
+        };
+        let mut fields = rest.split(' ');
+        if fields.next() == Some("Z") && fields.next() == Some(&parent.to_string()) {
+            found.push(stat);
+        }
+    }
+    found
 }

@@ -244,6 +244,57 @@ fn a_server_that_closes_a_stream_but_lives_is_replaced() {
 }
 
 #[test]
+fn a_server_that_is_of_no_use_is_ended_and_another_one_started() {
+    run(async {
+        let mut server = Server::python(
+            "import os, sys\nprint(os.getpid())\nfor line in sys.stdin: print('echo ' + line.strip())",
+        );
+        server.sender.handshake_completed();
+        let first = server.line().await;
+        server.sender.restart();
+        let died = server.event().await;
+        let Event::Died {
+            exit: Exit::Code(0),
+            will_restart_in: Some(_),
+        } = died
+        else {
+            panic!("{died:?}");
+        };
+        // It was said of one that is gone: the next one stays.
+        server.sender.restart();
+        assert_eq!(server.event().await, Event::Restarted);
+        assert_ne!(server.line().await, first);
+        server.send("x").await;
+        assert_eq!(server.line().await, "echo x");
+        server.sender.stop().await;
+    });
+}
+
+#[test]
+fn a_server_that_is_of_no_use_and_was_never_ready_is_given_up_as_one_that_dies() {
+    run(async {
+        let mut server = Server::python("import sys; print('ready'); sys.stdin.read()");
+        for start in 1..=5 {
+            assert_eq!(server.line().await, "ready");
+            server.sender.restart();
+            let died = server.event().await;
+            let Event::Died {
+                will_restart_in, ..
+            } = died
+            else {
+                panic!("{died:?}");
+            };
+            assert_eq!(will_restart_in.is_none(), start == 5);
+            if start < 5 {
+                assert_eq!(server.event().await, Event::Restarted);
+            }
+        }
+        let given_up = server.event().await;
+        assert!(matches!(given_up, Event::GaveUp { .. }), "{given_up:?}");
+    });
+}
+
+#[test]
 fn a_stop_ends_the_waiting_for_a_restart() {
     run(async {
         let mut settings = settings(python("pass"));

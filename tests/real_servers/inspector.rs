@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::json::json;
 use crate::processes;
 use crate::real::{ALL, Call, DUAL, Real, each, installed};
-use crate::setup::{GATE, Setup};
+use crate::setup::{GATE, Policy, Setup};
 
 /// One run of the inspector against a command.
 fn inspect(real: &Real, era: &str, method: &[String], server: &[String]) -> Output {
@@ -60,11 +60,27 @@ fn direct(real: &Real) -> Vec<String> {
         .collect()
 }
 
+/// A gate without a configuration file: everything on one line, as in an agent's settings.
 fn gate(setup: &Setup) -> Vec<String> {
-    let mark = format!("{}={}", crate::setup::MARK, setup.mark());
-    ["env".to_owned(), mark, GATE.to_owned()]
+    let env = setup
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let names: Vec<&str> = setup.env.iter().map(|(name, _)| name.as_str()).collect();
+    let permits = match &setup.policy {
+        Policy::Allow(tools) => ["--allow".to_owned(), tools.join(",")],
+        Policy::Directory(directory) => ["--policies", directory.to_str().unwrap()].map(Into::into),
+    };
+    let audit = ["--audit", setup.audit_file().to_str().unwrap()].map(str::to_owned);
+    let passed = ["--env".to_owned(), names.join(","), "--".to_owned()];
+    ["env".to_owned()]
         .into_iter()
-        .chain(setup.arguments())
+        .chain(env)
+        .chain([GATE, "proxy"].map(str::to_owned))
+        .chain(permits)
+        .chain(audit)
+        .chain(passed)
+        .chain(setup.command.iter().cloned())
         .collect()
 }
 
@@ -110,6 +126,24 @@ fn check(real: &Real, era: &str) {
 #[ignore = "needs real servers: see fixtures/real/README.md"]
 fn the_inspector_lists_and_calls_what_is_allowed_of_a_real_server() {
     each(ALL, |real| check(real, "legacy"));
+}
+
+#[test]
+#[ignore = "needs real servers: see fixtures/real/README.md"]
+fn the_inspector_gets_what_a_policy_on_arguments_permits_and_no_more() {
+    each(ALL, |real| {
+        let setup = real.guarded().policies(&real.policy);
+        let run = |call: &Call, server: &[String]| inspect(real, "legacy", &call_of(call), server);
+        let through = printed(&run(&real.read, &gate(&setup)));
+        assert_eq!(through, printed(&run(&real.read, &direct(real))));
+
+        let refused = run(&real.refused, &gate(&setup));
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success(), "{stderr}");
+        assert!(stderr.contains("denied by policy"), "{stderr}");
+        processes::all_end(setup.mark());
+        real.got_only(&real.read);
+    });
 }
 
 #[test]

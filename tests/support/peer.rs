@@ -13,7 +13,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) child: Child,
-    input: Option<ChildStdin>,
+    pub(crate) input: Option<ChildStdin>,
     lines: Receiver<Vec<u8>>,
     stderr: Option<JoinHandle<Vec<u8>>>,
     /// Every line that was received so far.

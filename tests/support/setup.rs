@@ -22,11 +22,20 @@ pub(crate) const ALLOW_ALL: &str = "permit (principal, action, resource);\n";
 #[derive(Debug)]
 pub(crate) struct Setup {
     directory: TempDir,
-    command: Vec<String>,
-    env: Vec<(String, String)>,
-    policy: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) policy: Policy,
+    /// The lines of `[audit]` besides the file.
+    pub(crate) audit: String,
     /// The lines of `[limits]`.
     pub(crate) limits: String,
+}
+
+/// What the gate permits.
+#[derive(Debug)]
+pub(crate) enum Policy {
+    Allow(Vec<String>),
+    Directory(PathBuf),
 }
 
 impl Setup {
@@ -38,13 +47,14 @@ impl Setup {
             directory,
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
             env: vec![(MARK.to_owned(), mark)],
-            policy: "allow = []\n".to_owned(),
+            policy: Policy::Allow(Vec::new()),
+            audit: String::new(),
             limits: String::new(),
         }
     }
 
     pub(crate) fn allow(mut self, tools: &[&str]) -> Self {
-        self.policy = format!("allow = {tools:?}\n");
+        self.policy = Policy::Allow(tools.iter().map(|tool| (*tool).to_owned()).collect());
         self
     }
 
@@ -53,7 +63,7 @@ impl Setup {
         let directory = self.path("policies");
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("test.cedar"), cedar).unwrap();
-        self.policy = format!("dir = {directory:?}\n");
+        self.policy = Policy::Directory(directory);
         self
     }
 
@@ -95,16 +105,20 @@ impl Setup {
     }
 
     fn text(&self) -> String {
+        let policy = match &self.policy {
+            Policy::Allow(tools) => format!("allow = {tools:?}"),
+            Policy::Directory(directory) => format!("dir = {directory:?}"),
+        };
         let mut env = String::new();
         for (name, value) in &self.env {
             writeln!(env, "{name} = {value:?}").unwrap();
         }
         format!(
-            "[upstream]\ncommand = {:?}\n[upstream.env]\n{env}[policy]\n{}[audit]\nfile = {:?}\n\
+            "[upstream]\ncommand = {:?}\n[upstream.env]\n{env}[policy]\n{policy}\n[audit]\nfile = {:?}\n{}\n\
              [limits]\n{}",
             self.command,
-            self.policy,
             self.audit_file(),
+            self.audit,
             self.limits
         )
     }

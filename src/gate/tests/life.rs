@@ -203,3 +203,43 @@ async fn a_stream_that_lives_until_it_is_cancelled_keeps_no_gate_from_stopping()
     bench.agent(r#"{"jsonrpc":"2.0","id":2,"method":"prompts/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
     assert!(!bench.talk.session.is_idle());
 }
+
+/// A server that takes nothing until its patience is over, which is after the request's.
+#[derive(Debug, Default)]
+struct Deaf(tokio::sync::Notify);
+
+impl Upstream for Deaf {
+    async fn send(&self, _: Permit) -> Result<(), UpstreamFault> {
+        self.0.notified().await;
+        Err(UpstreamFault::Stalled)
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_runs_out_of_time_while_it_is_sent_is_answered_once() {
+    let bench = Bench::new(open);
+    let server = Server::default();
+    let session = Session::new(SessionId::from_random(8), "stdio", server, 0);
+    let talk = Talk::new(session, Deaf::default(), Recorder::default());
+    let sending = bench.gate.handle(
+        &talk,
+        Side::Agent,
+        br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+    );
+    let meanwhile = async {
+        tokio::task::yield_now().await;
+        bench.clock.advance(Duration::from_mins(1));
+        let expiring = bench.gate.expire(&talk);
+        let answered = async {
+            // Answered before the server is told, which takes its patience.
+            tokio::task::yield_now().await;
+            assert_eq!(talk.agent.take().len(), 1);
+            talk.upstream.0.notify_waiters();
+        };
+        tokio::join!(expiring, answered).0.unwrap();
+    };
+    let (sent, ()) = tokio::join!(sending, meanwhile);
+    sent.unwrap();
+    assert!(talk.agent.take().is_empty());
+    assert!(talk.session.is_idle());
+}

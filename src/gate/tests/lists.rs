@@ -60,6 +60,42 @@ async fn equal_definitions_are_folded_and_conflicting_ones_hidden() {
 }
 
 #[tokio::test]
+async fn a_definition_that_differs_from_that_on_an_earlier_page_is_hidden_and_its_tool_gone() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    let page = async |cursor: &str, result: &str| {
+        let params = format!(r#","params":{{{cursor}}}"#);
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list"{params}}}"#
+            ))
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{{result}}}}}"#
+            ))
+            .await;
+        bench.to_agent().remove(0)
+    };
+    let first =
+        r#""tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}}],"nextCursor":"2""#;
+    let second = r#""tools":[{"name":"a","description":"another","inputSchema":{}},{"name":"b","inputSchema":{}}]"#;
+    page("", first).await;
+    let shown = page(r#""cursor":"2""#, second).await;
+    assert!(!shown.contains("another"), "{shown}");
+    assert!(shown.contains(r#""name":"b""#), "{shown}");
+    bench.agent(&call("2", "a")).await;
+    assert!(bench.to_agent()[0].contains("Unknown tool: a"));
+    bench.agent(&call("3", "b")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    // A list that begins anew may say something else.
+    page("", second).await;
+    bench.agent(&call("4", "a")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+}
+
+#[tokio::test]
 async fn a_list_that_is_no_array_is_not_delivered() {
     for tools in ["{}", "null", "\"a\"", "7"] {
         let answer = shown(tools).await.remove(0);
@@ -68,6 +104,17 @@ async fn a_list_that_is_no_array_is_not_delivered() {
             "{answer}"
         );
     }
+}
+
+#[tokio::test]
+async fn a_list_whose_next_page_has_no_name_is_not_delivered() {
+    for cursor in ["2", "{}", "[]", "true"] {
+        let answer = shown(&format!(r#"[],"nextCursor":{cursor}"#)).await;
+        assert!(answer[0].contains("-32603"), "{answer:?}");
+        assert!(!answer[0].contains("result"), "{answer:?}");
+    }
+    let last = r#"[{"name":"a","inputSchema":{}}],"nextCursor":null"#;
+    assert_eq!(shown(last).await, ["a"]);
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 mod bytes;
 mod cancel;
+mod ends;
 mod existence;
+mod identity;
 mod ids;
 mod params;
 mod secrets;

@@ -80,7 +80,8 @@ fn a_message_has_exactly_one_shape() {
     none_of(&[
         attack(br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"evil"},"result":{}}"#, "1", -32600),
         attack(br#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"evil"},"error":{"code":1,"message":"m"}}"#, "2", -32600),
-        attack(br#"{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":"m"}}"#, "3", -32600),
+        // No request: under its id the agent may wait for something else.
+        dropped(br#"{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":"m"}}"#),
         attack(br#"{"jsonrpc":"2.0","id":4}"#, "4", -32600),
         attack(br#"{"jsonrpc":"1.0","id":5,"method":"tools/call","params":{"name":"evil"}}"#, "5", -32600),
         attack(br#"{"id":6,"method":"tools/call","params":{"name":"evil"}}"#, "6", -32600),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::dialogue::Talk;
+use crate::dialogue::{Past, Talk};
 use crate::processes;
 use crate::setup::Setup;
 
@@ -24,14 +24,37 @@ while read -r line; do
 done
 "#;
 
+/// A server that tells its secret where the protocol has words of its own: in the revision, as the
+/// id of a request, in an error.
+const BABBLER: &str = r#"
+while read -r line; do
+  id=${line#*\"id\":}
+  id=${id%%,*}
+  case $line in
+  *'"initialize"'*) answer='"result":{"protocolVersion":"'$VERSION'","capabilities":{"tools":{}},"serverInfo":{"name":"babbler","version":"1"}}' ;;
+  *'"tools/list"'*)
+    echo '{"jsonrpc":"2.0","id":"'$API_TOKEN'","method":"roots/list"}'
+    echo '{"jsonrpc":"2.0","id":"'$API_TOKEN'","method":"ping","params":["'$API_TOKEN'"]}'
+    answer='"result":{"tools":[{"name":"safe","inputSchema":{"type":"object"}}]}' ;;
+  *'"tools/call"'*) answer='"error":{"code":-32000,"message":"'$API_TOKEN'","data":["'$API_TOKEN'"]}' ;;
+  *) continue ;;
+  esac
+  echo '{"jsonrpc":"2.0","id":'$id','$answer'}'
+done
+"#;
+
 fn telltale(told: &str) -> Talk {
+    scripted(TELLTALE, "TOLD", told)
+}
+
+fn scripted(server: &str, name: &str, value: &str) -> Talk {
     let directory = tempfile::tempdir().unwrap();
-    let script = directory.path().join("telltale.sh");
-    fs::write(&script, TELLTALE).unwrap();
+    let script = directory.path().join("server.sh");
+    fs::write(&script, server).unwrap();
     let setup = Setup::of(["sh", script.to_str().unwrap()])
         .allow(&["safe"])
         .env("API_TOKEN", SECRET)
-        .env("TOLD", told);
+        .env(name, value);
     let mut talk = Talk::through(setup);
     // The script has been read once this is answered.
     talk.open();
@@ -68,6 +91,43 @@ fn a_secret_of_the_servers_environment_does_not_reach_the_agent() {
     let answer = talk.answer("2");
     assert!(answer.contains("[redacted]"), "{answer}");
     assert_eq!(talk.end().agent_saw(SECRET), [""; 0]);
+}
+
+fn is_told_nowhere(past: &Past) {
+    assert_eq!(past.agent_saw(SECRET), [""; 0]);
+    assert!(!past.ended.stderr.contains(SECRET), "{}", past.ended.stderr);
+    assert!(!past.audit_text.contains(SECRET), "{}", past.audit_text);
+}
+
+#[test]
+fn a_secret_in_the_words_of_the_protocol_is_told_nowhere() {
+    // As a revision that nobody speaks, which is quoted where it is refused.
+    let mut talk = scripted(BABBLER, "VERSION", SECRET);
+    let answer = talk.open();
+    assert!(answer.contains("[redacted]"), "{answer}");
+    is_told_nowhere(&talk.close());
+
+    // In an error, and as the id of requests that are refused.
+    let mut talk = scripted(BABBLER, "VERSION", "2025-11-25");
+    talk.open();
+    talk.ask("\"list\"", r#""tools/list""#);
+    talk.call("7", "safe", "x");
+    let answer = talk.answer("7");
+    assert!(answer.contains("[redacted]"), "{answer}");
+    // The agent has guessed it: what is refused comes back without it, whatever it was part of.
+    let guessed = format!("\"{SECRET}\"");
+    for rest in [
+        r#""x/unknown""#.to_owned(),
+        guessed.clone(),
+        format!(r#""tools/call","params":{{"name":{guessed}}}"#),
+    ] {
+        talk.gate.send(format!(
+            r#"{{"jsonrpc":"2.0","id":{guessed},"method":{rest}}}"#
+        ));
+        let answer = talk.gate.receive().unwrap();
+        assert!(answer.contains(r#""id":"[redacted]","error""#), "{answer}");
+    }
+    is_told_nowhere(&talk.close());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Lists of tools.
 
 use super::{After, converse, each};
-use crate::dialogue::SAFE_RAN;
+use crate::dialogue::{SAFE_RAN, Talk};
 use crate::json::json;
 
 /// Modes, the names that the agent sees, and whether it can call `safe`.
@@ -16,7 +16,6 @@ pub(super) const LISTS: &[(&str, &[&str], &str)] = &[
     ("conflicting-pages", &["safe"], ""),
     ("changing-tools", &["safe"], ""),
     ("cursor-loop", &["safe"], ""),
-    ("cursor-number", &["safe"], ""),
     ("cursor-empty", &["safe"], ""),
     ("cursor-endless", &[], "did not list"),
     ("many-tools", &["safe"], ""),
@@ -27,6 +26,7 @@ pub(super) const LISTS: &[(&str, &[&str], &str)] = &[
     ("poisoned-tools", &["safe"], ""),
     ("schema-bombs", &["safe"], ""),
     ("tool-duplicate-key", &["?"], "did not list"),
+    ("cursor-number", &["?"], "did not list"),
     ("tools-not-array", &["?"], "did not list"),
     ("tools-missing", &["?"], "did not list"),
     ("list-error", &["?"], "did not list"),
@@ -48,6 +48,30 @@ fn of_a_hostile_list_the_agent_sees_the_good_definitions_that_it_may_use() {
             }
         },
     );
+}
+
+#[test]
+fn a_list_without_end_is_given_up_at_its_limit_and_every_call_answered() {
+    let mut talk = Talk::with("cursor-endless", &[]);
+    talk.open();
+    for id in ["7", "8", "\"9\""] {
+        talk.call(id, "safe", "x");
+    }
+    for id in ["7", "8", "\"9\""] {
+        let answer = talk.answer(id);
+        assert!(answer.contains("did not list"), "{answer}");
+    }
+    let past = talk.end();
+    let pages = past.received.matches(r#""method":"tools/list""#).count();
+    assert_eq!(pages, 1_000);
+    assert!(!past.received.contains("tools/call"));
+    // Every page has its record and its outcome; the last one was too many.
+    let asked = past.of_kind("gate_decision");
+    let asked = asked.filter(|it| it["reason"]["code"] == "own-catalogue");
+    assert_eq!(asked.count(), pages);
+    let refused = past.of_kind("gate_decision");
+    let refused = refused.filter(|it| it["reason"]["code"] == "bad-reply");
+    assert_eq!(refused.count(), 1);
 }
 
 /// The names in a list of tools; `?` for an error in its place.

@@ -121,11 +121,14 @@ fn every_mode_of_the_fixture_is_played() {
         "ask-many",
         "die-after-reply",
         "exit-after-initialize",
+        "ask-ping-as-another",
+        "deaf-after-list",
     ];
     let alike = [
         replies::STRAY,
         requests::NEWS,
         processes::DEAF,
+        processes::DISAGREEING,
         processes::STUBBORN,
     ];
     let pairs = [

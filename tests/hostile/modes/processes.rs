@@ -13,7 +13,8 @@ pub(super) const HANDSHAKES: &[(&str, &str)] = &[
     ("stall-initialize", "did not answer within"),
     ("deaf", "did not answer within"),
     ("exit-in-initialize", "ended before it answered"),
-    ("exit-at-start", "ended before it answered"),
+    // It may be gone before it is asked.
+    ("exit-at-start", "the upstream server "),
 ];
 
 #[test]
@@ -47,10 +48,27 @@ fn a_server_that_does_not_list_its_tools_gets_no_calls() {
                 "{}",
                 heard.listed
             );
-            heard.call_failed_with("did not list");
+            // The call waits for the list no longer than for its answer.
+            heard.call_failed_with("did not answer within");
             assert!(!heard.past.received.contains("tools/call"));
         },
     );
+}
+
+#[test]
+fn a_server_that_reads_no_more_stops_neither_timeouts_nor_the_end() {
+    let mut talk = Talk::with("deaf-after-initialize", &[r#"request_timeout = "1s""#]);
+    talk.open();
+    // A pipe and a queue are full after two of them.
+    let large = format!(r#""ping","params":{{"x":"{}"}}"#, "x".repeat(1 << 20));
+    let ids = ["1", "2", "3"].map(|id| format!("\"large {id}\""));
+    let writing = talk.request_aside_and_close(&ids, &large);
+    for id in &ids {
+        let answer = talk.answer(id);
+        assert!(answer.contains(r#""code":-32603,"#), "{answer}");
+    }
+    assert_eq!(talk.end().ended.code, Some(0));
+    writing.join().unwrap();
 }
 
 pub(super) const DYING: &[(&str, &str)] = &[
@@ -84,6 +102,31 @@ fn a_server_that_dies_in_a_call_is_told_once_and_started_again() {
 fn a_server_that_dies_after_its_reply_is_started_again() {
     let heard = converse("die-after-reply", &[], After::Recovers);
     assert_eq!(heard.is_clean().called, SAFE_RAN);
+}
+
+pub(super) const DISAGREEING: &[&str] =
+    &["restart-refuses", "restart-other-version", "restart-stalls"];
+
+#[test]
+fn a_restarted_server_that_does_not_agree_again_is_restarted_until_one_does() {
+    each(
+        DISAGREEING,
+        |mode| mode,
+        |mode| {
+            let heard = converse(mode, &[LITTLE_TIME], After::Recovers);
+            heard
+                .is_clean()
+                .call_failed_with("ended before it answered");
+            let past = &heard.past;
+            let count = |method: &str| past.received.matches(method).count();
+            assert_eq!(count(r#""method":"initialize""#), 3, "{}", past.received);
+            // What did not agree was told nothing more.
+            assert_eq!(count(r#""notifications/initialized""#), 2);
+            let restarted = past.of_kind("upstream_event");
+            let restarted = restarted.filter(|it| it["event"] == "restarted");
+            assert_eq!(restarted.count(), 2);
+        },
+    );
 }
 
 pub(super) const STUBBORN: &[&str] = &[

@@ -15,6 +15,7 @@ pub(super) const STRAY: &[&str] = &[
     "id-structured",
     "duplicate-reply",
     "unsolicited-reply",
+    "ask-unreadable-same-id",
     "initialize-twice",
     "garbage-lines",
     "blank-lines",
@@ -94,7 +95,6 @@ fn however_a_reply_is_written_it_arrives_as_one_line() {
 
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("result-and-error", "shape"),
-    ("method-and-result", "shape"),
     ("neither-result-nor-error", "shape"),
     ("result-not-object", "result-not-object"),
     ("error-not-object", "malformed-error"),
@@ -108,6 +108,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("key-with-nul", "control-in-key"),
     ("lone-surrogate", "lone-surrogate"),
     ("input-required", "not-negotiated"),
+    ("input-without-type", "not-negotiated"),
+    ("input-complete", "not-negotiated"),
     ("task", "`resultType`"),
     ("unknown-result-type", "`resultType`"),
 ];
@@ -128,6 +130,7 @@ fn a_reply_that_is_no_valid_reply_is_refused_at_once_and_the_agent_told_so() {
 
 pub(super) const TIMED_OUT: &[(&str, After)] = &[
     ("wrong-id", After::Works),
+    ("method-and-result", After::Works),
     ("stall", After::Works),
     ("late-reply", After::Works),
     ("cr-only", After::Works),

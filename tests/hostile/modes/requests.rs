@@ -87,7 +87,7 @@ fn a_flood_waits_for_the_agent_and_takes_no_memory() {
         &floods,
         |mode| mode,
         |mode| {
-            let mut talk = Talk::with(mode, &[]);
+            let mut talk = Talk::with(mode, &[r#"drain_deadline = "200ms""#]);
             talk.open();
             talk.ask("\"list\"", r#""tools/list""#);
             talk.call("7", "safe", "x");
@@ -95,8 +95,9 @@ fn a_flood_waits_for_the_agent_and_takes_no_memory() {
                 let line = talk.gate.receive().unwrap();
                 assert!(line.contains("notifications/"), "{count}: {line}");
             }
-            // The rest is thrown away with the server; the call is told so.
-            talk.end();
+            // The rest is thrown away with the server, and the call is told so.
+            let past = talk.end();
+            assert_eq!(past.ended.code, Some(0), "{}", past.ended.stderr);
         },
     );
 }

@@ -1,0 +1,131 @@
+//! Calls that wait until the gate knows which tools there are.
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use crate::session::{Lifecycle, Parked, Session};
+use crate::wire::{Message, Side};
+
+use super::Gate;
+use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::record::{AnswerTo, Trail};
+use super::refuse::Refusal;
+use super::talk::Talk;
+
+/// How many frames of the greatest length may wait for the catalogue; of shorter ones as many as may
+/// be in flight.
+const PARKED_FRAMES: usize = 4;
+
+impl Gate {
+    /// Lets a call wait until the catalogue is known, but not longer than it may take in all.
+    pub(super) async fn park<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        frame: &[u8],
+        trail: &Trail,
+    ) -> Result<(), AgentGone> {
+        if let Err(fault) = talk.reachable(Side::Upstream) {
+            return self.refuse(talk, trail, fault.into()).await;
+        }
+        let version = trail.stateless_version(&talk.session);
+        let deadline = trail.started.saturating_add(self.timeout(&trail.target));
+        let full = {
+            let mut state = talk.session.state();
+            let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
+            let full = state.parked.len() >= self.settings.max_in_flight
+                || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
+            if let (false, Some(id)) = (full, trail.asker_id()) {
+                let parked = Parked {
+                    id: id.clone(),
+                    frame: frame.to_vec(),
+                    version: version.clone(),
+                    target: trail.target.clone(),
+                    started: trail.started,
+                    deadline,
+                    cancelled: false,
+                };
+                talk.session.arm(&state, Some(deadline));
+                state.parked.push_back(parked);
+            }
+            full
+        };
+        if full {
+            return self
+                .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
+                .await;
+        }
+        let begins = talk.session.state().tools.begin_fetch();
+        if begins {
+            self.fetch(talk, None).await;
+        }
+        Ok(())
+    }
+
+    /// Judges the calls that waited, from their first byte. Not called by whoever reads the
+    /// upstream: it may have to wait until the upstream reads.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn resume<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        // Those that have to wait again are behind these.
+        let waiting = talk.session.state().parked.len();
+        for _ in 0..waiting {
+            // One at a time: the id of a call that waits is taken.
+            let next = talk.session.state().parked.pop_front();
+            let Some(parked) = next else { break };
+            if parked.cancelled || parked.deadline <= self.clock.elapsed() {
+                self.end_parked(talk, &parked).await?;
+            } else {
+                self.handle_since(talk, Side::Agent, &parked.frame, parked.started)
+                    .await?;
+            }
+        }
+        talk.session.state().tools.retry_fetch();
+        Ok(())
+    }
+
+    /// Ends a call that was cancelled while it waited, or that has waited too long: it has one
+    /// decision and never goes out.
+    pub(super) async fn end_parked<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        parked: &Parked,
+    ) -> Result<(), AgentGone> {
+        let mut trail = Trail::begin(talk, Side::Agent, parked.started);
+        if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
+            trail.decoded(&message, Side::Agent);
+            trail.asks(&parked.target, &message);
+        }
+        let refusal = if parked.cancelled {
+            // Who cancels expects no answer.
+            trail.answer_to = AnswerTo::Nobody;
+            Refusal::Cancelled
+        } else {
+            warn!(
+                reference = &*trail.reference,
+                "timed out before the upstream had listed its tools"
+            );
+            let allowed = parked.deadline.saturating_sub(parked.started);
+            UpstreamFault::TimedOut(allowed).into()
+        };
+        self.refuse(talk, &trail, refusal).await
+    }
+}
+
+impl Trail {
+    /// The revision that a request of the stateless era names.
+    fn stateless_version(&self, session: &Session) -> Option<Arc<str>> {
+        let stateless = matches!(session.state().lifecycle, Lifecycle::New);
+        self.version.clone().filter(|_| stateless)
+    }
+
+    /// The id of a request, while it may still be answered.
+    fn asker_id(&self) -> Option<&crate::wire::Id> {
+        match &self.answer_to {
+            AnswerTo::Asker(_, id) => Some(id),
+            AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Who the agent is, and what a server learns of a call that is denied.
+
+use crate::dialogue::{DENIED, Talk};
+use crate::fixtures::fixture;
+use crate::setup::Setup;
+
+/// Lets agents of this name use tools.
+fn only(name: &str) -> String {
+    format!(
+        r#"permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool)
+when {{ principal.client.name == "{name}" }};
+"#
+    )
+}
+
+/// Whether an agent that calls itself `agent` may call a tool, after the server has named another
+/// client in a ping.
+fn may_call(policy: &str) -> bool {
+    let setup = Setup::of([&fixture("hostile-server"), "ask-ping-as-another"]).policies(policy);
+    let mut talk = Talk::through(setup);
+    talk.open();
+    let ping = talk.gate.receive().unwrap().to_owned();
+    assert!(ping.contains(r#""method":"ping""#), "{ping}");
+    talk.call("7", "safe", "x");
+    let answer = talk.answer("7");
+    let past = talk.end();
+    let call = past.of_kind("tool_call").next().unwrap();
+    assert_eq!(call["agent"]["asserted_name"], "agent");
+    answer.contains("safe ran")
+}
+
+#[test]
+fn a_server_does_not_say_who_the_agent_is() {
+    assert!(!may_call(&only("forged")));
+    assert!(may_call(&only("agent")));
+}
+
+/// Every tool may be listed and called, but not with this argument.
+const NOT_WITH_TEXT: &str = r#"
+permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool);
+forbid (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool) when { context.args.hasTag("/text") };
+"#;
+
+#[test]
+fn a_denied_call_leaves_no_byte_upstream_when_the_gate_asks_for_the_list_itself() {
+    let setup = Setup::of([&fixture("hostile-server"), "proper"]).policies(NOT_WITH_TEXT);
+    let mut talk = Talk::through(setup);
+    let params = format!(
+        r#"{{"name":"safe","{DENIED}":1,"arguments":{{"text":"{DENIED}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{DENIED}","version":"{DENIED}"}},"io.modelcontextprotocol/clientCapabilities":{{"{DENIED}":{{}}}},"traceparent":"{DENIED}","progressToken":"{DENIED}","x/{DENIED}":1}}}}"#
+    );
+    let answer = talk.ask("7", &format!(r#""tools/call","params":{params}"#));
+    assert!(answer.contains(r#""code":403,"#), "{answer}");
+    let past = talk.end();
+    // The one line that the server got is the gate's own.
+    assert_eq!(past.received.lines().count(), 1, "{}", past.received);
+    assert!(past.received.contains(r#""method":"tools/list""#));
+    let own = past
+        .of_kind("gate_decision")
+        .find(|it| it["reason"]["code"] == "own-catalogue");
+    assert_eq!(own.unwrap()["decision"], "ALLOW");
+}
+
+#[test]
+fn a_denied_call_leaves_no_byte_upstream_in_a_session() {
+    let setup = Setup::of([&fixture("hostile-server"), "proper"]).policies(NOT_WITH_TEXT);
+    let mut talk = Talk::through(setup);
+    talk.open();
+    talk.call("7", "safe", DENIED);
+    let answer = talk.answer("7");
+    assert!(answer.contains(r#""code":403,"#), "{answer}");
+    // The handshake, and the gate's own list.
+    let past = talk.end();
+    assert_eq!(past.received.lines().count(), 3, "{}", past.received);
+}
