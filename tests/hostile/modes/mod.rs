@@ -108,10 +108,15 @@ fn every_mode_of_the_fixture_is_played() {
         .arg("--list")
         .output();
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
-    let listed: BTreeSet<&str> = listed
-        .lines()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let readme = include_str!("../../../fixtures/README.md");
+    let mut names = BTreeSet::new();
+    for line in listed.lines() {
+        let (name, about) = line.split_once(' ').unwrap();
+        assert!(names.insert(name), "`{name}` names two modes");
+        assert!(!about.trim().is_empty(), "`{name}` says nothing of itself");
+        let quoted = format!("`{name}`");
+        assert!(readme.contains(&quoted), "{quoted} is not in the readme");
+    }
     let alone = [
         "guessed-replies",
         "long-number",
@@ -148,5 +153,5 @@ fn every_mode_of_the_fixture_is_played() {
         .chain(lists::LISTS.iter().map(|row| row.0))
         .chain(requests::ASKS.iter().map(|row| row.0))
         .collect();
-    assert_eq!(played, listed);
+    assert_eq!(played, names);
 }
