@@ -9,10 +9,11 @@
 //! fail. Whatever is not plain is not answered, and is evaluated by Cedar. A property test compares
 //! both with Cedar's own authorizer. See `docs/decisions/0012-plain-conditions.md`.
 
-use cedar_policy_core::ast::{EntityType, EntityUID, Pattern};
+use cedar_policy_core::ast::{EntityType, EntityUID};
 
 use super::seen::{Attribute, Look, Seen, View};
 use super::subjects::Subject;
+use super::wildcard::Wildcard;
 use crate::policy::ActionName;
 
 /// A condition, as far as it is plain.
@@ -32,7 +33,7 @@ pub(super) enum Glance {
     Equal(Term, Term),
     Less(Term, Term),
     LessOrEqual(Term, Term),
-    Like(Term, Pattern),
+    Like(Term, Wildcard),
     Contains(Term, Term),
     Not(Box<Glance>),
     All(Vec<Glance>),
@@ -82,7 +83,7 @@ impl Glance {
             Self::Less(one, other) => Some(one.long(view)? < other.long(view)?),
             Self::LessOrEqual(one, other) => Some(one.long(view)? <= other.long(view)?),
             Self::Like(term, pattern) => match term.at(view)? {
-                Seen::Text(text) => Some(pattern.wildcard_match(text)),
+                Seen::Text(text) => Some(pattern.matches(text)),
                 Seen::Bool(_) | Seen::Long(_) | Seen::Texts(_) => None,
             },
             Self::Contains(set, item) => set.at(view)?.contains(&item.at(view)?),

@@ -29,6 +29,7 @@ mod tests;
 mod value;
 mod visible;
 mod vocabulary;
+mod wildcard;
 
 use std::path::Path;
 use std::thread;

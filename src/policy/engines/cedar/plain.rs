@@ -5,6 +5,7 @@ use cedar_policy_core::ast::{BinaryOp, EntityUID, Expr, ExprKind, Literal, Unary
 use super::glance::{Glance, Place, Term, bit};
 use super::seen::{Attribute, look};
 use super::vocabulary::Vocabulary;
+use super::wildcard::Wildcard;
 use crate::policy::ActionName;
 
 impl Glance {
@@ -46,7 +47,7 @@ impl Glance {
             ExprKind::Is { expr, entity_type } => {
                 Self::subject(expr, Place::Is(entity_type.clone()))?
             }
-            ExprKind::Like { expr, pattern } => Self::Like(Term::of(expr)?, pattern.clone()),
+            ExprKind::Like { expr, pattern } => Self::Like(Term::of(expr)?, Wildcard::of(pattern)),
             ExprKind::HasAttr { expr, attr } => {
                 Self::ArgumentHas(argument(expr)?.into(), Attribute::of(attr)?)
             }
