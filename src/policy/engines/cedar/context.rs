@@ -18,9 +18,8 @@ pub(super) struct Unsayable(&'static str);
 
 /// The context of one message.
 ///
-/// INVARIANT: the types of all values follow from which of `peer`, `by` and `at` are there, and the
-/// schema has accepted each of these shapes for each action ([`Idle`]). So a context need not be
-/// checked again, which would cost several times the rest of a decision; debug builds do.
+/// It is checked against the schema each time (decision 9), which costs several times the rest of a
+/// decision; so it is made only for rules that look into it and are not plain (`glance.rs`).
 pub(super) fn context(
     words: &Vocabulary,
     idle: &Idle,
