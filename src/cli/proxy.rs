@@ -116,6 +116,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         error!("the operating system gives no random numbers");
         return Exit::Unrecoverable;
     };
+    session.described_by(loaded.snapshot.labels());
     let (sender, events) = match ChildProcess::start(settings::upstream(config)) {
         Ok(halves) => halves,
         Err(cause) => {

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::labels;
 use super::unclaimed::Unclaimed;
 use crate::policy::{EngineKind, PolicyProblem, PolicySource};
 
@@ -20,6 +21,8 @@ const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
 pub(super) struct Directory {
     root: PathBuf,
     pub(super) sources: Vec<PolicySource>,
+    /// Files of labels: `agents.toml` and `tools.toml`.
+    pub(super) labels: Vec<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
 }
@@ -59,7 +62,8 @@ impl Directory {
     }
 
     fn file(&mut self, path: &Path, size: u64, engine: &dyn EngineKind) {
-        if !engine.claims(path) {
+        let is_labels = labels::claims(path);
+        if !is_labels && !engine.claims(path) {
             return self.unclaimed(path, engine);
         }
         if size > MAX_FILE {
@@ -72,7 +76,12 @@ impl Directory {
         match String::from_utf8(bytes) {
             Ok(text) => {
                 let name = path.to_string_lossy().as_ref().into();
-                self.sources.push(PolicySource {
+                let files = if is_labels {
+                    &mut self.labels
+                } else {
+                    &mut self.sources
+                };
+                files.push(PolicySource {
                     name,
                     text: text.into(),
                 });

@@ -4,6 +4,7 @@
 //! at once. What cannot be read is an error; what is empty permits nothing, and says so.
 
 mod directory;
+mod labels;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
@@ -14,7 +15,8 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    EngineKind, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource, Surfaces,
+    EngineKind, Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
+    Surfaces,
 };
 
 pub use crate::policy::Warnings;
@@ -51,6 +53,7 @@ pub struct Loaded {
 
 pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
     let mut found = Directory::default();
+    let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
         include_str!("../policy/builtin/core.cedar"),
@@ -79,6 +82,7 @@ pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
     if let Some(dir) = &settings.dir {
         found.read(dir, &cedar);
         sources.append(&mut found.sources);
+        labels = labels::read(&found.labels, &mut found.problems);
     }
     let compiled = match cedar.compile(&sources) {
         Ok(compiled) if found.problems.is_empty() => compiled,
@@ -101,7 +105,9 @@ pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
         notices.push(no_tools(settings));
     }
     sources.extend(entities);
+    sources.append(&mut found.labels);
     let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
+    let snapshot = snapshot.with_labels(labels);
     Ok(Loaded {
         snapshot,
         notices,

@@ -276,7 +276,15 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
     ] {
         check(name, Ok(&[]));
     }
-    for name in ["agents.toml", "tools.toml", "tools.lock", "MANIFEST"] {
+    for (name, meant) in [
+        ("tool.toml", "tools.toml"),
+        ("Tools.toml", "tools.toml"),
+        ("sub/agent.toml", "agents.toml"),
+    ] {
+        check(name, Err(&format!("did you mean `{meant}`?")));
+    }
+    check("tests/tool.toml", Ok(&[]));
+    for name in ["tools.lock", "MANIFEST"] {
         check(name, Ok(&["is not read: this version has no use for it"]));
     }
     for name in ["a.cedar~", "a.cedar.bak", "a.cedar.orig", "#a.cedar#"] {

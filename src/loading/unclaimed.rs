@@ -4,6 +4,7 @@ use std::path::Path;
 
 use strsim::osa_distance;
 
+use super::labels;
 use crate::policy::EngineKind;
 
 /// How the names of policies end.
@@ -37,8 +38,15 @@ impl Unclaimed {
         if ends(&[".rego", ".cel.toml"]) {
             return Self::OtherLanguage;
         }
-        if ["agents.toml", "tools.toml", "tools.lock", "manifest"].contains(&&*name) {
+        if ["tools.lock", "manifest"].contains(&&*name) {
             return Self::NotYet;
+        }
+        let of_tests = inside
+            .parent()
+            .is_some_and(|above| above.iter().any(|part| part == "tests"));
+        if !of_tests && let Some(meant) = labels::meant(&name) {
+            let meant = Some(meant.to_owned());
+            return Self::Doubtful { meant };
         }
         // Fixtures of tests lie beside policies or below them; editors find schemas there.
         if ends(&[".md", ".toml", ".cedarschema", ".cedarschema.json"]) {
@@ -53,9 +61,6 @@ impl Unclaimed {
                 Self::Doubtful { meant: Some(meant) }
             };
         }
-        let of_tests = inside
-            .parent()
-            .is_some_and(|above| above.iter().any(|part| part == "tests"));
         if of_tests || begins(&["readme", "license", "licence"]) {
             return Self::Aside;
         }

@@ -75,7 +75,18 @@ pub struct Tool {
     pub level: i64,
     /// Dotted names; `fs.write` is also `fs`.
     pub capabilities: Vec<String>,
+    pub permissions: Permissions,
     pub pin: Pin,
+}
+
+/// What a tool may do, as the host says. The default is the worst case: it writes and connects, and
+/// nobody vouches that it only reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Permissions {
+    pub read: bool,
+    pub write: bool,
+    /// It reaches other machines.
+    pub connect: bool,
 }
 
 /// What a tool does to the world. The default is the worst case of the MCP specification
@@ -190,6 +201,16 @@ pub struct Consent {
     pub by: Option<String>,
     /// Milliseconds since the Unix epoch.
     pub at_ms: Option<i64>,
+}
+
+impl Default for Permissions {
+    fn default() -> Self {
+        Self {
+            read: false,
+            write: true,
+            connect: true,
+        }
+    }
 }
 
 impl Default for Hints {

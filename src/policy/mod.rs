@@ -13,6 +13,7 @@ mod errors;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod labels;
 mod snapshot;
 mod store;
 
@@ -28,8 +29,9 @@ pub use engine::{
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
-    Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Pin, Principal, Prompt,
-    Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
+    Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
+pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

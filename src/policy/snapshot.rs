@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 use super::combine::combine;
 use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, RuleEngine, Visibility};
-use super::facts::{Facts, Resource};
+use super::facts::{Facts, Principal, Resource, Tool};
+use super::labels::Labels;
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub struct PolicySnapshot {
     engines: Vec<Box<dyn RuleEngine>>,
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
+    labels: Labels,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -61,7 +63,19 @@ impl PolicySnapshot {
             engines,
             sources,
             policies,
+            labels: Labels::default(),
         }
+    }
+
+    /// With what the host says of agents and tools. What it was read from must be among the sources.
+    #[must_use]
+    pub fn with_labels(mut self, labels: Labels) -> Self {
+        self.labels = labels;
+        self
+    }
+
+    pub fn labels(&self) -> &Labels {
+        &self.labels
     }
 
     pub fn revision(&self) -> &Revision {
@@ -78,6 +92,14 @@ impl PolicySnapshot {
 
     /// An engine that panics has a fault like any other.
     pub fn judge(&self, facts: &Facts<'_>) -> Decision {
+        if self.labels.is_empty() {
+            return self.decide(facts);
+        }
+        let labelled = self.labels.on(facts);
+        self.decide(&labelled.facts(facts))
+    }
+
+    fn decide(&self, facts: &Facts<'_>) -> Decision {
         combine(
             self.engines
                 .iter()
@@ -92,6 +114,31 @@ impl PolicySnapshot {
 
     /// An item is shown when some engine could permit a use of it and none hides it. A fault hides.
     pub fn listing(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {
+        if self.labels.is_empty() {
+            return self.shown(facts, items);
+        }
+        let agent = self.labels.viewer(facts);
+        let mut facts = facts.clone();
+        if let Some(agent) = &agent {
+            facts.principal = Principal::Agent(agent);
+        }
+        let tools: Vec<Option<Tool>> = items.iter().map(|item| self.labelled_tool(*item)).collect();
+        let labelled = items.iter().zip(&tools);
+        let items: Vec<Resource<'_>> = labelled
+            .map(|(item, tool)| tool.as_ref().map_or(*item, Resource::Tool))
+            .collect();
+        self.shown(&facts, &items)
+    }
+
+    fn labelled_tool(&self, item: Resource<'_>) -> Option<Tool> {
+        if let Resource::Tool(tool) = item {
+            Some(self.labels.tool(tool))
+        } else {
+            None
+        }
+    }
+
+    fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {
         let mut hidden = vec![false; items.len()];
         let mut wanted = vec![false; items.len()];
         let mut faults = Vec::new();
@@ -177,7 +224,7 @@ fn guarded<T>(engine: &dyn RuleEngine, work: impl FnOnce() -> T) -> Result<T, En
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{World, told, tool};
-    use super::super::{EngineName, Principal, Verdict};
+    use super::super::{EngineName, Verdict};
     use super::*;
 
     #[test]

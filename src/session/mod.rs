@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Server};
+use crate::policy::{Agent, Client, Labels, Server};
 
 pub use catalogue::{Catalogue, Digest, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
@@ -165,6 +165,14 @@ impl Session {
             nearer: Notify::new(),
             catalogue: Notify::new(),
             in_hand: AtomicUsize::new(0),
+        }
+    }
+
+    /// The agent has the roles that the host gives it, in the audit as before policy.
+    pub fn described_by(&self, labels: &Labels) {
+        let mut state = self.state();
+        if let Some(agent) = labels.agent(&state.agent) {
+            state.agent = Arc::new(agent);
         }
     }
 

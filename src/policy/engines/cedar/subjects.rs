@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cedar_policy_core::ast::EntityUID;
 
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Agent, Principal, Resource, Server, Tool};
+use crate::policy::{Agent, Permissions, Principal, Resource, Server, Tool};
 
 /// Which groups the host put each tool in.
 #[derive(Debug, Clone, Default)]
@@ -113,5 +113,15 @@ fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> Vec<E
         ends.filter_map(|end| name.get(..end))
             .map(|name| uid(&words.capability, name))
     });
-    groups.chain(capabilities).collect()
+    let Permissions {
+        read,
+        write,
+        connect,
+    } = tool.permissions;
+    let permissions = [("read", read), ("write", write), ("connect", connect)];
+    let permissions = permissions
+        .into_iter()
+        .filter(|(_, has)| *has)
+        .map(|(name, _)| uid(&words.permission, name));
+    groups.chain(capabilities).chain(permissions).collect()
 }

@@ -1,0 +1,156 @@
+//! Files of labels, read as a policy directory is.
+
+use super::*;
+use crate::policy::{Agent, PolicyProblem};
+
+#[test]
+fn labels_of_tools_are_read() {
+    let labels = read_well(
+        "tools.toml",
+        r#"
+        [default]
+        sensitivity = "internal"
+
+        [tools.fetch]
+        permission = ["read", "connect"]
+        capabilities = ["net.connect"]
+        sensitivity = "confidential"
+        urls = "/url"
+        hosts = ["/proxy/host"]
+
+        [tools."fs/write~file"]
+        permission = "write"
+        destructive = false
+        idempotent = true
+        "#,
+    );
+    let fetch = &labels.tools["fetch"];
+    assert!(fetch.permissions.read && fetch.permissions.connect && !fetch.permissions.write);
+    assert_eq!(fetch.capabilities, ["net.connect"]);
+    assert_eq!(fetch.level, 2);
+    assert_eq!(
+        (&*fetch.urls, &*fetch.hosts),
+        (&["/url".to_owned()][..], &["/proxy/host".to_owned()][..])
+    );
+    let write = &labels.tools["fs/write~file"];
+    assert!(write.permissions.write && !write.permissions.connect && write.idempotent);
+    assert_eq!(write.destructive, Some(false));
+    assert_eq!(labels.unlabelled.level, 1);
+    assert!(labels.unlabelled.permissions.connect);
+}
+
+#[test]
+fn an_agent_has_its_roles_and_those_of_its_teams() {
+    let labels = read_well(
+        "agents.toml",
+        r#"
+        [teams.payments]
+        roles = ["writer", "reader"]
+
+        [agents.claude]
+        roles = ["reader"]
+        teams = ["payments", "others"]
+        user = "alice"
+        trust = 2
+        "#,
+    );
+    let agent = Agent {
+        id: "claude".to_owned(),
+        ..Agent::default()
+    };
+    let agent = labels.agent(&agent).unwrap();
+    assert_eq!(agent.roles, ["reader", "writer"]);
+    assert_eq!(agent.teams, ["payments", "others"]);
+    assert_eq!((agent.user.as_deref(), agent.trust), (Some("alice"), 2));
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_and_with_help() {
+    check(
+        "tools.toml",
+        r#"
+        version = 1
+        [tools.a]
+        permision = "read"
+        permission = "reed"
+        sensitivity = "top secret"
+        capabilities = ["fs.", 1]
+        urls = ["url", "/a~2"]
+        idempotent = "yes"
+        [tools.b]
+        hosts = 3
+        [defaults]
+        "#,
+        &[
+            "`reed` is not known here (did you mean `read`?)",
+            "`tools.a.capabilities` has to be a string or an array of strings",
+            "`top secret` is not known here (one of `public`, `internal`, `confidential`, `secret` is meant)",
+            "`tools.a.idempotent` has to be `true` or `false`",
+            "`url` is no JSON pointer (`/url` is the argument `url`, `/opts/url` one inside `opts` (RFC 6901))",
+            "`/a~2` is no JSON pointer (`/url` is the argument `url`, `/opts/url` one inside `opts` (RFC 6901))",
+            "`tools.a.permision` is no known key (did you mean `permission`?)",
+            "`tools.b.hosts` has to be a string or an array of strings",
+            "`version` is no known key (the keys here are `default`, `tools`)",
+            "`defaults` is no known key (did you mean `default`?)",
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_told_with_its_place() {
+    let mut problems = Vec::new();
+    let text = "[tools.a]\npermission = read\n";
+    read(&[source("tools.toml", text)], &mut problems);
+    let [problem] = &problems[..] else {
+        panic!("{problems:?}")
+    };
+    assert_eq!(problem.labels[0].offset(), text.find("read\n").unwrap());
+}
+
+#[test]
+fn one_tool_is_labelled_once() {
+    let one = source(
+        "x/tools.toml",
+        "[tools.a]\npermission = \"read\"\n[default]\n",
+    );
+    let other = source("y/tools.toml", "[tools.a]\n[default]\n");
+    let mut problems = Vec::new();
+    read(&[one, other], &mut problems);
+    assert_eq!(
+        told(&problems),
+        [
+            "`default` is labelled twice (the first time in x/tools.toml)",
+            "`a` is labelled twice (the first time in x/tools.toml)",
+        ]
+    );
+}
+
+#[track_caller]
+fn read_well(name: &str, text: &str) -> Labels {
+    let mut problems = Vec::new();
+    let labels = read(&[source(name, text)], &mut problems);
+    assert_eq!(told(&problems), [""; 0]);
+    labels
+}
+
+#[track_caller]
+fn check(name: &str, text: &str, expected: &[&str]) {
+    let mut problems = Vec::new();
+    read(&[source(name, text)], &mut problems);
+    assert_eq!(told(&problems), expected);
+}
+
+fn told(problems: &[PolicyProblem]) -> Vec<String> {
+    let told = problems.iter().map(|problem| match &problem.help {
+        Some(help) => format!("{problem} ({help})"),
+        None => problem.to_string(),
+    });
+    told.collect()
+}
+
+fn source(name: &str, text: &str) -> PolicySource {
+    PolicySource {
+        name: name.into(),
+        text: text.into(),
+    }
+}

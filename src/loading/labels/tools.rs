@@ -1,0 +1,162 @@
+//! `tools.toml`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::table::Table;
+use crate::policy::{Labels, Permissions, ToolLabels};
+
+/// The deepest capability, `a.b.c…`.
+const MAX_PARTS: usize = 8;
+
+const LEVELS: &[(&str, i64)] = &[
+    ("public", 0),
+    ("internal", 1),
+    ("confidential", 2),
+    ("secret", 3),
+];
+
+/// What all `tools.toml` together say.
+#[derive(Debug, Default)]
+pub(super) struct Tools {
+    labels: HashMap<String, (ToolLabels, String)>,
+    unlabelled: Option<(ToolLabels, String)>,
+}
+
+/// One thing that a tool may do.
+#[derive(Debug, Clone, Copy)]
+enum Permission {
+    Read,
+    Write,
+    Connect,
+}
+
+impl Tools {
+    pub(super) fn read(&mut self, mut root: Table<'_, '_>) {
+        let file = root.source().name.to_string();
+        if let Some(field) = root.take("default") {
+            let place = field.place.clone();
+            if let Some(table) = root.inside(field) {
+                let labels = tool(table);
+                match &self.unlabelled {
+                    None => self.unlabelled = Some((labels, file.clone())),
+                    Some((_, first)) => twice(&mut root, place, "default", first),
+                }
+            }
+        }
+        let tools = root.take("tools");
+        if let Some(mut tools) = tools.and_then(|field| root.inside(field)) {
+            for (name, place, field) in tools.entries() {
+                if let Some((_, first)) = self.labels.get(&name) {
+                    twice(&mut tools, place, &name, first);
+                } else if let Some(table) = tools.inside(field) {
+                    self.labels.insert(name, (tool(table), file.clone()));
+                }
+            }
+        }
+        root.finish();
+    }
+
+    pub(super) fn finish(self, labels: &mut Labels) {
+        let tools = self.labels.into_iter();
+        labels.tools = tools.map(|(name, (labels, _))| (name, labels)).collect();
+        labels.unlabelled = self
+            .unlabelled
+            .map(|(labels, _)| labels)
+            .unwrap_or_default();
+    }
+}
+
+fn twice(table: &mut Table<'_, '_>, place: Range<usize>, name: &str, first: &str) {
+    let message = format!("`{name}` is labelled twice");
+    table.report(place, &message, Some(format!("the first time in {first}")));
+}
+
+fn tool(mut table: Table<'_, '_>) -> ToolLabels {
+    let labels = ToolLabels {
+        permissions: permissions(&mut table),
+        capabilities: capabilities(&mut table),
+        level: level(&mut table),
+        destructive: table.boolean("destructive"),
+        idempotent: table.boolean("idempotent").unwrap_or_default(),
+        urls: pointers(&mut table, "urls"),
+        hosts: pointers(&mut table, "hosts"),
+    };
+    table.finish();
+    labels
+}
+
+/// Without any, the worst case stands.
+fn permissions(table: &mut Table<'_, '_>) -> Permissions {
+    let words = [
+        ("read", Permission::Read),
+        ("write", Permission::Write),
+        ("connect", Permission::Connect),
+    ];
+    let given = table.strings("permission");
+    if given.is_empty() {
+        return Permissions::default();
+    }
+    let mut permissions = Permissions {
+        read: false,
+        write: false,
+        connect: false,
+    };
+    for (text, place) in given {
+        match table.word(&text, place, &words) {
+            Some(Permission::Read) => permissions.read = true,
+            Some(Permission::Write) => permissions.write = true,
+            Some(Permission::Connect) => permissions.connect = true,
+            None => {}
+        }
+    }
+    permissions
+}
+
+fn capabilities(table: &mut Table<'_, '_>) -> Vec<String> {
+    let mut names = Vec::new();
+    for (name, place) in table.strings("capabilities") {
+        let part = |part: &str| {
+            let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            !part.is_empty() && part.chars().all(allowed)
+        };
+        if name.split('.').all(part) && name.split('.').count() <= MAX_PARTS {
+            names.push(name);
+        } else {
+            let message = format!("`{name}` is no name of a capability");
+            let help = format!(
+                "up to {MAX_PARTS} parts of letters, digits, `-` and `_` with dots between them, \
+                 such as `fs.write`"
+            );
+            table.report(place, &message, Some(help));
+        }
+    }
+    names
+}
+
+fn level(table: &mut Table<'_, '_>) -> i64 {
+    let Some((text, place)) = table.string("sensitivity") else {
+        return 0;
+    };
+    table.word(&text, place, LEVELS).unwrap_or_default()
+}
+
+fn pointers(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {
+    let mut pointers = Vec::new();
+    for (pointer, place) in table.strings(key) {
+        if is_pointer(&pointer) {
+            pointers.push(pointer);
+        } else {
+            let message = format!("`{pointer}` is no JSON pointer");
+            let help = "`/url` is the argument `url`, `/opts/url` one inside `opts` (RFC 6901)";
+            table.report(place, &message, Some(help.to_owned()));
+        }
+    }
+    pointers
+}
+
+/// RFC 6901 §3; the whole of the arguments is not one of them.
+fn is_pointer(text: &str) -> bool {
+    let mut escapes = text.split('~').skip(1);
+    text.starts_with('/') && escapes.all(|rest| rest.starts_with(['0', '1']))
+}
