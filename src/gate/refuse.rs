@@ -13,7 +13,7 @@ use super::forward::UpstreamFault;
 use super::stage::Stage;
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
-pub const DENIED: i64 = 403;
+pub const DENIED: i64 = 4030;
 
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;

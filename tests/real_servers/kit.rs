@@ -170,7 +170,7 @@ fn a_policy_on_arguments_permits_one_call_of_a_real_tool_and_denies_another() {
 
             assert_eq!(call(&gate.client, &real.read).await.unwrap(), result);
             let (code, message) = refusal(call(&gate.client, &real.refused).await);
-            assert_eq!((code, &*message), (403, "denied by policy"));
+            assert_eq!((code, &*message), (4030, "denied by policy"));
 
             let audit = gate.end().await;
             real.got_only(&real.read);

@@ -283,7 +283,7 @@ async fn what_a_result_asks_in_return_is_judged_too() {
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
     assert!(
-        answers[0].contains("403") && !answers[0].contains("roots/list"),
+        answers[0].contains("4030") && !answers[0].contains("roots/list"),
         "{answers:?}"
     );
     // The agent never said that it could be asked for samples: the reply is at fault, not the call.

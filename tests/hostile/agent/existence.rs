@@ -72,7 +72,7 @@ fn a_denied_prompt_or_resource_is_answered_the_same_whether_it_exists_or_not() {
             .policies("permit (principal, action in Mcp::Action::\"discover\", resource);");
         let (answer, past) = alike(setup, names, request);
         assert!(
-            answer.starts_with(r#"{"code":403,"message":"denied by policy""#),
+            answer.starts_with(r#"{"code":4030,"message":"denied by policy""#),
             "{answer}"
         );
         for name in names {

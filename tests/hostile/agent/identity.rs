@@ -49,7 +49,7 @@ fn a_denied_call_leaves_no_byte_upstream_when_the_gate_asks_for_the_list_itself(
         r#"{{"name":"safe","{DENIED}":1,"arguments":{{"text":"{DENIED}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{DENIED}","version":"{DENIED}"}},"io.modelcontextprotocol/clientCapabilities":{{"{DENIED}":{{}}}},"traceparent":"{DENIED}","progressToken":"{DENIED}","x/{DENIED}":1}}}}"#
     );
     let answer = talk.ask("7", &format!(r#""tools/call","params":{params}"#));
-    assert!(answer.contains(r#""code":403,"#), "{answer}");
+    assert!(answer.contains(r#""code":4030,"#), "{answer}");
     let past = talk.end();
     // The one line that the server got is the gate's own.
     assert_eq!(past.received.lines().count(), 1, "{}", past.received);
@@ -67,7 +67,7 @@ fn a_denied_call_leaves_no_byte_upstream_in_a_session() {
     talk.open();
     talk.call("7", "safe", DENIED);
     let answer = talk.answer("7");
-    assert!(answer.contains(r#""code":403,"#), "{answer}");
+    assert!(answer.contains(r#""code":4030,"#), "{answer}");
     // The handshake, and the gate's own list.
     let past = talk.end();
     assert_eq!(past.received.lines().count(), 3, "{}", past.received);
