@@ -16,7 +16,7 @@ pub(super) struct Table<'p, 't> {
     source: &'t PolicySource,
     /// Dotted; empty for the file itself.
     path: String,
-    table: &'t DeTable<'t>,
+    keys: &'t DeTable<'t>,
     problems: &'p mut Vec<PolicyProblem>,
     asked: Vec<&'static str>,
 }
@@ -37,7 +37,7 @@ impl<'p, 't> Table<'p, 't> {
         Self {
             source,
             path: String::new(),
-            table,
+            keys: table,
             problems,
             asked: Vec::new(),
         }
@@ -50,7 +50,7 @@ impl<'p, 't> Table<'p, 't> {
     /// Every entry of the table, for one whose keys are names.
     pub(super) fn entries(&self) -> Vec<(String, Range<usize>, Field<'t>)> {
         let mut entries: Vec<_> = self
-            .table
+            .keys
             .iter()
             .map(|(key, value)| {
                 let field = Field {
@@ -67,7 +67,7 @@ impl<'p, 't> Table<'p, 't> {
 
     pub(super) fn take(&mut self, key: &'static str) -> Option<Field<'t>> {
         self.asked.push(key);
-        let value = self.table.get(key)?;
+        let value = self.keys.get(key)?;
         Some(Field {
             path: self.name(key),
             place: value.span(),
@@ -84,7 +84,7 @@ impl<'p, 't> Table<'p, 't> {
         Some(Table {
             source: self.source,
             path: field.path,
-            table,
+            keys: table,
             problems: &mut *self.problems,
             asked: Vec::new(),
         })

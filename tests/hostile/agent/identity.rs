@@ -1,5 +1,7 @@
 //! Who the agent is, and what a server learns of a call that is denied.
 
+use std::fs;
+
 use crate::dialogue::{DENIED, Talk};
 use crate::fixtures::fixture;
 use crate::setup::Setup;
@@ -71,4 +73,36 @@ fn a_denied_call_leaves_no_byte_upstream_in_a_session() {
     // The handshake, and the gate's own list.
     let past = talk.end();
     assert_eq!(past.received.lines().count(), 3, "{}", past.received);
+}
+
+const BY_LABELS: &str = r#"
+permit (principal in Mcp::Role::"operator", action == Mcp::Action::"call_tool", resource in Mcp::Capability::"demo")
+when { ["example.com"].containsAll(context.touch.hosts) };
+"#;
+
+#[test]
+fn an_agent_has_the_roles_and_a_tool_the_labels_that_the_host_gives_them() {
+    let setup = Setup::of([&fixture("hostile-server"), "lying-annotations"]).policies(BY_LABELS);
+    let policies = setup.audit_file().with_file_name("policies");
+    let agents = "[teams.ops]\nroles = [\"operator\"]\n[agents.stdio]\nteams = \"ops\"\n";
+    fs::write(policies.join("agents.toml"), agents).unwrap();
+    let tools = "[tools.safe]\ncapabilities = \"demo.echo\"\nurls = \"/text\"\n";
+    fs::write(policies.join("tools.toml"), tools).unwrap();
+    let mut talk = Talk::through(setup);
+    talk.open();
+    let listed = talk.ask("5", r#""tools/list""#);
+    assert!(listed.contains(r#""name":"safe""#) && !listed.contains(r#""name":"evil""#));
+    talk.call("6", "safe", "https://example.com/");
+    assert!(talk.answer("6").contains("safe ran"));
+    talk.call("7", "safe", "https://example.com@evil.example/");
+    assert!(talk.answer("7").contains(r#""code":4030,"#));
+    let past = talk.end();
+    let roles = past
+        .of_kind("tool_call")
+        .map(|call| &call["agent"]["roles"]);
+    assert!(
+        roles
+            .into_iter()
+            .all(|roles| *roles == serde_json::json!(["operator"]))
+    );
 }
