@@ -107,7 +107,7 @@ impl Redactor {
     }
 
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
-        let mut found = Vec::new();
+        let mut found: Vec<Range<usize>> = Vec::new();
         for needle in &*self.needles {
             let length = needle.finder.needle().len();
             let mut from = 0;
@@ -120,7 +120,12 @@ impl Redactor {
                 } else {
                     start + length
                 };
-                found.push(start..end);
+                match found.last_mut() {
+                    Some(last) if (last.start..=last.end).contains(&start) => {
+                        last.end = last.end.max(end);
+                    }
+                    Some(_) | None => found.push(start..end),
+                }
                 from = start + 1;
             }
         }

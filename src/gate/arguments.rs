@@ -5,26 +5,60 @@ use std::borrow::Cow;
 use crate::policy::{Arguments, Leaf};
 use crate::wire::{Kind, Value};
 
+use super::refuse::Refusal;
+
+/// Bytes of all pointers of one message. Each leaf has a pointer of its own, so that a long key
+/// above many leaves would take a thousand times the memory of the message.
+const MAX_POINTER_BYTES: usize = 8 << 20;
+
 /// The leaves of an `arguments` object; nothing when there is none.
-pub(super) fn leaves(arguments: Option<Value<'_>>) -> Arguments<'_> {
-    let mut leaves = Vec::new();
+///
+/// # Errors
+/// [`Refusal::ArgumentsTooWide`] when the pointers would be longer than [`MAX_POINTER_BYTES`].
+pub(super) fn leaves(arguments: Option<Value<'_>>) -> Result<Arguments<'_>, Refusal> {
+    let mut leaves = Leaves::default();
     if let Some(arguments) = arguments {
         // The wire's depth limit bounds the recursion.
         descend(arguments, &mut String::new(), &mut leaves);
     }
-    Arguments(leaves)
+    if leaves.pointer_bytes > MAX_POINTER_BYTES {
+        return Err(Refusal::ArgumentsTooWide(MAX_POINTER_BYTES));
+    }
+    Ok(Arguments(leaves.found))
 }
 
-fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Vec<(String, Leaf<'m>)>) {
+#[derive(Default)]
+struct Leaves<'m> {
+    found: Vec<(String, Leaf<'m>)>,
+    pointer_bytes: usize,
+}
+
+impl<'m> Leaves<'m> {
+    /// Beyond the limit nothing is kept any more.
+    fn add(&mut self, pointer: &str, leaf: Leaf<'m>) {
+        self.pointer_bytes = self.pointer_bytes.saturating_add(pointer.len());
+        if self.pointer_bytes <= MAX_POINTER_BYTES {
+            self.found.push((pointer.to_owned(), leaf));
+        }
+    }
+}
+
+fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Leaves<'m>) {
     let leaf = match value.kind() {
         Kind::Object => {
             for (key, member) in value.entries() {
+                if leaves.pointer_bytes > MAX_POINTER_BYTES {
+                    return;
+                }
                 step(&key, pointer, |pointer| descend(member, pointer, leaves));
             }
             value.is_empty().then_some(Leaf::EmptyObject)
         }
         Kind::Array => {
             for (index, item) in value.items().enumerate() {
+                if leaves.pointer_bytes > MAX_POINTER_BYTES {
+                    return;
+                }
                 step(&index.to_string(), pointer, |pointer| {
                     descend(item, pointer, leaves);
                 });
@@ -41,7 +75,9 @@ fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Vec<(String,
         Kind::Bool => Some(Leaf::Bool(value.as_bool() == Some(true))),
         Kind::Null => Some(Leaf::Null),
     };
-    leaves.extend(leaf.map(|leaf| (pointer.clone(), leaf)));
+    if let Some(leaf) = leaf {
+        leaves.add(pointer, leaf);
+    }
 }
 
 /// Runs `inner` with the pointer one step further down.

@@ -42,12 +42,15 @@ enum Item {
     Resource(ResourceFacts),
 }
 
+/// How many items are judged before others have their turn.
+const AT_ONCE: usize = 128;
+
 /// What is to be removed from the reply to a list, if it is one.
 ///
 /// # Errors
 /// [`UpstreamFault::BadReply`] when the list is not an array, or its next page has no name: then
 /// there is nothing to filter, or no end, and nothing may pass.
-pub(super) fn removals<'m>(
+pub(super) async fn removals<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
     session: &Session,
@@ -81,9 +84,17 @@ pub(super) fn removals<'m>(
         .map(|named| Item::of(&shape, &named.name))
         .collect();
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
-    let shown = visible(snapshot, scene, now, &resources);
-    // An answer too few hides what it does not speak of.
-    let shown = shown.into_iter().chain(std::iter::repeat(false));
+    let mut shown = Vec::with_capacity(resources.len());
+    for some in resources.chunks(AT_ONCE) {
+        let mut visible = visible(snapshot, scene, now, some);
+        // An answer too few hides what it does not speak of.
+        visible.resize(some.len(), false);
+        shown.append(&mut visible);
+        // Other messages, and time, go on beside a list of any length.
+        if shown.len() < resources.len() {
+            tokio::task::yield_now().await;
+        }
+    }
     for (named, shown) in readable.into_iter().zip(shown) {
         if !shown {
             removed.push(named.removal(&shape, "not permitted"));

@@ -173,7 +173,7 @@ impl Gate {
         trail.understood(&understood);
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        let removals = listing::removals(&understood, &snapshot, session, now)?;
+        let removals = listing::removals(&understood, &snapshot, session, now).await?;
         let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
@@ -191,6 +191,10 @@ impl Gate {
             trail.departed();
             let ended = route.end(&mut session.state());
             self.settle(talk, ended).await;
+            // While it was recorded, its time may have run out, or it was cancelled.
+            if !route.still_waits(from, &mut session.state()) {
+                return Err(Stop::Settled);
+            }
             remember::remember(talk, &understood);
             self.send(talk, obliged.permit).await
         };
@@ -215,6 +219,12 @@ impl Gate {
         let message = Message::decode(frame, self.limits(from))
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(&message, from);
+        // An id is repeated in the answer, where nothing can stand for it.
+        let id = message.id().filter(|_| message.method().is_some());
+        if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
+            trail.cannot_repeat_its_id(from);
+            return Err(Refusal::Secret);
+        }
         Ok(message)
     }
 

@@ -1,6 +1,7 @@
 //! Carries out what an allowance obliges to. The only code that edits a message.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::audit::{self, Redactor};
 use crate::policy::Obligation;
@@ -65,7 +66,9 @@ pub(super) fn oblige<'m>(
             because: Some(removal.because.into()),
         });
     }
+    let mut ids = Vec::with_capacity(route.ids.len());
     for (value, id) in route.ids.drain(..) {
+        ids.push(value.range());
         edits.replace(value, id);
     }
     let mut redactions = Vec::new();
@@ -73,6 +76,7 @@ pub(super) fn oblige<'m>(
         conceal(
             message.document().root(),
             secrets,
+            &ids,
             &mut edits,
             &mut redactions,
         );
@@ -90,7 +94,7 @@ pub(super) fn oblige<'m>(
 }
 
 /// Whether a text shows a secret as it is.
-fn shows(text: &str, secrets: &Redactor) -> bool {
+pub(super) fn shows(text: &str, secrets: &Redactor) -> bool {
     matches!(secrets.redact(text), Cow::Owned(_))
 }
 
@@ -104,16 +108,19 @@ fn may_hold(text: &str, secrets: &Redactor) -> bool {
 fn conceal<'m>(
     value: Value<'m>,
     secrets: &Redactor,
+    ids: &[Range<usize>],
     edits: &mut Edits<'m>,
     redactions: &mut Vec<&'static str>,
 ) {
     for (_, member) in value.entries() {
-        conceal(member, secrets, edits, redactions);
+        conceal(member, secrets, ids, edits, redactions);
     }
     for item in value.items() {
-        conceal(item, secrets, edits, redactions);
+        conceal(item, secrets, ids, edits, redactions);
     }
+    // What is written in place of an id is the gate's own.
     if let Some(text) = value.as_str()
+        && !ids.contains(&value.range())
         && let Cow::Owned(redacted) = secrets.redact(&text)
     {
         edits.replace(value, Fragment::string(&redacted));

@@ -128,6 +128,14 @@ impl Trail {
         }
     }
 
+    /// The answer cannot be given under the id of the request.
+    pub(super) fn cannot_repeat_its_id(&mut self, from: Side) {
+        self.answer_to = match from {
+            Side::Agent => AnswerTo::Unreadable,
+            Side::Upstream => AnswerTo::Nobody,
+        };
+    }
+
     /// The frame could not be read. If its id could, its sender learns of it; and if it was to be
     /// the reply to a request, the one who asked does.
     pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, error: &WireError) {

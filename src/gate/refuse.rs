@@ -66,6 +66,8 @@ pub enum Refusal {
     Audit(#[from] audit::AuditFault),
     #[error("the gate failed to judge it")]
     Panicked,
+    #[error("invalid params: the JSON pointers of the arguments are longer than {0} bytes in all")]
+    ArgumentsTooWide(usize),
     #[error("it holds a secret of the gate's own configuration")]
     Secret,
     #[error("the call that it cancels was still waiting for the upstream's list of tools")]
@@ -172,6 +174,7 @@ impl Refusal {
             // INVARIANT: an unknown tool has one answer whatever hides it, or a denial tells that
             // the tool exists.
             Self::Params(_)
+            | Self::ArgumentsTooWide(_)
             | Self::NotCancellable(_)
             | Self::UnknownTool { .. }
             | Self::UnsupportedVersion {
@@ -233,6 +236,7 @@ impl Refusal {
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
             Self::CancelledInTime => "cancelled-in-time",
+            Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::Panicked => "panic",
         }
@@ -280,6 +284,7 @@ impl Refusal {
             | Self::CancelledInTime
             | Self::Stray => Stage::Identify,
             Self::Params(_)
+            | Self::ArgumentsTooWide(_)
             | Self::UnknownMethod(_)
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)

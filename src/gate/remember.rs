@@ -32,9 +32,6 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
             if identified.from == Side::Upstream {
                 return;
             }
-            if *method == KnownMethod::ToolsCall {
-                state.calls = state.calls.saturating_add(1);
-            }
             state.follows_resources |= *method == KnownMethod::ResourcesSubscribe;
             let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
             // After a handshake the agent is who it said it was then.

@@ -18,6 +18,11 @@ pub(super) struct Route<'m> {
     pub(super) ids: Vec<(Value<'m>, Fragment)>,
     /// The entry that the message opened.
     pub(super) opened: Option<Admitted>,
+    /// It is one more call of the session.
+    ///
+    /// INVARIANT: nothing is awaited between the decision and here, so that no two calls are judged
+    /// by the same count.
+    counted: bool,
     /// The request that the message ends once it is recorded. Until then it waits as before: a
     /// cancellation may still be refused.
     pub(super) ends: Option<Ended>,
@@ -72,6 +77,10 @@ pub(super) fn route<'m>(
                 Fragment::unsigned(admitted.0),
             );
             route.opened = Some(admitted);
+            if *method == KnownMethod::ToolsCall && identified.from == Side::Agent {
+                state.calls = state.calls.saturating_add(1);
+                route.counted = true;
+            }
         }
         Role::Notification {
             method: KnownMethod::Cancelled,
@@ -118,7 +127,10 @@ pub(super) fn route<'m>(
 
 impl<'m> Route<'m> {
     /// The message did not leave after all: nobody waits for its reply.
-    pub(super) fn undo(&self, from: Side, state: &mut State) -> Undone {
+    pub(super) fn undo(&mut self, from: Side, state: &mut State) -> Undone {
+        if std::mem::take(&mut self.counted) {
+            state.calls = state.calls.saturating_sub(1);
+        }
         let Some(Admitted(minted)) = self.opened else {
             return Undone::Yes;
         };
@@ -126,6 +138,14 @@ impl<'m> Route<'m> {
             Some(_) => Undone::Yes,
             None => Undone::Settled,
         }
+    }
+
+    /// Whether the request that the message is has not been ended meanwhile.
+    pub(super) fn still_waits(&self, from: Side, state: &mut State) -> bool {
+        self.opened.is_none_or(|Admitted(minted)| {
+            let table = sent_to(other(from), state);
+            table.by_minted(&Id::integer(minted)).is_some()
+        })
     }
 
     /// Ends the request that the message cancels, unless it has just ended otherwise.

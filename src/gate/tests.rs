@@ -7,6 +7,7 @@
 )]
 
 mod attacks;
+mod bounds;
 mod cancels;
 mod life;
 mod lists;
@@ -62,12 +63,21 @@ impl Bench {
     }
 
     pub(super) fn with(rule: Rule, change: impl FnOnce(&mut Settings)) -> Self {
+        Self::recording(rule, Durability::Async, change)
+    }
+
+    /// With `Strict`, a message waits for its record, and others go on meanwhile.
+    pub(super) fn recording(
+        rule: Rule,
+        durability: Durability,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let clock = Arc::new(HandClock::default());
         let memory = Memory::default();
         let settings = audit::Settings {
             file: None,
             stream: Stream::None,
-            durability: Durability::Async,
+            durability,
             on_fault: OnFault::Deny,
         };
         let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];

@@ -104,7 +104,7 @@ pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, R
     method.check_params(params)?;
     negotiated(method, &identified.scene)?;
 
-    let (target, questions) = ask(method, asks, params);
+    let (target, questions) = ask(method, asks, params)?;
     Ok(Understood {
         identified,
         questions,
@@ -113,7 +113,11 @@ pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, R
 }
 
 /// The questions that a method asks.
-fn ask(method: KnownMethod, asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
+fn ask(
+    method: KnownMethod,
+    asks: Asks,
+    params: Option<Value<'_>>,
+) -> Result<(Target, Vec<Question<'_>>), Refusal> {
     let text = |key: &str| {
         params
             .and_then(|params| params.get(key))
@@ -126,7 +130,7 @@ fn ask(method: KnownMethod, asks: Asks, params: Option<Value<'_>>) -> (Target, V
         Asks::Server => About::Client,
     };
     let on_peer = |doing| (Target::Server, one(peer(), doing));
-    match method {
+    Ok(match method {
         KnownMethod::Initialize | KnownMethod::Discover => on_peer(Doing::Initialize),
         KnownMethod::Ping => on_peer(Doing::Ping),
         KnownMethod::SetLevel => on_peer(Doing::SetLevel),
@@ -137,7 +141,7 @@ fn ask(method: KnownMethod, asks: Asks, params: Option<Value<'_>>) -> (Target, V
         | KnownMethod::ResourceTemplatesList => on_peer(Doing::List(method)),
         KnownMethod::ToolsCall => {
             let arguments_value = params.and_then(|params| params.get("arguments"));
-            let arguments = leaves(arguments_value);
+            let arguments = leaves(arguments_value)?;
             let bytes = arguments_value.map_or(0, |value| value.text().len());
             let touch = Touch {
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
@@ -154,7 +158,7 @@ fn ask(method: KnownMethod, asks: Asks, params: Option<Value<'_>>) -> (Target, V
             )
         }
         KnownMethod::PromptsGet => {
-            let arguments = leaves(params.and_then(|params| params.get("arguments")));
+            let arguments = leaves(params.and_then(|params| params.get("arguments")))?;
             let name = text("name").into_owned();
             let about = About::Prompt(Prompt { name: name.clone() });
             (
@@ -189,7 +193,7 @@ fn ask(method: KnownMethod, asks: Asks, params: Option<Value<'_>>) -> (Target, V
         | KnownMethod::PromptsListChanged
         | KnownMethod::ElicitationComplete
         | KnownMethod::SubscriptionsAcknowledged => on_peer(Doing::Notify(method)),
-    }
+    })
 }
 
 /// A resource as its URI alone shows it. RFC 3986 §3.1: the scheme is what stands before the first

@@ -48,8 +48,10 @@ impl Unclaimed {
             let meant = Some(meant.to_owned());
             return Self::Doubtful { meant };
         }
-        // Fixtures of tests lie beside policies or below them; editors find schemas there.
-        if ends(&[".md", ".toml", ".cedarschema", ".cedarschema.json"]) {
+        // Fixtures of tests lie beside policies or below them; editors find schemas there. But
+        // `deny.cedar.md` is a policy that was saved with one ending too many.
+        if !name.contains(".cedar.") && ends(&[".md", ".toml", ".cedarschema", ".cedarschema.json"])
+        {
             return Self::Aside;
         }
         if let Some(meant) = meant(&exact) {

@@ -37,7 +37,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
-    let agent = listen(gate, talk, input);
+    let agent = listen(gate, talk, input, shutdown);
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
     let time = keep_time(gate, talk);
@@ -59,6 +59,8 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     if matches!(end, End::AgentClosed | End::Stopped(Cause::Signal)) {
         tokio::select! {
             () = idle(talk) => {}
+            // The message in its hand; no other is read.
+            _ = &mut agent, if end != End::AgentClosed => {}
             _ = &mut upstream => {}
             _ = &mut waiting => {}
             _ = &mut time => {}
@@ -73,10 +75,20 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     end
 }
 
-async fn listen<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>, input: AgentInput) -> End {
+async fn listen<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, A>,
+    input: AgentInput,
+    shutdown: &Shutdown,
+) -> End {
     let mut lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
     loop {
-        let handled = match lines.next().await {
+        let next = tokio::select! {
+            biased;
+            _ = shutdown.requested() => return pending().await,
+            next = lines.next() => next,
+        };
+        let handled = match next {
             Ok(Some(Frame::Line(frame))) => gate.handle(talk, Side::Agent, frame).await,
             Ok(Some(Frame::TooLong)) => gate.handle_too_long(talk, Side::Agent).await,
             Ok(None) => return End::AgentClosed,

@@ -212,6 +212,28 @@ fn a_signal_ends_a_gate_whose_server_reads_no_more() {
 }
 
 #[test]
+fn a_signal_in_a_flood_of_calls_ends_a_gate_that_has_answered_what_it_read() {
+    let mut talk = Talk::with("proper", &[r#"drain_deadline = "1m""#]);
+    talk.open();
+    let ids: Vec<String> = (100..4000).map(|id: u32| id.to_string()).collect();
+    let writing = talk.request_aside(&ids, r#""tools/call","params":{"name":"safe"}"#);
+    talk.answer("100");
+    let pid = Pid::from_raw(i32::try_from(talk.gate.child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::TERM).unwrap();
+    // Whatever waits for the deadline waits for ever.
+    while talk.gate.receive().is_some() {}
+    drop(writing.join());
+    let past = talk.close();
+    assert_eq!(past.ended.code, Some(0), "{}", past.ended.stderr);
+    let decided = past.of_kind("tool_call").count();
+    past.has_decisions_and_outcomes(decided);
+    let answered = past.ended.lines.iter();
+    let answered = answered
+        .filter(|line| line.contains(r#""result":{"content""#) || line.contains(r#""error""#));
+    assert_eq!(answered.count(), decided);
+}
+
+#[test]
 fn diagnostics_that_nobody_reads_stop_nothing() {
     let setup = Setup::of([&fixture("hostile-server"), "flood-stderr"]).allow(&["safe"]);
     let mut gate = Held::start(recorded(setup));

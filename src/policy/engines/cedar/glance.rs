@@ -35,6 +35,10 @@ pub(super) enum Glance {
     LessOrEqual(Term, Term),
     Like(Term, Wildcard),
     Contains(Term, Term),
+    /// A text that is one of those that the author wrote.
+    OneOf(Box<[Box<str>]>, Term),
+    /// A set of texts that has no others than those that the author wrote.
+    NoneBut(Box<[Box<str>]>, Term),
     Not(Box<Glance>),
     All(Vec<Glance>),
     Any(Vec<Glance>),
@@ -49,6 +53,7 @@ pub(super) enum Place {
     Is(EntityType),
     Equals(EntityUID),
     In(Vec<EntityUID>),
+    OneOf(Vec<EntityUID>),
 }
 
 /// Something that is compared.
@@ -87,6 +92,14 @@ impl Glance {
                 Seen::Bool(_) | Seen::Long(_) | Seen::Texts(_) => None,
             },
             Self::Contains(set, item) => set.at(view)?.contains(&item.at(view)?),
+            Self::OneOf(texts, item) => match item.at(view)? {
+                Seen::Text(item) => Some(texts.iter().any(|text| **text == *item)),
+                Seen::Bool(_) | Seen::Long(_) | Seen::Texts(_) => None,
+            },
+            Self::NoneBut(texts, set) => match set.at(view)? {
+                Seen::Texts(set) => Some(set.all(|item| texts.iter().any(|text| **text == *item))),
+                Seen::Bool(_) | Seen::Long(_) | Seen::Text(_) => None,
+            },
             Self::Not(inner) => inner.at(view).map(|value| !value),
             Self::All(parts) => first(parts, view, false),
             Self::Any(parts) => first(parts, view, true),
@@ -108,6 +121,7 @@ impl Place {
         match self {
             Self::Is(kind) => subject.uid.entity_type() == kind,
             Self::Equals(uid) => subject.uid == *uid,
+            Self::OneOf(uids) => uids.contains(&subject.uid),
             Self::In(uids) => uids
                 .iter()
                 .any(|uid| subject.uid == *uid || subject.ancestors.contains(uid)),

@@ -69,7 +69,7 @@ impl Glance {
         let terms = || Some((Term::of(one)?, Term::of(other)?));
         let by = |make: fn(Term, Term) -> Self| terms().map(|(one, other)| make(one, other));
         match op {
-            BinaryOp::Eq if is_var(one, Var::Action) => {
+            BinaryOp::Eq if is_var(one, Var::Action) && !is_set(other) => {
                 Some(Self::Action(actions(words, other, same)?))
             }
             BinaryOp::In if is_var(one, Var::Action) => {
@@ -83,14 +83,18 @@ impl Glance {
             BinaryOp::In => Self::subject(one, Place::In(entities(other)?)),
             BinaryOp::Less => by(Self::Less),
             BinaryOp::LessEq => by(Self::LessOrEqual),
-            BinaryOp::Contains => by(Self::Contains),
+            BinaryOp::Contains => match (entities(one).filter(|_| is_set(one)), texts(one)) {
+                (Some(uids), _) => Self::subject(other, Place::OneOf(uids)),
+                (None, Some(texts)) => Some(Self::OneOf(texts, Term::of(other)?)),
+                (None, None) => by(Self::Contains),
+            },
+            BinaryOp::ContainsAll => Some(Self::NoneBut(texts(one)?, Term::of(other)?)),
             BinaryOp::HasTag if is_arguments(one) => Some(Self::HasArgument(text(other)?.into())),
             BinaryOp::HasTag
             | BinaryOp::GetTag
             | BinaryOp::Add
             | BinaryOp::Sub
             | BinaryOp::Mul
-            | BinaryOp::ContainsAll
             | BinaryOp::ContainsAny => None,
         }
     }
@@ -165,6 +169,15 @@ fn entities(expr: &Expr) -> Option<Vec<EntityUID>> {
         items.iter().map(one).collect()
     } else {
         Some(vec![one(expr)?])
+    }
+}
+
+/// A set of texts that the author wrote.
+fn texts(expr: &Expr) -> Option<Box<[Box<str>]>> {
+    if let ExprKind::Set(items) = expr.expr_kind() {
+        items.iter().map(|item| Some(text(item)?.into())).collect()
+    } else {
+        None
     }
 }
 

@@ -168,6 +168,15 @@ impl Attribute {
     }
 }
 
+impl Texts<'_> {
+    pub(super) fn all(&self, holds: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Texts::Owned(set) => set.iter().all(|text| holds(text)),
+            Texts::Borrowed(set) => set.iter().all(|text| holds(text)),
+        }
+    }
+}
+
 impl<'v> Seen<'v> {
     /// Whether a leaf's tag has an attribute.
     pub(super) fn is_in(leaf: &Leaf<'_>, attribute: Attribute) -> bool {

@@ -479,6 +479,11 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
         "resource is Mcp::Prompt && resource.name like \"fs*\"",
         "resource is Mcp::Resource && resource.scheme == \"file\" && resource.labels.contains(resource.uri)",
         "action == Mcp::Action::\"call_tool\"",
+        "resource is Mcp::Tool && [\"a\", \"fs\"].contains(resource.name)",
+        "resource is Mcp::Tool && [Mcp::Tool::\"a\", Mcp::Tool::\"b\"].contains(resource)",
+        "[\"a\", \"allow\"].containsAll(context.env.session.labels)",
+        "context.env.session.labels.containsAll([\"a\"])",
+        "[\"a\", \"b\"].contains(context.env.consent.scope)",
         "action in [Mcp::Action::\"call_tool\", Mcp::Action::\"lifecycle\"]",
         "{ now: context.env.now, x: 1 } == { now: datetime(\"1970-01-01\"), x: 1 }",
     ];

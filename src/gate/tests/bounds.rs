@@ -1,0 +1,94 @@
+//! What no message may do to the gate, or to others that pass it at the same time.
+
+use super::*;
+
+#[tokio::test]
+async fn a_long_key_above_many_leaves_is_refused_and_takes_no_memory() {
+    for (key, leaves, code) in [(60_000, 90_000, "arguments-too-wide"), (20, 90_000, "")] {
+        let bench = Bench::ready(open, &["safe"]).await;
+        let (key, leaves) = ("k".repeat(key), "1,".repeat(leaves));
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"safe","arguments":{{"{key}":[{leaves}1]}}}}}}"#
+            ))
+            .await;
+        assert_eq!(bench.to_upstream().is_empty(), !code.is_empty());
+        let records = bench.records_of("tool_call").await;
+        assert_eq!(records[0].get(&["reason", "code"]), code);
+    }
+}
+
+#[tokio::test]
+async fn no_two_calls_are_judged_by_the_same_count() {
+    let only_one: Rule = |facts| match facts.action {
+        Action::CallTool { .. } if facts.env.session.calls > 0 => Ok(Verdict::Abstain),
+        _ => open(facts),
+    };
+    let bench = Bench::recording(only_one, Durability::Strict, |_| {});
+    bench.shake_hands().await;
+    bench.list(&["safe"]).await;
+    let call = |id| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"safe"}}}}"#)
+    };
+    let calls = [call(1), call(2), call(3)];
+    tokio::join!(
+        bench.agent(&calls[0]),
+        bench.agent(&calls[1]),
+        bench.agent(&calls[2])
+    );
+    assert_eq!(bench.to_upstream().len(), 1);
+    assert_eq!(bench.to_agent().len(), 2);
+    assert_eq!(bench.talk.session.state().calls, 1);
+}
+
+#[tokio::test]
+async fn an_id_that_is_a_secret_is_repeated_nowhere() {
+    let secret = secrecy::SecretString::from("12345678");
+    let secrets = Redactor::new([&secret]).unwrap();
+    let bench = Bench::with(open, |settings| settings.secrets = secrets);
+    bench.shake_hands().await;
+    for id in ["12345678", r#""12345678""#] {
+        let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        bench.agent(&ping).await;
+        assert_eq!(bench.to_upstream(), Vec::<String>::new());
+        let answers = bench.to_agent();
+        assert_eq!(answers.len(), 1, "{id}");
+        assert!(answers[0].contains(r#""id":null"#), "{}", answers[0]);
+
+        bench.upstream(&ping).await;
+        assert_eq!(bench.to_agent(), Vec::<String>::new());
+        assert_eq!(bench.to_upstream(), Vec::<String>::new());
+    }
+    let told: Vec<String> = bench
+        .records()
+        .await
+        .iter()
+        .map(|it| it.text().to_owned())
+        .collect();
+    assert!(!told.concat().contains("12345678"));
+}
+
+#[tokio::test]
+async fn others_go_on_beside_a_list_of_any_length() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let tools: Vec<String> = (0..1000)
+        .map(|number| format!(r#"{{"name":"t{number}","inputSchema":{{}}}}"#))
+        .collect();
+    let list = format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{}]}}}}"#,
+        tools.join(",")
+    );
+    tokio::join!(bench.upstream(&list), async {
+        bench
+            .agent(r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#)
+            .await;
+        assert_eq!(bench.to_upstream().len(), 1);
+        assert_eq!(bench.to_agent(), Vec::<String>::new());
+    });
+    assert!(bench.to_agent()[0].contains("t999"));
+}
