@@ -107,8 +107,7 @@ pub struct ValidateConfigArgs {
 
 /// Run policy tests offline, through the decisions that the gate itself makes.
 ///
-/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid,
-/// 4 coverage is under the threshold.
+/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Example:
   mcp-protector test-policy policies/ --filter workspace")]

@@ -1,6 +1,6 @@
 //! The configuration without a file: one stdio server wrapped in one line.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -97,6 +97,8 @@ impl Config {
                 ..Audit::default()
             },
             limits: Limits::default(),
+            // The shell replaced them, if there were any.
+            variables: BTreeMap::new(),
             warnings: Vec::new(),
         })
     }

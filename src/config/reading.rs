@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use secrecy::SecretString;
+
 use super::errors::{ConfigError, Reason};
 use super::file::Written;
 use super::variables::Variables;
@@ -18,6 +20,8 @@ pub(super) struct Reading<'t> {
     pub(super) shown: Vec<Range<usize>>,
     pub(super) unknown: Vec<Unknown>,
     pub(super) problems: Vec<ConfigError>,
+    /// Environment variables that took part in some value.
+    pub(super) taken: BTreeMap<String, SecretString>,
 }
 
 /// Every key that sections asked for, by section and key; `*` is a key that authors choose.
@@ -47,6 +51,7 @@ impl<'t> Reading<'t> {
             words: BTreeSet::new(),
             shown: Vec::new(),
             unknown: Vec::new(),
+            taken: BTreeMap::new(),
             problems: Vec::new(),
         }
     }

@@ -27,16 +27,18 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
             Some("this version of the gate reads `version = 1`"),
         );
     }
-    let config = Config {
+    let mut config = Config {
         upstream: upstream(root.section("upstream"), base),
         listen: listen(root.section("listen")),
         policy: policy(root.section("policy"), base),
         audit: audit(root.section("audit"), base),
         limits: limits(root.section("limits")),
+        variables: BTreeMap::new(),
         warnings: Vec::new(),
     };
     root.later(&[("tools", "labelling tools"), ("roots", "mapping roots")]);
     root.finish();
+    config.variables = std::mem::take(&mut reading.taken);
     config
 }
 

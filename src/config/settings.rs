@@ -17,6 +17,8 @@ pub struct Config {
     pub policy: Policy,
     pub audit: Audit,
     pub limits: Limits,
+    /// Environment variables of the gate that took part in some value, by name.
+    pub variables: BTreeMap<String, SecretString>,
     /// Settings that are valid but probably not what their author meant.
     pub warnings: Vec<ConfigError>,
 }

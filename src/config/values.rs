@@ -134,7 +134,13 @@ impl<'t> Section<'_, 't> {
             self.wrong_type(field, "a string", None);
             return None;
         };
-        expand(written, self.reading.variables)
+        let expanded = expand(written, self.reading.variables);
+        if let Ok(text) = &expanded {
+            let taken = text.variables.iter();
+            let taken = taken.map(|(name, value)| (name.clone(), value.clone().into()));
+            self.reading.taken.extend(taken);
+        }
+        expanded
             .map_err(|reasons| {
                 for reason in reasons {
                     let help = if let Reason::UndefinedVariable(name) = &reason {

@@ -12,6 +12,8 @@ pub type Variables<'v> = dyn Fn(&str) -> Option<OsString> + 'v;
 pub(super) struct Text {
     pub(super) value: String,
     pub(super) source: TextSource,
+    /// The variables that took part, and what they hold.
+    pub(super) variables: Vec<(String, String)>,
 }
 
 /// Whether a string may be quoted back to its author.
@@ -28,6 +30,7 @@ pub(super) enum TextSource {
 pub(super) fn expand(written: &str, variables: &Variables<'_>) -> Result<Text, Vec<Reason>> {
     let mut value = String::with_capacity(written.len());
     let mut source = TextSource::Literal;
+    let mut taken = Vec::new();
     let mut problems = Vec::new();
     let mut rest = written;
     while let Some((before, after)) = rest.split_once("${") {
@@ -46,13 +49,20 @@ pub(super) fn expand(written: &str, variables: &Variables<'_>) -> Result<Text, V
         rest = after;
         source = TextSource::Variable;
         match look_up(name, variables) {
-            Ok(variable) => value.push_str(&variable),
+            Ok(variable) => {
+                value.push_str(&variable);
+                taken.push((name.to_owned(), variable));
+            }
             Err(reason) => problems.push(reason),
         }
     }
     value.push_str(rest);
     if problems.is_empty() {
-        Ok(Text { value, source })
+        Ok(Text {
+            value,
+            source,
+            variables: taken,
+        })
     } else {
         Err(problems)
     }

@@ -144,6 +144,8 @@ fn ask(
             let arguments = leaves(arguments_value)?;
             let bytes = arguments_value.map_or(0, |value| value.text().len());
             let touch = Touch {
+                // Nothing lies inside a root while there are none.
+                outside: true,
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
                 ..Touch::default()
             };

@@ -81,7 +81,8 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
         let name = name.to_ascii_uppercase();
         SECRET_WORDS.iter().any(|word| name.contains(word))
     };
-    let named = config.upstream.env.iter();
+    // A secret may be known by its name here or there, and be only a part of a value.
+    let named = config.upstream.env.iter().chain(&config.variables);
     named
         .filter(move |(name, value)| {
             says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET
@@ -120,5 +121,36 @@ pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Set
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
         secrets: Redactor::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use secrecy::SecretString;
+
+    use super::*;
+    use crate::config::CommandLine;
+
+    #[test]
+    fn a_secret_is_known_by_its_name_on_either_side() {
+        let mut config = Config::from_command_line(CommandLine {
+            command: vec!["server".to_owned()],
+            ..CommandLine::default()
+        })
+        .unwrap();
+        let secret = |text: &str| SecretString::from(text.to_owned());
+        config.upstream.env = [
+            ("API_TOKEN".to_owned(), secret("token-12345")),
+            ("HEADER".to_owned(), secret("Bearer hidden-12345")),
+        ]
+        .into();
+        config.variables = [
+            ("MY_API_TOKEN".to_owned(), secret("hidden-12345")),
+            ("HOME".to_owned(), secret("/home/somebody")),
+        ]
+        .into();
+        let text = "token-12345 hidden-12345 /home/somebody";
+        let told = secrets(&config).redact(text);
+        assert_eq!(told, "[redacted] [redacted] /home/somebody");
     }
 }

@@ -29,6 +29,15 @@ fn settings_do_not_print_what_the_server_is_given() {
 }
 
 #[test]
+fn variables_that_took_part_are_known_by_their_names() {
+    let config = valid(
+        "upstream.command = [\"a\", \"--x=${HOME}\"]\nupstream.env.HEADER = \"Bearer ${SECRET}\"",
+    );
+    let names: Vec<&str> = config.variables.keys().map(String::as_str).collect();
+    assert_eq!(names, ["HOME", "SECRET"]);
+}
+
+#[test]
 fn reports_hide_values_that_may_be_secret() {
     for text in [
         // Beside a mistake, on the same line and on the next.

@@ -92,3 +92,16 @@ async fn others_go_on_beside_a_list_of_any_length() {
     });
     assert!(bench.to_agent()[0].contains("t999"));
 }
+
+#[tokio::test]
+async fn while_there_are_no_roots_everything_is_outside() {
+    let inside: Rule = |facts| match facts.action {
+        Action::CallTool { touch, .. } if touch.outside => Ok(Verdict::Abstain),
+        _ => open(facts),
+    };
+    let bench = Bench::ready(inside, &["safe"]).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe"}}"#)
+        .await;
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+}

@@ -82,6 +82,14 @@ impl<'s> Draft<'s> {
                     ),
                 )
                 .with_help("split it into several policies, or use a set"),
+                FindingKind::NoPointer => PolicyProblem::error(
+                    "policy::no_pointer",
+                    "no argument is called by a name without a slash before it",
+                )
+                .with_help(
+                    "arguments are called by JSON pointers: `/path` is the argument `path`, \
+                     `/opts/depth` is `depth` inside `opts`",
+                ),
                 FindingKind::LiteralLookup => PolicyProblem::error(
                     "policy::literal_lookup",
                     "the attributes and groups of an entity that a policy names are not known",

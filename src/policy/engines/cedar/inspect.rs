@@ -31,6 +31,8 @@ pub(super) enum FindingKind {
     TooDeep,
     /// Looks into an entity that the policy names itself.
     LiteralLookup,
+    /// Asks for an argument by what is no JSON pointer.
+    NoPointer,
 }
 
 impl Needs {
@@ -128,15 +130,27 @@ impl Findings {
             self.look_into(expr);
         } else if let ExprKind::Record(fields) = kind {
             fields.keys().for_each(|key| self.need(Needs::of_name(key)));
-        } else if let ExprKind::BinaryApp { op, arg1, .. } = kind {
+        } else if let ExprKind::BinaryApp { op, arg1, arg2 } = kind {
             if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) {
                 self.need(Needs::TAGS);
                 self.look_into(arg1);
+                self.look_for(arg2);
             } else if *op == BinaryOp::In && is_action(arg1) {
                 self.need(Needs::ACTIONS);
             } else if *op == BinaryOp::In {
                 self.look_into(arg1);
             }
+        }
+    }
+
+    /// Every argument has a pointer that begins with a slash: any other would be a rule that never
+    /// holds. (`""` is the arguments themselves, where there are none.)
+    fn look_for(&mut self, tag: &Expr) {
+        if let ExprKind::Lit(Literal::String(pointer)) = tag.expr_kind()
+            && !pointer.is_empty()
+            && !pointer.starts_with('/')
+        {
+            self.add(FindingKind::NoPointer, tag);
         }
     }
 

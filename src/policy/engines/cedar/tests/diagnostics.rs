@@ -202,3 +202,18 @@ fn report(texts: &[&str]) -> String {
     }
     text
 }
+
+#[test]
+fn an_argument_is_called_by_a_json_pointer() {
+    let guard = |tag: &str| {
+        format!(
+            r#"@id("g") forbid(principal, action == Mcp::Action::"call_tool", resource) when {{ context.args.hasTag("{tag}") }};"#
+        )
+    };
+    let told = problems(&[&guard("path")]);
+    let expected = "policy::no_pointer: no argument is called by a name without a slash before it";
+    assert_eq!(told, [expected]);
+    for pointer in ["/path", "", "/", "/a b"] {
+        assert_eq!(problems(&[&guard(pointer)]), [""; 0], "{pointer}");
+    }
+}
