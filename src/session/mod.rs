@@ -55,6 +55,9 @@ pub struct SessionId(Arc<str>);
 pub struct State {
     /// Who speaks, as policies see it.
     pub agent: Arc<Agent>,
+    /// The agent's roles with those that the host gives it, for the audit. Policies learn the
+    /// host's from the labels of their own revision.
+    pub roles: Vec<String>,
     /// The protected server, as policies see it.
     pub server: Arc<Server>,
     /// How far the protocol has come.
@@ -148,6 +151,7 @@ impl Session {
             id,
             transport,
             state: Mutex::new(State {
+                roles: agent.roles.clone(),
                 agent: Arc::new(agent),
                 server: Arc::new(server),
                 lifecycle: Lifecycle::default(),
@@ -168,12 +172,11 @@ impl Session {
         }
     }
 
-    /// The agent has the roles that the host gives it, in the audit as before policy.
+    /// The audit shows the roles that the host gives the agent from now on.
     pub fn described_by(&self, labels: &Labels) {
         let mut state = self.state();
-        if let Some(agent) = labels.agent(&state.agent) {
-            state.agent = Arc::new(agent);
-        }
+        let described = labels.agent(&state.agent);
+        state.roles = described.map_or_else(|| state.agent.roles.clone(), |agent| agent.roles);
     }
 
     /// The changing part. A panic while the lock was held leaves a state that is still consistent:
