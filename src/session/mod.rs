@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Labels, Server};
+use crate::wire::KnownMethod;
 
 pub use catalogue::{Catalogue, Digest, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
@@ -68,6 +69,11 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// Lists whose changes the upstream has promised to tell at the handshake, by the notification
+    /// that tells.
+    pub promised: Vec<KnownMethod>,
+    /// Lists that the agent has got, by the same.
+    pub listed: Vec<KnownMethod>,
     /// Calls that wait for the catalogue, in the order in which they came.
     pub parked: VecDeque<Parked>,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
@@ -158,6 +164,8 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                promised: Vec::new(),
+                listed: Vec::new(),
                 parked: VecDeque::new(),
                 follows_resources: false,
                 calls: 0,

@@ -262,3 +262,23 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
         }
     });
 }
+
+#[test]
+fn an_agent_is_told_when_it_may_see_other_tools() {
+    let told = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let mut gate = Changing::with("", |_| {});
+    // The same tools are shown: nothing to tell.
+    gate.write("test.cedar", &format!("// the same\n{ALLOW_ALL}"));
+    gate.reload(1);
+    gate.write("test.cedar", NOT_SAFE);
+    gate.reload(2);
+    assert_eq!(gate.talk.gate.receive(), Some(told));
+    let listed = gate.talk.ask("\"again\"", r#""tools/list""#);
+    assert!(!listed.contains(r#""name":"safe""#), "{listed}");
+    let past = gate.talk.end();
+    assert_eq!(past.agent_saw("list_changed").len(), 1);
+    let own = past
+        .of_kind("notification")
+        .filter(|it| it["reason"]["code"] == "own-list-changed");
+    assert_eq!(own.count(), 1);
+}

@@ -2,13 +2,14 @@
 
 use std::future::pending;
 use std::io;
+use std::sync::Arc;
 
 use tracing::{info, warn};
 
 use crate::audit::Reason;
 use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
 use crate::loading::{Loaded, Taken, Turn, Watch};
-use crate::policy::PolicyErrors;
+use crate::policy::{PolicyErrors, PolicySnapshot};
 
 use super::super::report;
 
@@ -48,12 +49,17 @@ impl Renewal {
                 self.watch = None;
                 continue;
             };
-            let taken = match found {
+            let (taken, replaced) = match found {
                 Ok(loaded) => publish(gate, talk, loaded).await,
-                Err(errors) => refuse(gate, talk, &errors).await,
+                Err(errors) => (refuse(gate, talk, &errors).await, None),
             };
             // It is gone only if the gate is about to go as well.
             let _ = done.send(taken);
+            if let Some(replaced) = replaced
+                && gate.announce(talk, &replaced).await.is_err()
+            {
+                return AgentGone;
+            }
         }
     }
 
@@ -73,19 +79,26 @@ async fn next(watch: &mut Option<Watch>) -> Option<Turn> {
     }
 }
 
-async fn publish<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>, loaded: Loaded) -> Taken {
+async fn publish<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, A>,
+    loaded: Loaded,
+) -> (Taken, Option<Arc<PolicySnapshot>>) {
     for notice in &loaded.notices {
         warn!("{notice}");
     }
-    if let Err(fault) = gate.publish(talk, loaded.snapshot).await {
-        warn!("new policies could not be recorded, and are not in force: {fault}");
-        return Taken::No;
-    }
+    let replaced = match gate.publish(talk, loaded.snapshot).await {
+        Ok(replaced) => replaced,
+        Err(fault) => {
+            warn!("new policies could not be recorded, and are not in force: {fault}");
+            return (Taken::No, None);
+        }
+    };
     info!(
         revision = &*gate.revision(),
         "new policies are in force: {}", loaded.surfaces
     );
-    Taken::Yes
+    (Taken::Yes, Some(replaced))
 }
 
 async fn refuse<U: Upstream, A: Agent>(
