@@ -3,6 +3,7 @@
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
 //! on; and what lacks policies that are in force counts only when somebody says that it is meant.
 
+mod events;
 mod fingerprint;
 mod removals;
 #[cfg(test)]
@@ -11,12 +12,14 @@ mod tests;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use self::events::Events;
 use self::fingerprint::Fingerprint;
 use super::directory::Directory;
 use super::{Loaded, Settings};
@@ -84,13 +87,9 @@ pub enum Taken {
 /// The thread that reads, seen from the gate.
 #[derive(Debug)]
 pub struct Watch {
-    asks: SyncSender<Wake>,
+    asked: Arc<AtomicBool>,
+    wake: SyncSender<()>,
     turns: mpsc::Receiver<Turn>,
-}
-
-#[derive(Debug)]
-enum Wake {
-    Asked,
 }
 
 /// What the thread knows.
@@ -99,6 +98,11 @@ struct Watcher {
     settings: Settings,
     store: Arc<PolicyStore>,
     turns: mpsc::Sender<Turn>,
+    /// Somebody has asked and was not served yet.
+    asked: Arc<AtomicBool>,
+    /// For whoever reports changes, if they are wanted.
+    wake: Option<SyncSender<()>>,
+    events: Option<Events>,
     /// What the directory looked like when it was last read.
     seen: Option<Fingerprint>,
     /// What was read last and led to a turn.
@@ -113,13 +117,18 @@ impl Watch {
     /// # Errors
     /// When the operating system gives no thread.
     pub fn start(settings: Settings, store: Arc<PolicyStore>) -> io::Result<Self> {
-        // One that waits is enough: it is read after everything that came before.
-        let (asks, wakes) = sync_channel(1);
+        // One that waits is enough: it is for everything that came before.
+        let (wake, wakes) = sync_channel(1);
+        let asked = Arc::new(AtomicBool::new(false));
         let (turns, taken) = mpsc::channel(1);
+        let reports = settings.reload == Reload::Watch;
         let watcher = Watcher {
             settings,
             store,
             turns,
+            asked: Arc::clone(&asked),
+            wake: reports.then(|| wake.clone()),
+            events: None,
             seen: None,
             told: None,
             restless: 0,
@@ -127,15 +136,17 @@ impl Watch {
         thread::Builder::new()
             .name("policies".to_owned())
             .spawn(move || watcher.run(&wakes))?;
-        Ok(Self { asks, turns: taken })
+        Ok(Self {
+            asked,
+            wake,
+            turns: taken,
+        })
     }
 
     /// Has the directory read now. False when the thread has ended.
     pub fn ask(&self) -> bool {
-        !matches!(
-            self.asks.try_send(Wake::Asked),
-            Err(TrySendError::Disconnected(_))
-        )
+        self.asked.store(true, Ordering::Release);
+        !matches!(self.wake.try_send(()), Err(TrySendError::Disconnected(())))
     }
 
     /// The next policies to publish, or to refuse; `None` when the thread has ended.
@@ -145,32 +156,32 @@ impl Watch {
 }
 
 impl Watcher {
-    fn run(mut self, wakes: &Receiver<Wake>) {
+    fn run(mut self, wakes: &Receiver<()>) {
         // The first look finds what changed since the start, if anything.
-        while !self.turns.is_closed() {
-            let done = match self.wait(wakes) {
-                Some(Cause::Asked) => self.look(Cause::Asked),
-                Some(Cause::Changed) if self.looks_changed() => self.look(Cause::Changed),
-                Some(Cause::Changed) => Ok(()),
-                None => return,
+        while self.wait(wakes) != Err(Gone) {
+            let done = if self.asked.swap(false, Ordering::AcqRel) {
+                self.look(Cause::Asked)
+            } else if self.settings.reload == Reload::Watch && self.looks_changed() {
+                self.look(Cause::Changed)
+            } else {
+                Ok(())
             };
-            if done.is_err() {
+            if done == Err(Gone) {
                 return;
             }
         }
     }
 
-    /// What there is to do next; `None` when nobody can ask any more.
-    fn wait(&self, wakes: &Receiver<Wake>) -> Option<Cause> {
+    /// Until there may be something to do.
+    fn wait(&self, wakes: &Receiver<()>) -> Result<(), Gone> {
         let woken = match self.settings.reload {
             Reload::Watch => wakes.recv_timeout(LOOK),
             Reload::Off => wakes.recv().map_err(RecvTimeoutError::from),
         };
-        match woken {
-            Ok(Wake::Asked) => Some(Cause::Asked),
-            Err(RecvTimeoutError::Timeout) => Some(Cause::Changed),
-            Err(RecvTimeoutError::Disconnected) => None,
+        if woken == Err(RecvTimeoutError::Disconnected) || self.turns.is_closed() {
+            return Err(Gone);
         }
+        Ok(())
     }
 
     fn looks_changed(&self) -> bool {
@@ -183,6 +194,11 @@ impl Watcher {
     /// # Errors
     /// [`Gone`] when nobody is left to be told.
     fn look(&mut self, cause: Cause) -> Result<(), Gone> {
+        if let Some(wake) = &self.wake {
+            // Anew each time, for what has come or was exchanged; before the reading, so that no
+            // later change escapes.
+            self.events = Events::of(&self.directory(), wake.clone());
+        }
         let Some((seen, directory)) = self.at_rest() else {
             return self.restless(cause);
         };
@@ -260,5 +276,5 @@ impl Watcher {
 }
 
 /// The gate has ended.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Gone;

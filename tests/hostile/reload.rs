@@ -1,6 +1,8 @@
 //! Policies that change while the gate runs.
 
+use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -220,7 +222,7 @@ const CHANGES: &[Change] = &[
     ),
     ("unreadable", Refused("policy::file"), |dir| {
         fs::remove_file(dir.join("more/extra.cedar")).unwrap();
-        std::os::unix::fs::symlink("nowhere", dir.join("more/extra.cedar")).unwrap();
+        symlink("nowhere", dir.join("more/extra.cedar")).unwrap();
     }),
     ("no text", Refused("policy::file"), |dir| {
         fs::write(dir.join("more/extra.cedar"), [0xff]).unwrap();
@@ -281,4 +283,61 @@ fn an_agent_is_told_when_it_may_see_other_tools() {
         .of_kind("notification")
         .filter(|it| it["reason"]["code"] == "own-list-changed");
     assert_eq!(own.count(), 1);
+}
+
+/// Writes a revision of two files as a mounted `ConfigMap` is: `..data` leads to all of them.
+fn project(dir: &Path, revision: &str) {
+    let version = dir.join(format!("..{revision}"));
+    if !version.exists() {
+        fs::create_dir(&version).unwrap();
+        for file in ["one", "two"] {
+            let text = format!("@id(\"{file}-{revision}\") {ALLOW_ALL}");
+            fs::write(version.join(format!("{file}.cedar")), text).unwrap();
+        }
+    }
+    let next = dir.join("..next");
+    symlink(format!("..{revision}"), &next).unwrap();
+    fs::rename(next, dir.join("..data")).unwrap();
+}
+
+#[test]
+fn under_load_each_decision_belongs_to_one_whole_revision_and_no_call_fails() {
+    const FLIPS: usize = 12;
+    let mut gate = Changing::with("on_removal = \"accept\"", |dir| {
+        fs::remove_file(dir.join("test.cedar")).unwrap();
+        project(dir, "a");
+        for file in ["one.cedar", "two.cedar"] {
+            symlink(Path::new("..data").join(file), dir.join(file)).unwrap();
+        }
+    });
+    for flip in 1..=FLIPS {
+        project(&gate.directory, if flip % 2 == 0 { "a" } else { "b" });
+        while gate.reloads().len() < flip {
+            assert!(gate.may_call(), "flip {flip}");
+        }
+    }
+    assert!(gate.may_call());
+    let past = gate.talk.end();
+    let mut published = HashMap::new();
+    let reloads: Vec<_> = past.of_kind("policy_reload").collect();
+    assert_eq!(reloads.len(), FLIPS);
+    for record in past.of_kind("tool_call").chain(past.of_kind("tool_result")) {
+        assert_eq!(record["decision"], "ALLOW", "{record}");
+        if record["kind"] == "tool_call" {
+            let by = published
+                .entry(record["revision"].to_string())
+                .or_insert(&record["policies"]);
+            assert_eq!(**by, record["policies"], "{record}");
+        }
+    }
+    let mut sets: Vec<_> = published.values().map(ToString::to_string).collect();
+    sets.sort();
+    assert_eq!(sets, [r#"["one-a","two-a"]"#, r#"["one-b","two-b"]"#]);
+    for reload in reloads {
+        assert_eq!(reload["event"], "published", "{reload}");
+        assert!(
+            published.contains_key(&reload["revision"].to_string()),
+            "{reload}"
+        );
+    }
 }
