@@ -2,6 +2,7 @@
 
 mod converse;
 mod lines;
+mod renew;
 mod settings;
 
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::audit::{self, Audit, Kind, Record};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config};
 use crate::gate::{self, Gate, Talk};
-use crate::loading::{self, Loaded};
+use crate::loading::{self, Loaded, Watch};
 use crate::policy::{PolicyStore, Server};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
@@ -26,6 +27,7 @@ use super::report;
 
 use converse::End;
 use lines::{Agents, Servers};
+use renew::Renewal;
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -117,6 +119,14 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         return Exit::Unrecoverable;
     };
     session.described_by(loaded.snapshot.labels());
+    let store = Arc::new(PolicyStore::new(loaded.snapshot));
+    let renewal = match renewal(config, &store) {
+        Ok(renewal) => renewal,
+        Err(cause) => {
+            error!("cannot read policies again while the gate runs: {cause}");
+            return Exit::Unrecoverable;
+        }
+    };
     let (sender, events) = match ChildProcess::start(settings::upstream(config)) {
         Ok(halves) => halves,
         Err(cause) => {
@@ -124,7 +134,6 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
             return Exit::Unrecoverable;
         }
     };
-    let store = Arc::new(PolicyStore::new(loaded.snapshot));
     let settings = gate::Settings {
         secrets,
         ..gate_settings(&config.limits, config.policy.denial)
@@ -150,7 +159,10 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         loaded.surfaces,
     );
     // Boxed: the future holds the whole conversation, tens of kilobytes.
-    let end = Box::pin(serve(&gate, &audit, session, &shutdown, sender, events)).await;
+    let end = Box::pin(serve(
+        &gate, &audit, session, &shutdown, sender, events, renewal,
+    ))
+    .await;
     finish(&audit, &end).await
 }
 
@@ -162,6 +174,7 @@ async fn serve(
     shutdown: &Shutdown,
     sender: ChildSender,
     events: ChildEvents,
+    renewal: Renewal,
 ) -> End {
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
     let talk = Talk::new(session, Servers(sender.clone()), Agents(writer.clone()));
@@ -172,7 +185,7 @@ async fn serve(
     }
     converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
     let end = Box::pin(converse::converse(
-        gate, &talk, input, events, shutdown, audit,
+        gate, &talk, input, events, renewal, shutdown, audit,
     ))
     .await;
     tokio::select! {
@@ -202,6 +215,17 @@ async fn finish(audit: &Audit, end: &End) -> Exit {
         return Exit::Unrecoverable;
     }
     end.exit()
+}
+
+/// Reading files and compiling policies takes longer than a message may wait: a thread does it.
+fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal> {
+    let settings = policy_settings(&config.policy);
+    let watch = settings
+        .dir
+        .is_some()
+        .then(|| Watch::start(settings, Arc::clone(store)))
+        .transpose()?;
+    Renewal::of(watch)
 }
 
 fn session(config: &Config, clock: &dyn Clock) -> Option<Session> {

@@ -17,13 +17,18 @@ pub fn policies(errors: &PolicyErrors) {
 
 /// What is wrong with anything else.
 pub fn tell(diagnostic: &dyn miette::Diagnostic) {
+    // Nobody reads a closed stderr; the exit code still tells.
+    let _ = writeln!(std::io::stderr(), "{}", text(diagnostic));
+}
+
+/// The same, for a gate that runs and must not wait for whoever reads stderr.
+pub fn text(diagnostic: &dyn miette::Diagnostic) -> String {
     let handler = miette::GraphicalReportHandler::new_themed(theme());
     let mut report = String::new();
     if handler.render_report(&mut report, diagnostic).is_err() {
         report = diagnostic.to_string();
     }
-    // Nobody reads a closed stderr; the exit code still tells.
-    let _ = writeln!(std::io::stderr(), "{report}");
+    report
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.

@@ -24,8 +24,8 @@ mod variables;
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
-    Audit, Config, Denial, Durability, Limits, Listen, OnFault, OtherMethods, Policy, Upstream,
-    Warnings,
+    Audit, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval, OtherMethods, Policy,
+    Reload, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

@@ -9,7 +9,8 @@ use super::errors::Reason;
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Config, Denial, Durability, Limits, Listen, OnFault, OtherMethods, Policy, Warnings,
+    Audit, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval, OtherMethods, Policy,
+    Reload, Warnings,
 };
 use super::upstream::upstream;
 
@@ -110,6 +111,15 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
                 ],
             )
             .unwrap_or(default.denial),
+        reload: section
+            .one_of("reload", &[("watch", Reload::Watch), ("off", Reload::Off)])
+            .unwrap_or(default.reload),
+        on_removal: section
+            .one_of(
+                "on_removal",
+                &[("keep", OnRemoval::Keep), ("accept", OnRemoval::Accept)],
+            )
+            .unwrap_or(default.on_removal),
     };
     if !section.has("dir") {
         let help = "list tools in `allow`, or name a directory of policies in `dir`";
@@ -123,10 +133,17 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
         let reason = Reason::NoEffect("beside `dir`, where policies alone decide");
         section.refuse("other_methods", reason, Some("remove it"));
     }
-    section.later(&[
-        ("reload", "reloading policies while the gate runs"),
-        ("on_removal", "reloading policies while the gate runs"),
-    ]);
+    if !section.has("dir") {
+        for key in ["reload", "on_removal"] {
+            if section.has(key) {
+                let reason = Reason::NoEffect("without `dir`: only a directory is read again");
+                section.refuse(key, reason, Some("remove it"));
+            }
+        }
+    } else if policy.reload == Reload::Off && section.has("on_removal") {
+        let reason = Reason::NoEffect("where nothing is watched: a signal takes what is there");
+        section.refuse("on_removal", reason, Some("remove it"));
+    }
     section.finish();
     policy
 }

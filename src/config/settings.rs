@@ -53,6 +53,26 @@ pub struct Policy {
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     pub denial: Denial,
+    pub reload: Reload,
+    pub on_removal: OnRemoval,
+}
+
+/// When the policy directory is read again while the gate runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reload {
+    /// When something in it changes, and at a signal.
+    Watch,
+    /// At a signal alone.
+    Off,
+}
+
+/// What happens when the watched directory lacks policies that are in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnRemoval {
+    /// The policies in force stay.
+    Keep,
+    /// What is there is taken.
+    Accept,
 }
 
 /// What an allowlist without a policy directory means for methods other than tool calls.
@@ -149,6 +169,8 @@ impl Default for Policy {
             other_methods: OtherMethods::Base,
             warnings: Warnings::Error,
             denial: Denial::Error,
+            reload: Reload::Watch,
+            on_removal: OnRemoval::Keep,
         }
     }
 }

@@ -186,7 +186,13 @@ fn listed(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstanc
 }
 
 /// Whether a list would show the tool.
-fn sees(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstances) -> bool {
+/// Whether the agent is shown a tool of this name, if there is one.
+pub(super) fn sees(
+    name: &str,
+    scene: &Scene,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> bool {
     let tool = Tool {
         name: name.to_owned(),
         ..Tool::default()

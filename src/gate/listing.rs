@@ -124,6 +124,15 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
     );
 }
 
+/// The notification that tells that a list, got by this method, has changed.
+pub(super) fn changed(method: KnownMethod) -> Option<KnownMethod> {
+    shape(method).map(|shape| match shape.kind {
+        ListKind::Tools => KnownMethod::ToolsListChanged,
+        ListKind::Prompts => KnownMethod::PromptsListChanged,
+        ListKind::Resources | ListKind::ResourceTemplates => KnownMethod::ResourcesListChanged,
+    })
+}
+
 /// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
 fn digest(definition: Value<'_>) -> Digest {
     Sha256::digest(definition.text().as_bytes()).into()

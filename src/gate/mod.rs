@@ -14,6 +14,7 @@ mod panics;
 mod parked;
 mod record;
 mod refuse;
+mod reload;
 mod remember;
 mod route;
 mod stage;

@@ -21,6 +21,8 @@ pub(super) enum Occasion<'o> {
     Initialized,
     /// The request with this reference was given up.
     GivenUp(&'o str),
+    /// New policies may show another list; what tells the agent.
+    NewPolicies(KnownMethod),
 }
 
 impl Occasion<'_> {
@@ -30,6 +32,7 @@ impl Occasion<'_> {
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
             Self::GivenUp(_) => KnownMethod::Cancelled,
+            Self::NewPolicies(changed) => *changed,
         }
     }
 
@@ -39,6 +42,7 @@ impl Occasion<'_> {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::GivenUp(_) => "own-cancellation",
+            Self::NewPolicies(_) => "own-list-changed",
         }
     }
 
@@ -46,7 +50,7 @@ impl Occasion<'_> {
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
-            Self::Catalogue | Self::Handshake | Self::Initialized => None,
+            Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }
     }
 }
@@ -138,6 +142,11 @@ impl OwnMessage {
 
     pub(super) fn initialized() -> Self {
         Self::notification("notifications/initialized", None)
+    }
+
+    /// Tells the agent that a list may have changed.
+    pub(super) fn list_changed(changed: KnownMethod) -> Self {
+        Self::notification(changed.name(), None)
     }
 
     fn reply(id: AnswerId<'_>, key: &str, value: Fragment) -> Self {

@@ -83,9 +83,29 @@ fn replied(state: &mut State, exchange: &Exchange, message: &Message) -> Handsha
             .and_then(Value::as_str)
             .unwrap_or_default();
         state.lifecycle.complete(&version);
+        state.promised = promised(result);
+    }
+    if let Some(changed) = listing::changed(exchange.method)
+        && !state.listed.contains(&changed)
+    {
+        state.listed.push(changed);
     }
     // In the stateless era there is no handshake: any result shows that the upstream lives.
     Handshake::Completed
+}
+
+/// The lists of which the upstream has said that it tells when they change.
+fn promised(initialized: Value<'_>) -> Vec<KnownMethod> {
+    let lists = [
+        ("tools", KnownMethod::ToolsListChanged),
+        ("prompts", KnownMethod::PromptsListChanged),
+        ("resources", KnownMethod::ResourcesListChanged),
+    ];
+    let says = |list| initialized.at(&["capabilities", list, "listChanged"]);
+    let told = lists
+        .into_iter()
+        .filter(|(list, _)| says(*list).and_then(Value::as_bool) == Some(true));
+    told.map(|(_, changed)| changed).collect()
 }
 
 /// What an agent says of itself is a label, never an identity.

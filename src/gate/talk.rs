@@ -39,7 +39,7 @@ impl<U, A> Talk<U, A> {
             .clone()
     }
 
-    /// The agent has said how it calls itself.
+    /// What records say of the agent has changed.
     pub(super) fn introduce(&self) {
         let scope = scope(&self.session);
         *self.scope.lock().unwrap_or_else(PoisonError::into_inner) = scope;
@@ -65,7 +65,7 @@ impl<U, A> Talk<U, A> {
 
 fn scope(session: &Session) -> Scope {
     let state = session.state();
-    let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.agent.roles.iter());
+    let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.roles.iter());
     agent = match state.agent.client.name.as_str() {
         // Until it has said how it calls itself, it is known by its place in the queue.
         "" => agent.calling_itself("agent-1"),

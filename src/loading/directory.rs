@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::labels;
 use super::unclaimed::Unclaimed;
-use crate::policy::{EngineKind, PolicyProblem, PolicySource};
+use crate::policy::{EngineKind, PolicyProblem, PolicySnapshot, PolicySource};
 
 /// The largest policy file that is read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
@@ -17,7 +17,7 @@ const UNREAD: &str = "policy::unread";
 const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
 
 /// What was found.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Directory {
     root: PathBuf,
     pub(super) sources: Vec<PolicySource>,
@@ -37,6 +37,23 @@ impl Directory {
             self.notices
                 .push(PolicyProblem::warning("policy::empty_dir", message));
         }
+    }
+
+    /// Whether two readings found the same.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        let problems = |of: &Self| -> Vec<String> {
+            let all = of.problems.iter().chain(&of.notices);
+            all.map(ToString::to_string).collect()
+        };
+        self.sources == other.sources
+            && self.labels == other.labels
+            && problems(self) == problems(other)
+    }
+
+    /// Whether a snapshot was made of exactly this.
+    pub(super) fn is_in_force(&self, snapshot: &PolicySnapshot) -> bool {
+        let here = self.sources.iter().chain(&self.labels);
+        self.problems.is_empty() && here.eq(of_files(snapshot))
     }
 
     /// `above` are the real paths of the directories that are being walked.
@@ -127,6 +144,12 @@ impl Directory {
         self.problems
             .push(PolicyProblem::error("policy::file", message));
     }
+}
+
+/// The texts of a snapshot that came from files, as they were: neither built in nor compiled.
+pub(super) fn of_files(snapshot: &PolicySnapshot) -> impl Iterator<Item = &PolicySource> {
+    let sources = snapshot.sources().iter();
+    sources.filter(|source| !source.name.starts_with('<'))
 }
 
 fn entries(dir: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {

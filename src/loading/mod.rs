@@ -8,6 +8,7 @@ mod labels;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
+mod watch;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::policy::{
 };
 
 pub use crate::policy::Warnings;
+pub use watch::{Cause, OnRemoval, Reload, Taken, Turn, Watch};
 
 use self::directory::Directory;
 
@@ -32,6 +34,10 @@ pub struct Settings {
     pub dir: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
+    /// When the directory is read again.
+    pub reload: Reload,
+    /// What happens when it then lacks policies.
+    pub on_removal: OnRemoval,
 }
 
 /// What an agent may do beside calling tools, where there is an allowlist and no directory.
@@ -52,7 +58,19 @@ pub struct Loaded {
 }
 
 pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
+    compile(settings, read(settings))
+}
+
+/// Everything that lies in the directory, read whole.
+fn read(settings: &Settings) -> Directory {
     let mut found = Directory::default();
+    if let Some(dir) = &settings.dir {
+        found.read(dir, &Cedar::default());
+    }
+    found
+}
+
+fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -79,8 +97,7 @@ pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
             ));
         }
     }
-    if let Some(dir) = &settings.dir {
-        found.read(dir, &cedar);
+    if settings.dir.is_some() {
         sources.append(&mut found.sources);
         labels = labels::read(&found.labels, &mut found.problems);
     }

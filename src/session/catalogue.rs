@@ -1,7 +1,7 @@
 //! What the upstream offers, as far as its lists have told.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 /// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
 /// completes. The agent's traversals and the gate's own do not disturb each other.
@@ -85,6 +85,17 @@ impl Catalogue {
         } else {
             Offer::Unknown
         }
+    }
+
+    /// Every name that is known, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let lists = [Some(&self.agents), self.complete.as_ref()];
+        let names: HashSet<&String> = lists
+            .into_iter()
+            .flatten()
+            .flat_map(HashMap::keys)
+            .collect();
+        names.into_iter().map(String::as_str)
     }
 
     /// Whether an earlier page of the agent's traversal defines a name in another way.

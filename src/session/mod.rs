@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Labels, Server};
+use crate::wire::KnownMethod;
 
 pub use catalogue::{Catalogue, Digest, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
@@ -55,6 +56,9 @@ pub struct SessionId(Arc<str>);
 pub struct State {
     /// Who speaks, as policies see it.
     pub agent: Arc<Agent>,
+    /// The agent's roles with those that the host gives it, for the audit. Policies learn the
+    /// host's from the labels of their own revision.
+    pub roles: Vec<String>,
     /// The protected server, as policies see it.
     pub server: Arc<Server>,
     /// How far the protocol has come.
@@ -65,6 +69,11 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// Lists whose changes the upstream has promised to tell at the handshake, by the notification
+    /// that tells.
+    pub promised: Vec<KnownMethod>,
+    /// Lists that the agent has got, by the same.
+    pub listed: Vec<KnownMethod>,
     /// Calls that wait for the catalogue, in the order in which they came.
     pub parked: VecDeque<Parked>,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
@@ -148,12 +157,15 @@ impl Session {
             id,
             transport,
             state: Mutex::new(State {
+                roles: agent.roles.clone(),
                 agent: Arc::new(agent),
                 server: Arc::new(server),
                 lifecycle: Lifecycle::default(),
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                promised: Vec::new(),
+                listed: Vec::new(),
                 parked: VecDeque::new(),
                 follows_resources: false,
                 calls: 0,
@@ -168,12 +180,11 @@ impl Session {
         }
     }
 
-    /// The agent has the roles that the host gives it, in the audit as before policy.
+    /// The audit shows the roles that the host gives the agent from now on.
     pub fn described_by(&self, labels: &Labels) {
         let mut state = self.state();
-        if let Some(agent) = labels.agent(&state.agent) {
-            state.agent = Arc::new(agent);
-        }
+        let described = labels.agent(&state.agent);
+        state.roles = described.map_or_else(|| state.agent.roles.clone(), |agent| agent.roles);
     }
 
     /// The changing part. A panic while the lock was held leaves a state that is still consistent:

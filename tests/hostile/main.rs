@@ -25,5 +25,7 @@ mod peer;
 #[path = "../support/processes.rs"]
 mod processes;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;

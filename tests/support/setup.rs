@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(crate) command: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) policy: Policy,
+    /// The lines of `[policy]` besides what the gate permits.
+    pub(crate) reload: String,
     /// The lines of `[audit]` besides the file.
     pub(crate) audit: String,
     /// The lines of `[limits]`.
@@ -48,6 +50,7 @@ impl Setup {
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
             env: vec![(MARK.to_owned(), mark)],
             policy: Policy::Allow(Vec::new()),
+            reload: String::new(),
             audit: String::new(),
             limits: String::new(),
         }
@@ -114,9 +117,10 @@ impl Setup {
             writeln!(env, "{name} = {value:?}").unwrap();
         }
         format!(
-            "[upstream]\ncommand = {:?}\n[upstream.env]\n{env}[policy]\n{policy}\n[audit]\nfile = {:?}\n{}\n\
+            "[upstream]\ncommand = {:?}\n[upstream.env]\n{env}[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
              [limits]\n{}",
             self.command,
+            self.reload,
             self.audit_file(),
             self.audit,
             self.limits

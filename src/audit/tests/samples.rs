@@ -116,7 +116,10 @@ pub(in crate::audit) fn least(kind: Kind) -> Record {
         Kind::AuditGap => record.lost(1),
         Kind::Consent => record.event(Event::Granted),
         Kind::UpstreamEvent => record.event(Event::Died),
-        Kind::PolicyReload => record.event(Event::Rejected),
+        Kind::PolicyReload => record
+            .event(Event::Rejected)
+            .decision(Decision::Block, "reload")
+            .revision("5feceb66"),
         Kind::Startup | Kind::SessionStart | Kind::SessionEnd | Kind::Shutdown => record,
     }
 }

@@ -14,6 +14,7 @@ use crate::upstream::{ChildEvents, Event};
 use crate::wire::{Frame, LineReader, Side};
 
 use super::super::exit::Exit;
+use super::renew::Renewal;
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     talk: &Talk<U, A>,
     input: AgentInput,
     events: ChildEvents,
+    renewal: Renewal,
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
@@ -41,12 +43,14 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
     let time = keep_time(gate, talk);
-    tokio::pin!(agent, upstream, waiting, time);
+    let policies = renewal.run(gate, talk);
+    tokio::pin!(agent, upstream, waiting, time, policies);
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
         end = &mut waiting => end,
         end = &mut time => end,
+        AgentGone = &mut policies => End::Stopped(Cause::AgentGone),
         cause = shutdown.requested() => End::Stopped(cause),
     };
     shutdown.request(match &end {

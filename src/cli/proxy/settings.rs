@@ -46,6 +46,14 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::Warnings::Error => loading::Warnings::Error,
             config::Warnings::Allow => loading::Warnings::Allow,
         },
+        reload: match policy.reload {
+            config::Reload::Watch => loading::Reload::Watch,
+            config::Reload::Off => loading::Reload::Off,
+        },
+        on_removal: match policy.on_removal {
+            config::OnRemoval::Keep => loading::OnRemoval::Keep,
+            config::OnRemoval::Accept => loading::OnRemoval::Accept,
+        },
     }
 }
 

@@ -7,8 +7,8 @@ use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
 use crate::config::{
-    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, OnFault, OtherMethods, Policy,
-    Warnings,
+    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval,
+    OtherMethods, Policy, Reload, Warnings,
 };
 
 #[test]
@@ -51,6 +51,10 @@ fn the_defaults_are_the_published_ones() {
         (policy.warnings, policy.denial),
         (Warnings::Error, Denial::Error)
     );
+    assert_eq!(
+        (policy.reload, policy.on_removal),
+        (Reload::Watch, OnRemoval::Keep)
+    );
 }
 
 #[test]
@@ -71,6 +75,8 @@ fn every_key_arrives_where_it_belongs() {
         dir = "policies/"
         allow_warnings = true
         denial = "tool_result"
+        reload = "watch"
+        on_removal = "accept"
         [audit]
         file = "audit.jsonl"
         durability = "strict"
@@ -101,6 +107,8 @@ fn every_key_arrives_where_it_belongs() {
         other_methods: OtherMethods::Base,
         warnings: Warnings::Allow,
         denial: Denial::ToolResult,
+        reload: Reload::Watch,
+        on_removal: OnRemoval::Accept,
     };
     assert_eq!(config.policy, policy);
     let audit = Audit {
@@ -206,7 +214,7 @@ fn an_allowlist_keeps_names_byte_for_byte() {
 
 #[test]
 fn what_is_valid_but_odd_is_a_warning() {
-    let cases: [(&str, &[&str]); 9] = [
+    let cases: [(&str, &[&str]); 11] = [
         ("policy.allow = [\"a\"]", &[]),
         ("policy.dir = \"p\"", &[]),
         ("", &["policy: nothing is allowed: every call is denied"]),
@@ -230,6 +238,19 @@ fn what_is_valid_but_odd_is_a_warning() {
         (
             "policy = { dir = \"p\", other_methods = \"deny\" }",
             &["policy.other_methods: has no effect beside `dir`, where policies alone decide"],
+        ),
+        (
+            "policy = { allow = [\"a\"], reload = \"off\", on_removal = \"keep\" }",
+            &[
+                "policy.reload: has no effect without `dir`: only a directory is read again",
+                "policy.on_removal: has no effect without `dir`: only a directory is read again",
+            ],
+        ),
+        (
+            "policy = { dir = \"p\", reload = \"off\", on_removal = \"accept\" }",
+            &[
+                "policy.on_removal: has no effect where nothing is watched: a signal takes what is there",
+            ],
         ),
     ];
     for (text, expected) in cases {

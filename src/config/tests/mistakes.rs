@@ -180,17 +180,21 @@ fn unknown_keys_and_values_get_a_suggestion() {
         &with("policy.denial = \"Tool-Result\""),
         "did you mean `tool_result`?",
     );
+    check_advice(&with("policy.reload = \"wacth\""), "did you mean `watch`?");
+    check_advice(
+        &with("policy.on_removal = \"deny\""),
+        "known values: `keep`, `accept`",
+    );
 }
 
 #[test]
 fn keys_of_later_versions_are_refused_by_name() {
     check_rest(
-        "[policy]\nreload = \"watch\"\n[limits]\nmax_sessions = 1\n[tools.a]\n[roots.b]",
+        "[limits]\nmax_sessions = 1\n[tools.a]\n[roots.b]",
         &[
-            "3 policy.reload: reloading policies while the gate runs is not available in this version",
-            "5 limits.max_sessions: listening over HTTP is not available in this version",
-            "6 tools: labelling tools is not available in this version",
-            "7 roots: mapping roots is not available in this version",
+            "3 limits.max_sessions: listening over HTTP is not available in this version",
+            "4 tools: labelling tools is not available in this version",
+            "5 roots: mapping roots is not available in this version",
         ],
     );
 }

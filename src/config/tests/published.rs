@@ -215,6 +215,8 @@ fn the_schema_and_the_code_refuse_the_same() {
         "policy.other_methods = \"allow\"",
         "policy.allow_warnings = \"yes\"",
         "policy.denial = \"no\"",
+        "policy.reload = \"poll\"",
+        "policy.on_removal = \"refuse\"",
         "audit.durability = \"strict\"",
         "audit.on_fault = \"allow\"",
         "limits.max_message_bytes = 1",

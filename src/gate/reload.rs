@@ -1,0 +1,111 @@
+//! New policies in the middle of a session.
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use crate::audit::{self, AuditFault, Kind, Record};
+use crate::policy::PolicySnapshot;
+use crate::session::Lifecycle;
+use crate::wire::{KnownMethod, Side};
+
+use super::Gate;
+use super::decide::sees;
+use super::forward::{Agent, AgentGone, Upstream};
+use super::identify::Scene;
+use super::own::{Occasion, OwnMessage};
+use super::talk::Talk;
+
+/// The step that records of new policies name.
+const STAGE: &str = "reload";
+
+impl Gate {
+    /// Puts new policies in force, for every message that begins from now on; yields those that
+    /// they replace.
+    ///
+    /// # Errors
+    /// [`AuditFault`] when it cannot be recorded: then the old ones stay.
+    pub async fn publish<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        snapshot: PolicySnapshot,
+    ) -> Result<Arc<PolicySnapshot>, AuditFault> {
+        let old = self.policy.current();
+        let text = format!("in place of {}", old.revision().as_str());
+        let record = of_policies(talk, audit::Event::Published)
+            .decision(audit::Decision::Allow, STAGE)
+            .revision(snapshot.revision().as_str())
+            .reason(audit::Reason::text(text));
+        self.audit.record(record).await?;
+        talk.session.described_by(snapshot.labels());
+        self.policy.publish(snapshot);
+        talk.introduce();
+        Ok(old)
+    }
+
+    /// Tells the agent which of its lists may have changed with the policies, as far as the upstream
+    /// has said that such things are told.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when it can no longer be told anything.
+    pub async fn announce<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        old: &PolicySnapshot,
+    ) -> Result<(), AgentGone> {
+        for changed in self.changed_lists(talk, old) {
+            let occasion = Occasion::NewPolicies(changed);
+            if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
+                warn!("a notification could not be recorded, and is not sent: {fault}");
+                continue;
+            }
+            self.tell(talk, Side::Agent, OwnMessage::list_changed(changed))
+                .await?;
+        }
+        Ok(())
+    }
+
+    fn changed_lists<U, A>(&self, talk: &Talk<U, A>, old: &PolicySnapshot) -> Vec<KnownMethod> {
+        let now = self.circumstances(talk.session.transport);
+        let (scene, names, mut lists) = {
+            let state = talk.session.state();
+            let Lifecycle::Ready(handshake) = &state.lifecycle else {
+                return Vec::new();
+            };
+            let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
+            let mut lists = state.promised.clone();
+            lists.retain(|changed| state.listed.contains(changed));
+            (Scene::of(&state, handshake.spoken.clone()), names, lists)
+        };
+        // Only the names of tools are kept: of other lists it is not known what they showed.
+        let new = self.policy.current();
+        let differs = |name: &String| sees(name, &scene, old, now) != sees(name, &scene, &new, now);
+        if !names.is_empty() && !names.iter().any(differs) {
+            lists.retain(|changed| *changed != KnownMethod::ToolsListChanged);
+        }
+        lists
+    }
+
+    /// Records that new policies were refused, and why; those in force stay.
+    ///
+    /// # Errors
+    /// [`AuditFault`] when it cannot be recorded.
+    pub async fn keep<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        reason: audit::Reason,
+    ) -> Result<(), AuditFault> {
+        let record = of_policies(talk, audit::Event::Rejected)
+            .decision(audit::Decision::Block, STAGE)
+            .revision(&*self.revision())
+            .reason(reason);
+        self.audit.record(record).await
+    }
+}
+
+/// Policies are the gate's, not a session's.
+fn of_policies<U, A>(talk: &Talk<U, A>, event: audit::Event) -> Record {
+    Record::new(Kind::PolicyReload)
+        .upstream(talk.scope().upstream)
+        .event(event)
+}
