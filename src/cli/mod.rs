@@ -14,6 +14,9 @@ use std::io;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
+use crate::config::Policy;
+use crate::loading;
+use crate::policy::PolicyErrors;
 use crate::upstream::launcher;
 
 use args::{Cli, Command};
@@ -25,14 +28,20 @@ pub fn run(typed: Cli) -> Exit {
     match typed.command {
         Command::Proxy(args) => proxy::run(args),
         Command::ValidateConfig(args) => {
-            let load = |policy: &crate::config::Policy| {
-                let loaded = crate::loading::load(&proxy::policy_settings(policy))?;
-                Ok::<_, crate::policy::PolicyErrors>(loaded.snapshot.revision().as_str().to_owned())
-            };
-            validate_config::run(&args, load, &mut io::stdout(), &mut io::stderr())
+            validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
         }
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
     }
+}
+
+/// Loads what a configuration names as `proxy` does, and puts nothing in force.
+fn policies(policy: &Policy) -> Result<validate_config::Policies, PolicyErrors> {
+    let loaded = loading::load(&proxy::policy_settings(policy))?;
+    Ok(validate_config::Policies {
+        revision: loaded.snapshot.revision().as_str().to_owned(),
+        surfaces: loaded.surfaces.to_string(),
+        notices: loaded.notices,
+    })
 }
 
 /// The hidden subcommand with which the gate starts its upstream, if this is one.

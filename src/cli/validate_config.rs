@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
 use crate::config::{Config, ConfigError, ConfigErrors, Policy};
+use crate::policy::PolicyProblem;
 
 /// The result as a program reads it: one line on standard output, the one thing this command ever
 /// writes there.
@@ -48,11 +49,20 @@ struct Problem {
     column: Option<usize>,
 }
 
+/// What policies that load come to, as the gate says it at its start.
+#[derive(Debug)]
+pub struct Policies {
+    pub revision: String,
+    /// What is open.
+    pub surfaces: String,
+    pub notices: Vec<PolicyProblem>,
+}
+
 /// What checking found.
 enum Findings<E> {
     Valid {
         config: Box<Config>,
-        revision: String,
+        policies: Policies,
     },
     WrongConfig(ConfigErrors),
     WrongPolicies {
@@ -61,11 +71,10 @@ enum Findings<E> {
     },
 }
 
-/// Checks the file, then the policies it names through `load_policies`, which answers with their
-/// revision. Reports for people go to `stderr`, those for programs to `stdout`.
+/// Checks the file, then the policies it names through `load_policies`. Reports for people go to `stderr`, those for programs to `stdout`.
 pub fn run<E: Diagnostic>(
     args: &ValidateConfigArgs,
-    load_policies: impl FnOnce(&Policy) -> Result<String, E>,
+    load_policies: impl FnOnce(&Policy) -> Result<Policies, E>,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
@@ -76,9 +85,9 @@ pub fn run<E: Diagnostic>(
                 warnings: config.warnings,
                 errors,
             },
-            Ok(revision) => Findings::Valid {
+            Ok(policies) => Findings::Valid {
                 config: Box::new(config),
-                revision,
+                policies,
             },
         },
     };
@@ -105,17 +114,23 @@ impl<E: Diagnostic> Findings<E> {
             writeln!(out, "{}", Rendered(reporter, warning))?;
         }
         match self {
-            Self::Valid { config, revision } => write!(
-                out,
-                "{file}: valid\n  \
-                 upstream  `{name}`: `{program}` over stdio, {arguments}\n  \
-                 open      {surfaces}\n  \
-                 policies  revision {revision}\n",
-                name = config.upstream.name,
-                program = config.upstream.program(),
-                arguments = count(config.upstream.command.len().saturating_sub(1)),
-                surfaces = config.policy.surfaces(),
-            ),
+            Self::Valid { config, policies } => {
+                for notice in &policies.notices {
+                    writeln!(out, "{}", Rendered(reporter, notice))?;
+                }
+                write!(
+                    out,
+                    "{file}: valid\n  \
+                     upstream  `{name}`: `{program}` over stdio, {arguments}\n  \
+                     open      {surfaces}\n  \
+                     policies  revision {revision}\n",
+                    name = config.upstream.name,
+                    program = config.upstream.program(),
+                    arguments = count(config.upstream.command.len().saturating_sub(1)),
+                    surfaces = policies.surfaces,
+                    revision = policies.revision,
+                )
+            }
             Self::WrongConfig(errors) => writeln!(out, "{}", Rendered(reporter, errors)),
             Self::WrongPolicies { errors, .. } => writeln!(out, "{}", Rendered(reporter, errors)),
         }
@@ -124,7 +139,10 @@ impl<E: Diagnostic> Findings<E> {
     fn tell_programs(&self, file: String, out: &mut dyn Write) -> io::Result<()> {
         let mut problems: Vec<_> = self.warnings().iter().map(Problem::in_config).collect();
         match self {
-            Self::Valid { .. } => {}
+            Self::Valid { policies, .. } => {
+                let notices = policies.notices.iter();
+                problems.extend(notices.map(|notice| Problem::new(notice)));
+            }
             Self::WrongConfig(errors) => {
                 problems.extend(errors.problems().iter().map(Problem::in_config));
             }
@@ -138,10 +156,10 @@ impl<E: Diagnostic> Findings<E> {
             revision: None,
             problems,
         };
-        if let Self::Valid { config, revision } = self {
+        if let Self::Valid { policies, .. } = self {
             outcome.valid = true;
-            outcome.surfaces = Some(config.policy.surfaces());
-            outcome.revision = Some(revision.clone());
+            outcome.surfaces = Some(policies.surfaces.clone());
+            outcome.revision = Some(policies.revision.clone());
         }
         serde_json::to_writer(&mut *out, &outcome)?;
         writeln!(out)
@@ -244,11 +262,19 @@ mod tests {
             format,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let load = |_: &Policy| policies.map(str::to_owned).map_err(Boxed);
+        let load = |_: &Policy| policies.map(loaded).map_err(Boxed);
         let exit = run(&args, load, &mut out, &mut err);
         let here = format!("{}/", dir.path().display());
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8").replace(&here, "");
         (exit, text(out), text(err))
+    }
+
+    fn loaded(revision: &str) -> Policies {
+        Policies {
+            revision: revision.to_owned(),
+            surfaces: "tools: read; open: prompts".to_owned(),
+            notices: vec![PolicyProblem::warning("policy::x", "worth knowing")],
+        }
     }
 
     #[derive(Debug)]
@@ -281,11 +307,16 @@ mod tests {
     fn what_is_valid_is_said_on_standard_error() {
         let (exit, out, err) = run_on(VALID, Format::Human, Ok("abc123"));
         assert_eq!((exit, out.as_str()), (Exit::Success, ""));
+        let (notices, said) = err.split_once("gate.toml: valid").expect("valid");
+        assert!(
+            notices.contains("policy::x") && notices.contains("worth knowing"),
+            "{err}"
+        );
         assert_eq!(
-            err,
-            "gate.toml: valid
+            said,
+            "
   upstream  `files`: `server` over stdio, 1 argument
-  open      tools allowed by name: `read`; prompts, resources, completion and logging pass (base pack)
+  open      tools: read; open: prompts
   policies  revision abc123
 "
         );
@@ -304,12 +335,20 @@ mod tests {
 
     #[test]
     fn a_configuration_that_denies_everything_is_valid_and_said_to_be_so() {
-        let (exit, _, err) = run_on("upstream.command = [\"a\"]", Format::Human, Ok("abc123"));
-        assert_eq!(exit, Exit::Success);
-        assert!(
-            err.contains("nothing is allowed: every call is denied"),
-            "{err}"
-        );
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("gate.toml");
+        std::fs::write(&file, "upstream.command = [\"a\"]").expect("written");
+        let args = ValidateConfigArgs {
+            config: file,
+            format: Format::Human,
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let exit = run(&args, super::super::policies, &mut out, &mut err);
+        let err = String::from_utf8(err).expect("UTF-8");
+        assert_eq!(exit, Exit::Success, "{err}");
+        for said in ["no tool can be called", "open      tools: none; closed: "] {
+            assert!(err.contains(said), "{err}");
+        }
     }
 
     #[test]
@@ -319,7 +358,11 @@ mod tests {
         let outcome = json(&out);
         assert_eq!(outcome["valid"], true);
         assert_eq!(outcome["revision"], "abc123");
-        assert_eq!(outcome["problems"], serde_json::json!([]));
+        assert_eq!(outcome["surfaces"], "tools: read; open: prompts");
+        let notice = serde_json::json!(
+            {"severity": "warning", "code": "policy::x", "message": "worth knowing"}
+        );
+        assert_eq!(outcome["problems"], serde_json::json!([notice]));
     }
 
     #[test]
@@ -364,7 +407,7 @@ mod tests {
             config: Path::new("/no/such/gate.toml").to_owned(),
             format: Format::Human,
         };
-        let load = |_: &Policy| -> Result<String, Boxed> { panic!("loaded") };
+        let load = |_: &Policy| -> Result<Policies, Boxed> { panic!("loaded") };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         assert_eq!(run(&args, load, &mut out, &mut err), Exit::Invalid);
         assert!(String::from_utf8_lossy(&err).contains("cannot be read"));
@@ -379,7 +422,7 @@ mod tests {
             config: file,
             format: Format::Json,
         };
-        let load = |_: &Policy| -> Result<String, Boxed> { Ok(String::new()) };
+        let load = |_: &Policy| -> Result<Policies, Boxed> { Ok(loaded("")) };
         let mut full: &mut [u8] = &mut [0; 8];
         assert_eq!(
             run(&args, load, &mut full, &mut std::io::sink()),

@@ -14,7 +14,6 @@ mod resolve;
 mod section;
 mod settings;
 mod suggest;
-mod summary;
 mod syntax;
 mod units;
 mod upstream;

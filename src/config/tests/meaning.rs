@@ -270,34 +270,6 @@ fn what_is_valid_but_odd_is_a_warning() {
 }
 
 #[test]
-fn what_is_open_is_said_in_words() {
-    let cases = [
-        ("", "nothing is allowed: every call is denied"),
-        (
-            "policy.allow = []",
-            "nothing is allowed: every call is denied",
-        ),
-        (
-            "policy.allow = [\"a\", \"b\"]",
-            "tools allowed by name: `a`, `b`; prompts, resources, completion and logging pass \
-             (base pack)",
-        ),
-        (
-            "policy = { allow = [\"a\"], other_methods = \"deny\" }",
-            "tools allowed by name: `a`; all else but lifecycle and ping is denied",
-        ),
-        ("policy.dir = \"p\"", "all else as the policies say"),
-        (
-            "policy = { allow = [\"a\"], dir = \"p\" }",
-            "tools allowed by name: `a`; all else as the policies say",
-        ),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(valid_with(text).policy.surfaces(), expected, "{text}");
-    }
-}
-
-#[test]
 fn a_command_line_means_what_the_file_would() {
     let words = |words: &[&str]| {
         words
