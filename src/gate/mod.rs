@@ -12,6 +12,7 @@ mod oblige;
 mod own;
 mod panics;
 mod parked;
+mod pin;
 mod record;
 mod refuse;
 mod reload;
@@ -170,8 +171,9 @@ impl Gate {
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
 
-        let understood = understand::understand(identified)?;
+        let mut understood = understand::understand(identified)?;
         trail.understood(&understood);
+        pin::pin(&mut understood, &snapshot, session)?;
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, session, now).await?;

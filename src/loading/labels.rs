@@ -15,6 +15,7 @@ use toml::de::DeTable;
 use self::agents::Agents;
 use self::table::Table;
 use self::tools::Tools;
+use super::lock;
 use crate::policy::{Labels, PolicyProblem, PolicySource};
 
 const AGENTS: &str = "agents.toml";
@@ -23,20 +24,22 @@ const TOOLS: &str = "tools.toml";
 /// The code of every problem with labels.
 const CODE: &str = "policy::labels";
 
+/// The lock of the tools among them.
 pub(super) fn claims(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| name == AGENTS || name == TOOLS)
+        .is_some_and(|name| name == AGENTS || name == TOOLS || name == lock::FILE)
 }
 
 /// The file of labels that an author may have had in mind with a name in lower case.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     let near = |file: &&str| strsim::osa_distance(name, file) <= 1;
-    [AGENTS, TOOLS].into_iter().find(near)
+    [AGENTS, TOOLS, lock::FILE].into_iter().find(near)
 }
 
 pub(super) fn read(sources: &[PolicySource], problems: &mut Vec<PolicyProblem>) -> Labels {
     let (mut tools, mut agents) = (Tools::default(), Agents::default());
-    for source in sources {
+    let is_lock = |source: &&PolicySource| lock::claims(source.name.as_ref().as_ref());
+    for source in sources.iter().filter(|source| !is_lock(source)) {
         let root = match DeTable::parse(&source.text) {
             Ok(root) => root,
             Err(error) => {

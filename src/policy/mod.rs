@@ -14,6 +14,10 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod leaves;
+mod lock;
+mod numbers;
+mod shape;
 mod snapshot;
 mod store;
 
@@ -33,5 +37,7 @@ pub use facts::{
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use lock::{Fingerprint, Lock, LockedTool};
+pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::combine::combine;
-use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
+use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, Tool};
 use super::labels::Labels;
+use super::lock::{self, Lock};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub struct PolicySnapshot {
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
     labels: Labels,
+    lock: Arc<Lock>,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -64,6 +66,7 @@ impl PolicySnapshot {
             sources,
             policies,
             labels: Labels::default(),
+            lock: Arc::default(),
         }
     }
 
@@ -72,6 +75,21 @@ impl PolicySnapshot {
     pub fn with_labels(mut self, labels: Labels) -> Self {
         self.labels = labels;
         self
+    }
+
+    /// With the definitions of tools that the host has approved. What they were read from must be
+    /// among the sources.
+    #[must_use]
+    pub fn with_lock(mut self, lock: Arc<Lock>) -> Self {
+        if !lock.is_empty() {
+            self.policies.push(lock::entry());
+        }
+        self.lock = lock;
+        self
+    }
+
+    pub fn lock(&self) -> &Lock {
+        &self.lock
     }
 
     pub fn labels(&self) -> &Labels {
@@ -92,6 +110,13 @@ impl PolicySnapshot {
 
     /// An engine that panics has a fault like any other.
     pub fn judge(&self, facts: &Facts<'_>) -> Decision {
+        // Before any engine: what one of them could not read, another might permit.
+        if let Some(reason) = self.lock.refuses(facts) {
+            return Decision::Deny(Denial {
+                cause: DenialCause::Forbidden,
+                reasons: vec![reason],
+            });
+        }
         if self.labels.is_empty() {
             return self.decide(facts);
         }

@@ -1,9 +1,10 @@
 //! What a list shows, and whether an engine failed over it.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use crate::policy::{
-    Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
+    Consent, Environment, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts,
+    SessionState, Tool,
 };
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
@@ -12,18 +13,29 @@ use super::judge::{Bench, PROTOCOL, TRANSPORT};
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
 pub(super) struct Catalogue {
-    names: HashSet<String>,
+    /// Their definitions by name.
+    called: HashMap<String, Fragment>,
     tools: Fragment,
     prompts: Fragment,
     resources: Fragment,
 }
 
 impl Catalogue {
-    pub(super) fn new(offers: &Offers) -> Self {
+    /// Tools are defined as the lock says, where it says anything.
+    pub(super) fn new(offers: &Offers, lock: &Lock) -> Self {
         let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
+        let tool = |name: &String| {
+            let locked = lock.tool(name);
+            let locked = locked.and_then(|tool| Fragment::decode(&tool.definition).ok());
+            (
+                name.clone(),
+                locked.unwrap_or_else(|| item(Listed::Tools, name)),
+            )
+        };
+        let called: Vec<(String, Fragment)> = offers.tools.iter().map(tool).collect();
         Self {
-            names: offers.tools.iter().cloned().collect(),
-            tools: list(Listed::Tools),
+            tools: Fragment::array(called.iter().map(|(_, definition)| definition.clone())),
+            called: called.into_iter().collect(),
             prompts: list(Listed::Prompts),
             resources: list(Listed::Resources),
         }
@@ -40,8 +52,8 @@ impl Catalogue {
     /// The tools, as far as a call of one of them can tell: with thousands of names in a suite, the
     /// others would cost more than all that is tested.
     pub(super) fn of_call(&self, called: Option<&str>) -> Fragment {
-        let offered = called.filter(|name| self.names.contains(*name));
-        Fragment::array(offered.map(|name| item(Listed::Tools, name)))
+        let offered = called.and_then(|name| self.called.get(name));
+        Fragment::array(offered.cloned())
     }
 }
 
@@ -93,14 +105,16 @@ pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<Stri
         env,
     };
     let names = bench.offers.of(list).iter().cloned();
+    let snapshot = bench.policies.current();
     let ask = |items: &[Resource<'_>]| {
-        let snapshot = bench.policies.current();
         let faults = snapshot.listing(&facts, items).faults;
         faults.into_iter().min().map(|fault| fault.to_string())
     };
     match list {
         Listed::Tools => {
-            let tool = |name| Tool {
+            let lock = snapshot.lock();
+            let tool = |name: String| Tool {
+                pin: lock.pin(&name, lock.tool(&name).map(|tool| tool.fingerprint)),
                 name,
                 ..Tool::default()
             };

@@ -81,14 +81,14 @@ fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>
             name: suite.server.clone(),
             ..Server::default()
         };
+        let snapshot = suite.policies.current();
         let bench = Bench {
             policies: suite.policies.clone(),
             settings,
             server: &server,
             offers: &suite.fixture.offers,
-            catalogue: Catalogue::new(&suite.fixture.offers),
+            catalogue: Catalogue::new(&suite.fixture.offers, snapshot.lock()),
         };
-        let snapshot = suite.policies.current();
         let tests = suite.fixture.tests.iter().map(|test| {
             let got = runtime.block_on(bench.judge(test));
             TestReport::new(test, got, &snapshot)
