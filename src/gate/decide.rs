@@ -169,10 +169,7 @@ fn denied(
 /// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
 /// it. This very call proves the rest, at a fraction of the cost of [`sees`].
 fn listed(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstances) -> bool {
-    let tool = Tool {
-        name: name.to_owned(),
-        ..Tool::default()
-    };
+    let tool = Tool::named(name);
     let decision = snapshot.judge(&Facts {
         principal: Principal::Agent(&scene.agent),
         action: Action::ListTool,
@@ -193,10 +190,7 @@ pub(super) fn sees(
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    let tool = Tool {
-        name: name.to_owned(),
-        ..Tool::default()
-    };
+    let tool = Tool::named(name);
     visible(snapshot, scene, now, &[Resource::Tool(&tool)]) == [true]
 }
 

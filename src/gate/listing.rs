@@ -294,13 +294,8 @@ fn name(shape: &Shape, item: Value<'_>) -> Result<String, String> {
 impl Item {
     fn of(shape: &Shape, name: &str) -> Self {
         match shape.kind {
-            ListKind::Tools => Self::Tool(Tool {
-                name: name.to_owned(),
-                ..Tool::default()
-            }),
-            ListKind::Prompts => Self::Prompt(Prompt {
-                name: name.to_owned(),
-            }),
+            ListKind::Tools => Self::Tool(Tool::named(name)),
+            ListKind::Prompts => Self::Prompt(Prompt::named(name)),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))
             }

@@ -99,7 +99,10 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     }
     if settings.dir.is_some() {
         sources.append(&mut found.sources);
-        labels = labels::read(&found.labels, &mut found.problems);
+        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        labels = read;
+        sources.extend(compiled.sources);
+        cedar.groups.extend(compiled.groups);
     }
     let compiled = match cedar.compile(&sources) {
         Ok(compiled) if found.problems.is_empty() => compiled,

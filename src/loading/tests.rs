@@ -538,9 +538,7 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
         uri: "file:///a".to_owned(),
         ..ResourceFacts::default()
     };
-    let prompt = Prompt {
-        name: "p".to_owned(),
-    };
+    let prompt = Prompt::named("p");
     let allowed: Vec<&str> = ActionName::ALL
         .into_iter()
         .filter(|name| {

@@ -14,6 +14,7 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod location;
 mod snapshot;
 mod store;
 
@@ -32,6 +33,9 @@ pub use facts::{
     Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
-pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use labels::{
+    AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
+    RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
+};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

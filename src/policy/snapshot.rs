@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::combine::combine;
 use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource, Tool};
-use super::labels::Labels;
+use super::facts::{Facts, Principal, Resource};
+use super::labels::{LabelledItem, Labels};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -122,20 +122,12 @@ impl PolicySnapshot {
         if let Some(agent) = &agent {
             facts.principal = Principal::Agent(agent);
         }
-        let tools: Vec<Option<Tool>> = items.iter().map(|item| self.labelled_tool(*item)).collect();
-        let labelled = items.iter().zip(&tools);
-        let items: Vec<Resource<'_>> = labelled
-            .map(|(item, tool)| tool.as_ref().map_or(*item, Resource::Tool))
+        let labelled: Vec<_> = items.iter().map(|item| self.labels.item(*item)).collect();
+        let pairs = items.iter().zip(&labelled);
+        let items: Vec<Resource<'_>> = pairs
+            .map(|(item, labelled)| labelled.as_ref().map_or(*item, LabelledItem::resource))
             .collect();
         self.shown(&facts, &items)
-    }
-
-    fn labelled_tool(&self, item: Resource<'_>) -> Option<Tool> {
-        if let Resource::Tool(tool) = item {
-            Some(self.labels.tool(tool))
-        } else {
-            None
-        }
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {
