@@ -21,8 +21,8 @@ mod store;
 pub use action::{Action, ActionName};
 pub use combine::combine;
 pub use decision::{
-    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
-    Reason, Verdict,
+    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
+    PolicyId, Reason, Verdict,
 };
 pub use engine::{
     Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
