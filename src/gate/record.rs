@@ -195,6 +195,10 @@ impl Trail {
         }
     }
 
+    pub(super) fn shadowed(&mut self, shadow: Option<audit::Shadow>) {
+        self.record.shadow = shadow;
+    }
+
     /// The message has its place: a reply speaks for the request that it answers.
     pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
         match &identified.role {

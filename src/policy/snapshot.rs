@@ -20,6 +20,8 @@ pub struct PolicySnapshot {
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
     labels: Labels,
+    /// What may come after it, asked beside it and never instead.
+    candidate: Option<Box<PolicySnapshot>>,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -64,6 +66,7 @@ impl PolicySnapshot {
             sources,
             policies,
             labels: Labels::default(),
+            candidate: None,
         }
     }
 
@@ -72,6 +75,17 @@ impl PolicySnapshot {
     pub fn with_labels(mut self, labels: Labels) -> Self {
         self.labels = labels;
         self
+    }
+
+    /// With policies that are asked as well, so that what they would change can be told.
+    #[must_use]
+    pub fn with_candidate(mut self, candidate: Self) -> Self {
+        self.candidate = Some(Box::new(candidate));
+        self
+    }
+
+    pub fn candidate(&self) -> Option<&Self> {
+        self.candidate.as_deref()
     }
 
     pub fn labels(&self) -> &Labels {

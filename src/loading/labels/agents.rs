@@ -9,7 +9,7 @@ use crate::policy::{AgentLabels, Labels};
 /// What all `agents.toml` together say.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
-    agents: HashMap<String, (Described, String)>,
+    described: HashMap<String, (Described, String)>,
     /// The roles of each team.
     teams: HashMap<String, Vec<String>>,
     /// The capabilities that each role brings.
@@ -64,12 +64,12 @@ impl Agents {
         let agents = root.take("agents");
         if let Some(mut agents) = agents.and_then(|field| root.inside(field)) {
             for (name, place, field) in agents.entries() {
-                if let Some((_, first)) = self.agents.get(&name) {
+                if let Some((_, first)) = self.described.get(&name) {
                     let message = format!("the agent `{name}` is described twice");
                     agents.report(place, &message, Some(format!("the first time in {first}")));
                 } else if let Some(table) = agents.inside(field) {
                     let described = agent(name.clone(), table);
-                    self.agents.insert(name, (described, file.clone()));
+                    self.described.insert(name, (described, file.clone()));
                 }
             }
         }
@@ -85,7 +85,7 @@ impl Agents {
             .flat_map(|tool| tool.capabilities.iter().cloned())
             .collect();
         let mut overrides = Vec::new();
-        for (name, (described, _)) in self.agents {
+        for (name, (described, _)) in self.described {
             let Described {
                 labels: mut agent,
                 tools,

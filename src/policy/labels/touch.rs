@@ -12,15 +12,14 @@ impl ToolLabels {
     /// `touch` is what is known without labels.
     pub(super) fn touch(&self, roots: &Roots, arguments: &Arguments<'_>, touch: &Touch) -> Touch {
         let mut touch = touch.clone();
-        let kinds: [(&[String], fn(&str) -> Option<String>); 2] =
-            [(&self.urls, hosts::of_url), (&self.hosts, hosts::of_name)];
-        for (pointers, host) in kinds {
-            for text in found(arguments, pointers) {
-                let host = text.as_deref().and_then(host);
-                let host = host.unwrap_or_else(|| UNREADABLE_HOST.to_owned());
-                if !touch.hosts.contains(&host) {
-                    touch.hosts.push(host);
-                }
+        let urls = found(arguments, &self.urls);
+        let urls = urls.map(|text| text.as_deref().and_then(hosts::of_url));
+        let hosts = found(arguments, &self.hosts);
+        let hosts = hosts.map(|text| text.as_deref().and_then(hosts::of_name));
+        for host in urls.chain(hosts) {
+            let host = host.unwrap_or_else(|| UNREADABLE_HOST.to_owned());
+            if !touch.hosts.contains(&host) {
+                touch.hosts.push(host);
             }
         }
         touch.hosts.sort();
