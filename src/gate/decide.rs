@@ -179,9 +179,8 @@ fn listed(
     now: Circumstances,
 ) -> bool {
     let tool = Tool {
-        name: name.to_owned(),
         pin,
-        ..Tool::default()
+        ..Tool::named(name)
     };
     let decision = snapshot.judge(&Facts {
         principal: Principal::Agent(&scene.agent),
@@ -204,9 +203,8 @@ pub(super) fn sees(
     now: Circumstances,
 ) -> bool {
     let tool = Tool {
-        name: name.to_owned(),
         pin,
-        ..Tool::default()
+        ..Tool::named(name)
     };
     visible(snapshot, scene, now, &[Resource::Tool(&tool)]) == [true]
 }

@@ -290,17 +290,14 @@ impl Item {
         let name = named.name.as_str();
         match shape.kind {
             ListKind::Tools => Self::Tool(Tool {
-                name: name.to_owned(),
                 pin: if lock.is_empty() {
                     Pin::default()
                 } else {
                     lock.pin(name, [pin::fingerprint(named.item)])
                 },
-                ..Tool::default()
+                ..Tool::named(name)
             }),
-            ListKind::Prompts => Self::Prompt(Prompt {
-                name: name.to_owned(),
-            }),
+            ListKind::Prompts => Self::Prompt(Prompt::named(name)),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))
             }

@@ -18,6 +18,7 @@ mod refuse;
 mod reload;
 mod remember;
 mod route;
+mod shadow;
 mod stage;
 mod talk;
 mod understand;
@@ -174,6 +175,7 @@ impl Gate {
         let mut understood = understand::understand(identified)?;
         trail.understood(&understood);
         pin::pin(&mut understood, &snapshot, session)?;
+        trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, session, now).await?;

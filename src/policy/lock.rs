@@ -129,6 +129,7 @@ impl LockedTool {
             origin: self.origin.clone(),
             code: Some("arguments".into()),
             advice: Some(advice.into()),
+            on_deny: None,
         }
     }
 }

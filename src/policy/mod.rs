@@ -15,6 +15,7 @@ mod facts;
 pub(crate) mod fixture;
 mod labels;
 mod leaves;
+mod location;
 mod lock;
 mod numbers;
 mod shape;
@@ -24,8 +25,8 @@ mod store;
 pub use action::{Action, ActionName};
 pub use combine::combine;
 pub use decision::{
-    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
-    Reason, Verdict,
+    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
+    PolicyId, Reason, Verdict,
 };
 pub use engine::{
     Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
@@ -36,7 +37,10 @@ pub use facts::{
     Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
-pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use labels::{
+    AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
+    RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
+};
 pub use lock::{Fingerprint, Lock, LockedTool};
 pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource, Tool};
-use super::labels::Labels;
+use super::facts::{Facts, Principal, Resource};
+use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
@@ -22,6 +22,8 @@ pub struct PolicySnapshot {
     policies: Vec<PolicyEntry>,
     labels: Labels,
     lock: Arc<Lock>,
+    /// What may come after it, asked beside it and never instead.
+    candidate: Option<Box<PolicySnapshot>>,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -67,6 +69,7 @@ impl PolicySnapshot {
             policies,
             labels: Labels::default(),
             lock: Arc::default(),
+            candidate: None,
         }
     }
 
@@ -90,6 +93,17 @@ impl PolicySnapshot {
 
     pub fn lock(&self) -> &Lock {
         &self.lock
+    }
+
+    /// With policies that are asked as well, so that what they would change can be told.
+    #[must_use]
+    pub fn with_candidate(mut self, candidate: Self) -> Self {
+        self.candidate = Some(Box::new(candidate));
+        self
+    }
+
+    pub fn candidate(&self) -> Option<&Self> {
+        self.candidate.as_deref()
     }
 
     pub fn labels(&self) -> &Labels {
@@ -147,20 +161,12 @@ impl PolicySnapshot {
         if let Some(agent) = &agent {
             facts.principal = Principal::Agent(agent);
         }
-        let tools: Vec<Option<Tool>> = items.iter().map(|item| self.labelled_tool(*item)).collect();
-        let labelled = items.iter().zip(&tools);
-        let items: Vec<Resource<'_>> = labelled
-            .map(|(item, tool)| tool.as_ref().map_or(*item, Resource::Tool))
+        let labelled: Vec<_> = items.iter().map(|item| self.labels.item(*item)).collect();
+        let pairs = items.iter().zip(&labelled);
+        let items: Vec<Resource<'_>> = pairs
+            .map(|(item, labelled)| labelled.as_ref().map_or(*item, LabelledItem::resource))
             .collect();
         self.shown(&facts, &items)
-    }
-
-    fn labelled_tool(&self, item: Resource<'_>) -> Option<Tool> {
-        if let Resource::Tool(tool) = item {
-            Some(self.labels.tool(tool))
-        } else {
-            None
-        }
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {
