@@ -83,6 +83,7 @@ fn the_policies_of_the_guide_pass_its_tests() {
     assert!(under_config.contains("in 7 suites: "), "{under_config}");
     check(Some("policies"), None);
     check(Some("allowlist"), None);
+    check(Some("locked/policies"), None);
 }
 
 #[test]
@@ -124,5 +125,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 7);
+    assert_eq!(seen, 10);
 }
