@@ -25,8 +25,8 @@ pub use decision::{
     PolicyId, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
-    Warnings,
+    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Surfaces,
+    Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{

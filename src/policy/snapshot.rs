@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::combine::combine;
 use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
-use super::engine::{ListFacts, RuleEngine, Visibility};
+use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
 
@@ -142,6 +142,12 @@ impl PolicySnapshot {
             .map(|(item, labelled)| labelled.as_ref().map_or(*item, LabelledItem::resource))
             .collect();
         self.shown(&facts, &items)
+    }
+
+    /// How long what [`visible`](Self::visible) says may be kept.
+    pub fn lists_by(&self) -> ListsBy {
+        let all = self.engines.iter().map(|engine| engine.lists_by());
+        all.max().unwrap_or(ListsBy::Names)
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {
