@@ -14,6 +14,7 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod outlook;
 mod snapshot;
 mod store;
 
@@ -33,5 +34,6 @@ pub use facts::{
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;
