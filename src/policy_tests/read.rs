@@ -59,6 +59,7 @@ pub(super) fn read(name: &str, text: &str) -> Read {
         server: server(&top),
         allow: allow(&top),
         offers: offers(&top, &tests),
+        agents: surroundings.agents,
         tests,
         source: reading.source.clone(),
     };

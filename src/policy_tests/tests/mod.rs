@@ -7,6 +7,7 @@ mod guide;
 mod judged;
 mod matrices;
 mod packs;
+mod replays;
 mod reports;
 
 use std::fs;
