@@ -129,7 +129,7 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
             ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
         }
         Listed::Prompts => {
-            let prompts: Vec<Prompt> = names.map(|name| Prompt { name }).collect();
+            let prompts: Vec<Prompt> = names.map(Prompt::named).collect();
             ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
         }
         Listed::Resources => {

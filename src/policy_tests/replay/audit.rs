@@ -454,6 +454,7 @@ impl Things {
             },
             prompt: Prompt {
                 name: target.to_owned(),
+                ..Prompt::default()
             },
             resource: listing::resource(target.to_owned()),
         }

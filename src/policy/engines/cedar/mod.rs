@@ -44,7 +44,7 @@ use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, OpenQuestion, Outlook,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, OpenQuestion, Outlook,
     PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
 };
 
@@ -65,6 +65,7 @@ struct CedarEngine {
     words: &'static Vocabulary,
     groups: ToolGroups,
     rules: Rules,
+    lists_by: ListsBy,
     idle: &'static Idle,
 }
 
@@ -73,6 +74,7 @@ impl CedarEngine {
         Ok(Self {
             words,
             groups,
+            lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
         })
@@ -136,6 +138,10 @@ impl RuleEngine for CedarEngine {
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
         self.outlook_of(question)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.lists_by
     }
 }
 
