@@ -2,9 +2,12 @@
 
 mod broken;
 mod configured;
+mod conversations;
 mod guide;
 mod judged;
+mod matrices;
 mod packs;
+mod replays;
 mod reports;
 
 use std::fs;
