@@ -114,7 +114,7 @@ impl<'s> Conversation<'s> {
             kept,
             clock,
             begun: Cell::new(false),
-            tools: listing::tools(tools.iter()),
+            tools: bench.catalogue.of_calls(tools.iter()),
         };
         conversation.establish(None);
         conversation

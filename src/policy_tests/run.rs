@@ -81,15 +81,15 @@ fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>
             name: suite.server.clone(),
             ..Server::default()
         };
+        let snapshot = suite.policies.current();
         let bench = Bench {
             policies: suite.policies.clone(),
             settings,
             server: &server,
             offers: &suite.fixture.offers,
-            catalogue: Catalogue::new(&suite.fixture.offers),
+            catalogue: Catalogue::new(&suite.fixture.offers, snapshot.lock()),
             agents: &suite.fixture.agents,
         };
-        let snapshot = suite.policies.current();
         let tests = suite
             .fixture
             .tests
