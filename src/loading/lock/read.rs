@@ -9,7 +9,8 @@ use super::write::{digest, quoted};
 use super::{CODE, Entry, LIMITS, LockFile, VERSION};
 
 /// What `tools lock` and its like are for.
-const HELP: &str = "locks are not written by hand: `mcp-protector tools approve` takes over what the server offers";
+const HELP: &str =
+    "locks are not written by hand: `mcp-protector tools lock --force` writes it anew";
 
 /// One finding, at a place in the compact text.
 struct Finding {
@@ -61,7 +62,7 @@ impl Reading {
             && version.as_i64() != Some(VERSION)
         {
             let message = format!("this version of the gate reads locks of version {VERSION}");
-            self.find(version, message, None);
+            self.find(version, message, Some(HELP.to_owned()));
             return (file, places);
         }
         if let Some(tools) = tools {
@@ -149,7 +150,7 @@ impl Reading {
         match Document::decode(text.as_bytes(), &LIMITS) {
             Ok(document) => Some(document.root().canonical()),
             Err(error) => {
-                self.find(definition, error.kind.to_string(), None);
+                self.find(definition, error.kind.to_string(), Some(HELP.to_owned()));
                 None
             }
         }

@@ -90,6 +90,15 @@ impl LockFile {
     }
 }
 
+impl LockFile {
+    /// The definition of a tool as people compare it.
+    pub fn shown(&self, name: &str) -> Option<String> {
+        let mut out = String::new();
+        definition(self.definition(name)?, 0, &mut out);
+        Some(out)
+    }
+}
+
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::new();
     push_quoted(text, &mut out);

@@ -146,7 +146,10 @@ pub(super) fn whole_request_in(
     let verb = Verb::of(words, &facts.action, facts.resource);
     let typed = words.arguments_of(verb).map(|record| {
         let leaves = Leaves::of(facts.action.arguments()).unwrap();
-        (verb, typed::value(record, &leaves, &|_| true).unwrap())
+        (
+            verb,
+            super::super::typed::value(record, &leaves, &|_| true).unwrap(),
+        )
     });
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);

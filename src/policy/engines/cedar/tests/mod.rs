@@ -4,6 +4,7 @@ mod glances;
 mod laws;
 mod listing;
 mod meaning;
+mod typed;
 
 use super::*;
 use crate::policy::fixture::told;
