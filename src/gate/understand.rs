@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Environment, Facts, MAX_LEVEL, Principal, Prompt, Resource,
-    ResourceFacts, SessionState, Tool, Touch,
+    Action, Arguments, Environment, Facts, MAX_LEVEL, Principal, Prompt, Resource, ResourceFacts,
+    SessionState, Tool, Touch,
 };
 use crate::session::Target;
 use crate::wire::{KnownMethod, Side, Value};

@@ -44,8 +44,9 @@ use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, OpenQuestion, Outlook,
-    PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, OpenQuestion,
+    Outlook, PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility,
+    Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
