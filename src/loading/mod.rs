@@ -23,7 +23,7 @@ use crate::policy::{
 
 pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
 pub use crate::policy::Warnings;
-pub use watch::{Cause, OnRemoval, Reload, Taken, Turn, Watch};
+pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
 use self::directory::Directory;
 
