@@ -111,7 +111,7 @@ pub struct ValidateConfigArgs {
 /// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Example:
-  mcp-protector test-policy policies/ --filter workspace")]
+  mcp-protector test-policy policies/ --filter workspace --watch")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
     #[arg(value_name = "PATHS")]
@@ -125,9 +125,14 @@ pub struct TestPolicyArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 
-    /// Run only tests whose name contains this text.
+    /// Run only tests with this text in their name, or in that of their suite or agent.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// Run again whenever policies, tests or the configuration change, until interrupted; ends as
+    /// the last run did.
+    #[arg(long)]
+    pub watch: bool,
 }
 
 /// Lock, compare and approve the tool definitions of the server.

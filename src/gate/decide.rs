@@ -140,6 +140,41 @@ pub(super) fn visible(
     )
 }
 
+/// The same, asking policies only what is not known already.
+pub(super) fn visible_in(
+    session: &Session,
+    snapshot: &PolicySnapshot,
+    scene: &Scene,
+    now: Circumstances,
+    items: &[Resource<'_>],
+) -> Vec<bool> {
+    let env = now.environment(scene);
+    let (generation, known) =
+        session
+            .state()
+            .visibilities
+            .known(snapshot, &scene.agent, &env, items);
+    let unknown = items
+        .iter()
+        .zip(&known)
+        .filter(|(_, known)| known.is_none());
+    let unknown: Vec<Resource<'_>> = unknown.map(|(item, _)| *item).collect();
+    let mut shown = Vec::new();
+    if !unknown.is_empty() {
+        shown = visible(snapshot, scene, now, &unknown);
+        session
+            .state()
+            .visibilities
+            .keep(generation, &unknown, &shown);
+    }
+    let mut shown = shown.into_iter();
+    // An answer too few hides what it does not speak of.
+    known
+        .into_iter()
+        .map(|known| known.or_else(|| shown.next()).unwrap_or(false))
+        .collect()
+}
+
 pub(super) fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
     match (&understood.identified.role, &understood.target) {
         (Role::Request { .. }, Target::Tool(name)) => Some(name),

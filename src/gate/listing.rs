@@ -11,7 +11,7 @@ use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Catalogue, Session, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
-use super::decide::visible;
+use super::decide::visible_in;
 use super::forward::UpstreamFault;
 use super::identify::Role;
 use super::oblige::Removal;
@@ -85,10 +85,7 @@ pub(super) async fn removals<'m>(
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
     let mut shown = Vec::with_capacity(resources.len());
     for some in resources.chunks(AT_ONCE) {
-        let mut visible = visible(snapshot, scene, now, some);
-        // An answer too few hides what it does not speak of.
-        visible.resize(some.len(), false);
-        shown.append(&mut visible);
+        shown.append(&mut visible_in(session, snapshot, scene, now, some));
         // Other messages, and time, go on beside a list of any length.
         if shown.len() < resources.len() {
             tokio::task::yield_now().await;

@@ -18,6 +18,7 @@ mod leaves;
 mod location;
 mod lock;
 mod numbers;
+mod outlook;
 mod shape;
 mod snapshot;
 mod store;
@@ -29,8 +30,8 @@ pub use decision::{
     PolicyId, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
-    Warnings,
+    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Surfaces,
+    Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
@@ -42,6 +43,7 @@ pub use labels::{
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
 };
 pub use lock::{Fingerprint, Lock, LockedTool};
+pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

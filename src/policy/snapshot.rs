@@ -8,10 +8,11 @@ use sha2::{Digest, Sha256};
 
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
-use super::engine::{ListFacts, RuleEngine, Visibility};
+use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
+use super::outlook::{OpenQuestion, Outlook};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -146,6 +147,29 @@ impl PolicySnapshot {
         )
     }
 
+    /// What can be said of a message of which only a part is known.
+    pub fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        let mut question = question.clone();
+        let (mut agent, mut item) = (None, None);
+        if !self.labels.is_empty() {
+            agent = self.labels.described(question.principal);
+            item = self.labels.item(question.resource);
+        }
+        if let Some(agent) = &agent {
+            question.principal = Principal::Agent(agent);
+        }
+        if let Some(item) = &item {
+            question.resource = item.resource();
+        }
+        let engines = self.engines.iter();
+        engines
+            .map(|engine| {
+                let outlook = guarded(engine.as_ref(), || engine.outlook(&question));
+                outlook.unwrap_or(Outlook::OPEN)
+            })
+            .fold(Outlook::SILENT, Outlook::and)
+    }
+
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.
     pub fn visible(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Vec<bool> {
         self.listing(facts, items).shown
@@ -167,6 +191,12 @@ impl PolicySnapshot {
             .map(|(item, labelled)| labelled.as_ref().map_or(*item, LabelledItem::resource))
             .collect();
         self.shown(&facts, &items)
+    }
+
+    /// How long what [`visible`](Self::visible) says may be kept.
+    pub fn lists_by(&self) -> ListsBy {
+        let all = self.engines.iter().map(|engine| engine.lists_by());
+        all.max().unwrap_or(ListsBy::Names)
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {

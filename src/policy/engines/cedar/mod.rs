@@ -19,6 +19,7 @@ mod inspect;
 mod judge;
 mod nesting;
 mod outcomes;
+mod outlook;
 mod plain;
 mod rules;
 mod seen;
@@ -46,8 +47,9 @@ use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, Lock, PolicyErrors,
-    PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, OpenQuestion,
+    Outlook, PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility,
+    Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -70,6 +72,7 @@ struct CedarEngine {
     groups: ToolGroups,
     lock: Arc<Lock>,
     rules: Rules,
+    lists_by: ListsBy,
     idle: &'static Idle,
 }
 
@@ -79,6 +82,7 @@ impl CedarEngine {
             words,
             groups: of.groups.clone(),
             lock: Arc::clone(&of.lock),
+            lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
         })
@@ -139,6 +143,14 @@ impl RuleEngine for CedarEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.visibility(facts, items)
+    }
+
+    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        self.outlook_of(question)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.lists_by
     }
 }
 
