@@ -31,6 +31,7 @@ pub struct Cli {
 pub enum Command {
     Proxy(ProxyArgs),
     ValidateConfig(ValidateConfigArgs),
+    Check(CheckArgs),
     TestPolicy(TestPolicyArgs),
 }
 
@@ -105,6 +106,66 @@ pub struct ValidateConfigArgs {
     pub format: Format,
 }
 
+/// Check policies, labels and tests, and tell what looks wrong in what is valid.
+///
+/// Starts nothing, connects nowhere, and runs no test. For people it tells everything at once on
+/// standard error; other formats go to standard output.
+///
+/// Exit codes: 0 nothing found, 1 something found, 2 nothing could be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Examples:
+  mcp-protector check policies/
+  mcp-protector check --config gate.toml --format sarif
+  mcp-protector check --print schema")]
+pub struct CheckArgs {
+    /// Packs (directories with policies or `tests/`), or directories of packs.
+    #[arg(value_name = "PATHS", conflicts_with = "config")]
+    pub paths: Vec<PathBuf>,
+
+    /// Check what this file names, its allowlist included.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// How to report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CheckFormat,
+
+    /// Tell of warnings, but do not count them as findings; as `policy.allow_warnings` does for the
+    /// gate.
+    #[arg(long)]
+    pub allow_warnings: bool,
+
+    /// Leave out these lints: names, with commas between them or repeated.
+    #[arg(long, value_name = "LINTS", value_delimiter = ',')]
+    pub allow: Vec<String>,
+
+    /// Print this instead of checking: the allowlist of the configuration as Cedar, or the schema
+    /// that policies are checked against.
+    #[arg(long, value_enum)]
+    pub print: Option<Print>,
+}
+
+/// Who reads what `check` found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// People.
+    #[default]
+    Human,
+    /// Programs.
+    Json,
+    /// Code hosts and editors (SARIF 2.1.0).
+    Sarif,
+    /// Workflows of GitHub, which annotate the lines of a change.
+    Github,
+}
+
+/// What `check` can print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Print {
+    Allowlist,
+    Schema,
+}
+
 /// Run policy tests offline, through the decisions that the gate itself makes.
 ///
 /// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
@@ -159,8 +220,13 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
         // which is usual elsewhere, would claim that a running gate broke down.
         let exit = if asked {
             Exit::Success
-        } else if subcommand.is_some_and(|name| name == "test-policy") {
+        } else if subcommand
+            .as_ref()
+            .is_some_and(|name| name == "test-policy")
+        {
             Exit::TestsNotRun
+        } else if subcommand.is_some_and(|name| name == "check") {
+            Exit::NotChecked
         } else {
             Exit::Invalid
         };
@@ -340,6 +406,16 @@ mod tests {
             "test-policy --format junk",
             ErrorKind::InvalidValue,
             Exit::TestsNotRun,
+        );
+        refused(
+            "check --fromat json",
+            ErrorKind::UnknownArgument,
+            Exit::NotChecked,
+        );
+        refused(
+            "check p --config gate.toml",
+            ErrorKind::ArgumentConflict,
+            Exit::NotChecked,
         );
         refused(
             "valdate-config",

@@ -19,6 +19,10 @@ pub enum Exit {
     PoliciesInvalid,
     /// `test-policy`: coverage is under the threshold.
     CoverageTooLow,
+    /// `check`: something is wrong, or looks wrong.
+    Findings,
+    /// `check`: nothing could be checked (nothing found, unreadable, wrong usage).
+    NotChecked,
 }
 
 impl Exit {
@@ -26,8 +30,8 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed => 1,
-            Self::Unrecoverable | Self::TestsNotRun => 2,
+            Self::Invalid | Self::TestsFailed | Self::Findings => 1,
+            Self::Unrecoverable | Self::TestsNotRun | Self::NotChecked => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -54,6 +58,8 @@ mod tests {
             (Exit::TestsNotRun, 2),
             (Exit::PoliciesInvalid, 3),
             (Exit::CoverageTooLow, 4),
+            (Exit::Findings, 1),
+            (Exit::NotChecked, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

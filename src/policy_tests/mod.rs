@@ -24,6 +24,7 @@ mod report;
 mod run;
 mod section;
 mod suggest;
+mod survey;
 mod table;
 
 pub use errors::{FixtureErrors, FixtureProblem};
@@ -34,6 +35,7 @@ pub use report::{
     Summary, TestOutcome, TestReport,
 };
 pub use run::{Settings, run};
+pub use survey::{Survey, packs, survey};
 
 #[cfg(test)]
 mod tests;

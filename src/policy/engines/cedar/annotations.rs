@@ -22,7 +22,14 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
 }
 
-const KNOWN: [&str; 5] = ["id", "code", "advice", "on_deny", "obligation_annotate"];
+const KNOWN: [&str; 6] = [
+    "id",
+    "code",
+    "advice",
+    "on_deny",
+    "lint_allow",
+    "obligation_annotate",
+];
 
 impl Annotations {
     /// `permits` tells a permit from a forbid: obligations only make sense on what permits.
@@ -55,6 +62,8 @@ impl Annotations {
             "advice" => self.advice = Some(value.into()),
             // Read when humans can be asked; until then the forbid that carries it stands.
             "on_deny" => {}
+            // Read by `check`, which knows the lints; it changes no decision.
+            "lint_allow" => {}
             "obligation_annotate" if value.is_empty() => {
                 self.error("`@obligation_annotate` needs a text".to_owned(), None);
             }

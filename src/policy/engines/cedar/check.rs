@@ -6,6 +6,7 @@ use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
+use super::fold::folded;
 use super::vocabulary::Vocabulary;
 use crate::policy::{PolicyProblem, PolicySource};
 
@@ -52,7 +53,8 @@ pub(super) fn check_types(
         (*place, offset, problem.message.clone())
     };
     found.sort_by_key(order);
-    problems.extend(found.into_iter().map(|(_, problem)| problem));
+    let found = found.into_iter().map(|(_, problem)| problem);
+    problems.extend(folded(found.collect()));
 }
 
 /// What Cedar says, with the labels that it gives.

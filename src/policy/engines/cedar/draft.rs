@@ -167,7 +167,7 @@ fn key(principal: &PrincipalConstraint, resource: &ResourceConstraint) -> Key {
     }
 }
 
-fn matches(words: &Vocabulary, name: ActionName, constraint: &ActionConstraint) -> bool {
+pub(super) fn matches(words: &Vocabulary, name: ActionName, constraint: &ActionConstraint) -> bool {
     let Some(action) = words.action(name) else {
         return true;
     };

@@ -12,6 +12,7 @@ mod compile;
 mod context;
 mod draft;
 mod entities;
+mod fold;
 mod glance;
 mod idle;
 mod inspect;
@@ -26,6 +27,7 @@ mod subjects;
 mod surfaces;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod value;
 mod visible;
 mod vocabulary;
@@ -37,6 +39,7 @@ use std::thread;
 use miette::Severity;
 
 pub use subjects::ToolGroups;
+pub use trees::{PolicyTree, read_trees};
 pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;

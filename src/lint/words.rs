@@ -1,0 +1,91 @@
+//! What stands on a policy: its name, and words that nobody reads there.
+
+use cedar_policy::Effect;
+
+use super::found::{Found, Say};
+use super::material::World;
+use super::table::Lint;
+
+pub(super) const MISSING_ID: Lint = Lint {
+    code: "lint::missing-id",
+    about: "a policy without `@id`, whose name changes with every line above it",
+    look: missing_id,
+};
+
+pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
+    code: "lint::annotation-without-effect",
+    about: "`@code`, `@advice` or `@on_deny` on a permit, where nobody is refused",
+    look: annotation_without_effect,
+};
+
+/// What is told to whoever is refused.
+const OF_FORBIDS: [&str; 3] = ["code", "advice", "on_deny"];
+
+fn missing_id(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        if policy.annotation("id").is_none() {
+            let say = Say {
+                message: format!("this policy has no `@id`: it is called `{}`", policy.id),
+                help: "records and tests name it; write `@id(\"…\")` above it, so that the name \
+                       stays when lines are added"
+                    .to_owned(),
+                label: "this policy",
+            };
+            found.at(&MISSING_ID, policy, None, say);
+        }
+    }
+}
+
+fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
+    for policy in world
+        .policies
+        .iter()
+        .filter(|it| it.effect == Effect::Permit)
+    {
+        for (key, annotation) in policy.template.annotations() {
+            let key: &str = key.as_ref();
+            if OF_FORBIDS.contains(&key) {
+                let say = Say {
+                    message: format!("`@{key}` on a permit is told to nobody"),
+                    help: "it is for whoever a `forbid` refuses; move it to the `forbid`, or take \
+                           it out"
+                        .to_owned(),
+                    label: "here",
+                };
+                let lint = &ANNOTATION_WITHOUT_EFFECT;
+                found.at(lint, policy, annotation.loc.as_ref(), say);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check};
+
+    #[test]
+    fn a_policy_without_a_name_is_found() {
+        let lint = "missing-id";
+        check(
+            lint,
+            "permit (principal is Mcp::Agent, action, resource == Mcp::Tool::\"x\");",
+            1,
+        );
+        check(lint, &call("permit", "", ""), 0);
+    }
+
+    #[test]
+    fn words_for_the_refused_are_found_on_permits() {
+        let lint = "annotation-without-effect";
+        for key in ["code", "advice", "on_deny"] {
+            let noted = |effect| format!("@{key}(\"x\")\n{}", call(effect, "", ""));
+            check(lint, &noted("permit"), 1);
+            check(lint, &noted("forbid"), 0);
+        }
+        check(
+            lint,
+            &format!("@obligation_annotate(\"x\")\n{}", call("permit", "", "")),
+            0,
+        );
+    }
+}
