@@ -39,7 +39,16 @@ impl Found {
         say: Say,
     ) {
         let problem = PolicyProblem::warning(lint.code, say.message).with_help(say.help);
-        let problem = policy.point(problem, loc, say.label);
+        self.about(lint, policy, policy.point(problem, loc, say.label));
+    }
+
+    /// About a policy, in words that are already chosen.
+    pub(super) fn about(
+        &mut self,
+        lint: &'static Lint,
+        policy: &PolicyTree<'_>,
+        problem: PolicyProblem,
+    ) {
         self.all.push(About {
             lint,
             policy: Some(policy.id.clone()),

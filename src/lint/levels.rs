@@ -2,7 +2,7 @@
 
 use cedar_policy::Effect;
 
-use super::expressions::{all, attribute, equality, long};
+use super::expressions::{attribute, equality, long};
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
@@ -21,9 +21,10 @@ fn look(world: &World<'_>, found: &mut Found) {
         let Some(condition) = policy.condition() else {
             continue;
         };
-        for (side, other, expr) in all(condition)
-            .filter_map(|expr| equality(expr).map(|(side, other)| (side, other, expr)))
-        {
+        for expr in condition.subexpressions() {
+            let Some((side, other)) = equality(expr) else {
+                continue;
+            };
             let (Some(name), Some(value)) = (attribute(side), long(other)) else {
                 continue;
             };

@@ -6,18 +6,30 @@
 //! compares the three. A lint must be worth stopping a build for, so what is doubtful is no finding.
 
 mod allowed;
+mod allowlist;
+mod appearance;
+mod breadth;
+mod contradictions;
 mod expressions;
 #[cfg(test)]
 mod fixture;
 mod found;
 mod levels;
 mod material;
+mod names;
+mod overflow;
+mod patterns;
+mod ranges;
+mod repeated;
 mod run;
+mod strings;
 mod table;
 #[cfg(test)]
 mod tests;
+mod untested;
 mod words;
 
+pub use allowlist::place as place_of_allowed;
 pub use material::Material;
 pub use run::lint;
 pub use table::{ALL, Lint};

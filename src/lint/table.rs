@@ -2,7 +2,10 @@
 
 use super::found::Found;
 use super::material::World;
-use super::{levels, words};
+use super::{
+    appearance, breadth, contradictions, levels, names, overflow, patterns, repeated, strings,
+    untested, words,
+};
 
 /// One lint.
 pub struct Lint {
@@ -16,8 +19,23 @@ pub struct Lint {
 /// In the order of their codes.
 pub const ALL: &[&Lint] = &[
     &words::ANNOTATION_WITHOUT_EFFECT,
+    &overflow::CAN_ERROR,
+    &contradictions::CONSTANT_CONDITION,
+    &repeated::DUPLICATE_CONDITION,
+    &repeated::DUPLICATE_POLICY,
     &levels::EQUALITY_ON_LEVEL,
+    &patterns::GLOB_LITERAL,
+    &appearance::LOOK_ALIKE,
     &words::MISSING_ID,
+    &contradictions::NEVER_MATCHES,
+    &breadth::PERMITS_NOTHING,
+    &breadth::SHADOWED_PERMIT,
+    &strings::STRING_TEST_ON_HOST,
+    &strings::STRING_TEST_ON_PATH,
+    &breadth::UNCONDITIONAL_PERMIT,
+    &names::UNKNOWN_NAME,
+    &appearance::UNSEEN_CHARACTER,
+    &untested::UNTESTED_TOOL,
 ];
 
 /// What every code begins with.

@@ -38,6 +38,7 @@ use std::thread;
 
 use miette::Severity;
 
+pub use inspect::children;
 pub use subjects::ToolGroups;
 pub use trees::{PolicyTree, read_trees};
 pub use vocabulary::BASE_SCHEMA;
