@@ -32,6 +32,9 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// Every `*.cedar` below it counts.
     pub dir: Option<PathBuf>,
+    /// A candidate for the next policies: its files count as those of `dir` do, and what they would
+    /// decide is recorded.
+    pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     /// When the directory is read again.
@@ -54,11 +57,18 @@ pub struct Loaded {
     pub snapshot: PolicySnapshot,
     /// What an operator should know; nothing here refuses the policies.
     pub notices: Vec<PolicyProblem>,
+    /// What is wrong with the candidate, which is then not asked.
+    pub candidate: Vec<PolicyProblem>,
     pub surfaces: Surfaces,
 }
 
+/// All there is, or all that is wrong with it, the candidate included.
 pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
-    compile(settings, read(settings))
+    let mut loaded = compile(settings, read(settings))?;
+    match std::mem::take(&mut loaded.candidate) {
+        problems if problems.is_empty() => Ok(loaded),
+        problems => Err(PolicyErrors { problems }),
+    }
 }
 
 /// Policies with the texts that they come from, whether they load or not: for whoever tells their
@@ -91,10 +101,35 @@ fn read(settings: &Settings) -> Directory {
     if let Some(dir) = &settings.dir {
         found.read(dir, &Cedar::default());
     }
+    if let Some(dir) = &settings.shadow {
+        let mut candidate = Directory::default();
+        candidate.read(dir, &Cedar::default());
+        found.candidate = Some(Box::new(candidate));
+    }
     found
 }
 
+/// A candidate that is not valid is left out, and never keeps the policies themselves from being
+/// taken.
 fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
+    let candidate = found.candidate.take();
+    let mut loaded = compile_one(settings, found)?;
+    let Some(candidate) = candidate else {
+        return Ok(loaded);
+    };
+    let settings = Settings {
+        dir: settings.shadow.clone(),
+        shadow: None,
+        ..settings.clone()
+    };
+    match compile_one(&settings, *candidate) {
+        Ok(candidate) => loaded.snapshot = loaded.snapshot.with_candidate(candidate.snapshot),
+        Err(errors) => loaded.candidate = errors.problems,
+    }
+    Ok(loaded)
+}
+
+fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -123,7 +158,10 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     }
     if settings.dir.is_some() {
         sources.append(&mut found.sources);
-        labels = labels::read(&found.labels, &mut found.problems);
+        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        labels = read;
+        sources.extend(compiled.sources);
+        cedar.groups.extend(compiled.groups);
     }
     let compiled = match cedar.compile(&sources) {
         Ok(compiled) if found.problems.is_empty() => compiled,
@@ -152,6 +190,7 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     Ok(Loaded {
         snapshot,
         notices,
+        candidate: Vec::new(),
         surfaces: compiled.surfaces,
     })
 }

@@ -108,7 +108,7 @@ pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<Stri
             ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
         }
         Listed::Prompts => {
-            let prompts: Vec<Prompt> = names.map(|name| Prompt { name }).collect();
+            let prompts: Vec<Prompt> = names.map(Prompt::named).collect();
             ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
         }
         Listed::Resources => {

@@ -99,6 +99,7 @@ fn agent(name: &str, table: &Table<'_>) -> Agent {
         user: table.text("user").map(Spanned::into_inner),
         client: client(table),
         trust: table.integer("trust").unwrap_or_default(),
+        ..Agent::default()
     }
 }
 

@@ -47,8 +47,8 @@ use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicyProblem,
-    PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, PolicyErrors,
+    PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -68,6 +68,7 @@ struct CedarEngine {
     words: &'static Vocabulary,
     groups: ToolGroups,
     rules: Rules,
+    lists_by: ListsBy,
     idle: &'static Idle,
 }
 
@@ -76,6 +77,7 @@ impl CedarEngine {
         Ok(Self {
             words,
             groups,
+            lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
         })
@@ -135,6 +137,10 @@ impl RuleEngine for CedarEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.visibility(facts, items)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.lists_by
     }
 }
 
