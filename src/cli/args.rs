@@ -170,8 +170,9 @@ pub enum Print {
 ///
 /// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
-#[command(after_help = "Example:
-  mcp-protector test-policy policies/ --filter workspace")]
+#[command(after_help = "Examples:
+  mcp-protector test-policy policies/ --filter workspace
+  mcp-protector test-policy --config gate.toml --format junit")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
     #[arg(value_name = "PATHS")]
@@ -183,11 +184,29 @@ pub struct TestPolicyArgs {
 
     /// How to report.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: TestFormat,
 
     /// Run only tests whose name contains this text.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+}
+
+/// Who reads what tests came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// People.
+    #[default]
+    Human,
+    /// Programs.
+    Json,
+    /// Collectors of test results (JUnit XML).
+    Junit,
+    /// Collectors of test results (TAP version 14).
+    Tap,
+    /// Workflows of GitHub, which annotate the lines of a change.
+    Github,
+    /// Code hosts and editors (SARIF 2.1.0).
+    Sarif,
 }
 
 /// Who reads the output.
@@ -444,7 +463,7 @@ mod tests {
         assert_eq!(args.config, Some(PathBuf::from("gate.toml")));
         assert_eq!(
             (args.format, args.filter.as_deref()),
-            (Format::Json, Some("x"))
+            (TestFormat::Json, Some("x"))
         );
     }
 }

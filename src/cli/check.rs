@@ -2,6 +2,8 @@
 
 mod look;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 

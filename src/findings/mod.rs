@@ -12,5 +12,5 @@ mod sarif;
 pub use finding::{Finding, Level};
 pub use github::github;
 pub use place::{Place, relative};
-pub use printable::printable;
+pub use printable::{json, printable, visible};
 pub use sarif::{Rule, Tool, sarif};

@@ -3,7 +3,7 @@
 use cedar_policy::Effect;
 use cedar_policy_core::ast::{EntityReference, EntityUID, PrincipalOrResourceConstraint};
 
-use super::expressions::{Part, Sign, parts};
+use super::expressions::{Part, Sign, parts, truth};
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
@@ -33,7 +33,7 @@ fn unconditional(world: &World<'_>, found: &mut Found) {
         let principal = policy.template.principal_constraint().as_inner();
         let resource = policy.template.resource_constraint().as_inner();
         let is_open = policy.effect == Effect::Permit
-            && policy.condition().is_none()
+            && policy.condition().is_none_or(|it| truth(it) == Some(true))
             && policy.actions.contains(&ActionName::CallTool)
             && is_anybody(principal)
             && reaches_danger(resource);
@@ -247,6 +247,7 @@ mod tests {
             "resource is Mcp::Tool in Mcp::Permission::\"connect\"",
         ] {
             check(lint, &call("permit", resource, ""), 1);
+            check(lint, &call("permit", resource, "when { true }"), 1);
             check(lint, &call("forbid", resource, ""), 0);
             check(
                 lint,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use cedar_policy_core::ast::{EntityType, Expr, ExprKind, Literal, Pattern};
 
-use super::expressions::{Chain, Part, Sign, chains, equality, literal, membership, parts};
+use super::expressions::{Chain, Part, Sign, chains, equality, literal, membership, parts, truth};
 use super::found::{Found, Say};
 use super::material::World;
 use super::ranges::{Range, compared, domain};
@@ -65,7 +65,12 @@ fn look(world: &World<'_>, found: &mut Found) {
         let Some(condition) = policy.condition() else {
             continue;
         };
+        if truth(condition).is_some() {
+            written_out(policy, condition, found);
+        }
         for (at, chain, parts) in chains(condition) {
+            let constants = parts.iter().filter(|part| truth(part.expr).is_some());
+            constants.for_each(|part| written_out(policy, part.expr, found));
             // The policy as a whole has been told of.
             if clash.is_some() && chain == Chain::All && std::ptr::eq(at, condition) {
                 continue;
@@ -95,6 +100,15 @@ fn constant(policy: &PolicyTree<'_>, chain: Chain, parts: &[Part<'_>], found: &m
         label: "together with the rest",
     };
     found.at(&CONSTANT_CONDITION, policy, place(policy, clash.at), say);
+}
+
+fn written_out(policy: &PolicyTree<'_>, expr: &Expr, found: &mut Found) {
+    let say = Say {
+        message: format!("`{expr}` is no condition"),
+        help: "take it out, or write the condition that belongs here".to_owned(),
+        label: "always the same",
+    };
+    found.at(&CONSTANT_CONDITION, policy, place(policy, expr), say);
 }
 
 /// The place of an expression, unless it is one of the scope's, which have the whole policy's.
@@ -304,6 +318,9 @@ mod tests {
             0,
             1,
         );
+        when("principal.trust > 1 || true", 0, 1);
+        when("true && !(principal.trust > 1 && true)", 0, 2);
+        when("true", 0, 1);
         when(
             "principal.trust > 1 && (resource.name == \"a\" || resource.name != \"b\")",
             0,

@@ -112,6 +112,15 @@ pub(super) fn chains(expr: &Expr) -> Vec<(&Expr, Chain, Vec<Part<'_>>)> {
     chains
 }
 
+/// `true` or `false`, written out.
+pub(super) fn truth(expr: &Expr) -> Option<bool> {
+    if let Some(Literal::Bool(value)) = literal(expr) {
+        Some(*value)
+    } else {
+        None
+    }
+}
+
 /// The last name of an attribute access, such as `level` of `context.env.session.level`.
 pub(super) fn attribute(expr: &Expr) -> Option<&str> {
     if let ExprKind::GetAttr { attr, .. } = expr.expr_kind() {

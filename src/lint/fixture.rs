@@ -16,7 +16,7 @@ pub(super) fn call(effect: &str, resource: &str, rest: &str) -> String {
         resource
     };
     format!(
-        "@id(\"x\")\n{effect} (\n  principal is Mcp::Agent,\n  action == Mcp::Action::\"call_tool\",\n  {resource}\n)\n{rest};\n"
+        "@id(\"x\")\n{effect} (\n  principal is Mcp::Agent,\n  action in Mcp::Action::\"call_tool\",\n  {resource}\n)\n{rest};\n"
     )
 }
 

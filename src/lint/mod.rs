@@ -5,6 +5,7 @@
 //! one file here with its cases, one row of [`ALL`], and one section of `docs/lints.md`; a test
 //! compares the three. A lint must be worth stopping a build for, so what is doubtful is no finding.
 
+mod actions;
 mod allowed;
 mod allowlist;
 mod appearance;
@@ -24,8 +25,6 @@ mod repeated;
 mod run;
 mod strings;
 mod table;
-#[cfg(test)]
-mod tests;
 mod untested;
 mod words;
 

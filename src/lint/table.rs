@@ -3,8 +3,8 @@
 use super::found::Found;
 use super::material::World;
 use super::{
-    appearance, breadth, contradictions, levels, names, overflow, patterns, repeated, strings,
-    untested, words,
+    actions, appearance, breadth, contradictions, levels, names, overflow, patterns, repeated,
+    strings, untested, words,
 };
 
 /// One lint.
@@ -24,6 +24,7 @@ pub const ALL: &[&Lint] = &[
     &repeated::DUPLICATE_CONDITION,
     &repeated::DUPLICATE_POLICY,
     &levels::EQUALITY_ON_LEVEL,
+    &actions::EXACT_CALL,
     &patterns::GLOB_LITERAL,
     &appearance::LOOK_ALIKE,
     &words::MISSING_ID,

@@ -90,7 +90,7 @@ pub fn survey(settings: &Settings) -> Survey {
     Survey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
-        said: labels::read(&found.labels, &mut Vec::new()),
+        said: labels::read(&found.labels, &mut Vec::new()).0,
         loaded: compile(settings, found),
     }
 }
@@ -227,7 +227,7 @@ fn no_tools(settings: &Settings) -> PolicyProblem {
 }
 
 /// A name in the allowlist that looks as if more was meant than the exact name.
-fn doubt(name: &str) -> Option<PolicyProblem> {
+pub fn doubt(name: &str) -> Option<PolicyProblem> {
     let why = if name.is_empty() {
         "is empty"
     } else if name.contains(['*', '?']) {

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use miette::Diagnostic;
-
 use super::{Told, one};
 use crate::cli::args::CheckArgs;
 use crate::cli::proxy;
@@ -71,6 +69,7 @@ impl Target {
             Err(errors) => errors.problems,
         };
         let configured = self.configuration.as_ref();
+        self.point_at_doubts(&mut problems);
         let tests = match &self.settings.dir {
             Some(dir) => policy_tests::survey(dir, configured.map(|(_, configured)| configured)),
             None => policy_tests::Survey::default(),
@@ -84,24 +83,28 @@ impl Target {
             tested: tests.tools,
         };
         let linted = lint::lint(&material, without).map_err(one)?;
-        let news = linted.into_iter().filter(|new| is_news(new, &problems));
-        let news: Vec<PolicyProblem> = news.collect();
-        problems.extend(news);
+        problems.extend(linted);
         let mut told: Vec<Told> = problems.into_iter().map(|it| Box::new(it) as _).collect();
         told.extend(tests.problems.into_iter().map(|it| Box::new(it) as Told));
         Ok(told)
     }
-}
 
-/// What the compiler has already said of a place need not be said again.
-fn is_news(new: &PolicyProblem, known: &[PolicyProblem]) -> bool {
-    let place = |problem: &PolicyProblem| {
-        let file = problem.source.as_ref().map(|it| it.name().to_owned());
-        let span = problem.labels().and_then(|mut labels| labels.next());
-        span.map(|span| (file, span.offset()))
-    };
-    let here = place(new);
-    here.is_none() || known.iter().all(|known| place(known) != here)
+    /// The loader knows the names of an allowlist, and not where they are written.
+    fn point_at_doubts(&self, problems: &mut Vec<PolicyProblem>) {
+        let Some((source, _)) = &self.configuration else {
+            return;
+        };
+        let names = self.settings.allow.iter().flatten();
+        let doubts = names.filter_map(|name| Some((name, loading::doubt(name)?)));
+        let doubts: Vec<PolicyProblem> = doubts
+            .map(|(name, doubt)| match lint::place_of_allowed(source, name) {
+                Some(place) => doubt.in_source(source).at(place, "here"),
+                None => doubt,
+            })
+            .collect();
+        problems.retain(|known| doubts.iter().all(|doubt| doubt.code != known.code));
+        problems.splice(0..0, doubts);
+    }
 }
 
 fn allow_warnings(settings: &mut loading::Settings, args: &CheckArgs) {

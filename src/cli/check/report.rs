@@ -96,8 +96,7 @@ impl Report {
             summary: self.summary(),
             findings: &self.findings,
         };
-        serde_json::to_writer(&mut *out, &written)?;
-        writeln!(out)
+        findings::json(&written, out)
     }
 
     pub(super) fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 mod broken;
 mod configured;
+mod formats;
 mod guide;
 mod judged;
 mod packs;
