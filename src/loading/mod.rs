@@ -16,8 +16,8 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    EngineKind, Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
-    Surfaces,
+    EngineKind, Labels, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    PolicySource, Surfaces,
 };
 
 pub use crate::policy::Warnings;
@@ -163,7 +163,13 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
         sources.extend(compiled.sources);
         cedar.groups.extend(compiled.groups);
     }
-    let compiled = match cedar.compile(&sources) {
+    let compiled = cedar.compile(&sources).and_then(|compiled| {
+        match nameless(&sources, &compiled.policies, settings.warnings) {
+            problems if problems.is_empty() => Ok(compiled),
+            problems => Err(PolicyErrors { problems }),
+        }
+    });
+    let compiled = match compiled {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors {
@@ -202,9 +208,42 @@ fn builtin(name: &str, text: &str) -> PolicySource {
     }
 }
 
+/// Policies that are called by their line, which moves with every edit: no test, record or reviewer
+/// can hold on to them.
+fn nameless(
+    sources: &[PolicySource],
+    policies: &[PolicyEntry],
+    warnings: Warnings,
+) -> Vec<PolicyProblem> {
+    if warnings == Warnings::Allow {
+        return Vec::new();
+    }
+    let nameless = policies.iter().filter(|policy| {
+        let origin = &policy.origin;
+        policy.id.as_str() == origin.to_string()
+    });
+    let told = nameless.map(|policy| {
+        let problem = PolicyProblem::error("policy::no_id", "a policy without a name").with_help(
+            "write `@id(\"what-it-does\")` above it: tests, records and reviews call it so",
+        );
+        let source = sources
+            .iter()
+            .find(|source| source.name == policy.origin.file);
+        let start = source.and_then(|source| source.text.find(&*policy.text));
+        match (source, start) {
+            (Some(source), Some(start)) => {
+                let end = start + policy.text.lines().next().map_or(0, str::len);
+                problem.in_source(source).at(start..end, "this policy")
+            }
+            _ => problem,
+        }
+    });
+    told.collect()
+}
+
 fn empty_files(
     sources: &[PolicySource],
-    policies: &[crate::policy::PolicyEntry],
+    policies: &[PolicyEntry],
 ) -> impl Iterator<Item = PolicyProblem> {
     let empty = sources.iter().filter(|source| {
         policies

@@ -748,3 +748,24 @@ fn capabilities_and_overrides_decide() {
     check("ann", "extra", "nothing");
     check("ann", "ask", "deny consent");
 }
+
+#[test]
+fn a_policy_has_a_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "@id(\"a\") permit(principal, action, resource);\nforbid(principal, action, resource)\nwhen { principal is Mcp::Server };\n";
+    std::fs::write(dir.path().join("p.cedar"), text).unwrap();
+    let check = |warnings, expected: &[&str]| {
+        let settings = Settings {
+            dir: Some(dir.path().to_owned()),
+            warnings,
+            ..Settings::default()
+        };
+        let codes: Vec<&str> = match load(&settings) {
+            Ok(_) => vec![],
+            Err(errors) => errors.problems.iter().map(|it| it.code).collect(),
+        };
+        assert_eq!(codes, expected);
+    };
+    check(Warnings::Allow, &[]);
+    check(Warnings::Error, &["policy::no_id"]);
+}

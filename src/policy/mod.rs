@@ -15,6 +15,7 @@ mod facts;
 pub(crate) mod fixture;
 mod labels;
 mod location;
+mod outlook;
 mod snapshot;
 mod store;
 
@@ -37,5 +38,6 @@ pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
 };
+pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

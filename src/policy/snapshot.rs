@@ -11,6 +11,7 @@ use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
+use super::outlook::{OpenQuestion, Outlook};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -119,6 +120,29 @@ impl PolicySnapshot {
                 .iter()
                 .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err)),
         )
+    }
+
+    /// What can be said of a message of which only a part is known.
+    pub fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        let mut question = question.clone();
+        let (mut agent, mut item) = (None, None);
+        if !self.labels.is_empty() {
+            agent = self.labels.described(question.principal);
+            item = self.labels.item(question.resource);
+        }
+        if let Some(agent) = &agent {
+            question.principal = Principal::Agent(agent);
+        }
+        if let Some(item) = &item {
+            question.resource = item.resource();
+        }
+        let engines = self.engines.iter();
+        engines
+            .map(|engine| {
+                let outlook = guarded(engine.as_ref(), || engine.outlook(&question));
+                outlook.unwrap_or(Outlook::OPEN)
+            })
+            .fold(Outlook::SILENT, Outlook::and)
     }
 
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.

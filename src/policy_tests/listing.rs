@@ -1,17 +1,30 @@
 //! What a list shows, and whether an engine failed over it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use crate::policy::{
-    Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
+    Agent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
 };
+use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
-use super::fixture::{Listed, Offers, Test};
-use super::judge::{Bench, PROTOCOL, TRANSPORT};
+use super::fixture::{Listed, Offers};
+use super::judge::{Bench, TRANSPORT};
+use super::lines::PROTOCOL;
+
+/// What the gate sees when it decides what a list shows.
+pub(super) struct Sight {
+    pub(super) agent: Arc<Agent>,
+    pub(super) now_ms: i64,
+    pub(super) calls: i64,
+    pub(super) started_ms: i64,
+    pub(super) established: Arc<Established>,
+}
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
 pub(super) struct Catalogue {
+    /// Of tools.
     names: HashSet<String>,
     tools: Fragment,
     prompts: Fragment,
@@ -29,6 +42,10 @@ impl Catalogue {
         }
     }
 
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
     pub(super) fn of(&self, list: Listed) -> &Fragment {
         match list {
             Listed::Tools => &self.tools,
@@ -36,13 +53,13 @@ impl Catalogue {
             Listed::Resources => &self.resources,
         }
     }
+}
 
-    /// The tools, as far as a call of one of them can tell: with thousands of names in a suite, the
-    /// others would cost more than all that is tested.
-    pub(super) fn of_call(&self, called: Option<&str>) -> Fragment {
-        let offered = called.filter(|name| self.names.contains(*name));
-        Fragment::array(offered.map(|name| item(Listed::Tools, name)))
-    }
+/// A list of these tools, each once. What no message of a test can tell is left out: with thousands
+/// of names in a suite, the others would cost more than all that is tested.
+pub(super) fn tools<'n>(names: impl Iterator<Item = &'n String>) -> Fragment {
+    let names: BTreeSet<&String> = names.collect();
+    Fragment::array(names.into_iter().map(|name| item(Listed::Tools, name)))
 }
 
 /// The tool that a message calls.
@@ -75,21 +92,25 @@ pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
 
 /// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
 /// record, so the question is asked once more, of the same policies and with the same facts.
-pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<String> {
+pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<String> {
+    let established = &sight.established;
     let env = Environment {
         server: bench.server,
         transport: TRANSPORT,
         protocol: PROTOCOL,
-        now_ms: test.now.as_millisecond(),
+        now_ms: sight.now_ms,
         peer: None,
         session: SessionState {
-            started_ms: test.now.as_millisecond(),
-            ..SessionState::default()
+            level: established.level,
+            labels: established.labels.clone(),
+            untrusted: established.untrusted,
+            calls: sight.calls,
+            started_ms: sight.started_ms,
         },
-        consent: Consent::default(),
+        consent: established.consent.clone(),
     };
     let facts = ListFacts {
-        principal: Principal::Agent(&test.agent),
+        principal: Principal::Agent(&sight.agent),
         env,
     };
     let names = bench.offers.of(list).iter().cloned();
@@ -119,7 +140,7 @@ pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<Stri
 }
 
 /// RFC 3986 §3.1: the scheme is what stands before the first colon, in any case.
-fn resource(uri: String) -> ResourceFacts {
+pub(super) fn resource(uri: String) -> ResourceFacts {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     ResourceFacts {
         scheme: scheme.to_ascii_lowercase(),

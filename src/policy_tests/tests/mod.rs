@@ -2,10 +2,13 @@
 
 mod broken;
 mod configured;
+mod conversations;
 mod formats;
 mod guide;
 mod judged;
+mod matrices;
 mod packs;
+mod replays;
 mod reports;
 
 use std::fs;

@@ -20,6 +20,7 @@ mod judge;
 mod nesting;
 mod numbers;
 mod outcomes;
+mod outlook;
 mod plain;
 mod rules;
 mod seen;
@@ -47,8 +48,9 @@ use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, PolicyErrors,
-    PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, OpenQuestion,
+    Outlook, PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility,
+    Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -137,6 +139,10 @@ impl RuleEngine for CedarEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.visibility(facts, items)
+    }
+
+    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        self.outlook_of(question)
     }
 
     fn lists_by(&self) -> ListsBy {
