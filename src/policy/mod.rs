@@ -14,8 +14,10 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod observe;
 mod snapshot;
 mod store;
+mod trace;
 
 pub use action::{Action, ActionName};
 pub use combine::combine;
@@ -33,5 +35,9 @@ pub use facts::{
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use observe::{Judged, Listed, Observer};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;
+pub use trace::{
+    Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
+};

@@ -116,7 +116,6 @@ impl<'s> Draft<'s> {
         let tree: &ast::Policy = self.policy.as_ref();
         let principal = self.policy.principal_constraint();
         let resource = self.policy.resource_constraint();
-        let action = self.policy.action_constraint();
         let unconditional = !self.policy.has_non_scope_constraint()
             && principal == PrincipalConstraint::Any
             && resource == ResourceConstraint::Any;
@@ -136,13 +135,22 @@ impl<'s> Draft<'s> {
             obligations: self.annotations.obligations.clone(),
             unconditional,
         };
-        let actions = ActionName::ALL
-            .into_iter()
-            .filter(|name| matches(words, *name, &action));
+        let actions = self.actions(words);
         (
             Arc::new(rule),
             actions.map(|name| (name, key.clone())).collect(),
         )
+    }
+
+    /// The actions that the policy is about.
+    pub(super) fn actions(&self, words: &Vocabulary) -> impl Iterator<Item = ActionName> {
+        let action = self.policy.action_constraint();
+        let about = move |name: &ActionName| matches(words, *name, &action);
+        ActionName::ALL.into_iter().filter(about)
+    }
+
+    pub(super) fn needs(&self) -> inspect::Needs {
+        self.findings.needs
     }
 }
 

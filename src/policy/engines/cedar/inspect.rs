@@ -211,7 +211,7 @@ fn is_action(expr: &Expr) -> bool {
     matches!(expr.expr_kind(), ExprKind::Lit(Literal::EntityUID(uid)) if uid.is_action())
 }
 
-fn children(expr: &Expr) -> Vec<&Expr> {
+pub(super) fn children(expr: &Expr) -> Vec<&Expr> {
     match expr.expr_kind() {
         ExprKind::Lit(_) | ExprKind::Var(_) | ExprKind::Slot(_) | ExprKind::Unknown(_) => vec![],
         ExprKind::If {

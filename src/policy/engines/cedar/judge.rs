@@ -67,7 +67,7 @@ impl CedarEngine {
     }
 
     /// A request that the schema accepts, or a fault.
-    fn request(
+    pub(super) fn request(
         &self,
         facts: &Facts<'_>,
         principal: &EntityUID,
@@ -92,7 +92,7 @@ impl CedarEngine {
     }
 
     /// What the rules can look at.
-    fn entities(
+    pub(super) fn entities(
         &self,
         facts: &Facts<'_>,
         principal: &Subject,

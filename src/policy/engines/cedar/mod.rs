@@ -19,19 +19,23 @@ mod judge;
 mod nesting;
 mod numbers;
 mod outcomes;
+mod outline;
 mod plain;
 mod rules;
 mod seen;
+mod sights;
 mod subjects;
 mod surfaces;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod value;
 mod visible;
 mod vocabulary;
 mod wildcard;
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use miette::Severity;
@@ -41,10 +45,11 @@ pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;
 use self::rules::Rules;
+use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicyProblem,
-    PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicyOutline,
+    PolicyProblem, PolicySource, Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -65,15 +70,26 @@ struct CedarEngine {
     groups: ToolGroups,
     rules: Rules,
     idle: &'static Idle,
+    /// What the rules were compiled from.
+    sources: Vec<PolicySource>,
+    /// Made when somebody first asks why.
+    tracer: OnceLock<Tracer>,
 }
 
 impl CedarEngine {
-    fn new(words: &'static Vocabulary, groups: ToolGroups, rules: Rules) -> Result<Self, String> {
+    fn new(
+        words: &'static Vocabulary,
+        groups: ToolGroups,
+        rules: Rules,
+        sources: &[PolicySource],
+    ) -> Result<Self, String> {
         Ok(Self {
             words,
             groups,
             rules,
             idle: Idle::get()?,
+            sources: sources.to_vec(),
+            tracer: OnceLock::new(),
         })
     }
 }
@@ -106,7 +122,8 @@ impl EngineKind for Cedar {
             });
         }
         let surfaces = surfaces::of(words, &self.groups, &output.rules);
-        let engine = CedarEngine::new(words, self.groups.clone(), output.rules).map_err(fault)?;
+        let groups = self.groups.clone();
+        let engine = CedarEngine::new(words, groups, output.rules, sources).map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,
@@ -131,6 +148,14 @@ impl RuleEngine for CedarEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.visibility(facts, items)
+    }
+
+    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
+        Some(self.traced(facts))
+    }
+
+    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        self.tracer().outlines().map(Arc::clone).collect()
     }
 }
 

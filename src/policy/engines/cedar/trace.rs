@@ -1,0 +1,216 @@
+//! Facts to what every part of every policy comes to.
+//!
+//! The parts are read from the text and evaluated one by one by Cedar's own evaluator, over the
+//! request and entities that `judge.rs` makes. Nothing of this exists until somebody asks: the texts
+//! are read again at the first trace.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{self, Expr, Literal, Request, SlotEnv, ValueKind};
+use cedar_policy_core::entities::Entities;
+use cedar_policy_core::evaluator::Evaluator;
+use cedar_policy_core::extensions::Extensions;
+
+use super::compile;
+use super::inspect::Needs;
+use super::judge::unsayable;
+use super::outline::outlines;
+use super::rules::Rule;
+use super::sights::sights;
+use super::subjects::Subject;
+use super::vocabulary::Vocabulary;
+use super::{CedarEngine, on_big_stack};
+use crate::policy::{
+    ActionName, EngineFault, Facts, Part, PartKind, PartTrace, PolicyOutline, PolicySource,
+    PolicyTrace, Trace, Value,
+};
+
+/// The policies of an engine, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Tracer {
+    policies: Vec<Traced>,
+}
+
+/// One policy, taken apart.
+#[derive(Debug)]
+struct Traced {
+    outline: Arc<PolicyOutline>,
+    /// What each part asks; `None` for those that have parts in them.
+    asks: Vec<Option<Expr>>,
+    needs: Needs,
+    actions: Vec<ActionName>,
+}
+
+impl Tracer {
+    /// Nothing where a text cannot be taken apart: the compiler has accepted them all.
+    pub(super) fn new(words: &Vocabulary, sources: &[PolicySource]) -> Self {
+        let read = || sources.iter().flat_map(|source| traced(words, source));
+        let policies = on_big_stack(|| read().collect());
+        Self {
+            policies: policies.unwrap_or_default(),
+        }
+    }
+
+    /// The shapes of all policies.
+    pub(super) fn outlines(&self) -> impl Iterator<Item = &Arc<PolicyOutline>> {
+        self.policies.iter().map(|policy| &policy.outline)
+    }
+}
+
+impl CedarEngine {
+    pub(super) fn tracer(&self) -> &Tracer {
+        self.tracer
+            .get_or_init(|| Tracer::new(self.words, &self.sources))
+    }
+
+    pub(super) fn traced(&self, facts: &Facts<'_>) -> Trace {
+        match self.trace_all(facts) {
+            Ok(policies) => Trace {
+                policies,
+                fault: None,
+            },
+            Err(fault) => Trace {
+                policies: Vec::new(),
+                fault: Some(fault),
+            },
+        }
+    }
+
+    fn trace_all(&self, facts: &Facts<'_>) -> Result<Vec<PolicyTrace>, EngineFault> {
+        let name = facts.action.name();
+        let principal = Subject::of_principal(self.words, facts.principal);
+        let resource =
+            Subject::of_resource(self.words, &self.groups, facts.env.server, facts.resource);
+        let candidates = self.rules.candidates(name, &principal, &resource);
+        // A verdict is a fault where a candidate cannot be asked, and only there.
+        if !candidates.is_empty() && !self.idle.fits(name, facts.principal, facts.resource) {
+            return Err(unsayable(
+                "the action is not for such a principal and resource",
+            ));
+        }
+        let about: Vec<&Traced> = self
+            .tracer()
+            .policies
+            .iter()
+            .filter(|policy| policy.actions.contains(&name))
+            .collect();
+        if about.is_empty() {
+            return Ok(Vec::new());
+        }
+        let needs = |rules: &[&Rule]| {
+            let rules = rules.iter();
+            rules.fold(Needs::default(), |needs, rule| needs.and(rule.needs))
+        };
+        let all = about
+            .iter()
+            .fold(Needs::default(), |needs, policy| needs.and(policy.needs));
+        let world = |needs| {
+            let request = self.request(facts, &principal.uid, &resource.uid, needs)?;
+            let entities = self.entities(facts, &principal, &resource, needs)?;
+            Ok::<_, EngineFault>((request, entities))
+        };
+        // What only policies out of scope look at must not make a fault of its own.
+        let (request, entities) = world(all).or_else(|_| world(needs(&candidates)))?;
+        Ok(trace_with(&about, request, &entities))
+    }
+}
+
+fn trace_with(about: &[&Traced], request: Request, entities: &Entities) -> Vec<PolicyTrace> {
+    let evaluator = Evaluator::new(request, entities, Extensions::all_available());
+    about
+        .iter()
+        .map(|policy| policy.trace(&evaluator, entities))
+        .collect()
+}
+
+impl Traced {
+    fn trace(&self, evaluator: &Evaluator<'_>, entities: &Entities) -> PolicyTrace {
+        let mut parts: Vec<PartTrace> = self
+            .asks
+            .iter()
+            .map(|asks| PartTrace {
+                value: asks
+                    .as_ref()
+                    .map_or(Value::True, |expr| value(evaluator, expr)),
+                reached: false,
+                saw: asks
+                    .as_ref()
+                    .map_or_else(Vec::new, |expr| sights(evaluator, entities, expr)),
+            })
+            .collect();
+        let values: Vec<Value> = parts.iter().map(|part| part.value.clone()).collect();
+        let outline = Arc::clone(&self.outline);
+        let value = outline.sum(&values, &mut |place| {
+            if let Some(part) = parts.get_mut(place) {
+                part.reached = true;
+            }
+        });
+        for (place, part) in parts.iter_mut().enumerate() {
+            if let Some(whole) = outline.whole(place, &values) {
+                part.value = whole;
+            }
+        }
+        PolicyTrace {
+            outline,
+            value,
+            parts,
+        }
+    }
+}
+
+fn value(evaluator: &Evaluator<'_>, expr: &Expr) -> Value {
+    match evaluator.interpret(expr, &SlotEnv::new()) {
+        Ok(ast::Value {
+            value: ValueKind::Lit(Literal::Bool(holds)),
+            ..
+        }) => Value::of(holds),
+        Ok(_) => Value::Failed("the condition is not a boolean".to_owned()),
+        Err(error) => Value::Failed(error.to_string()),
+    }
+}
+
+fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
+    let sources = std::slice::from_ref(source);
+    let (drafts, _) = compile::parse(sources);
+    let outlines = outlines(source);
+    // Both read the same text in its order.
+    drafts
+        .iter()
+        .zip(outlines)
+        .map(|(draft, outline)| {
+            let tree: &ast::Policy = draft.policy.as_ref();
+            let scope = [
+                tree.principal_constraint().as_expr(),
+                tree.action_constraint().as_expr(),
+                tree.resource_constraint().as_expr(),
+            ];
+            let mut scope = scope.into_iter();
+            let mut ask = |part: &Part| match part.kind {
+                PartKind::Scope => scope.next(),
+                PartKind::Condition => source
+                    .text
+                    .get(part.span.clone())
+                    .and_then(|text| Expr::from_str(text).ok()),
+                PartKind::When
+                | PartKind::Unless
+                | PartKind::All
+                | PartKind::Any
+                | PartKind::Not => None,
+            };
+            Traced {
+                asks: outline.parts.iter().map(&mut ask).collect(),
+                needs: draft.needs(),
+                actions: draft.actions(words).collect(),
+                outline: Arc::new(PolicyOutline {
+                    id: draft.entry.id.clone(),
+                    origin: draft.entry.origin.clone(),
+                    effect: outline.effect,
+                    source: Arc::clone(&source.text),
+                    span: outline.span,
+                    parts: outline.parts,
+                }),
+            }
+        })
+        .collect()
+}
