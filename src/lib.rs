@@ -29,6 +29,8 @@ pub mod cli;
 pub mod clock;
 // What was written in `gate.toml`, and what it means.
 pub mod config;
+// Why one message is allowed or denied.
+pub mod explain;
 // Policy fixtures, judged by the path that the gate itself uses.
 pub mod policy_tests;
 // One signal, one deadline, everything drains.

@@ -17,6 +17,10 @@ pub enum Exit {
     TestsNotRun,
     /// `test-policy`: the policies under test are not valid.
     PoliciesInvalid,
+    /// `explain`: the message is denied.
+    Denied,
+    /// `explain`: there is no decision to explain.
+    NotExplained,
     /// `test-policy`: coverage is under the threshold.
     CoverageTooLow,
 }
@@ -26,8 +30,8 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed => 1,
-            Self::Unrecoverable | Self::TestsNotRun => 2,
+            Self::Invalid | Self::TestsFailed | Self::Denied => 1,
+            Self::Unrecoverable | Self::TestsNotRun | Self::NotExplained => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -54,6 +58,8 @@ mod tests {
             (Exit::TestsNotRun, 2),
             (Exit::PoliciesInvalid, 3),
             (Exit::CoverageTooLow, 4),
+            (Exit::Denied, 1),
+            (Exit::NotExplained, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

@@ -3,6 +3,7 @@
 pub mod args;
 pub mod diagnostics;
 pub mod exit;
+pub mod explain;
 pub mod launch;
 pub mod proxy;
 pub mod report;
@@ -31,6 +32,7 @@ pub fn run(typed: Cli) -> Exit {
             validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
         }
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
+        Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
     }
 }
 

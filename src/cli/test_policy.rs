@@ -92,7 +92,7 @@ fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.
-fn paint() -> Paint {
+pub(super) fn paint() -> Paint {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if io::stdout().is_terminal() && !plain {
         Paint::Coloured

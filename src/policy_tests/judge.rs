@@ -14,6 +14,7 @@ use super::ends::End;
 use super::fixture::{Listed, Offers, Sends, Test};
 use super::got::{At, Broken, Got};
 use super::listing::{self, Catalogue};
+use super::witness::Witness;
 
 /// The revision that the handshake agrees on.
 pub(super) const PROTOCOL: &str = "2025-11-25";
@@ -31,6 +32,8 @@ pub(super) struct Bench<'s> {
     pub(super) server: &'s Server,
     pub(super) offers: &'s Offers,
     pub(super) catalogue: Catalogue,
+    /// Hears what the rules are asked about the message itself.
+    pub(super) witness: Option<&'s Witness>,
 }
 
 /// One agent and one upstream, for one test.
@@ -77,6 +80,7 @@ impl<'s> Conversation<'s> {
         if !opens && let Some(refused) = self.shake_hands(test).await {
             return Got::of(&refused, At::Handshake, false);
         }
+        self.forget_the_handshake();
         self.hear(from, frame).await;
         let method = message.as_ref().and_then(|it| it.method()?.known());
         let other = match from {
@@ -102,6 +106,7 @@ impl<'s> Conversation<'s> {
         if let Some(refused) = self.shake_hands(test).await {
             return Got::of(&refused, At::Handshake, false);
         }
+        self.forget_the_handshake();
         self.hear(Side::Agent, &request(list.method())).await;
         let asked = self.talk.upstream.take();
         let record = self.record(Side::Agent)?;
@@ -139,6 +144,12 @@ impl<'s> Conversation<'s> {
         self.talk.agent.take();
         self.kept.take();
         None
+    }
+
+    fn forget_the_handshake(&self) {
+        if let Some(witness) = self.bench.witness {
+            witness.take();
+        }
     }
 
     async fn hear(&self, from: Side, frame: &str) {

@@ -20,15 +20,19 @@ mod load;
 mod read;
 mod read_expect;
 mod read_test;
+mod rehearsal;
 mod report;
 mod run;
 mod section;
 mod suggest;
 mod table;
+mod witness;
 
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::Decision;
 pub use load::Configured;
+pub(crate) use rehearsal::{Rehearsal, Rehearsed};
+pub(crate) use report::printable;
 pub use report::{
     Actual, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem, Report, SCHEMA, SuiteReport,
     Summary, TestOutcome, TestReport,
@@ -37,3 +41,4 @@ pub use run::{Settings, run};
 
 #[cfg(test)]
 mod tests;
+pub(crate) use witness::{Asked, Question, Who};

@@ -25,7 +25,7 @@ pub struct Settings {
 }
 
 /// Cedar evaluates recursively; this is what the gate's own thread has.
-const STACK_BYTES: usize = 32 * 1024 * 1024;
+pub(super) const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// Runs the tests. Reads files and opens nothing else.
 ///
@@ -87,6 +87,7 @@ fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>
             server: &server,
             offers: &suite.fixture.offers,
             catalogue: Catalogue::new(&suite.fixture.offers),
+            witness: None,
         };
         let snapshot = suite.policies.current();
         let tests = suite.fixture.tests.iter().map(|test| {

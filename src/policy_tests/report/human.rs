@@ -224,7 +224,7 @@ fn names(names: &[String]) -> String {
 }
 
 /// A frame under test may hold anything; a terminal must not be told to do it.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         // What is not seen, or turns the direction of text, misleads as well (UAX 9).

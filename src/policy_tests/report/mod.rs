@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::fixture::Decision;
 
 pub use human::Paint;
+pub(crate) use human::printable;
 pub use not_run::NotRun;
 
 /// The version of the report format.

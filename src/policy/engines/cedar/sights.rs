@@ -5,6 +5,7 @@ use cedar_policy_core::ast::{
 };
 use cedar_policy_core::entities::{Dereference, Entities};
 use cedar_policy_core::evaluator::Evaluator;
+use cedar_policy_core::pst::SmolStr;
 use jiff::Timestamp;
 
 use super::inspect::children;
@@ -51,7 +52,7 @@ impl Found<'_> {
             attrs,
         } = expr.expr_kind()
         {
-            return self.look_for(target, attrs.iter().map(|attr| attr.as_str()));
+            return self.look_for(target, attrs.iter().map(SmolStr::as_str));
         } else if let ExprKind::BinaryApp {
             op: BinaryOp::HasTag,
             arg1,

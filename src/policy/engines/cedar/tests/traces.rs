@@ -80,7 +80,7 @@ fn told_parts(text: &str, world: &World) -> String {
         let reached = if trace.reached { "" } else { " (not reached)" };
         let text = match part.kind {
             PartKind::Scope | PartKind::Condition => traced.outline.text(part),
-            _ => "",
+            PartKind::When | PartKind::Unless | PartKind::All | PartKind::Any | PartKind::Not => "",
         };
         lines.push(format!(
             "{indent}{:?} {:?}{reached} {text}",
