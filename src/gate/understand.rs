@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Consent, Environment, Facts, Principal, Prompt, Resource, ResourceFacts,
+    Action, Arguments, Environment, Facts, Principal, Prompt, Resource, ResourceFacts,
     SessionState, Tool, Touch,
 };
 use crate::session::Target;
@@ -277,13 +277,13 @@ impl Circumstances {
             now_ms: self.now_ms,
             peer: None,
             session: SessionState {
-                level: 0,
-                labels: Vec::new(),
-                untrusted: false,
+                level: scene.established.level,
+                labels: scene.established.labels.clone(),
+                untrusted: scene.established.untrusted,
                 calls: scene.calls,
                 started_ms: scene.started_ms,
             },
-            consent: Consent::default(),
+            consent: scene.established.consent.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::action::ActionName;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
+use super::outlook::{OpenQuestion, Outlook};
 use super::snapshot::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
 
@@ -41,6 +42,11 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     /// sources.
     fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
         Vec::new()
+    }
+
+    /// What the rules come to, whatever is not known. An engine that cannot tell says so.
+    fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {
+        Outlook::OPEN
     }
 }
 

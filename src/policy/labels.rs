@@ -122,17 +122,17 @@ impl Labels {
         };
         Labelled {
             tool,
-            agent: self.principal(facts.principal),
+            agent: self.described(facts.principal),
             touch,
         }
     }
 
     /// Who looks at a list.
     pub(super) fn viewer(&self, facts: &ListFacts<'_>) -> Option<Agent> {
-        self.principal(facts.principal)
+        self.described(facts.principal)
     }
 
-    fn principal(&self, principal: Principal<'_>) -> Option<Agent> {
+    pub(super) fn described(&self, principal: Principal<'_>) -> Option<Agent> {
         match principal {
             Principal::Agent(agent) => self.agent(agent),
             Principal::Server(_) => None,

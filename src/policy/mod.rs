@@ -15,6 +15,7 @@ mod facts;
 pub(crate) mod fixture;
 mod labels;
 mod observe;
+mod outlook;
 mod snapshot;
 mod store;
 mod trace;
@@ -36,6 +37,7 @@ pub use facts::{
 };
 pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
 pub use observe::{Judged, Listed, Observer};
+pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;
 pub use trace::{

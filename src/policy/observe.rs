@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::decision::{EngineFault, Verdict};
 use super::engine::{EngineName, ListFacts, RuleEngine, Visibility};
 use super::facts::{Facts, Resource};
+use super::outlook::{OpenQuestion, Outlook};
 use super::trace::{PolicyOutline, Trace};
 
 /// Hears of questions. Called on the thread that asks.
@@ -96,6 +97,10 @@ impl RuleEngine for Observed {
             rules: self.engine.as_ref(),
         });
         answers
+    }
+
+    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        self.engine.outlook(question)
     }
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {

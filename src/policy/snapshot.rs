@@ -12,6 +12,7 @@ use super::engine::{ListFacts, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, Tool};
 use super::labels::Labels;
 use super::observe::{Observed, Observer};
+use super::outlook::{OpenQuestion, Outlook};
 use super::trace::{PolicyOutline, Trace};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
@@ -137,6 +138,29 @@ impl PolicySnapshot {
                 .iter()
                 .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err)),
         )
+    }
+
+    /// What can be said of a message of which only a part is known.
+    pub fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        let mut question = question.clone();
+        let (mut agent, mut tool) = (None, None);
+        if !self.labels.is_empty() {
+            agent = self.labels.described(question.principal);
+            tool = self.labelled_tool(question.resource);
+        }
+        if let Some(agent) = &agent {
+            question.principal = Principal::Agent(agent);
+        }
+        if let Some(tool) = &tool {
+            question.resource = Resource::Tool(tool);
+        }
+        let engines = self.engines.iter();
+        engines
+            .map(|engine| {
+                let outlook = guarded(engine.as_ref(), || engine.outlook(&question));
+                outlook.unwrap_or(Outlook::OPEN)
+            })
+            .fold(Outlook::SILENT, Outlook::and)
     }
 
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.

@@ -1,29 +1,27 @@
-//! One message through the gate itself: decoded, identified, understood, decided and obliged by the
+//! Messages through the gate itself: decoded, identified, understood, decided and obliged by the
 //! code that runs in production, between two ends in this process.
 
+use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::audit::{Audit, Direction, Kept, Record};
-use crate::clock::FixedClock;
+use crate::clock::Clock as _;
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{PolicyStore, Server};
-use crate::session::{Session, SessionId};
-use crate::wire::{Fragment, KnownMethod, Limits, Message, Method, Side};
+use crate::policy::{Consent, PolicyStore, Server};
+use crate::session::{Established, Session, SessionId};
+use crate::wire::{KnownMethod, Message, Side};
 
+use super::clock::MovedClock;
 use super::ends::End;
-use super::fixture::{Listed, Offers, Sends, Test};
+use super::fixture::{Answered, Listed, Offers, Plan, Reply, Sends, Step, Test};
 use super::got::{At, Broken, Got};
-use super::listing::{self, Catalogue};
+use super::lines;
+use super::listing::{self, Catalogue, Sight};
 use super::witness::Witness;
-
-/// The revision that the handshake agrees on.
-pub(super) const PROTOCOL: &str = "2025-11-25";
 
 /// How the agent is connected.
 pub(super) const TRANSPORT: &str = "stdio";
-
-/// The `_meta` key of messages that need no handshake (MCP 2026-07-28, basic/lifecycle).
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// What the tests of one suite have in common.
 pub(super) struct Bench<'s> {
@@ -32,55 +30,125 @@ pub(super) struct Bench<'s> {
     pub(super) server: &'s Server,
     pub(super) offers: &'s Offers,
     pub(super) catalogue: Catalogue,
-    /// Hears what the rules are asked about the message itself.
+    /// Hears what the rules are asked, but for the handshake that begins a session.
     pub(super) witness: Option<&'s Witness>,
+}
+
+/// What became of one message of a test, and of what was answered to it.
+#[derive(Debug)]
+pub(super) struct Came {
+    pub(super) message: Result<Got, Broken>,
+    /// Absent where nothing was answered.
+    pub(super) answer: Option<Result<Got, Broken>>,
 }
 
 /// One agent and one upstream, for one test.
 struct Conversation<'s> {
     bench: &'s Bench<'s>,
+    test: &'s Test,
     gate: Gate,
     talk: Talk<End, End>,
     kept: Kept,
+    clock: Arc<MovedClock>,
+    /// The session has begun, or whoever speaks first does without.
+    begun: Cell<bool>,
+    /// The tools that the test calls.
+    called: Vec<String>,
 }
 
 impl Bench<'_> {
-    /// What becomes of a test's message in a session of its own.
-    pub(super) async fn judge(&self, test: &Test) -> Result<Got, Broken> {
+    /// What becomes of a test's messages, in a session of its own.
+    pub(super) async fn judge(&self, test: &Test) -> Vec<Came> {
         let conversation = Conversation::begin(self, test);
-        match &test.sends {
-            Sends::Frame { from, frame } => conversation.frame(*from, frame, test).await,
-            Sends::List(list) => conversation.list(*list, test).await,
+        let mut came = Vec::with_capacity(test.steps().len());
+        for step in test.steps() {
+            came.push(conversation.step(step).await);
         }
+        came
     }
 }
 
 impl<'s> Conversation<'s> {
-    fn begin(bench: &'s Bench<'s>, test: &Test) -> Self {
+    fn begin(bench: &'s Bench<'s>, test: &'s Test) -> Self {
         let (audit, kept) = Audit::keeping();
-        let clock = Arc::new(FixedClock(test.now));
+        let clock = Arc::new(MovedClock::new(test.now));
         let policies = Arc::clone(&bench.policies);
-        let gate = Gate::new(policies, audit, clock, bench.settings.clone());
-        let started = test.now.as_millisecond();
+        let gate = Gate::new(
+            policies,
+            audit,
+            Arc::<MovedClock>::clone(&clock),
+            bench.settings.clone(),
+        );
+        let started = before(test.now.as_millisecond(), test.start.age);
         let id = SessionId::from_random(0);
         let session = Session::new(id, TRANSPORT, bench.server.clone(), started);
-        session.state().agent = Arc::new(test.agent.clone());
-        let talk = Talk::new(session, End::default(), End::default());
+        {
+            let mut state = session.state();
+            state.agent = Arc::new(test.agent.clone());
+            state.calls = test.start.calls;
+        }
+        let called = test.steps().iter().map(|step| &step.sends);
+        let called = called.filter_map(super::read::called_tool).collect();
         Self {
             bench,
+            test,
             gate,
-            talk,
+            talk: Talk::new(session, End::default(), End::default()),
             kept,
+            clock,
+            begun: Cell::new(false),
+            called,
         }
     }
 
-    async fn frame(&self, from: Side, frame: &str, test: &Test) -> Result<Got, Broken> {
-        let message = Message::decode(frame.as_bytes(), self.gate.limits(from)).ok();
-        let opens = from == Side::Agent && message.as_ref().is_some_and(begins_by_itself);
-        if !opens && let Some(refused) = self.shake_hands(test).await {
-            return Got::of(&refused, At::Handshake, false);
+    async fn step(&self, step: &Step) -> Came {
+        self.clock.advance(step.after);
+        // What earlier steps left behind is no part of this one.
+        self.kept.take();
+        self.talk.upstream.take();
+        self.talk.agent.take();
+        self.establish(step);
+        let (message, id) = match &step.sends {
+            Sends::Frame { from, frame } => self.frame(*from, frame).await,
+            Sends::List(list) => (self.list(*list).await, None),
+        };
+        let mut came = Came {
+            message,
+            answer: None,
+        };
+        let asked = step.reply.is_some() || step.received.is_some();
+        let conversing = matches!(self.test.plan, Plan::Conversation(_));
+        if let (Some(asked_of), true) = (id, asked || conversing) {
+            came.answer = Some(self.answer(step, asked_of).await);
         }
-        self.forget_the_handshake();
+        came
+    }
+
+    /// What a human has answered by now.
+    fn establish(&self, step: &Step) {
+        let start = &self.test.start;
+        let now = self.clock.now().as_millisecond();
+        let began = self.test.now.as_millisecond();
+        let consent = match (&step.consent, &start.consent) {
+            (Some(answered), _) => consent(answered, now),
+            (None, Some(answered)) => consent(answered, began),
+            (None, None) => Consent::default(),
+        };
+        self.talk.session.state().established = Arc::new(Established {
+            level: start.level,
+            labels: start.labels.clone(),
+            untrusted: start.untrusted,
+            consent,
+        });
+    }
+
+    /// What became of a frame, and the question that now waits for an answer.
+    async fn frame(&self, from: Side, frame: &str) -> (Result<Got, Broken>, Option<Asked>) {
+        let message = Message::decode(frame.as_bytes(), self.gate.limits(from)).ok();
+        let opens = from == Side::Agent && message.as_ref().is_some_and(lines::begins_by_itself);
+        if let Some(refused) = self.open(opens).await {
+            return (Got::of(&refused, At::Handshake, false), None);
+        }
         self.hear(from, frame).await;
         let method = message.as_ref().and_then(|it| it.method()?.known());
         let other = match from {
@@ -90,32 +158,36 @@ impl<'s> Conversation<'s> {
         let mut arrived = other.take();
         // The gate asks what there is before it lets a first call through.
         if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
-            let called = message.as_ref().and_then(listing::called_tool);
-            while let Some(id) = arrived.iter().find_map(|line| tools_list(line)) {
-                let tools = self.bench.catalogue.of_call(called.as_deref());
-                let answer = offer(&id, Listed::Tools, tools);
+            while let Some(id) = arrived.iter().find_map(|line| lines::tools_list(line)) {
+                let tools = self.bench.catalogue.of_calls(&self.called);
+                let answer = lines::offer(&id, Listed::Tools, tools);
                 self.hear(Side::Upstream, &answer).await;
                 arrived = other.take();
             }
         }
-        let record = self.record(from)?;
-        Got::of(&record, At::Message, !arrived.is_empty())
+        let got = self
+            .record(from)
+            .and_then(|record| Got::of(&record, At::Message, !arrived.is_empty()));
+        let allowed = got.as_ref().is_ok_and(Got::allowed);
+        let id = arrived.iter().find_map(|line| lines::asked_id(line));
+        let asked = id.filter(|_| allowed).map(|id| Asked { from, id, method });
+        (got, asked)
     }
 
-    async fn list(&self, list: Listed, test: &Test) -> Result<Got, Broken> {
-        if let Some(refused) = self.shake_hands(test).await {
+    async fn list(&self, list: Listed) -> Result<Got, Broken> {
+        if let Some(refused) = self.open(false).await {
             return Got::of(&refused, At::Handshake, false);
         }
-        self.forget_the_handshake();
-        self.hear(Side::Agent, &request(list.method())).await;
+        self.hear(Side::Agent, &lines::request(list.method())).await;
         let asked = self.talk.upstream.take();
         let record = self.record(Side::Agent)?;
         let mut got = Got::of(&record, At::Message, !asked.is_empty())?;
-        let Some(id) = asked.first().and_then(|line| id_of(line)) else {
+        let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return Ok(got);
         };
         let items = self.bench.catalogue.of(list).clone();
-        self.hear(Side::Upstream, &offer(&id, list, items)).await;
+        self.hear(Side::Upstream, &lines::offer(&id, list, items))
+            .await;
         let delivered = self.talk.agent.take();
         let shown = delivered
             .first()
@@ -127,29 +199,65 @@ impl<'s> Conversation<'s> {
             return Err(Broken::NotJudged(why));
         }
         got.shown = shown;
-        got.fault = listing::fault(self.bench, test, list);
+        got.fault = listing::fault(self.bench, &self.sight(), list);
         Ok(got)
     }
 
-    /// Begins the session. Answers with the record of the refusal if it may not begin.
-    async fn shake_hands(&self, test: &Test) -> Option<Record> {
-        self.hear(Side::Agent, &initialize(test)).await;
+    /// The answer of whoever was asked.
+    async fn answer(&self, step: &Step, asked: Asked) -> Result<Got, Broken> {
+        let by_itself = || match asked.method {
+            Some(KnownMethod::Initialize) => lines::greeting(&self.bench.server.name),
+            Some(KnownMethod::ToolsList) => self.offered(Listed::Tools),
+            Some(KnownMethod::PromptsList) => self.offered(Listed::Prompts),
+            Some(KnownMethod::ResourcesList) => self.offered(Listed::Resources),
+            method => lines::least_result(method),
+        };
+        let reply = match &step.reply {
+            Some(reply) => reply.clone(),
+            None => Reply::Result(by_itself()),
+        };
+        let (from, end) = match asked.from {
+            Side::Agent => (Side::Upstream, &self.talk.agent),
+            Side::Upstream => (Side::Agent, &self.talk.upstream),
+        };
+        // What the request itself brought is behind us.
+        end.take();
+        self.hear(from, &lines::reply(&asked.id, &reply)).await;
+        let delivered = end.take();
+        let arrived = delivered.iter().any(|line| lines::carries(line, &reply));
+        Got::of(&self.record(from)?, At::Answer, arrived)
+    }
+
+    fn offered(&self, list: Listed) -> crate::wire::Fragment {
+        let items = self.bench.catalogue.of(list).clone();
+        crate::wire::Fragment::object([(list.member(), items)])
+    }
+
+    /// Begins the session, unless what comes begins by itself. Answers with the record of the
+    /// refusal if it may not begin.
+    async fn open(&self, by_itself: bool) -> Option<Record> {
+        if by_itself || self.begun.get() {
+            self.begun.set(true);
+            return None;
+        }
+        let initialize = lines::initialize(&self.test.agent.client);
+        self.hear(Side::Agent, &initialize).await;
         let asked = self.talk.upstream.take();
-        let Some(id) = asked.first().and_then(|line| id_of(line)) else {
+        let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return self.kept.take().into_iter().next();
         };
-        self.hear(Side::Upstream, &self.greet(&id)).await;
-        self.hear(Side::Agent, INITIALIZED).await;
+        let greeting = Reply::Result(lines::greeting(&self.bench.server.name));
+        self.hear(Side::Upstream, &lines::reply(&id, &greeting))
+            .await;
+        self.hear(Side::Agent, lines::INITIALIZED).await;
         self.talk.upstream.take();
         self.talk.agent.take();
         self.kept.take();
-        None
-    }
-
-    fn forget_the_handshake(&self) {
+        self.begun.set(true);
         if let Some(witness) = self.bench.witness {
             witness.take();
         }
+        None
     }
 
     async fn hear(&self, from: Side, frame: &str) {
@@ -189,90 +297,36 @@ impl<'s> Conversation<'s> {
         }))
     }
 
-    /// The upstream's answer to the handshake.
-    fn greet(&self, id: &Fragment) -> String {
-        let nothing = || Fragment::object([]);
-        let capabilities = ["tools", "prompts", "resources", "logging", "completions"];
-        let result = Fragment::object([
-            ("protocolVersion", Fragment::string(PROTOCOL)),
-            (
-                "capabilities",
-                Fragment::object(capabilities.map(|name| (name, nothing()))),
-            ),
-            ("serverInfo", named(&self.bench.server.name, "1")),
-        ]);
-        reply(id, result)
+    /// What the gate sees when it decides what a list shows.
+    fn sight(&self) -> Sight {
+        let state = self.talk.session.state();
+        Sight {
+            agent: Arc::clone(&state.agent),
+            now_ms: self.clock.now().as_millisecond(),
+            calls: state.calls,
+            started_ms: state.started_ms,
+            established: Arc::clone(&state.established),
+        }
     }
 }
 
-const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-
-/// The agent can do everything that a server may ask for: what is refused is refused by policy.
-fn initialize(test: &Test) -> String {
-    let capabilities = ["roots", "sampling", "elicitation"];
-    let client = &test.agent.client;
-    let params = Fragment::object([
-        ("protocolVersion", Fragment::string(PROTOCOL)),
-        (
-            "capabilities",
-            Fragment::object(capabilities.map(|name| (name, Fragment::object([])))),
-        ),
-        ("clientInfo", named(&client.name, &client.version)),
-    ]);
-    let message = Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", Fragment::string("handshake")),
-        ("method", Fragment::string("initialize")),
-        ("params", params),
-    ]);
-    message.into_string()
+/// A question that somebody waits for the answer of.
+struct Asked {
+    from: Side,
+    /// The id that the other side knows.
+    id: crate::wire::Fragment,
+    method: Option<KnownMethod>,
 }
 
-fn request(method: &str) -> String {
-    let message = Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", Fragment::string("test")),
-        ("method", Fragment::string(method)),
-    ]);
-    message.into_string()
+fn consent(answered: &Answered, when: i64) -> Consent {
+    Consent {
+        granted: answered.granted,
+        scope: answered.scope.clone(),
+        by: answered.by.clone(),
+        at_ms: Some(before(when, answered.age)),
+    }
 }
 
-fn reply(id: &Fragment, result: Fragment) -> String {
-    let message = Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", id.clone()),
-        ("result", result),
-    ]);
-    message.into_string()
-}
-
-/// The upstream's answer to a list.
-fn offer(id: &Fragment, list: Listed, items: Fragment) -> String {
-    reply(id, Fragment::object([(list.member(), items)]))
-}
-
-fn named(name: &str, version: &str) -> Fragment {
-    Fragment::object([
-        ("name", Fragment::string(name)),
-        ("version", Fragment::string(version)),
-    ])
-}
-
-/// Whether a message comes before any handshake: it is one, or says itself what it speaks.
-fn begins_by_itself(message: &Message) -> bool {
-    let initialize = message.method().and_then(Method::known);
-    let version = message.meta().and_then(|meta| meta.get(META_VERSION));
-    initialize == Some(KnownMethod::Initialize) || version.is_some()
-}
-
-/// The id under which the gate asks for the tools, if that is what it asks.
-fn tools_list(line: &str) -> Option<Fragment> {
-    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
-    let method = message.method()?.known()?;
-    (method == KnownMethod::ToolsList).then(|| message.id_value().map(Fragment::copy_of))?
-}
-
-fn id_of(line: &str) -> Option<Fragment> {
-    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
-    message.id_value().map(Fragment::copy_of)
+fn before(when: i64, age: Duration) -> i64 {
+    when.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
 }

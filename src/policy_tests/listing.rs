@@ -1,14 +1,26 @@
 //! What a list shows, and whether an engine failed over it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use crate::policy::{
-    Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
+    Agent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
 };
+use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
-use super::fixture::{Listed, Offers, Test};
-use super::judge::{Bench, PROTOCOL, TRANSPORT};
+use super::fixture::{Listed, Offers};
+use super::judge::{Bench, TRANSPORT};
+use super::lines::PROTOCOL;
+
+/// What the gate sees when it decides what a list shows.
+pub(super) struct Sight {
+    pub(super) agent: Arc<Agent>,
+    pub(super) now_ms: i64,
+    pub(super) calls: i64,
+    pub(super) started_ms: i64,
+    pub(super) established: Arc<Established>,
+}
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
 pub(super) struct Catalogue {
@@ -37,10 +49,11 @@ impl Catalogue {
         }
     }
 
-    /// The tools, as far as a call of one of them can tell: with thousands of names in a suite, the
-    /// others would cost more than all that is tested.
-    pub(super) fn of_call(&self, called: Option<&str>) -> Fragment {
-        let offered = called.filter(|name| self.names.contains(*name));
+    /// The tools, as far as calls of these can tell: with thousands of names in a suite, the others
+    /// would cost more than all that is tested.
+    pub(super) fn of_calls(&self, called: &[String]) -> Fragment {
+        let called: BTreeSet<&String> = called.iter().collect();
+        let offered = called.into_iter().filter(|name| self.names.contains(*name));
         Fragment::array(offered.map(|name| item(Listed::Tools, name)))
     }
 }
@@ -75,21 +88,25 @@ pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
 
 /// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
 /// record, so the question is asked once more, of the same policies and with the same facts.
-pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<String> {
+pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<String> {
+    let established = &sight.established;
     let env = Environment {
         server: bench.server,
         transport: TRANSPORT,
         protocol: PROTOCOL,
-        now_ms: test.now.as_millisecond(),
+        now_ms: sight.now_ms,
         peer: None,
         session: SessionState {
-            started_ms: test.now.as_millisecond(),
-            ..SessionState::default()
+            level: established.level,
+            labels: established.labels.clone(),
+            untrusted: established.untrusted,
+            calls: sight.calls,
+            started_ms: sight.started_ms,
         },
-        consent: Consent::default(),
+        consent: established.consent.clone(),
     };
     let facts = ListFacts {
-        principal: Principal::Agent(&test.agent),
+        principal: Principal::Agent(&sight.agent),
         env,
     };
     let names = bench.offers.of(list).iter().cloned();

@@ -7,6 +7,7 @@
 //!
 //! [`Gate`]: crate::gate::Gate
 
+mod clock;
 mod compare;
 mod ends;
 mod errors;
@@ -15,12 +16,17 @@ mod fixture;
 mod got;
 mod json;
 mod judge;
+mod lines;
 mod listing;
 mod load;
 mod read;
 mod read_expect;
+mod read_reply;
+mod read_start;
+mod read_step;
 mod read_test;
 mod rehearsal;
+mod replay;
 mod report;
 mod run;
 mod section;
@@ -34,8 +40,9 @@ pub use load::Configured;
 pub(crate) use rehearsal::{Rehearsal, Rehearsed};
 pub(crate) use report::printable;
 pub use report::{
-    Actual, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem, Report, SCHEMA, SuiteReport,
-    Summary, TestOutcome, TestReport,
+    Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem,
+    ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
+    UnknownDecision,
 };
 pub use run::{Settings, run};
 

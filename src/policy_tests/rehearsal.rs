@@ -2,11 +2,12 @@
 //! it and why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::fixture::{Decision, Expect, Offers, Sends, Test};
-use super::got::{At, Got};
+use super::fixture::{Decision, Expect, Offers, Plan, Sends, Start, Step, Test};
+use super::got::{At, Broken, Got};
 use super::judge::Bench;
 use super::listing::{self, Catalogue};
 use super::run::STACK_BYTES;
@@ -96,31 +97,32 @@ impl Rehearsal {
             catalogue: Catalogue::new(&offers),
             witness: Some(&witness),
         };
-        let test = Test {
-            name: String::new(),
+        let step = Step {
             line: 0,
-            agent: self.agent,
-            now: self.now,
+            after: Duration::ZERO,
+            consent: None,
             sends: Sends::Frame {
                 from: self.from,
                 frame: self.frame,
             },
-            expect: Expect {
-                decision: Decision::Deny,
-                because: Vec::new(),
-                code: None,
-                advice: None,
-                reason: None,
-                errors: None,
-                visible: None,
-                hidden: Vec::new(),
-            },
+            reply: None,
+            expect: Expect::of(Decision::Deny),
+            received: None,
+        };
+        let test = Test {
+            name: String::new(),
+            cell: None,
+            line: 0,
+            agent: self.agent,
+            now: self.now,
+            start: Start::default(),
+            plan: Plan::Message(Box::new(step)),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        let got: Got = runtime
-            .block_on(bench.judge(&test))
-            .map_err(|broken| broken.to_string())?;
+        let came = runtime.block_on(bench.judge(&test)).pop();
+        let got = came.map_or(Err(Broken::NotRecorded), |came| came.message);
+        let got: Got = got.map_err(|broken| broken.to_string())?;
         Ok(Rehearsed {
             decision: got.decision,
             at_handshake: got.at == At::Handshake,

@@ -91,8 +91,8 @@ fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>
         };
         let snapshot = suite.policies.current();
         let tests = suite.fixture.tests.iter().map(|test| {
-            let got = runtime.block_on(bench.judge(test));
-            TestReport::new(test, got, &snapshot)
+            let came = runtime.block_on(bench.judge(test));
+            TestReport::new(test, came, &snapshot)
         });
         SuiteReport::new(suite, tests.collect())
     });

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Labels, Server};
+use crate::policy::{Agent, Client, Consent, Labels, Server};
 use crate::wire::KnownMethod;
 
 pub use catalogue::{Catalogue, Digest, Offer, Traversal};
@@ -82,12 +82,26 @@ pub struct State {
     pub calls: i64,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
+    pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
     pub stray_replies: u64,
     /// The deadline that somebody sleeps for.
     armed: Option<Duration>,
+}
+
+/// What policies may ask of a session beyond its protocol. Nothing in the gate establishes any of it
+/// yet, so it stays what it is by default, except where a test of policies begins elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Established {
+    /// The highest sensitivity read so far.
+    pub level: i64,
+    pub labels: Vec<String>,
+    /// Content that an attacker may control has entered the session.
+    pub untrusted: bool,
+    /// A human's answer for the calls that come.
+    pub consent: Consent,
 }
 
 /// A call that waits until the gate knows what the upstream offers.
@@ -170,6 +184,7 @@ impl Session {
                 follows_resources: false,
                 calls: 0,
                 started_ms,
+                established: Arc::default(),
                 upstream: Readiness::Up,
                 stray_replies: 0,
                 armed: None,

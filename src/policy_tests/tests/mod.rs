@@ -2,8 +2,10 @@
 
 mod broken;
 mod configured;
+mod conversations;
 mod guide;
 mod judged;
+mod matrices;
 mod packs;
 mod reports;
 

@@ -26,6 +26,18 @@ forbid (
   && context.args.getTag("/path").s like "/srv/*"
 };
 
+@id("noted")
+@obligation_annotate("was read")
+permit (
+  principal in Mcp::Role::"reader",
+  action == Mcp::Action::"call_tool",
+  resource == Mcp::Tool::"read_file"
+);
+
+@id("large")
+forbid (principal, action == Mcp::Action::"receive_result", resource is Mcp::Tool)
+when { context.result.bytes > 60 };
+
 @id("no-guests")
 forbid (principal in Mcp::Role::"guest", action == Mcp::Action::"initialize", resource);
 
@@ -109,6 +121,25 @@ expect = "allow"
 name = "the other side"
 send = { method = "roots/list" }
 expect = "allow"
+
+[[test]]
+name = "a matrix"
+agents = ["reader", "guest"]
+call = ["read_file", "write_file"]
+args = { path = "/srv/a" }
+expect = { reader = { decision = "allow", because_exactly = ["read"], obligations = ["x"] } }
+
+[[test]]
+name = "a conversation"
+agent = "reader"
+steps = [
+  { call = "read_file", args = { path = "/srv/a" }, expect = "allow", result = { text = "x" } },
+  { call = "read_file", args = { path = "/srv/secret" }, expect = "allow", received = { decision = "deny", because_exactly = [] } },
+  { call = "read_file", args = { path = "/srv/large" }, expect = "allow", result = { text = "0123456789012345678901234567890123456789" } },
+  { after = "1m", call = "read_file", args = { path = "/etc/passwd" }, expect = { decision = "allow", because = ["noted"] } },
+  { from = "server", raw = '{"jsonrpc":"2.0","id":7,"result":{}}', expect = "allow" },
+  { list = "tools", visible = [] },
+]
 "#;
 
 fn human(report: &Report, paint: Paint) -> String {

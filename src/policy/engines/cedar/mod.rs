@@ -20,6 +20,7 @@ mod nesting;
 mod numbers;
 mod outcomes;
 mod outline;
+mod outlook;
 mod plain;
 mod rules;
 mod seen;
@@ -48,8 +49,9 @@ use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicyOutline,
-    PolicyProblem, PolicySource, Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, OpenQuestion, Outlook,
+    PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource, RuleEngine, Trace, Verdict,
+    Visibility, Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -156,6 +158,10 @@ impl RuleEngine for CedarEngine {
 
     fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
         self.tracer().outlines().map(Arc::clone).collect()
+    }
+
+    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        self.outlook_of(question)
     }
 }
 

@@ -6,7 +6,9 @@ use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest, PolicySet}
 
 use super::*;
 use crate::policy::fixture::{World, tool};
-use crate::policy::{ListFacts, Principal, Prompt, Resource, ResourceFacts, Tool};
+use crate::policy::{
+    ActionName, ClientIs, ListFacts, OpenQuestion, Principal, Prompt, Resource, ResourceFacts, Tool,
+};
 
 #[test]
 fn what_no_call_could_be_permitted_for_is_not_shown() {
@@ -193,6 +195,60 @@ fn shown_means_that_some_call_is_allowed() {
             }
         }
     }
+}
+
+/// Over the same rules and calls: what is said to be settled is so for every call.
+#[test]
+fn what_is_settled_whatever_the_context_is_so_in_each() {
+    let conditions = [
+        "true",
+        "resource.level > 2",
+        "context.touch.outside",
+        "context.touch.outside && resource.level > 2",
+        "context.touch.outside || resource.level > 2",
+        "resource.level > 2 || context.touch.outside",
+        "if resource.level > 2 then context.touch.bytes > 5 else context.touch.outside",
+        "resource.level > 2 || context.touch.bytes * 9223372036854775807 > 5",
+        "context.touch.bytes * 9223372036854775807 > 5 || resource.level > 2",
+        "resource.level * 9223372036854775807 > 9",
+        r#"context.args.hasTag("/p") && resource.name == "a""#,
+        r#"context.env.now > datetime("2026-01-01")"#,
+        r#"context.env.transport == "stdio""#,
+        r#"context.env has peer || context.env.session.level > 1"#,
+    ];
+    let universe = universe();
+    let mut settled = 0;
+    for permit in conditions {
+        for forbid in conditions.into_iter().chain(["false"]) {
+            let rule = |effect, condition| {
+                format!("{effect}(principal, CALL, resource) when {{ {condition} }};\n")
+            };
+            let text = calls(&(rule("permit", permit) + &rule("forbid", forbid)));
+            let snapshot = snapshot(&text);
+            for tool in tools() {
+                let question = OpenQuestion {
+                    principal: Principal::Agent(&universe[0].agent),
+                    action: ActionName::CallTool,
+                    resource: Resource::Tool(&tool),
+                    server: &universe[0].server,
+                    transport: Some("stdio"),
+                    now_ms: Some(universe[0].now_ms),
+                    method: None,
+                    client: ClientIs::Known,
+                };
+                let Some(allowed) = snapshot.outlook(&question).settled() else {
+                    continue;
+                };
+                settled += 1;
+                for world in &universe {
+                    let judged = snapshot.judge(&world.call(&tool)).is_allow();
+                    assert_eq!(judged, allowed, "{text} {}", tool.name);
+                }
+            }
+        }
+    }
+    // Else the law says nothing.
+    assert!(settled > 200, "{settled}");
 }
 
 fn share_context(one: &str, other: &str) -> bool {
