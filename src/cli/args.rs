@@ -108,10 +108,12 @@ pub struct ValidateConfigArgs {
 
 /// Run policy tests offline, through the decisions that the gate itself makes.
 ///
-/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
+/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not
+/// valid, 4 coverage is under the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Example:
-  mcp-protector test-policy policies/ --filter workspace")]
+  mcp-protector test-policy policies/ --filter workspace
+  mcp-protector test-policy policies/ --min-coverage 100")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
     #[arg(value_name = "PATHS")]
@@ -128,6 +130,14 @@ pub struct TestPolicyArgs {
     /// Run only tests whose name contains this text.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// Tell which policies and conditions the tests have not seen at work.
+    #[arg(long)]
+    pub coverage: bool,
+
+    /// Tell it, and fail if the tests of a pack have seen less than so many of 100.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub min_coverage: Option<u8>,
 }
 
 /// Say why one message is allowed or denied, and what would change it.

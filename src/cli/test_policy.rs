@@ -6,7 +6,7 @@ use super::args::{Format, TestPolicyArgs};
 use super::exit::Exit;
 use super::{proxy, report};
 use crate::config::{self, Config, ConfigErrors};
-use crate::policy_tests::{self, Configured, NotRun, Outcome, Paint, Report};
+use crate::policy_tests::{self, Configured, NotRun, Outcome, Paint, Report, WantedCoverage};
 
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
 /// people, what keeps the tests from running goes to standard error.
@@ -33,6 +33,7 @@ pub fn run(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     match (outcome, written.and_then(|()| stdout.flush())) {
         (_, Err(_)) | (Outcome::NotRun, _) => Exit::TestsNotRun,
         (Outcome::Passed, Ok(())) => Exit::Success,
+        (Outcome::CoverageTooLow, Ok(())) => Exit::CoverageTooLow,
         (Outcome::Failed, Ok(())) => Exit::TestsFailed,
         (Outcome::PoliciesInvalid, Ok(())) => Exit::PoliciesInvalid,
     }
@@ -77,6 +78,11 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
     policy_tests::Settings {
         paths: args.paths.clone(),
         filter: args.filter.clone(),
+        coverage: match (args.min_coverage, args.coverage) {
+            (Some(percent), _) => WantedCoverage::AtLeast(percent),
+            (None, true) => WantedCoverage::Told,
+            (None, false) => WantedCoverage::Untold,
+        },
         gate,
         configured: config.map(|config| Configured {
             file,
@@ -130,6 +136,8 @@ mod tests {
             config: config.map(Path::to_owned),
             format,
             filter: None,
+            coverage: false,
+            min_coverage: None,
         };
         let mut out = Vec::new();
         let exit = run(&args, &mut out);
@@ -214,6 +222,8 @@ mod tests {
             config: None,
             format: Format::Human,
             filter: None,
+            coverage: false,
+            min_coverage: None,
         };
         assert_eq!(run(&args, &mut Full), Exit::TestsNotRun);
     }

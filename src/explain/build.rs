@@ -195,7 +195,7 @@ fn policy_report(
         PartReport {
             kind: kind(part.kind),
             text: outline.text(part).to_owned(),
-            line: line(&outline.source, part.span.start),
+            line: outline.line(part),
             within: part.parent,
             value: value.as_ref().map_or(UNKNOWN, Value::word),
             error: value.as_ref().and_then(error),
@@ -298,10 +298,4 @@ fn kind(kind: PartKind) -> &'static str {
         PartKind::Not => "not",
         PartKind::Condition => "condition",
     }
-}
-
-/// The line of a place in a text, from 1.
-pub(super) fn line(text: &str, place: usize) -> usize {
-    let before = text.bytes().take(place);
-    1 + before.filter(|byte| *byte == b'\n').count()
 }

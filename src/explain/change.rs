@@ -240,8 +240,7 @@ impl Turn<'_> {
 
     fn text(&self) -> String {
         let part = self.policy.outline.parts.get(self.place);
-        let text = part.map_or("", |part| self.policy.outline.text(part));
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        part.map_or_else(String::new, |part| self.policy.outline.in_one_line(part))
     }
 
     /// What would have to be so, and what is.
@@ -269,14 +268,11 @@ impl Turn<'_> {
 
     fn change(&self, enough: bool, text: String) -> Change {
         let outline = &self.policy.outline;
-        let start = outline
-            .parts
-            .get(self.place)
-            .map_or(0, |part| part.span.start);
+        let part = outline.parts.get(self.place);
         Change {
             policy: outline.id.as_str().to_owned(),
             part: self.text(),
-            line: super::build::line(&outline.source, start),
+            line: part.map_or(1, |part| outline.line(part)),
             to: self.to,
             enough,
             text,

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::action::ActionName;
 use super::decision::{EngineFault, Origin, PolicyId};
 
 /// What the rules of one engine came to for one question.
@@ -32,6 +33,8 @@ pub struct PolicyOutline {
     pub id: PolicyId,
     pub origin: Origin,
     pub effect: RuleEffect,
+    /// The actions that the rule is about.
+    pub actions: Vec<ActionName>,
     /// The whole text of the file.
     pub source: Arc<str>,
     /// Where the rule stands in it, in bytes.
@@ -108,6 +111,18 @@ impl PolicyOutline {
     /// The text of a part.
     pub fn text(&self, part: &Part) -> &str {
         self.source.get(part.span.clone()).unwrap_or_default()
+    }
+
+    /// The text of a part without its line breaks and indents.
+    pub fn in_one_line(&self, part: &Part) -> String {
+        let words: Vec<&str> = self.text(part).split_whitespace().collect();
+        words.join(" ")
+    }
+
+    /// The line that a part begins on, from 1.
+    pub fn line(&self, part: &Part) -> usize {
+        let before = self.source.bytes().take(part.span.start);
+        1 + before.filter(|byte| *byte == b'\n').count()
     }
 
     /// What the rule comes to when its parts by themselves come to `values`; of those with parts in

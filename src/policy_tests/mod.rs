@@ -9,8 +9,10 @@
 
 mod clock;
 mod compare;
+mod coverage;
 mod ends;
 mod errors;
+mod exercise;
 mod find;
 mod fixture;
 mod got;
@@ -34,6 +36,7 @@ mod suggest;
 mod table;
 mod witness;
 
+pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::Decision;
 pub use load::Configured;
@@ -44,7 +47,7 @@ pub use report::{
     ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
     UnknownDecision,
 };
-pub use run::{Settings, run};
+pub use run::{Coverage as WantedCoverage, Settings, run};
 
 #[cfg(test)]
 mod tests;

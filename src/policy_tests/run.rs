@@ -18,10 +18,22 @@ pub struct Settings {
     pub paths: Vec<PathBuf>,
     /// Only tests whose name contains this text.
     pub filter: Option<String>,
+    /// Whether what the tests have seen of the policies is told.
+    pub coverage: Coverage,
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
     /// Policies to test in place of those beside each fixture.
     pub configured: Option<Configured>,
+}
+
+/// Whether what the tests have seen of the policies is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Coverage {
+    #[default]
+    Untold,
+    Told,
+    /// And the tests fail under so many of 100.
+    AtLeast(u8),
 }
 
 /// Cedar evaluates recursively; this is what the gate's own thread has.
@@ -45,13 +57,17 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
         thread.ok()?.join().ok()?
     });
     match judged {
-        Some(suites) => Ok(Report::new(suites, left_out)),
-        None => Err(not_run(
-            "test::internal",
-            "the gate that judges has failed",
-            "",
-        )),
+        Some(judged) => {
+            let mut report = Report::new(judged, left_out);
+            report.add_coverage(&suites, settings).ok_or_else(failed)?;
+            Ok(report)
+        }
+        None => Err(failed()),
     }
+}
+
+fn failed() -> NotRun {
+    not_run("test::internal", "the gate that judges has failed", "")
 }
 
 /// Leaves what the filter names; answers how many tests it left out.

@@ -32,6 +32,7 @@ pub(crate) struct Question {
 /// One item of a list.
 #[derive(Debug)]
 pub(crate) struct Look {
+    pub(crate) action: ActionName,
     pub(crate) answer: Result<Visibility, EngineFault>,
     /// May it be listed?
     pub(crate) listing: Option<Trace>,
@@ -109,6 +110,7 @@ impl Observer for Witness {
                         },
                     ),
                 };
+                let action = listing.name();
                 let trace = |action| {
                     listed.rules.trace(&Facts {
                         principal: listed.facts.principal,
@@ -118,6 +120,7 @@ impl Observer for Witness {
                     })
                 };
                 Look {
+                    action,
                     answer: answer.clone(),
                     listing: trace(listing),
                     using: trace(using),

@@ -36,6 +36,7 @@ impl Report {
             },
             summary,
             suites,
+            coverage: Vec::new(),
             problems: Vec::new(),
         }
     }

@@ -57,7 +57,12 @@ impl Report {
         if summary.left_out > 0 {
             write!(out, ", {} left out by the filter", summary.left_out)?;
         }
-        writeln!(out)
+        writeln!(out)?;
+        for coverage in &self.coverage {
+            writeln!(out)?;
+            coverage.write(out)?;
+        }
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 //! so that equal policies and tests give equal reports.
 
 mod build;
+mod extras;
 mod hint;
 mod human;
 mod not_run;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::coverage::Coverage;
 use super::fixture::Decision;
 
 pub use human::Paint;
@@ -29,6 +31,9 @@ pub struct Report {
     pub outcome: Outcome,
     pub summary: Summary,
     pub suites: Vec<SuiteReport>,
+    /// What the tests have seen of the policies, by pack, if somebody asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
     /// What kept the tests from running.
     pub problems: Vec<Problem>,
 }
@@ -39,6 +44,8 @@ pub struct Report {
 pub enum Outcome {
     Passed,
     Failed,
+    /// The tests have seen too little of the policies.
+    CoverageTooLow,
     /// Nothing was found, something could not be read, or a fixture is wrong.
     NotRun,
     /// The policies under test are not valid.

@@ -44,6 +44,7 @@ impl Report {
             outcome,
             summary: Summary::default(),
             suites: Vec::new(),
+            coverage: Vec::new(),
             problems,
         }
     }

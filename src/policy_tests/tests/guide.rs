@@ -59,6 +59,8 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         config: config.map(|config| dir.join(config)),
         format: Format::Human,
         filter: None,
+        coverage: false,
+        min_coverage: None,
     };
     let mut out = Vec::new();
     let exit = test_policy::run(&args, &mut out);

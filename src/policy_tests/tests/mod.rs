@@ -3,6 +3,7 @@
 mod broken;
 mod configured;
 mod conversations;
+mod coverage;
 mod guide;
 mod judged;
 mod matrices;
@@ -56,6 +57,7 @@ pub(super) fn settings(paths: &[&Path]) -> Settings {
     Settings {
         paths: paths.iter().map(|path| PathBuf::from(*path)).collect(),
         filter: None,
+        coverage: WantedCoverage::Untold,
         gate: default_gate(),
         configured: None,
     }

@@ -196,7 +196,7 @@ fn schema() -> Value {
 
 /// The schema, but a member that it does not name is an error. The published one lets readers of
 /// schema 1 read what later versions add.
-fn strict() -> Validator {
+pub(super) fn strict() -> Validator {
     fn close(schema: &mut Value) {
         match schema {
             Value::Object(members) => {
@@ -215,7 +215,7 @@ fn strict() -> Validator {
 }
 
 #[track_caller]
-fn check_valid(validator: &Validator, report: &Report) {
+pub(super) fn check_valid(validator: &Validator, report: &Report) {
     let document = serde_json::to_value(report).unwrap();
     let errors: Vec<_> = validator
         .iter_errors(&document)

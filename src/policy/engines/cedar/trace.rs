@@ -22,8 +22,8 @@ use super::subjects::Subject;
 use super::vocabulary::Vocabulary;
 use super::{CedarEngine, on_big_stack};
 use crate::policy::{
-    ActionName, EngineFault, Facts, Part, PartKind, PartTrace, PolicyOutline, PolicySource,
-    PolicyTrace, Trace, Value,
+    EngineFault, Facts, Part, PartKind, PartTrace, PolicyOutline, PolicySource, PolicyTrace, Trace,
+    Value,
 };
 
 /// The policies of an engine, taken apart.
@@ -39,7 +39,6 @@ struct Traced {
     /// What each part asks; `None` for those that have parts in them.
     asks: Vec<Option<Expr>>,
     needs: Needs,
-    actions: Vec<ActionName>,
 }
 
 impl Tracer {
@@ -93,7 +92,7 @@ impl CedarEngine {
             .tracer()
             .policies
             .iter()
-            .filter(|policy| policy.actions.contains(&name))
+            .filter(|policy| policy.outline.actions.contains(&name))
             .collect();
         if about.is_empty() {
             return Ok(Vec::new());
@@ -201,11 +200,11 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
             Traced {
                 asks: outline.parts.iter().map(&mut ask).collect(),
                 needs: draft.needs(),
-                actions: draft.actions(words).collect(),
                 outline: Arc::new(PolicyOutline {
                     id: draft.entry.id.clone(),
                     origin: draft.entry.origin.clone(),
                     effect: outline.effect,
+                    actions: draft.actions(words).collect(),
                     source: Arc::clone(&source.text),
                     span: outline.span,
                     parts: outline.parts,
