@@ -108,7 +108,8 @@ pub struct ValidateConfigArgs {
 
 /// Run policy tests offline, through the decisions that the gate itself makes.
 ///
-/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not
+/// Exit codes: 0 all passed, 1 a test failed or did not notice a change, 2 the tests could not
+/// run, 3 policies are not
 /// valid, 4 coverage is under the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Example:
@@ -138,6 +139,10 @@ pub struct TestPolicyArgs {
     /// Tell it, and fail if the tests of a pack have seen less than so many of 100.
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
     pub min_coverage: Option<u8>,
+
+    /// Change the policies one step at a time, and tell which changes no test notices.
+    #[arg(long, conflicts_with = "filter")]
+    pub mutate: bool,
 }
 
 /// Say why one message is allowed or denied, and what would change it.

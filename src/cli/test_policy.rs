@@ -6,7 +6,9 @@ use super::args::{Format, TestPolicyArgs};
 use super::exit::Exit;
 use super::{proxy, report};
 use crate::config::{self, Config, ConfigErrors};
-use crate::policy_tests::{self, Configured, NotRun, Outcome, Paint, Report, WantedCoverage};
+use crate::policy_tests::{
+    self, Configured, Mutants, NotRun, Outcome, Paint, Report, WantedCoverage,
+};
 
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
 /// people, what keeps the tests from running goes to standard error.
@@ -34,7 +36,7 @@ pub fn run(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
         (_, Err(_)) | (Outcome::NotRun, _) => Exit::TestsNotRun,
         (Outcome::Passed, Ok(())) => Exit::Success,
         (Outcome::CoverageTooLow, Ok(())) => Exit::CoverageTooLow,
-        (Outcome::Failed, Ok(())) => Exit::TestsFailed,
+        (Outcome::Failed | Outcome::MutantsSurvived, Ok(())) => Exit::TestsFailed,
         (Outcome::PoliciesInvalid, Ok(())) => Exit::PoliciesInvalid,
     }
 }
@@ -82,6 +84,11 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
             (Some(percent), _) => WantedCoverage::AtLeast(percent),
             (None, true) => WantedCoverage::Told,
             (None, false) => WantedCoverage::Untold,
+        },
+        mutants: if args.mutate {
+            Mutants::Tried
+        } else {
+            Mutants::Untried
         },
         gate,
         configured: config.map(|config| Configured {
@@ -138,6 +145,7 @@ mod tests {
             filter: None,
             coverage: false,
             min_coverage: None,
+            mutate: false,
         };
         let mut out = Vec::new();
         let exit = run(&args, &mut out);
@@ -224,6 +232,7 @@ mod tests {
             filter: None,
             coverage: false,
             min_coverage: None,
+            mutate: false,
         };
         assert_eq!(run(&args, &mut Full), Exit::TestsNotRun);
     }

@@ -8,6 +8,7 @@ use super::action::ActionName;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
+use super::mutant::Mutant;
 use super::outlook::{OpenQuestion, Outlook};
 use super::snapshot::{PolicyEntry, PolicySource};
 use super::trace::{PolicyOutline, Trace};
@@ -36,6 +37,11 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     /// that cannot tell.
     fn trace(&self, _facts: &Facts<'_>) -> Option<Trace> {
         None
+    }
+
+    /// Rules that are one step away from these, in the order of the sources.
+    fn mutants(&self) -> Vec<Mutant> {
+        Vec::new()
     }
 
     /// The shapes of all rules that [`RuleEngine::trace`] can tell about, in the order of the

@@ -14,6 +14,7 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod mutant;
 mod observe;
 mod outlook;
 mod snapshot;
@@ -36,6 +37,7 @@ pub use facts::{
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use mutant::{Mutant, MutantKind};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};

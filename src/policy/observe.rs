@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::decision::{EngineFault, Verdict};
 use super::engine::{EngineName, ListFacts, RuleEngine, Visibility};
 use super::facts::{Facts, Resource};
+use super::mutant::Mutant;
 use super::outlook::{OpenQuestion, Outlook};
 use super::trace::{PolicyOutline, Trace};
 
@@ -105,6 +106,10 @@ impl RuleEngine for Observed {
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
         self.engine.trace(facts)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        self.engine.mutants()
     }
 
     fn outlines(&self) -> Vec<Arc<PolicyOutline>> {

@@ -11,6 +11,7 @@ use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource, Tool};
 use super::labels::Labels;
+use super::mutant::Mutant;
 use super::observe::{Observed, Observer};
 use super::outlook::{OpenQuestion, Outlook};
 use super::trace::{PolicyOutline, Trace};
@@ -120,6 +121,12 @@ impl PolicySnapshot {
     pub fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
         let engines = self.engines.iter();
         engines.flat_map(|engine| engine.outlines()).collect()
+    }
+
+    /// Rules that are one step away from those in force.
+    pub fn mutants(&self) -> Vec<Mutant> {
+        let engines = self.engines.iter();
+        engines.flat_map(|engine| engine.mutants()).collect()
     }
 
     /// The same rules, with somebody who hears of each question that is asked of them.

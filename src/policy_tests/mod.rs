@@ -21,6 +21,7 @@ mod judge;
 mod lines;
 mod listing;
 mod load;
+mod mutate;
 mod read;
 mod read_expect;
 mod read_reply;
@@ -40,6 +41,7 @@ pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::Decision;
 pub use load::Configured;
+pub use mutate::{Mutation, Near, Needless, Survivor};
 pub(crate) use rehearsal::{Rehearsal, Rehearsed};
 pub(crate) use report::printable;
 pub use report::{
@@ -47,7 +49,7 @@ pub use report::{
     ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
     UnknownDecision,
 };
-pub use run::{Coverage as WantedCoverage, Settings, run};
+pub use run::{Coverage as WantedCoverage, Mutants, Settings, run};
 
 #[cfg(test)]
 mod tests;

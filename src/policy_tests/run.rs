@@ -20,6 +20,8 @@ pub struct Settings {
     pub filter: Option<String>,
     /// Whether what the tests have seen of the policies is told.
     pub coverage: Coverage,
+    /// Whether the tests are tested, too.
+    pub mutants: Mutants,
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
     /// Policies to test in place of those beside each fixture.
@@ -34,6 +36,14 @@ pub enum Coverage {
     Told,
     /// And the tests fail under so many of 100.
     AtLeast(u8),
+}
+
+/// Whether the tests are tested by changes of the policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mutants {
+    #[default]
+    Untried,
+    Tried,
 }
 
 /// Cedar evaluates recursively; this is what the gate's own thread has.
@@ -60,6 +70,7 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
         Some(judged) => {
             let mut report = Report::new(judged, left_out);
             report.add_coverage(&suites, settings).ok_or_else(failed)?;
+            report.add_mutation(&suites, settings).ok_or_else(failed)?;
             Ok(report)
         }
         None => Err(failed()),

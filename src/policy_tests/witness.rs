@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Decision, EngineFault, Facts, Judged, Listed, Observer,
-    Principal, Resource, Touch, Trace, Verdict, Visibility, combine,
+    PolicyTrace, Principal, Resource, Touch, Trace, Verdict, Visibility, combine,
 };
 
 /// What was asked, by the thread that asked: a test stays on one.
@@ -66,6 +66,18 @@ impl Witness {
     fn hear(&self, what: impl FnOnce(&mut Heard)) {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         what(heard.entry(thread::current().id()).or_default());
+    }
+}
+
+impl Heard {
+    /// Of questions and of lists.
+    pub(crate) fn into_traces(self) -> Vec<PolicyTrace> {
+        let looks = self.looks.into_iter();
+        let looks = looks.flat_map(|look| look.listing.into_iter().chain(look.using));
+        let questions = self.questions.into_iter();
+        let questions = questions.flat_map(|question| question.traces);
+        let traces = questions.chain(looks);
+        traces.flat_map(|trace| trace.policies).collect()
     }
 }
 

@@ -37,6 +37,7 @@ impl Report {
             summary,
             suites,
             coverage: Vec::new(),
+            mutation: Vec::new(),
             problems: Vec::new(),
         }
     }

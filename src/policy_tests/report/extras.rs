@@ -2,7 +2,8 @@
 
 use super::super::coverage;
 use super::super::load::Suite;
-use super::super::run::{Coverage, Settings};
+use super::super::mutate::{self, Mutation};
+use super::super::run::{Coverage, Mutants, Settings};
 use super::{Outcome, Report};
 
 impl Report {
@@ -22,6 +23,23 @@ impl Report {
         let too_low = self.coverage.iter().any(|pack| pack.percent < least);
         if self.outcome == Outcome::Passed && too_low {
             self.outcome = Outcome::CoverageTooLow;
+        }
+        Some(())
+    }
+    /// Adds which changes of the policies the tests notice, if that is wanted. Tests that fail
+    /// anyway notice nothing. `None` if the gate that judges has failed.
+    pub(in super::super) fn add_mutation(
+        &mut self,
+        suites: &[Suite],
+        settings: &Settings,
+    ) -> Option<()> {
+        if settings.mutants == Mutants::Untried || self.outcome == Outcome::Failed {
+            return Some(());
+        }
+        self.mutation = mutate::mutate(suites, &settings.gate)?;
+        let survived = |pack: &Mutation| !pack.is_complete();
+        if self.outcome == Outcome::Passed && self.mutation.iter().any(survived) {
+            self.outcome = Outcome::MutantsSurvived;
         }
         Some(())
     }

@@ -62,6 +62,10 @@ impl Report {
             writeln!(out)?;
             coverage.write(out)?;
         }
+        for mutation in &self.mutation {
+            writeln!(out)?;
+            mutation.write(out)?;
+        }
         Ok(())
     }
 }

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use super::coverage::Coverage;
 use super::fixture::Decision;
+use super::mutate::Mutation;
 
 pub use human::Paint;
 pub(crate) use human::printable;
@@ -34,6 +35,9 @@ pub struct Report {
     /// What the tests have seen of the policies, by pack, if somebody asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub coverage: Vec<Coverage>,
+    /// Which changes of the policies the tests notice, by pack, if somebody asked and all passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mutation: Vec<Mutation>,
     /// What kept the tests from running.
     pub problems: Vec<Problem>,
 }
@@ -46,6 +50,8 @@ pub enum Outcome {
     Failed,
     /// The tests have seen too little of the policies.
     CoverageTooLow,
+    /// The tests do not notice some change of the policies.
+    MutantsSurvived,
     /// Nothing was found, something could not be read, or a fixture is wrong.
     NotRun,
     /// The policies under test are not valid.

@@ -45,6 +45,7 @@ impl Report {
             summary: Summary::default(),
             suites: Vec::new(),
             coverage: Vec::new(),
+            mutation: Vec::new(),
             problems,
         }
     }

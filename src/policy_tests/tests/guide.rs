@@ -61,6 +61,7 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         filter: None,
         coverage: false,
         min_coverage: None,
+        mutate: false,
     };
     let mut out = Vec::new();
     let exit = test_policy::run(&args, &mut out);

@@ -7,6 +7,7 @@ mod coverage;
 mod guide;
 mod judged;
 mod matrices;
+mod mutate;
 mod packs;
 mod reports;
 
@@ -58,6 +59,7 @@ pub(super) fn settings(paths: &[&Path]) -> Settings {
         paths: paths.iter().map(|path| PathBuf::from(*path)).collect(),
         filter: None,
         coverage: WantedCoverage::Untold,
+        mutants: Mutants::Untried,
         gate: default_gate(),
         configured: None,
     }

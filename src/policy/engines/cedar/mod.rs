@@ -16,6 +16,7 @@ mod glance;
 mod idle;
 mod inspect;
 mod judge;
+mod mutants;
 mod nesting;
 mod numbers;
 mod outcomes;
@@ -49,7 +50,7 @@ use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, OpenQuestion, Outlook,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, Mutant, OpenQuestion, Outlook,
     PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource, RuleEngine, Trace, Verdict,
     Visibility, Warnings,
 };
@@ -154,6 +155,10 @@ impl RuleEngine for CedarEngine {
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
         Some(self.traced(facts))
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        on_big_stack(|| self.all_mutants()).unwrap_or_default()
     }
 
     fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
