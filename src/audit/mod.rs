@@ -25,7 +25,7 @@ pub use line::SCHEMA;
 pub use memory::{Kept, Memory};
 pub use record::{
     Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,
-    Scope, Sensitivity,
+    Scope, Sensitivity, Shadow, Would,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use settings::{Durability, OnFault, Settings, Stream};

@@ -230,6 +230,7 @@ fn agent(args: &ExplainArgs) -> Agent {
             version: "1".to_owned(),
         },
         trust: args.trust,
+        capabilities: Vec::new(),
     }
 }
 

@@ -220,9 +220,8 @@ async fn finish(audit: &Audit, end: &End) -> Exit {
 /// Reading files and compiling policies takes longer than a message may wait: a thread does it.
 fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal> {
     let settings = policy_settings(&config.policy);
-    let watch = settings
-        .dir
-        .is_some()
+    let reads = settings.dir.is_some() || settings.shadow.is_some();
+    let watch = reads
         .then(|| Watch::start(settings, Arc::clone(store)))
         .transpose()?;
     Renewal::of(watch)

@@ -138,6 +138,41 @@ pub(super) fn visible(
     )
 }
 
+/// The same, asking policies only what is not known already.
+pub(super) fn visible_in(
+    session: &Session,
+    snapshot: &PolicySnapshot,
+    scene: &Scene,
+    now: Circumstances,
+    items: &[Resource<'_>],
+) -> Vec<bool> {
+    let env = now.environment(scene);
+    let (generation, known) =
+        session
+            .state()
+            .visibilities
+            .known(snapshot, &scene.agent, &env, items);
+    let unknown = items
+        .iter()
+        .zip(&known)
+        .filter(|(_, known)| known.is_none());
+    let unknown: Vec<Resource<'_>> = unknown.map(|(item, _)| *item).collect();
+    let mut shown = Vec::new();
+    if !unknown.is_empty() {
+        shown = visible(snapshot, scene, now, &unknown);
+        session
+            .state()
+            .visibilities
+            .keep(generation, &unknown, &shown);
+    }
+    let mut shown = shown.into_iter();
+    // An answer too few hides what it does not speak of.
+    known
+        .into_iter()
+        .map(|known| known.or_else(|| shown.next()).unwrap_or(false))
+        .collect()
+}
+
 fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
     match (&understood.identified.role, &understood.target) {
         (Role::Request { .. }, Target::Tool(name)) => Some(name),
@@ -169,10 +204,7 @@ fn denied(
 /// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
 /// it. This very call proves the rest, at a fraction of the cost of [`sees`].
 fn listed(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstances) -> bool {
-    let tool = Tool {
-        name: name.to_owned(),
-        ..Tool::default()
-    };
+    let tool = Tool::named(name);
     let decision = snapshot.judge(&Facts {
         principal: Principal::Agent(&scene.agent),
         action: Action::ListTool,
@@ -193,10 +225,7 @@ pub(super) fn sees(
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    let tool = Tool {
-        name: name.to_owned(),
-        ..Tool::default()
-    };
+    let tool = Tool::named(name);
     visible(snapshot, scene, now, &[Resource::Tool(&tool)]) == [true]
 }
 

@@ -13,7 +13,7 @@ use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Catalogue, Digest, Session, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
-use super::decide::visible;
+use super::decide::visible_in;
 use super::forward::UpstreamFault;
 use super::identify::Role;
 use super::oblige::Removal;
@@ -86,10 +86,7 @@ pub(super) async fn removals<'m>(
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
     let mut shown = Vec::with_capacity(resources.len());
     for some in resources.chunks(AT_ONCE) {
-        let mut visible = visible(snapshot, scene, now, some);
-        // An answer too few hides what it does not speak of.
-        visible.resize(some.len(), false);
-        shown.append(&mut visible);
+        shown.append(&mut visible_in(session, snapshot, scene, now, some));
         // Other messages, and time, go on beside a list of any length.
         if shown.len() < resources.len() {
             tokio::task::yield_now().await;
@@ -294,13 +291,8 @@ fn name(shape: &Shape, item: Value<'_>) -> Result<String, String> {
 impl Item {
     fn of(shape: &Shape, name: &str) -> Self {
         match shape.kind {
-            ListKind::Tools => Self::Tool(Tool {
-                name: name.to_owned(),
-                ..Tool::default()
-            }),
-            ListKind::Prompts => Self::Prompt(Prompt {
-                name: name.to_owned(),
-            }),
+            ListKind::Tools => Self::Tool(Tool::named(name)),
+            ListKind::Prompts => Self::Prompt(Prompt::named(name)),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))
             }

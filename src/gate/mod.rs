@@ -17,6 +17,7 @@ mod refuse;
 mod reload;
 mod remember;
 mod route;
+mod shadow;
 mod stage;
 mod talk;
 mod understand;
@@ -172,6 +173,7 @@ impl Gate {
 
         let understood = understand::understand(identified)?;
         trail.understood(&understood);
+        trail.shadowed(shadow::shadow(&understood, &snapshot, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, session, now).await?;

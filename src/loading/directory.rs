@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::labels;
-use super::unclaimed::Unclaimed;
+use super::unclaimed::{self, Unclaimed};
 use crate::policy::{EngineKind, PolicyProblem, PolicySnapshot, PolicySource};
 
 /// The largest policy file that is read, in bytes.
@@ -25,6 +25,8 @@ pub(super) struct Directory {
     pub(super) labels: Vec<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
+    /// What the directory of the candidate holds.
+    pub(super) candidate: Option<Box<Self>>,
 }
 
 impl Directory {
@@ -48,12 +50,20 @@ impl Directory {
         self.sources == other.sources
             && self.labels == other.labels
             && problems(self) == problems(other)
+            && match (&self.candidate, &other.candidate) {
+                (Some(one), Some(other)) => one.is_same_as(other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
     }
 
     /// Whether a snapshot was made of exactly this.
     pub(super) fn is_in_force(&self, snapshot: &PolicySnapshot) -> bool {
         let here = self.sources.iter().chain(&self.labels);
-        self.problems.is_empty() && here.eq(of_files(snapshot))
+        let candidate = match (&self.candidate, snapshot.candidate()) {
+            (Some(found), Some(candidate)) => found.is_in_force(candidate),
+            (found, candidate) => found.is_none() && candidate.is_none(),
+        };
+        candidate && self.problems.is_empty() && here.eq(of_files(snapshot))
     }
 
     /// `above` are the real paths of the directories that are being walked.
@@ -79,7 +89,9 @@ impl Directory {
     }
 
     fn file(&mut self, path: &Path, size: u64, engine: &dyn EngineKind) {
-        let is_labels = labels::claims(path);
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        // A fixture may have the name of what it tests.
+        let is_labels = labels::claims(path) && !unclaimed::is_of_tests(inside);
         if !is_labels && !engine.claims(path) {
             return self.unclaimed(path, engine);
         }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    EngineKind, Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
-    Surfaces,
+    EngineKind, Labels, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    PolicySource, Surfaces,
 };
 
 pub use crate::policy::Warnings;
@@ -32,6 +32,9 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// Every `*.cedar` below it counts.
     pub dir: Option<PathBuf>,
+    /// A candidate for the next policies: its files count as those of `dir` do, and what they would
+    /// decide is recorded.
+    pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     /// When the directory is read again.
@@ -54,11 +57,18 @@ pub struct Loaded {
     pub snapshot: PolicySnapshot,
     /// What an operator should know; nothing here refuses the policies.
     pub notices: Vec<PolicyProblem>,
+    /// What is wrong with the candidate, which is then not asked.
+    pub candidate: Vec<PolicyProblem>,
     pub surfaces: Surfaces,
 }
 
+/// All there is, or all that is wrong with it, the candidate included.
 pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
-    compile(settings, read(settings))
+    let mut loaded = compile(settings, read(settings))?;
+    match std::mem::take(&mut loaded.candidate) {
+        problems if problems.is_empty() => Ok(loaded),
+        problems => Err(PolicyErrors { problems }),
+    }
 }
 
 /// The same, with texts changed between reading and compiling: for tests of tests.
@@ -77,10 +87,35 @@ fn read(settings: &Settings) -> Directory {
     if let Some(dir) = &settings.dir {
         found.read(dir, &Cedar::default());
     }
+    if let Some(dir) = &settings.shadow {
+        let mut candidate = Directory::default();
+        candidate.read(dir, &Cedar::default());
+        found.candidate = Some(Box::new(candidate));
+    }
     found
 }
 
+/// A candidate that is not valid is left out, and never keeps the policies themselves from being
+/// taken.
 fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
+    let candidate = found.candidate.take();
+    let mut loaded = compile_one(settings, found)?;
+    let Some(candidate) = candidate else {
+        return Ok(loaded);
+    };
+    let settings = Settings {
+        dir: settings.shadow.clone(),
+        shadow: None,
+        ..settings.clone()
+    };
+    match compile_one(&settings, *candidate) {
+        Ok(candidate) => loaded.snapshot = loaded.snapshot.with_candidate(candidate.snapshot),
+        Err(errors) => loaded.candidate = errors.problems,
+    }
+    Ok(loaded)
+}
+
+fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -109,9 +144,18 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     }
     if settings.dir.is_some() {
         sources.append(&mut found.sources);
-        labels = labels::read(&found.labels, &mut found.problems);
+        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        labels = read;
+        sources.extend(compiled.sources);
+        cedar.groups.extend(compiled.groups);
     }
-    let compiled = match cedar.compile(&sources) {
+    let compiled = cedar.compile(&sources).and_then(|compiled| {
+        match nameless(&sources, &compiled.policies, settings.warnings) {
+            problems if problems.is_empty() => Ok(compiled),
+            problems => Err(PolicyErrors { problems }),
+        }
+    });
+    let compiled = match compiled {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors {
@@ -138,6 +182,7 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     Ok(Loaded {
         snapshot,
         notices,
+        candidate: Vec::new(),
         surfaces: compiled.surfaces,
     })
 }
@@ -149,9 +194,42 @@ fn builtin(name: &str, text: &str) -> PolicySource {
     }
 }
 
+/// Policies that are called by their line, which moves with every edit: no test, record or reviewer
+/// can hold on to them.
+fn nameless(
+    sources: &[PolicySource],
+    policies: &[PolicyEntry],
+    warnings: Warnings,
+) -> Vec<PolicyProblem> {
+    if warnings == Warnings::Allow {
+        return Vec::new();
+    }
+    let nameless = policies.iter().filter(|policy| {
+        let origin = &policy.origin;
+        policy.id.as_str() == origin.to_string()
+    });
+    let told = nameless.map(|policy| {
+        let problem = PolicyProblem::error("policy::no_id", "a policy without a name").with_help(
+            "write `@id(\"what-it-does\")` above it: tests, records and reviews call it so",
+        );
+        let source = sources
+            .iter()
+            .find(|source| source.name == policy.origin.file);
+        let start = source.and_then(|source| source.text.find(&*policy.text));
+        match (source, start) {
+            (Some(source), Some(start)) => {
+                let end = start + policy.text.lines().next().map_or(0, str::len);
+                problem.in_source(source).at(start..end, "this policy")
+            }
+            _ => problem,
+        }
+    });
+    told.collect()
+}
+
 fn empty_files(
     sources: &[PolicySource],
-    policies: &[crate::policy::PolicyEntry],
+    policies: &[PolicyEntry],
 ) -> impl Iterator<Item = PolicyProblem> {
     let empty = sources.iter().filter(|source| {
         policies

@@ -54,6 +54,11 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {
         Outlook::OPEN
     }
+
+    /// What its answers about lists depend on, beside the revision, the principal and the item.
+    fn lists_by(&self) -> ListsBy {
+        ListsBy::Moment
+    }
 }
 
 /// A kind of engine: which files it reads and how it compiles them.
@@ -105,6 +110,17 @@ pub enum OpenTools {
 pub struct ListFacts<'a> {
     pub principal: Principal<'a>,
     pub env: Environment<'a>,
+}
+
+/// What decides about an item of a list, beside its name, the principal and the revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListsBy {
+    /// Nothing else.
+    Names,
+    /// The protocol, and what the session has been through.
+    Session,
+    /// The time as well.
+    Moment,
 }
 
 /// What one engine thinks of showing one item.

@@ -14,6 +14,7 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod location;
 mod mutant;
 mod observe;
 mod outlook;
@@ -24,19 +25,22 @@ mod trace;
 pub use action::{Action, ActionName};
 pub use combine::combine;
 pub use decision::{
-    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
-    Reason, Verdict,
+    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
+    PolicyId, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
-    Warnings,
+    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Surfaces,
+    Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
-pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use labels::{
+    AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
+    RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
+};
 pub use mutant::{Mutant, MutantKind};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};

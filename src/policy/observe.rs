@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::decision::{EngineFault, Verdict};
-use super::engine::{EngineName, ListFacts, RuleEngine, Visibility};
+use super::engine::{EngineName, ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Resource};
 use super::mutant::Mutant;
 use super::outlook::{OpenQuestion, Outlook};
@@ -102,6 +102,10 @@ impl RuleEngine for Observed {
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
         self.engine.outlook(question)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.engine.lists_by()
     }
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {

@@ -8,9 +8,9 @@ use sha2::{Digest, Sha256};
 
 use super::combine::combine;
 use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
-use super::engine::{ListFacts, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource, Tool};
-use super::labels::Labels;
+use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
+use super::facts::{Facts, Principal, Resource};
+use super::labels::{LabelledItem, Labels};
 use super::mutant::Mutant;
 use super::observe::{Observed, Observer};
 use super::outlook::{OpenQuestion, Outlook};
@@ -24,6 +24,8 @@ pub struct PolicySnapshot {
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
     labels: Labels,
+    /// What may come after it, asked beside it and never instead.
+    candidate: Option<Box<PolicySnapshot>>,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -68,6 +70,7 @@ impl PolicySnapshot {
             sources,
             policies,
             labels: Labels::default(),
+            candidate: None,
         }
     }
 
@@ -76,6 +79,17 @@ impl PolicySnapshot {
     pub fn with_labels(mut self, labels: Labels) -> Self {
         self.labels = labels;
         self
+    }
+
+    /// With policies that are asked as well, so that what they would change can be told.
+    #[must_use]
+    pub fn with_candidate(mut self, candidate: Self) -> Self {
+        self.candidate = Some(Box::new(candidate));
+        self
+    }
+
+    pub fn candidate(&self) -> Option<&Self> {
+        self.candidate.as_deref()
     }
 
     pub fn labels(&self) -> &Labels {
@@ -150,16 +164,16 @@ impl PolicySnapshot {
     /// What can be said of a message of which only a part is known.
     pub fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
         let mut question = question.clone();
-        let (mut agent, mut tool) = (None, None);
+        let (mut agent, mut item) = (None, None);
         if !self.labels.is_empty() {
             agent = self.labels.described(question.principal);
-            tool = self.labelled_tool(question.resource);
+            item = self.labels.item(question.resource);
         }
         if let Some(agent) = &agent {
             question.principal = Principal::Agent(agent);
         }
-        if let Some(tool) = &tool {
-            question.resource = Resource::Tool(tool);
+        if let Some(item) = &item {
+            question.resource = item.resource();
         }
         let engines = self.engines.iter();
         engines
@@ -185,20 +199,18 @@ impl PolicySnapshot {
         if let Some(agent) = &agent {
             facts.principal = Principal::Agent(agent);
         }
-        let tools: Vec<Option<Tool>> = items.iter().map(|item| self.labelled_tool(*item)).collect();
-        let labelled = items.iter().zip(&tools);
-        let items: Vec<Resource<'_>> = labelled
-            .map(|(item, tool)| tool.as_ref().map_or(*item, Resource::Tool))
+        let labelled: Vec<_> = items.iter().map(|item| self.labels.item(*item)).collect();
+        let pairs = items.iter().zip(&labelled);
+        let items: Vec<Resource<'_>> = pairs
+            .map(|(item, labelled)| labelled.as_ref().map_or(*item, LabelledItem::resource))
             .collect();
         self.shown(&facts, &items)
     }
 
-    fn labelled_tool(&self, item: Resource<'_>) -> Option<Tool> {
-        if let Resource::Tool(tool) = item {
-            Some(self.labels.tool(tool))
-        } else {
-            None
-        }
+    /// How long what [`visible`](Self::visible) says may be kept.
+    pub fn lists_by(&self) -> ListsBy {
+        let all = self.engines.iter().map(|engine| engine.lists_by());
+        all.max().unwrap_or(ListsBy::Names)
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {

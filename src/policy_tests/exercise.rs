@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use super::fixture::Test;
-use super::judge::{Bench, Came};
+use super::judge::Bench;
 use super::listing::Catalogue;
 use super::load::Suite;
+use super::report::TestReport;
 use super::run::STACK_BYTES;
 use super::witness::Witness;
 use crate::gate;
@@ -58,12 +59,14 @@ impl<'s> Exercise<'s> {
                 offers: &suite.fixture.offers,
                 catalogue: Catalogue::new(&suite.fixture.offers),
                 witness,
+                agents: &suite.fixture.agents,
             },
         }
     }
 
-    /// What becomes of the test's messages.
-    pub(super) fn run(&self, test: &Test) -> Vec<Came> {
-        self.runtime.block_on(self.bench.judge(test))
+    /// What the test comes to.
+    pub(super) fn run(&self, test: &Test) -> TestReport {
+        let policies = self.bench.policies.current();
+        self.runtime.block_on(self.bench.report(test, &policies))
     }
 }

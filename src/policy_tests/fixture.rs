@@ -1,6 +1,6 @@
 //! What a fixture says, once everything in it has been checked that can be without the policies.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,6 +22,8 @@ pub(super) struct Fixture {
     /// Exact tool names that are permitted beside what the policies say.
     pub(super) allow: Option<Spanned<Vec<String>>>,
     pub(super) offers: Offers,
+    /// By the names that tests use for them.
+    pub(super) agents: BTreeMap<String, Agent>,
     pub(super) tests: Vec<Test>,
 }
 
@@ -103,6 +105,8 @@ pub(super) struct Step {
 pub(super) enum Reply {
     Result(Fragment),
     Error(Fragment),
+    /// A whole frame, in which `$id` stands for the id that is answered.
+    Raw(String),
 }
 
 /// Recorded decisions to be compared with today's.
@@ -111,8 +115,8 @@ pub(super) struct Replay {
     /// As the fixture names it.
     pub(super) file: Spanned<String>,
     pub(super) unknown: OnUnknown,
-    /// Where the file is, and what it holds; filled in when fixtures are loaded.
-    pub(super) recording: Option<(PathBuf, Recording)>,
+    /// What it holds; filled in when fixtures are loaded.
+    pub(super) recording: Option<Recording>,
 }
 
 /// What a decision that cannot be compared does to the test.
@@ -256,6 +260,13 @@ impl Offers {
 }
 
 impl Decision {
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Allow => Self::Deny,
+            Self::Deny => Self::Allow,
+        }
+    }
+
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Allow => "allow",

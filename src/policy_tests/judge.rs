@@ -2,15 +2,16 @@
 //! code that runs in production, between two ends in this process.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::{Audit, Direction, Kept, Record};
 use crate::clock::Clock as _;
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{Consent, PolicyStore, Server};
+use crate::policy::{Agent, Consent, PolicySnapshot, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
-use crate::wire::{KnownMethod, Message, Side};
+use crate::wire::{Fragment, KnownMethod, Message, Side};
 
 use super::clock::MovedClock;
 use super::ends::End;
@@ -18,6 +19,8 @@ use super::fixture::{Answered, Listed, Offers, Plan, Reply, Sends, Step, Test};
 use super::got::{At, Broken, Got};
 use super::lines;
 use super::listing::{self, Catalogue, Sight};
+use super::replay;
+use super::report::TestReport;
 use super::witness::Witness;
 
 /// How the agent is connected.
@@ -32,6 +35,8 @@ pub(super) struct Bench<'s> {
     pub(super) catalogue: Catalogue,
     /// Hears what the rules are asked, but for the handshake that begins a session.
     pub(super) witness: Option<&'s Witness>,
+    /// By the names that tests use for them.
+    pub(super) agents: &'s BTreeMap<String, Agent>,
 }
 
 /// What became of one message of a test, and of what was answered to it.
@@ -43,7 +48,7 @@ pub(super) struct Came {
 }
 
 /// One agent and one upstream, for one test.
-struct Conversation<'s> {
+pub(super) struct Conversation<'s> {
     bench: &'s Bench<'s>,
     test: &'s Test,
     gate: Gate,
@@ -52,14 +57,30 @@ struct Conversation<'s> {
     clock: Arc<MovedClock>,
     /// The session has begun, or whoever speaks first does without.
     begun: Cell<bool>,
-    /// The tools that the test calls.
-    called: Vec<String>,
+    /// The upstream's list of tools, as far as the test needs it.
+    tools: Fragment,
 }
 
 impl Bench<'_> {
+    /// What a test came to.
+    pub(super) async fn report(&self, test: &Test, snapshot: &PolicySnapshot) -> TestReport {
+        match &test.plan {
+            Plan::Replay(recorded) => replay::replay(self, test, recorded).await,
+            Plan::Message(_) | Plan::Conversation(_) => {
+                TestReport::new(test, self.judge(test).await, snapshot)
+            }
+        }
+    }
+
     /// What becomes of a test's messages, in a session of its own.
     pub(super) async fn judge(&self, test: &Test) -> Vec<Came> {
-        let conversation = Conversation::begin(self, test);
+        let called = test.steps().iter().map(|step| &step.sends);
+        let called: Vec<String> = called.filter_map(super::read::called_tool).collect();
+        let offered = called
+            .into_iter()
+            .filter(|tool| self.catalogue.has_tool(tool));
+        let offered: Vec<String> = offered.collect();
+        let conversation = Conversation::begin(self, test, &offered);
         let mut came = Vec::with_capacity(test.steps().len());
         for step in test.steps() {
             came.push(conversation.step(step).await);
@@ -69,7 +90,8 @@ impl Bench<'_> {
 }
 
 impl<'s> Conversation<'s> {
-    fn begin(bench: &'s Bench<'s>, test: &'s Test) -> Self {
+    /// A session of the test's agent with an upstream that offers these tools.
+    pub(super) fn begin(bench: &'s Bench<'s>, test: &'s Test, tools: &[String]) -> Self {
         let (audit, kept) = Audit::keeping();
         let clock = Arc::new(MovedClock::new(test.now));
         let policies = Arc::clone(&bench.policies);
@@ -87,9 +109,7 @@ impl<'s> Conversation<'s> {
             state.agent = Arc::new(test.agent.clone());
             state.calls = test.start.calls;
         }
-        let called = test.steps().iter().map(|step| &step.sends);
-        let called = called.filter_map(super::read::called_tool).collect();
-        Self {
+        let conversation = Self {
             bench,
             test,
             gate,
@@ -97,17 +117,16 @@ impl<'s> Conversation<'s> {
             kept,
             clock,
             begun: Cell::new(false),
-            called,
-        }
+            tools: listing::tools(tools.iter()),
+        };
+        conversation.establish(None);
+        conversation
     }
 
     async fn step(&self, step: &Step) -> Came {
         self.clock.advance(step.after);
-        // What earlier steps left behind is no part of this one.
-        self.kept.take();
-        self.talk.upstream.take();
-        self.talk.agent.take();
-        self.establish(step);
+        self.clear();
+        self.establish(step.consent.as_ref());
         let (message, id) = match &step.sends {
             Sends::Frame { from, frame } => self.frame(*from, frame).await,
             Sends::List(list) => (self.list(*list).await, None),
@@ -119,17 +138,26 @@ impl<'s> Conversation<'s> {
         let asked = step.reply.is_some() || step.received.is_some();
         let conversing = matches!(self.test.plan, Plan::Conversation(_));
         if let (Some(asked_of), true) = (id, asked || conversing) {
-            came.answer = Some(self.answer(step, asked_of).await);
+            let reply = step.reply.clone();
+            let reply = reply.unwrap_or_else(|| self.reply_by_itself(&asked_of));
+            came.answer = Some(self.reply(&asked_of, &reply).await.0);
         }
         came
     }
 
+    /// What earlier messages left behind is no part of the next one.
+    pub(super) fn clear(&self) {
+        self.kept.take();
+        self.talk.upstream.take();
+        self.talk.agent.take();
+    }
+
     /// What a human has answered by now.
-    fn establish(&self, step: &Step) {
+    fn establish(&self, answered: Option<&Answered>) {
         let start = &self.test.start;
         let now = self.clock.now().as_millisecond();
         let began = self.test.now.as_millisecond();
-        let consent = match (&step.consent, &start.consent) {
+        let consent = match (answered, &start.consent) {
             (Some(answered), _) => consent(answered, now),
             (None, Some(answered)) => consent(answered, began),
             (None, None) => Consent::default(),
@@ -143,7 +171,11 @@ impl<'s> Conversation<'s> {
     }
 
     /// What became of a frame, and the question that now waits for an answer.
-    async fn frame(&self, from: Side, frame: &str) -> (Result<Got, Broken>, Option<Asked>) {
+    pub(super) async fn frame(
+        &self,
+        from: Side,
+        frame: &str,
+    ) -> (Result<Got, Broken>, Option<Asked>) {
         let message = Message::decode(frame.as_bytes(), self.gate.limits(from)).ok();
         let opens = from == Side::Agent && message.as_ref().is_some_and(lines::begins_by_itself);
         if let Some(refused) = self.open(opens).await {
@@ -159,8 +191,7 @@ impl<'s> Conversation<'s> {
         // The gate asks what there is before it lets a first call through.
         if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
             while let Some(id) = arrived.iter().find_map(|line| lines::tools_list(line)) {
-                let tools = self.bench.catalogue.of_calls(&self.called);
-                let answer = lines::offer(&id, Listed::Tools, tools);
+                let answer = lines::offer(&id, Listed::Tools, self.tools.clone());
                 self.hear(Side::Upstream, &answer).await;
                 arrived = other.take();
             }
@@ -203,34 +234,42 @@ impl<'s> Conversation<'s> {
         Ok(got)
     }
 
-    /// The answer of whoever was asked.
-    async fn answer(&self, step: &Step, asked: Asked) -> Result<Got, Broken> {
-        let by_itself = || match asked.method {
-            Some(KnownMethod::Initialize) => lines::greeting(&self.bench.server.name),
-            Some(KnownMethod::ToolsList) => self.offered(Listed::Tools),
-            Some(KnownMethod::PromptsList) => self.offered(Listed::Prompts),
-            Some(KnownMethod::ResourcesList) => self.offered(Listed::Resources),
-            method => lines::least_result(method),
-        };
-        let reply = match &step.reply {
-            Some(reply) => reply.clone(),
-            None => Reply::Result(by_itself()),
-        };
+    /// What becomes of the answer of whoever was asked, and what reached the one who asked.
+    pub(super) async fn reply(
+        &self,
+        asked: &Asked,
+        reply: &Reply,
+    ) -> (Result<Got, Broken>, Vec<String>) {
         let (from, end) = match asked.from {
             Side::Agent => (Side::Upstream, &self.talk.agent),
             Side::Upstream => (Side::Agent, &self.talk.upstream),
         };
         // What the request itself brought is behind us.
         end.take();
-        self.hear(from, &lines::reply(&asked.id, &reply)).await;
+        let line = lines::reply(&asked.id, reply);
+        self.hear(from, &line).await;
         let delivered = end.take();
-        let arrived = delivered.iter().any(|line| lines::carries(line, &reply));
-        Got::of(&self.record(from)?, At::Answer, arrived)
+        let arrived = delivered.iter().any(|other| lines::carries(other, &line));
+        let got = self
+            .record(from)
+            .and_then(|record| Got::of(&record, At::Answer, arrived));
+        (got, delivered)
     }
 
-    fn offered(&self, list: Listed) -> crate::wire::Fragment {
+    /// The least that may be answered.
+    fn reply_by_itself(&self, asked: &Asked) -> Reply {
+        Reply::Result(match asked.method {
+            Some(KnownMethod::Initialize) => lines::greeting(&self.bench.server.name),
+            Some(KnownMethod::ToolsList) => self.offered(Listed::Tools),
+            Some(KnownMethod::PromptsList) => self.offered(Listed::Prompts),
+            Some(KnownMethod::ResourcesList) => self.offered(Listed::Resources),
+            method => lines::least_result(method),
+        })
+    }
+
+    fn offered(&self, list: Listed) -> Fragment {
         let items = self.bench.catalogue.of(list).clone();
-        crate::wire::Fragment::object([(list.member(), items)])
+        Fragment::object([(list.member(), items)])
     }
 
     /// Begins the session, unless what comes begins by itself. Answers with the record of the
@@ -311,11 +350,11 @@ impl<'s> Conversation<'s> {
 }
 
 /// A question that somebody waits for the answer of.
-struct Asked {
+pub(super) struct Asked {
     from: Side,
     /// The id that the other side knows.
-    id: crate::wire::Fragment,
-    method: Option<KnownMethod>,
+    id: Fragment,
+    pub(super) method: Option<KnownMethod>,
 }
 
 fn consent(answered: &Answered, when: i64) -> Consent {

@@ -59,6 +59,7 @@ pub(super) fn reply(id: &Fragment, reply: &Reply) -> String {
     let (member, content) = match reply {
         Reply::Result(content) => ("result", content),
         Reply::Error(content) => ("error", content),
+        Reply::Raw(frame) => return frame.replace("$id", id.as_str()),
     };
     let message = Fragment::object([
         ("jsonrpc", Fragment::string("2.0")),
@@ -112,20 +113,17 @@ pub(super) fn asked_id(line: &str) -> Option<Fragment> {
     message.id_value().map(Fragment::copy_of)
 }
 
-/// Whether a line carries an answer and not what the gate says in its place.
-pub(super) fn carries(line: &str, reply: &Reply) -> bool {
-    let Ok(message) = Message::decode(line.as_bytes(), &Limits::default()) else {
+/// Whether what arrived is the answer that was sent, and not what the gate says in its place.
+pub(super) fn carries(arrived: &str, sent: &str) -> bool {
+    let decode = |line: &str| Message::decode(line.as_bytes(), &Limits::default()).ok();
+    let (Some(arrived), Some(sent)) = (decode(arrived), decode(sent)) else {
         return false;
     };
-    match reply {
-        Reply::Result(_) => message.result().is_some(),
-        Reply::Error(content) => {
-            // An error that is passed on keeps its code, whatever is taken out of its text.
-            let code = message.error().and_then(|error| error.get("code"));
-            let text = code.map(|code| format!("{{\"code\":{},", code.text()));
-            text.is_some_and(|text| content.as_str().starts_with(&text))
-        }
-    }
+    let code = |message: &Message| {
+        let code = message.error().and_then(|error| error.get("code"));
+        code.map(|code| code.text().to_owned())
+    };
+    arrived.result().is_some() == sent.result().is_some() && code(&arrived) == code(&sent)
 }
 
 fn named(name: &str, version: &str) -> Fragment {

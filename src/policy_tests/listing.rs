@@ -24,6 +24,7 @@ pub(super) struct Sight {
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
 pub(super) struct Catalogue {
+    /// Of tools.
     names: HashSet<String>,
     tools: Fragment,
     prompts: Fragment,
@@ -41,6 +42,10 @@ impl Catalogue {
         }
     }
 
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
     pub(super) fn of(&self, list: Listed) -> &Fragment {
         match list {
             Listed::Tools => &self.tools,
@@ -48,14 +53,13 @@ impl Catalogue {
             Listed::Resources => &self.resources,
         }
     }
+}
 
-    /// The tools, as far as calls of these can tell: with thousands of names in a suite, the others
-    /// would cost more than all that is tested.
-    pub(super) fn of_calls(&self, called: &[String]) -> Fragment {
-        let called: BTreeSet<&String> = called.iter().collect();
-        let offered = called.into_iter().filter(|name| self.names.contains(*name));
-        Fragment::array(offered.map(|name| item(Listed::Tools, name)))
-    }
+/// A list of these tools, each once. What no message of a test can tell is left out: with thousands
+/// of names in a suite, the others would cost more than all that is tested.
+pub(super) fn tools<'n>(names: impl Iterator<Item = &'n String>) -> Fragment {
+    let names: BTreeSet<&String> = names.collect();
+    Fragment::array(names.into_iter().map(|name| item(Listed::Tools, name)))
 }
 
 /// The tool that a message calls.
@@ -125,7 +129,7 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
             ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
         }
         Listed::Prompts => {
-            let prompts: Vec<Prompt> = names.map(|name| Prompt { name }).collect();
+            let prompts: Vec<Prompt> = names.map(Prompt::named).collect();
             ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
         }
         Listed::Resources => {
@@ -136,7 +140,7 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
 }
 
 /// RFC 3986 §3.1: the scheme is what stands before the first colon, in any case.
-fn resource(uri: String) -> ResourceFacts {
+pub(super) fn resource(uri: String) -> ResourceFacts {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     ResourceFacts {
         scheme: scheme.to_ascii_lowercase(),

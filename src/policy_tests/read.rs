@@ -59,6 +59,7 @@ pub(super) fn read(name: &str, text: &str) -> Read {
         server: server(&top),
         allow: allow(&top),
         offers: offers(&top, &tests),
+        agents: surroundings.agents,
         tests,
         source: reading.source.clone(),
     };
@@ -99,6 +100,7 @@ fn agent(name: &str, table: &Table<'_>) -> Agent {
         user: table.text("user").map(Spanned::into_inner),
         client: client(table),
         trust: table.integer("trust").unwrap_or_default(),
+        ..Agent::default()
     }
 }
 

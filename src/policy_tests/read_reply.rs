@@ -5,13 +5,14 @@ use toml::de::DeValue;
 
 use super::fixture::Reply;
 use super::json;
+use super::read_step;
 use super::section::Section;
 use super::suggest;
 use super::table::Table;
 use crate::wire::Fragment;
 
-/// The three things that an answer can be.
-const FORMS: [&str; 3] = ["text", "json", "error"];
+/// The things that an answer can be.
+const FORMS: [&str; 4] = ["text", "json", "error", "raw"];
 
 /// The code of an error that the fixture gives only a message.
 const SERVER_ERROR: i64 = -32_000;
@@ -33,10 +34,11 @@ pub(super) fn reply(table: &Table<'_>) -> Option<Reply> {
         ["text"] => text(&result),
         ["json"] => json::fragment(result.reading, result.get("json")?).map(Reply::Result),
         ["error"] => error(&result),
+        ["raw"] => read_step::raw(&result).map(Reply::Raw),
         [] => {
             result.require(
                 "what is answered",
-                "write `text = \"…\"`, `json = { … }` or `error = \"…\"`",
+                "write `text = \"…\"`, `json = { … }`, `error = \"…\"` or `raw = '…'`",
             );
             None
         }

@@ -89,7 +89,10 @@ fn sends(table: &Table<'_>) -> Option<Vec<Sending>> {
         ["send"] => send(table, from?).map(one),
         ["call"] => calls(table),
         ["list"] => list(table).map(one),
-        ["raw"] => raw(table, from?).map(one),
+        ["raw"] => {
+            let from = from?;
+            raw(table).map(|frame| one(Sends::Frame { from, frame }))
+        }
         [] => {
             let help = "say what is sent: `call = \"tool\"`, `list = \"tools\"`, \
                         `send = { method = \"…\" }` or `raw = '…'`";
@@ -210,7 +213,7 @@ fn list(table: &Table<'_>) -> Option<Sends> {
 }
 
 /// `raw = '…'`.
-fn raw(table: &Table<'_>, from: Side) -> Option<Sends> {
+pub(super) fn raw(table: &Table<'_>) -> Option<String> {
     let raw = table.text("raw")?;
     if raw.get_ref().contains('\n') {
         let message = "a frame ends at the line feed, so it cannot hold one";
@@ -227,8 +230,7 @@ fn raw(table: &Table<'_>, from: Side) -> Option<Sends> {
             .tell(&raw.span(), "test::value", message, None);
         return None;
     }
-    let frame = raw.into_inner();
-    Some(Sends::Frame { from, frame })
+    Some(raw.into_inner())
 }
 
 /// A message as its sender would write it. What is known to be a notification has no id.

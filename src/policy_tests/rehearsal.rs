@@ -1,6 +1,7 @@
 //! One message through the gate as a test sends it, for whoever wants to know what would become of
 //! it and why.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,6 +90,7 @@ impl Rehearsal {
             tools: called.into_iter().collect(),
             ..Offers::default()
         };
+        let agents = BTreeMap::new();
         let bench = Bench {
             policies: Arc::new(PolicyStore::new(policies.observed_by(&observer))),
             settings,
@@ -96,6 +98,7 @@ impl Rehearsal {
             offers: &offers,
             catalogue: Catalogue::new(&offers),
             witness: Some(&witness),
+            agents: &agents,
         };
         let step = Step {
             line: 0,

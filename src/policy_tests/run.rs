@@ -6,7 +6,7 @@ use super::errors::{FixtureErrors, FixtureProblem};
 use super::judge::Bench;
 use super::listing::Catalogue;
 use super::load::{self, Configured, Problems, Suite};
-use super::report::{NotRun, Report, SuiteReport, TestReport};
+use super::report::{NotRun, Report, SuiteReport};
 use crate::gate;
 use crate::policy::{PolicyErrors, Server};
 
@@ -115,12 +115,14 @@ fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>
             offers: &suite.fixture.offers,
             catalogue: Catalogue::new(&suite.fixture.offers),
             witness: None,
+            agents: &suite.fixture.agents,
         };
         let snapshot = suite.policies.current();
-        let tests = suite.fixture.tests.iter().map(|test| {
-            let came = runtime.block_on(bench.judge(test));
-            TestReport::new(test, came, &snapshot)
-        });
+        let tests = suite
+            .fixture
+            .tests
+            .iter()
+            .map(|test| runtime.block_on(bench.report(test, &snapshot)));
         SuiteReport::new(suite, tests.collect())
     });
     Some(reports.collect())

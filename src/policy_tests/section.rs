@@ -55,7 +55,7 @@ impl Section {
             Self::Test => &[
                 "name", "agent", "agents", "now", "session", "consent", "from", "send", "call",
                 "args", "list", "visible", "hidden", "raw", "result", "received", "expect",
-                "steps",
+                "steps", "replay", "unknown",
             ],
             Self::Session => &["level", "labels", "untrusted", "calls", "age"],
             Self::Consent => &["granted", "scope", "by", "age"],
@@ -64,7 +64,7 @@ impl Section {
                 "raw", "result", "received", "expect",
             ],
             Self::Send => &["method", "params", "meta"],
-            Self::Result => &["text", "is_error", "json", "error"],
+            Self::Result => &["text", "is_error", "json", "error", "raw"],
             Self::Error => &["code", "message"],
             Self::Expect => &[
                 "decision",
@@ -83,7 +83,7 @@ impl Section {
     pub(super) const fn later(self) -> &'static [&'static str] {
         match self {
             Self::File => &["sessions", "defaults"],
-            Self::Test => &["skip", "replay", "unknown"],
+            Self::Test => &["skip"],
             Self::Step => &["skip"],
             Self::Expect => &["edits"],
             Self::Server

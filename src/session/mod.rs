@@ -7,6 +7,7 @@
 mod catalogue;
 mod lifecycle;
 mod pending;
+mod visibility;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,7 @@ use crate::wire::KnownMethod;
 pub use catalogue::{Catalogue, Digest, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
+pub use visibility::Visibilities;
 
 /// One agent's session with the gate.
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// Which items of lists the agent may see, as far as that is known.
+    pub visibilities: Visibilities,
     /// Lists whose changes the upstream has promised to tell at the handshake, by the notification
     /// that tells.
     pub promised: Vec<KnownMethod>,
@@ -178,6 +182,7 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                visibilities: Visibilities::default(),
                 promised: Vec::new(),
                 listed: Vec::new(),
                 parked: VecDeque::new(),

@@ -108,6 +108,7 @@ impl RuleEngine for AllowlistEngine {
             },
             code: None,
             advice: None,
+            on_deny: None,
         };
         Ok(Verdict::Allow {
             reasons: vec![reason],

@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::super::compare;
 use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::fixture::Test;
 use super::super::load::Suite;
+use super::super::report::TestOutcome;
 use super::super::witness::Witness;
 use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
@@ -177,7 +177,7 @@ impl<'s> Trial<'s> {
             let test = self.test((suite, test));
             exercise
                 .zip(test)
-                .is_some_and(|(exercise, test)| fails(exercise, test))
+                .is_some_and(|(exercise, test)| exercise.run(test).outcome == TestOutcome::Failed)
         };
         // Those that the policy is about notice first, if any do.
         let near = self
@@ -243,12 +243,6 @@ impl<'s> Trial<'s> {
             name: test.name.clone(),
         })
     }
-}
-
-fn fails(exercise: &Exercise<'_>, test: &Test) -> bool {
-    let came = exercise.run(test);
-    let mut steps = test.steps().iter().zip(&came);
-    steps.any(|(step, came)| !compare::problems(step, came).is_empty())
 }
 
 /// What would make the difference.

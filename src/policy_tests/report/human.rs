@@ -25,6 +25,9 @@ enum Colour {
     Bold,
 }
 
+/// What is shown of decisions that cannot be compared.
+const MOST_UNKNOWN: usize = 5;
+
 /// Lines that are shown of one policy.
 const MOST_LINES: usize = 20;
 
@@ -190,7 +193,16 @@ impl ReplayReport {
             out,
             "      {name}  {file}: {} same, {changed} changed, {unknown} unknown",
             self.same
-        )
+        )?;
+        let name = paint.dye(Colour::Faint, "unknown ");
+        for unknown in self.unknown.iter().take(MOST_UNKNOWN) {
+            let text = format!("line {}: {}: {}", unknown.line, unknown.about, unknown.why);
+            writeln!(out, "      {name}  {}", printable(&text))?;
+        }
+        match self.unknown.len().saturating_sub(MOST_UNKNOWN) {
+            0 => Ok(()),
+            more => writeln!(out, "      {name}  … and {more} more"),
+        }
     }
 }
 

@@ -155,7 +155,7 @@ pub struct ChangedDecision {
     pub about: String,
     pub was: Decision,
     pub now: Decision,
-    /// The policies that decide now.
+    /// The policies that decide now, where some do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub policies: Vec<String>,
 }

@@ -251,3 +251,51 @@ fn obligations_are_expected_exactly() {
         &[],
     );
 }
+
+#[test]
+fn an_answer_that_is_malformed_is_refused_with_its_reason() {
+    let call = "call = 'read'\nexpect = 'allow'\n";
+    let answer = |raw: &str, reason: &str| {
+        check(
+            &format!(
+                "{call}result = {{ raw = '{raw}' }}\nreceived = {{ decision = 'deny', reason = '{reason}' }}"
+            ),
+            &[],
+        );
+    };
+    answer(
+        r#"{"jsonrpc":"2.0","id":$id,"result":{},"result":{}}"#,
+        "duplicate-key",
+    );
+    answer(
+        r#"{"jsonrpc":"2.0","id":$id,"result":{},"error":{}}"#,
+        "shape",
+    );
+    answer(r#"[{"jsonrpc":"2.0","id":$id,"result":{}}]"#, "batch");
+    answer(r#"{"jsonrpc":"2.0","id":"other","result":{}}"#, "stray");
+    answer("{", "syntax");
+    check(
+        &format!(
+            "{call}result = {{ raw = '{{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{}} }}' }}"
+        ),
+        &[],
+    );
+    let from_server = |raw: &str, reason: &str| {
+        check(
+            &format!(
+                "from = 'server'\nraw = '{raw}'\nexpect = {{ decision = 'deny', reason = '{reason}' }}"
+            ),
+            &[],
+        );
+    };
+    from_server(
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"ping"}"#,
+        "duplicate-key",
+    );
+    from_server(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
+        "unknown-method",
+    );
+    from_server(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "id");
+    from_server("[]", "batch");
+}

@@ -9,6 +9,7 @@ mod judged;
 mod matrices;
 mod mutate;
 mod packs;
+mod replays;
 mod reports;
 
 use std::fs;

@@ -140,7 +140,27 @@ steps = [
   { from = "server", raw = '{"jsonrpc":"2.0","id":7,"result":{}}', expect = "allow" },
   { list = "tools", visible = [] },
 ]
+
+[[test]]
+name = "a replay"
+agent = "reader"
+replay = "log.jsonl"
+unknown = "fail"
 "#;
+
+/// Nothing is changed, changed, and unknown.
+const LOG: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/srv/a"}}}
+{"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/etc/passwd"}}}
+{"jsonrpc":"2.0","id":2,"result":{"content":[]}}
+{"jsonrpc":"2.0","id":3,"method":"ping"}
+"#;
+
+fn failing() -> Pack {
+    let pack = Pack::new(POLICIES, FAILING);
+    pack.write("tests/log.jsonl", LOG);
+    pack
+}
 
 fn human(report: &Report, paint: Paint) -> String {
     let mut out = Vec::new();
@@ -150,7 +170,7 @@ fn human(report: &Report, paint: Paint) -> String {
 
 #[test]
 fn people_see_what_was_expected_what_came_and_why() {
-    let pack = Pack::new(POLICIES, FAILING);
+    let pack = failing();
     let report = pack.run().unwrap();
     assert_eq!(report.outcome, Outcome::Failed);
     insta::assert_snapshot!(pack.nameless(&human(&report, Paint::Plain)));
@@ -233,7 +253,7 @@ fn the_schema_is_a_schema_and_names_this_version() {
 #[test]
 fn every_report_is_valid() {
     let validator = strict();
-    let failing = Pack::new(POLICIES, FAILING).run().unwrap();
+    let failing = failing().run().unwrap();
     check_valid(&validator, &failing);
     let everything = "
         allow = ['x']
@@ -275,7 +295,7 @@ fn members(schema: &Value, found: &mut Vec<String>) {
 
 #[test]
 fn every_member_that_the_schema_names_is_written_somewhere() {
-    let failing = Pack::new(POLICIES, FAILING).run().unwrap();
+    let failing = failing().run().unwrap();
     let allowed = "allow = ['x']\n[[test]]\nname = 'x'\ncall = 'x'\nexpect = { decision = 'deny', errors = ['x'] }\n";
     let allowed = Pack::new("", allowed).run().unwrap();
     let not_run = Pack::new(POLICIES, "suit = 'x'").run().unwrap_err();
@@ -293,7 +313,7 @@ fn every_member_that_the_schema_names_is_written_somewhere() {
 
 #[test]
 fn the_same_tests_give_the_same_report() {
-    let pack = Pack::new(POLICIES, FAILING);
+    let pack = failing();
     let document = || serde_json::to_string(&pack.run().unwrap()).unwrap();
     let first = document();
     assert_eq!(document(), first);

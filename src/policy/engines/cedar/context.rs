@@ -172,6 +172,8 @@ fn touch_value(words: &Vocabulary, touch: &Touch) -> Value {
     record([
         ("roots", Value::set_of_lits(roots, None)),
         ("outside", literal(touch.outside)),
+        ("level", literal(touch.level)),
+        ("writable", literal(touch.writable)),
         ("hosts", strings(&touch.hosts)),
         ("bytes", literal(touch.bytes)),
     ])

@@ -131,6 +131,7 @@ impl<'s> Draft<'s> {
                 origin: self.entry.origin.clone(),
                 code: self.annotations.code.clone(),
                 advice: self.annotations.advice.clone(),
+                on_deny: self.annotations.on_deny,
             },
             obligations: self.annotations.obligations.clone(),
             unconditional,

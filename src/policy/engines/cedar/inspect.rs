@@ -81,8 +81,8 @@ impl Needs {
             "n" => Self::DECIMAL,
             "client" => Self::CLIENT.and(Self::DETAILS),
             "server" => Self::SERVER.and(Self::DETAILS),
-            "hints" | "labels" | "level" | "mime" | "name" | "origin" | "pin" | "scheme"
-            | "trust" | "uri" | "version" => Self::DETAILS,
+            "capabilities" | "consent" | "hints" | "labels" | "level" | "mime" | "name"
+            | "origin" | "pin" | "scheme" | "trust" | "uri" | "version" => Self::DETAILS,
             _ => Self::default(),
         }
     }

@@ -50,9 +50,9 @@ use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, Mutant, OpenQuestion, Outlook,
-    PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource, RuleEngine, Trace, Verdict,
-    Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Mutant, OpenQuestion,
+    Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource, RuleEngine, Trace,
+    Verdict, Visibility, Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -72,6 +72,7 @@ struct CedarEngine {
     words: &'static Vocabulary,
     groups: ToolGroups,
     rules: Rules,
+    lists_by: ListsBy,
     idle: &'static Idle,
     /// What the rules were compiled from.
     sources: Vec<PolicySource>,
@@ -89,6 +90,7 @@ impl CedarEngine {
         Ok(Self {
             words,
             groups,
+            lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
             sources: sources.to_vec(),
@@ -167,6 +169,10 @@ impl RuleEngine for CedarEngine {
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
         self.outlook_of(question)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.lists_by
     }
 }
 

@@ -251,7 +251,7 @@ impl Making<'_> {
                 target, in_entity, ..
             }) => {
                 self.add_expr(target);
-                for add in in_entity {
+                if let Some(add) = in_entity {
                     self.add_expr(add);
                 }
             }

@@ -3,7 +3,7 @@
 //! As in `visible.rs`, the evaluator leaves a rest of each condition. Here the rest is also asked
 //! whether it can fail: what is said to be allowed in every context must not fail in one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{
@@ -11,7 +11,7 @@ use cedar_policy_core::ast::{
     Unknown, Value,
 };
 use cedar_policy_core::entities::Entities;
-use cedar_policy_core::evaluator::Evaluator;
+use cedar_policy_core::evaluator::{EvaluationError, Evaluator};
 use cedar_policy_core::extensions::Extensions;
 
 use super::CedarEngine;
@@ -23,6 +23,9 @@ use super::rules::Rule;
 use super::subjects::Subject;
 use super::value::{datetime, literal};
 use crate::policy::{ActionName, Chance, ClientIs, EngineFault, OpenQuestion, Outlook};
+
+/// The name of what is not known until the end.
+const NOW: &str = "now";
 
 impl CedarEngine {
     /// What cannot even be asked may come to anything.
@@ -51,9 +54,10 @@ impl CedarEngine {
         let context = open_context(question);
         let request = Request::new_unchecked(principal, action, resource, Some(context));
         let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+        let now = question.now_ms.and_then(datetime);
         let rules = rules.into_iter();
         rules
-            .map(|rule| outlook(&evaluator, rule, question.client))
+            .map(|rule| outlook(&evaluator, rule, now.as_ref(), question.client))
             .fold(Outlook::SILENT, Outlook::and)
     }
 
@@ -74,16 +78,10 @@ impl CedarEngine {
 fn open_context(question: &OpenQuestion<'_>) -> Context {
     let unknown = |name: &'static str| Expr::unknown(Unknown::new_untyped(name));
     let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
-    let now = question.now_ms.and_then(datetime);
-    let mut env = vec![
-        (
-            "transport",
-            known(question.transport.map(literal), "transport"),
-        ),
-        ("now", known(now, "now")),
-    ];
-    env.extend(["protocol", "session", "consent"].map(|name| (name, unknown(name))));
-    let env = env.into_iter().map(|(name, value)| (name.into(), value));
+    let env = ["protocol", "session", "consent", NOW].map(|name| (name, unknown(name)));
+    let transport = known(question.transport.map(literal), "transport");
+    let env = env.into_iter().chain([("transport", transport)]);
+    let env = env.map(|(name, value)| (name.into(), value));
     // Only over HTTP there is a peer, and a record cannot say that a field is perhaps there.
     let env = match (question.transport, Expr::record(env)) {
         (Some("stdio"), Ok(env)) => env,
@@ -117,12 +115,34 @@ fn open_context(question: &OpenQuestion<'_>) -> Context {
     Context::RestrictedResidual(Arc::new(fields))
 }
 
-fn outlook(evaluator: &Evaluator<'_>, rule: &Rule, client: ClientIs) -> Outlook {
+/// The moment comes second: a record that holds a datetime is one that Cedar takes nothing out of
+/// while something else in it is not known.
+fn remainder(
+    evaluator: &Evaluator<'_>,
+    rule: &Rule,
+    now: Option<&Value>,
+) -> Result<PartialValue, EvaluationError> {
+    let first = evaluator.partial_interpret(&rule.condition, &rule.slots)?;
+    match (first, now) {
+        (PartialValue::Residual(rest), Some(now)) => {
+            let moment = HashMap::from([(NOW.into(), now.clone())]);
+            evaluator.partial_interpret(&rest.substitute(&moment), &rule.slots)
+        }
+        (done, _) => Ok(done),
+    }
+}
+
+fn outlook(
+    evaluator: &Evaluator<'_>,
+    rule: &Rule,
+    now: Option<&Value>,
+    client: ClientIs,
+) -> Outlook {
     // What was left out of the entities must not be taken for what was sent.
     if client == ClientIs::Unknown && rule.needs.has(Needs::CLIENT) {
         return Outlook::OPEN;
     }
-    let (outcomes, fails) = match evaluator.partial_interpret(&rule.condition, &rule.slots) {
+    let (outcomes, fails) = match remainder(evaluator, rule, now) {
         Ok(PartialValue::Value(value)) => (Outcomes::of_value(&value), Chance::Never),
         Ok(PartialValue::Residual(rest)) => {
             let fails = if can_fail(&rest) {

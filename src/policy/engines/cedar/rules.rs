@@ -12,7 +12,7 @@ use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
 use super::glance::Glance;
 use super::inspect::Needs;
 use super::subjects::Subject;
-use crate::policy::{ActionName, Obligation, Reason};
+use crate::policy::{ActionName, ListsBy, Obligation, Reason};
 
 /// One policy.
 #[derive(Debug)]
@@ -78,6 +78,27 @@ impl Rules {
 
     pub(super) fn needs(&self) -> Needs {
         self.needs
+    }
+
+    /// The rules about using an item are asked with an open context, so only those about listing it
+    /// can look at one.
+    pub(super) fn lists_by(&self) -> ListsBy {
+        let lists = [
+            ActionName::ListTool,
+            ActionName::ListResource,
+            ActionName::ListPrompt,
+        ];
+        let rules = lists.into_iter().flat_map(|action| self.of_action(action));
+        let by = rules.map(|(rule, _)| {
+            if rule.needs.has(Needs::NOW) {
+                ListsBy::Moment
+            } else if rule.needs.has(Needs::CONTEXT) {
+                ListsBy::Session
+            } else {
+                ListsBy::Names
+            }
+        });
+        by.max().unwrap_or(ListsBy::Names)
     }
 
     /// Every rule whose scope could match.

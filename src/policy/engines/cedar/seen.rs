@@ -264,6 +264,8 @@ fn in_env(path: &[&str]) -> Option<Look> {
 fn in_context(path: &[&str]) -> Option<Look> {
     let look: Look = match path {
         ["touch", "outside"] => |view| Some(Seen::Bool(view.touch()?.outside)),
+        ["touch", "level"] => |view| Some(Seen::Long(view.touch()?.level)),
+        ["touch", "writable"] => |view| Some(Seen::Bool(view.touch()?.writable)),
         ["touch", "bytes"] => |view| Some(Seen::Long(view.touch()?.bytes)),
         ["touch", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.hosts))),
         ["method"] => |view| view.method().map(Seen::Text),
@@ -288,6 +290,7 @@ fn in_resource(path: &[&str]) -> Option<Look> {
             Resource::Resource(resource) => Some(Seen::Long(resource.level)),
             Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => None,
         },
+        ["consent"] => |view| Some(Seen::Text(view.tool()?.consent.as_str())),
         ["uri"] => |view| Some(Seen::Text(&view.of_uri()?.uri)),
         ["scheme"] => |view| Some(Seen::Text(&view.of_uri()?.scheme)),
         ["labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.of_uri()?.labels))),

@@ -239,7 +239,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
                 world,
                 tool,
                 resource,
-                prompt: Prompt { name: prompt },
+                prompt: Prompt::named(prompt),
                 peer,
                 words,
                 number,
@@ -280,6 +280,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 _,
                 world.agent.trust,
             ) = agent.clone();
+            world.agent.capabilities = world.agent.roles.clone();
             world.agent.client = Client {
                 name: agent.3,
                 version: String::new(),
@@ -300,6 +301,8 @@ fn any_world() -> impl Strategy<Value = World> {
             world.touch = Touch {
                 roots: touch.0,
                 outside: touch.1,
+                level: touch.3,
+                writable: !touch.1,
                 hosts: touch.2,
                 bytes: touch.3,
             };
@@ -354,6 +357,7 @@ fn any_tool() -> impl Strategy<Value = Tool> {
                 description_ok: flags[6],
             },
             level,
+            groups: capabilities.clone(),
             capabilities,
             ..tool(&name)
         },
@@ -373,6 +377,7 @@ fn any_resource() -> impl Strategy<Value = ResourceFacts> {
             uri,
             mime,
             level,
+            groups: labels.clone(),
             labels,
             roots,
         })
@@ -476,6 +481,8 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
         "action in Mcp::Action::\"use\"",
         "Mcp::Action::\"ping\" in Mcp::Action::\"lifecycle\"",
         "principal is Mcp::Agent && principal.trust > 1",
+        "principal is Mcp::Agent && resource is Mcp::Tool && principal.capabilities.containsAll(resource.capabilities)",
+        "resource is Mcp::Tool && resource.consent == \"never\"",
         "principal is Mcp::Agent && principal.client.name == \"a\"",
         "resource is Mcp::Tool && resource.hints.destructive",
         "resource is Mcp::Tool && resource.server.trust > 0",
@@ -520,6 +527,7 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
             "context.args.hasTag(\"/n\") && context.args.getTag(\"/n\") has isNull",
             "context.args.hasTag(\"\") && !(context.args.getTag(\"\") has s)",
             "context.touch.hosts.contains(\"fs\")",
+            "context.touch.level < 2 && context.touch.writable",
             "context.touch.outside || context.touch.hosts.contains(\"a\")",
             "context.touch.bytes + 1 > 3",
             "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.touch.roots)",

@@ -106,9 +106,7 @@ fn prompts_and_resources_are_listed_by_the_same_rule() {
         permit(principal, action == Mcp::Action::"get_prompt", resource) unless { resource.name == "b" };
         permit(principal, action == Mcp::Action::"read_resource", resource) when { resource.level < 2 };
         forbid(principal, action == Mcp::Action::"list_resource", resource) when { resource.uri like "*hidden*" };"#;
-    let prompt = |name: &str| Prompt {
-        name: name.to_owned(),
-    };
+    let prompt = |name: &str| Prompt::named(name);
     let resource = |uri: &str, level| ResourceFacts {
         uri: uri.to_owned(),
         level,
