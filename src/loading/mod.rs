@@ -21,7 +21,7 @@ use crate::policy::{
 };
 
 pub use crate::policy::Warnings;
-pub use watch::{Cause, OnRemoval, Reload, Taken, Turn, Watch};
+pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
 use self::directory::Directory;
 

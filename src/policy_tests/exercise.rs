@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::fixture::Test;
 use super::judge::Bench;
-use super::listing::Catalogue;
 use super::load::Suite;
 use super::report::TestReport;
 use super::run::STACK_BYTES;
@@ -54,19 +53,14 @@ impl<'s> Exercise<'s> {
             runtime,
             bench: Bench {
                 policies,
-                settings,
-                server,
-                offers: &suite.fixture.offers,
-                catalogue: Catalogue::new(&suite.fixture.offers),
                 witness,
-                agents: &suite.fixture.agents,
+                ..Bench::new(suite, server, settings)
             },
         }
     }
 
     /// What the test comes to.
     pub(super) fn run(&self, test: &Test) -> TestReport {
-        let policies = self.bench.policies.current();
-        self.runtime.block_on(self.bench.report(test, &policies))
+        self.runtime.block_on(self.bench.report(test))
     }
 }

@@ -37,11 +37,11 @@ mod suggest;
 mod table;
 mod witness;
 
-pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen};
+pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen, WantedCoverage};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::Decision;
 pub use load::Configured;
-pub use mutate::{Mutation, Near, Needless, Survivor};
+pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
 pub(crate) use rehearsal::{Rehearsal, Rehearsed};
 pub(crate) use report::printable;
 pub use report::{
@@ -49,7 +49,7 @@ pub use report::{
     ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
     UnknownDecision,
 };
-pub use run::{Coverage as WantedCoverage, Mutants, Settings, run};
+pub use run::{Progress, Settings, run, run_telling, watched};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,16 @@ use crate::policy::RuleEffect;
 
 pub(super) use measure::measure;
 
+/// Whether what the tests have seen of the policies is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WantedCoverage {
+    #[default]
+    Untold,
+    Told,
+    /// And the tests fail under so many of 100.
+    AtLeast(u8),
+}
+
 /// What the tests of one pack have seen.
 #[derive(Debug, Serialize)]
 pub struct Coverage {

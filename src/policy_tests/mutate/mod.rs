@@ -20,6 +20,14 @@ impl Mutation {
     }
 }
 
+/// Whether the tests are tested by changes of the policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mutants {
+    #[default]
+    Untried,
+    Tried,
+}
+
 /// What the tests of one pack notice.
 #[derive(Debug, Serialize)]
 pub struct Mutation {

@@ -1,9 +1,9 @@
 //! What else was asked of the tests, beside whether they pass.
 
-use super::super::coverage;
+use super::super::coverage::{self, WantedCoverage};
 use super::super::load::Suite;
-use super::super::mutate::{self, Mutation};
-use super::super::run::{Coverage, Mutants, Settings};
+use super::super::mutate::{self, Mutants, Mutation};
+use super::super::run::Settings;
 use super::{Outcome, Report};
 
 impl Report {
@@ -15,9 +15,9 @@ impl Report {
         settings: &Settings,
     ) -> Option<()> {
         let least = match settings.coverage {
-            Coverage::Untold => return Some(()),
-            Coverage::Told => 0,
-            Coverage::AtLeast(percent) => usize::from(percent),
+            WantedCoverage::Untold => return Some(()),
+            WantedCoverage::Told => 0,
+            WantedCoverage::AtLeast(percent) => usize::from(percent),
         };
         self.coverage = coverage::measure(suites, &settings.gate)?;
         let too_low = self.coverage.iter().any(|pack| pack.percent < least);

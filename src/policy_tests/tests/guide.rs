@@ -62,6 +62,7 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         coverage: false,
         min_coverage: None,
         mutate: false,
+        watch: false,
     };
     let mut out = Vec::new();
     let exit = test_policy::run(&args, &mut out);
@@ -127,5 +128,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 7);
+    assert_eq!(seen, 8);
 }

@@ -11,6 +11,7 @@ mod mutate;
 mod packs;
 mod replays;
 mod reports;
+mod runs;
 
 use std::fs;
 use std::path::{Path, PathBuf};

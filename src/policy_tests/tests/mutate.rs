@@ -61,12 +61,11 @@ fn what_the_schema_makes_the_same_is_not_tried() {
             .any(|change| change.starts_with(kind));
         assert_eq!(found, expected, "{policy}\n{}", changes(policy).join("\n"));
     };
-    let call = r#"permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool);"#;
+    let call = r#"@id("x") permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool);"#;
     check(call, "scope", false);
-    let complete =
-        r#"permit (principal, action == Mcp::Action::"complete", resource is Mcp::Prompt);"#;
+    let complete = r#"@id("x") permit (principal, action == Mcp::Action::"complete", resource is Mcp::Prompt);"#;
     check(complete, "scope: `is Mcp::Prompt`", true);
-    let read = r#"permit (principal, action == Mcp::Action::"read_resource", resource);"#;
+    let read = r#"@id("x") permit (principal, action == Mcp::Action::"read_resource", resource);"#;
     check(read, r#"scope: `== Mcp::Action::"read_resource"`"#, true);
     check(&read.replace("permit", "forbid"), "scope", false);
 }
@@ -138,6 +137,25 @@ fn a_line_that_says_why_no_test_can_tell_is_excused_and_one_that_need_not_is_tol
         Outcome::MutantsSurvived,
     );
     check("// a comment", ONE_TESTS, 0, 0, Outcome::Passed);
+}
+
+/// A report that has coverage, a survivor, an excuse and a needless one.
+pub(super) fn everything_there_is_to_tell() -> Report {
+    let excused = "// no test can tell: it is for later";
+    let policies = format!(
+        "{ONE}\n{excused}\n{}\n// no test can tell:\n",
+        ONE.replace("\"x\"", "\"z\"")
+    );
+    let pack = Pack::new(
+        &policies,
+        "[[test]]\nname = 'x'\ncall = 'x'\nexpect = 'allow'\n",
+    );
+    let mut settings = settings(&[pack.path()]);
+    settings.mutants = Mutants::Tried;
+    settings.coverage = WantedCoverage::Told;
+    let guarded = POLICIES.replace("@id(\"read\")", "@id(\"other\")");
+    pack.write("guarded.cedar", &guarded);
+    run(&settings).unwrap()
 }
 
 #[test]
