@@ -23,6 +23,10 @@ pub enum Exit {
     NotExplained,
     /// `test-policy`: coverage is under the threshold.
     CoverageTooLow,
+    /// `tools`: the server's definitions are not those of the lock.
+    Drift,
+    /// `tools`: there was nothing to compare.
+    NotCompared,
 }
 
 impl Exit {
@@ -30,8 +34,8 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed | Self::Denied => 1,
-            Self::Unrecoverable | Self::TestsNotRun | Self::NotExplained => 2,
+            Self::Invalid | Self::TestsFailed | Self::Denied | Self::Drift => 1,
+            Self::Unrecoverable | Self::TestsNotRun | Self::NotExplained | Self::NotCompared => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -60,6 +64,8 @@ mod tests {
             (Exit::CoverageTooLow, 4),
             (Exit::Denied, 1),
             (Exit::NotExplained, 2),
+            (Exit::Drift, 1),
+            (Exit::NotCompared, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

@@ -5,6 +5,7 @@
 
 mod directory;
 mod labels;
+mod lock;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
@@ -16,10 +17,11 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    EngineKind, Labels, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    EngineKind, Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
     PolicySource, Surfaces,
 };
 
+pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
 pub use crate::policy::Warnings;
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
@@ -142,12 +144,29 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
             ));
         }
     }
+    let mut lock = Lock::default();
     if settings.dir.is_some() {
+        let sound = found.problems.len();
+        lock = lock::read(&found.labels, &mut found.problems);
+        if found.problems.len() > sound {
+            // Without it, whatever policies say of single tools would look wrong as well.
+            return Err(PolicyErrors {
+                problems: found.problems,
+            });
+        }
         sources.append(&mut found.sources);
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
         labels = read;
         sources.extend(compiled.sources);
         cedar.groups.extend(compiled.groups);
+    }
+    let lock = Arc::new(lock);
+    cedar.lock = Arc::clone(&lock);
+    if !lock.is_empty() {
+        sources.push(builtin(
+            "<lock.cedar>",
+            include_str!("../policy/builtin/lock.cedar"),
+        ));
     }
     let compiled = cedar.compile(&sources).and_then(|compiled| {
         match nameless(&sources, &compiled.policies, settings.warnings) {
@@ -170,6 +189,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
         }
     };
     let mut notices = found.notices;
+    notices.extend(lock::notices(&lock));
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     if compiled.surfaces.tools == OpenTools::None {
@@ -178,7 +198,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
     sources.extend(entities);
     sources.append(&mut found.labels);
     let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
-    let snapshot = snapshot.with_labels(labels);
+    let snapshot = snapshot.with_labels(labels).with_lock(lock);
     Ok(Loaded {
         snapshot,
         notices,

@@ -14,10 +14,14 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod leaves;
 mod location;
+mod lock;
 mod mutant;
+mod numbers;
 mod observe;
 mod outlook;
+mod shape;
 mod snapshot;
 mod store;
 mod trace;
@@ -41,9 +45,11 @@ pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
 };
+pub use lock::{Fingerprint, Lock, LockedTool};
 pub use mutant::{Mutant, MutantKind};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
+pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;
 pub use trace::{

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::combine::combine;
-use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
+use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
+use super::lock::{self, Lock};
 use super::mutant::Mutant;
 use super::observe::{Observed, Observer};
 use super::outlook::{OpenQuestion, Outlook};
@@ -24,6 +25,7 @@ pub struct PolicySnapshot {
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
     labels: Labels,
+    lock: Arc<Lock>,
     /// What may come after it, asked beside it and never instead.
     candidate: Option<Box<PolicySnapshot>>,
 }
@@ -70,6 +72,7 @@ impl PolicySnapshot {
             sources,
             policies,
             labels: Labels::default(),
+            lock: Arc::default(),
             candidate: None,
         }
     }
@@ -79,6 +82,21 @@ impl PolicySnapshot {
     pub fn with_labels(mut self, labels: Labels) -> Self {
         self.labels = labels;
         self
+    }
+
+    /// With the definitions of tools that the host has approved. What they were read from must be
+    /// among the sources.
+    #[must_use]
+    pub fn with_lock(mut self, lock: Arc<Lock>) -> Self {
+        if !lock.is_empty() {
+            self.policies.push(lock::entry());
+        }
+        self.lock = lock;
+        self
+    }
+
+    pub fn lock(&self) -> &Lock {
+        &self.lock
     }
 
     /// With policies that are asked as well, so that what they would change can be told.
@@ -110,6 +128,13 @@ impl PolicySnapshot {
 
     /// An engine that panics has a fault like any other.
     pub fn judge(&self, facts: &Facts<'_>) -> Decision {
+        // Before any engine: what one of them could not read, another might permit.
+        if let Some(reason) = self.lock.refuses(facts) {
+            return Decision::Deny(Denial {
+                cause: DenialCause::Forbidden,
+                reasons: vec![reason],
+            });
+        }
         if self.labels.is_empty() {
             return self.decide(facts);
         }

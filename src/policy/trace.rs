@@ -7,15 +7,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::action::ActionName;
-use super::decision::{EngineFault, Origin, PolicyId};
+use super::decision::{EngineFault, Origin, PolicyId, Reason};
 
 /// What the rules of one engine came to for one question.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Trace {
     /// Every rule about the action, in the order of the sources.
     pub policies: Vec<PolicyTrace>,
     /// The facts could not be judged at all; then there are no policies.
     pub fault: Option<EngineFault>,
+    /// The arguments are refused for what they are; then rules that look at them were not asked.
+    pub refused: Option<Reason>,
 }
 
 /// One rule, and what it came to.
@@ -192,6 +194,13 @@ impl Part {
     /// Nothing smaller in it is asked by itself.
     pub fn is_leaf(&self) -> bool {
         matches!(self.kind, PartKind::Scope | PartKind::Condition)
+    }
+}
+
+impl PartTrace {
+    /// Nobody asked for it.
+    pub(super) fn forget(&mut self) {
+        self.reached = false;
     }
 }
 

@@ -92,11 +92,11 @@ impl Rehearsal {
         };
         let agents = BTreeMap::new();
         let bench = Bench {
+            catalogue: Catalogue::new(&offers, policies.lock()),
             policies: Arc::new(PolicyStore::new(policies.observed_by(&observer))),
             settings,
             server: &server,
             offers: &offers,
-            catalogue: Catalogue::new(&offers),
             witness: Some(&witness),
             agents: &agents,
         };

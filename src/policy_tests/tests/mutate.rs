@@ -148,7 +148,7 @@ pub(super) fn everything_there_is_to_tell() -> Report {
     );
     let pack = Pack::new(
         &policies,
-        "[[test]]\nname = 'x'\ncall = 'x'\nexpect = 'allow'\n",
+        "[[test]]\nname = 'x'\ncall = 'x'\nargs.path = '/srv/a'\nexpect = 'allow'\n",
     );
     let mut settings = settings(&[pack.path()]);
     settings.mutants = Mutants::Tried;

@@ -11,6 +11,7 @@ mod check;
 mod compile;
 mod context;
 mod draft;
+mod emit;
 mod entities;
 mod glance;
 mod idle;
@@ -18,7 +19,6 @@ mod inspect;
 mod judge;
 mod mutants;
 mod nesting;
-mod numbers;
 mod outcomes;
 mod outline;
 mod outlook;
@@ -31,7 +31,9 @@ mod surfaces;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod typed;
 mod value;
+mod verb;
 mod visible;
 mod vocabulary;
 mod wildcard;
@@ -50,9 +52,9 @@ use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Mutant, OpenQuestion,
-    Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource, RuleEngine, Trace,
-    Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, Mutant,
+    OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource,
+    RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -64,13 +66,16 @@ const COMPILE_STACK: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub struct Cedar {
     pub groups: ToolGroups,
+    /// Tools whose arguments have types.
+    pub lock: Arc<Lock>,
     pub warnings: Warnings,
 }
 
 /// Compiled Cedar policies.
 struct CedarEngine {
-    words: &'static Vocabulary,
+    words: Arc<Vocabulary>,
     groups: ToolGroups,
+    lock: Arc<Lock>,
     rules: Rules,
     lists_by: ListsBy,
     idle: &'static Idle,
@@ -82,14 +87,15 @@ struct CedarEngine {
 
 impl CedarEngine {
     fn new(
-        words: &'static Vocabulary,
-        groups: ToolGroups,
+        words: Arc<Vocabulary>,
+        of: &Cedar,
         rules: Rules,
         sources: &[PolicySource],
     ) -> Result<Self, String> {
         Ok(Self {
             words,
-            groups,
+            groups: of.groups.clone(),
+            lock: Arc::clone(&of.lock),
             lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
@@ -110,8 +116,9 @@ impl EngineKind for Cedar {
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
-        let words = Vocabulary::get().map_err(fault)?;
-        let mut output = on_big_stack(|| compile::compile(words, sources))?;
+        let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
+        let compile = || compile::compile(&words, &self.lock, sources);
+        let mut output = on_big_stack(compile)?;
         if self.warnings == Warnings::Error {
             for problem in &mut output.problems {
                 problem.severity = Severity::Error;
@@ -126,9 +133,8 @@ impl EngineKind for Cedar {
                 problems: output.problems,
             });
         }
-        let surfaces = surfaces::of(words, &self.groups, &output.rules);
-        let groups = self.groups.clone();
-        let engine = CedarEngine::new(words, groups, output.rules, sources).map_err(fault)?;
+        let surfaces = surfaces::of(&words, &self.groups, &output.rules);
+        let engine = CedarEngine::new(words, self, output.rules, sources).map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,

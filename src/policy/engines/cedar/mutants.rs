@@ -12,6 +12,7 @@ use cedar_policy_core::validator::ValidatorActionId;
 
 use super::CedarEngine;
 use super::outline::{effect, policies, span};
+use super::verb::Verb;
 use super::vocabulary::Vocabulary;
 use crate::policy::{ActionName, Mutant, MutantKind, PartKind, PolicyOutline, RuleEffect};
 
@@ -23,7 +24,7 @@ impl CedarEngine {
             let outlines = outlines.filter(|outline| outline.origin.file == source.name);
             for ((policy, _), outline) in policies(&source.text).iter().zip(outlines) {
                 let mut making = Making {
-                    words: self.words,
+                    words: &self.words,
                     outline,
                     found: &mut found,
                 };
@@ -149,7 +150,7 @@ impl Making<'_> {
     /// only denies more; a permit decides more only where there is something else to permit.
     fn is_only_permit(&self) -> bool {
         let kinds = |name: &ActionName| {
-            let action = self.words.action(*name);
+            let action = self.words.action(Verb::Named(*name));
             let action = action.and_then(|it| self.words.core_schema().get_action_id(it.uid()));
             let kinds = action
                 .into_iter()
@@ -168,7 +169,7 @@ impl Making<'_> {
     fn is_only_kind(&self, place: usize, kind: &str) -> bool {
         let actions = self.outline.actions.iter();
         let actions = actions.filter_map(|name| {
-            let uid = self.words.action(*name)?.uid();
+            let uid = self.words.action(Verb::Named(*name))?.uid();
             self.words.core_schema().get_action_id(uid)
         });
         let mut kinds = actions.flat_map(|action| {

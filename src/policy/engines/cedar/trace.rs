@@ -14,16 +14,18 @@ use cedar_policy_core::extensions::Extensions;
 
 use super::compile;
 use super::inspect::Needs;
-use super::judge::unsayable;
+use super::judge::{Tally, repeated, unsayable};
 use super::outline::outlines;
-use super::rules::Rule;
+use super::seen::{Known, View};
 use super::sights::sights;
 use super::subjects::Subject;
+use super::verb::{Verb, Verbs};
 use super::vocabulary::Vocabulary;
 use super::{CedarEngine, on_big_stack};
+use crate::policy::leaves::Leaves;
 use crate::policy::{
-    EngineFault, Facts, Part, PartKind, PartTrace, PolicyOutline, PolicySource, PolicyTrace, Trace,
-    Value,
+    ActionName, EngineFault, Facts, Part, PartKind, PartTrace, PolicyOutline, PolicySource,
+    PolicyTrace, Trace, Value,
 };
 
 /// The policies of an engine, taken apart.
@@ -39,6 +41,7 @@ struct Traced {
     /// What each part asks; `None` for those that have parts in them.
     asks: Vec<Option<Expr>>,
     needs: Needs,
+    verbs: Verbs,
 }
 
 impl Tracer {
@@ -60,58 +63,82 @@ impl Tracer {
 impl CedarEngine {
     pub(super) fn tracer(&self) -> &Tracer {
         self.tracer
-            .get_or_init(|| Tracer::new(self.words, &self.sources))
+            .get_or_init(|| Tracer::new(&self.words, &self.sources))
     }
 
     pub(super) fn traced(&self, facts: &Facts<'_>) -> Trace {
-        match self.trace_all(facts) {
-            Ok(policies) => Trace {
-                policies,
-                fault: None,
-            },
-            Err(fault) => Trace {
-                policies: Vec::new(),
-                fault: Some(fault),
-            },
-        }
+        self.trace_all(facts).unwrap_or_else(|fault| Trace {
+            fault: Some(fault),
+            ..Trace::default()
+        })
     }
 
-    fn trace_all(&self, facts: &Facts<'_>) -> Result<Vec<PolicyTrace>, EngineFault> {
-        let name = facts.action.name();
-        let principal = Subject::of_principal(self.words, facts.principal);
-        let resource =
-            Subject::of_resource(self.words, &self.groups, facts.env.server, facts.resource);
-        let candidates = self.rules.candidates(name, &principal, &resource);
+    fn trace_all(&self, facts: &Facts<'_>) -> Result<Trace, EngineFault> {
+        let words = &*self.words;
+        let verb = Verb::of(words, &facts.action, facts.resource);
+        let principal = Subject::of_principal(words, facts.principal);
+        let resource = Subject::of_resource(words, &self.groups, facts.env.server, facts.resource);
+        let candidates = self.rules.candidates(verb, &principal, &resource);
         // A verdict is a fault where a candidate cannot be asked, and only there.
-        if !candidates.is_empty() && !self.idle.fits(name, facts.principal, facts.resource) {
+        if !candidates.is_empty() && !self.idle.fits(verb.name(), facts.principal, facts.resource) {
             return Err(unsayable(
                 "the action is not for such a principal and resource",
             ));
         }
-        let about: Vec<&Traced> = self
-            .tracer()
-            .policies
-            .iter()
-            .filter(|policy| policy.outline.actions.contains(&name))
-            .collect();
+        let policies = self.tracer().policies.iter();
+        let about: Vec<&Traced> = policies.filter(|it| it.verbs.has(verb)).collect();
         if about.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Trace::default());
         }
-        let needs = |rules: &[&Rule]| {
-            let rules = rules.iter();
-            rules.fold(Needs::default(), |needs, rule| needs.and(rule.needs))
+        let view = View {
+            verb,
+            record: words.arguments_of(verb),
+            principal: &principal,
+            resource: &resource,
+            who: facts.principal,
+            what: facts.resource,
+            context: Some(Known {
+                action: &facts.action,
+                env: &facts.env,
+                arguments: Leaves::of(facts.action.arguments()).ok_or_else(repeated)?,
+            }),
         };
+        let unclear = Tally::default().glance(&view, candidates);
+        let needs = unclear
+            .iter()
+            .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
+        let misfit = self.arguments(&view, needs).err();
+        let misfit = misfit.filter(|_| !unclear.is_empty());
+        let refused = misfit.map(|misfit| self.misfit(facts.resource, &misfit));
+        let refused = refused.transpose()?;
         let all = about
             .iter()
-            .fold(Needs::default(), |needs, policy| needs.and(policy.needs));
+            .fold(needs, |needs, policy| needs.and(policy.needs));
         let world = |needs| {
-            let request = self.request(facts, &principal.uid, &resource.uid, needs)?;
+            // Where the arguments fit no record, parts that look at one fail.
+            let arguments = self.arguments(&view, needs).unwrap_or_default();
+            let request = self.request(facts, &view, needs, arguments)?;
             let entities = self.entities(facts, &principal, &resource, needs)?;
             Ok::<_, EngineFault>((request, entities))
         };
         // What only policies out of scope look at must not make a fault of its own.
-        let (request, entities) = world(all).or_else(|_| world(needs(&candidates)))?;
-        Ok(trace_with(&about, request, &entities))
+        let (request, entities) = world(all).or_else(|_| world(needs))?;
+        let mut policies = trace_with(&about, request, &entities);
+        for policy in &mut policies {
+            let unasked = refused.is_some()
+                && unclear
+                    .iter()
+                    .any(|rule| rule.reason.policy == policy.outline.id);
+            if unasked {
+                policy.value = Value::False;
+                policy.parts.iter_mut().for_each(PartTrace::forget);
+            }
+        }
+        Ok(Trace {
+            policies,
+            fault: None,
+            refused,
+        })
     }
 }
 
@@ -200,11 +227,12 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
             Traced {
                 asks: outline.parts.iter().map(&mut ask).collect(),
                 needs: draft.needs(),
+                verbs: draft.verbs(words),
                 outline: Arc::new(PolicyOutline {
                     id: draft.entry.id.clone(),
                     origin: draft.entry.origin.clone(),
                     effect: outline.effect,
-                    actions: draft.actions(words).collect(),
+                    actions: actions(&draft.verbs(words)),
                     source: Arc::clone(&source.text),
                     span: outline.span,
                     parts: outline.parts,
@@ -212,4 +240,11 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
             }
         })
         .collect()
+}
+
+fn actions(verbs: &Verbs) -> Vec<ActionName> {
+    let mut actions: Vec<ActionName> = verbs.each().map(Verb::name).collect();
+    actions.sort_unstable();
+    actions.dedup();
+    actions
 }

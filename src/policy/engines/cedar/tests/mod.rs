@@ -5,6 +5,7 @@ mod laws;
 mod listing;
 mod meaning;
 mod traces;
+mod typed;
 
 use super::*;
 use crate::policy::fixture::told;
@@ -29,8 +30,8 @@ fn unchecked(text: &str) -> PolicySnapshot {
     let source = source(text);
     let sources = [source.clone()];
     let (drafts, _) = compile::parse(&sources);
-    let output = compile::index(words, drafts, vec![]);
-    let engine = CedarEngine::new(words, ToolGroups::default(), output.rules, &sources).unwrap();
+    let output = compile::index(&words, drafts, vec![]);
+    let engine = CedarEngine::new(words, &Cedar::default(), output.rules, &sources).unwrap();
     PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)
 }
 
