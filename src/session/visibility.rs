@@ -30,7 +30,7 @@ struct Asked {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
-    /// With what its definition is worth: one that changes is another item.
+    /// What a tool is shown as depends on whether its definition is the approved one.
     Tool(String, Pin),
     Resource(String),
     Prompt(String),
