@@ -19,6 +19,7 @@ mod judge;
 mod lines;
 mod listing;
 mod load;
+mod printable;
 mod read;
 mod read_expect;
 mod read_reply;

@@ -11,6 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{FixtureProblem, Source};
+use super::printable::printable;
 use super::section::Section;
 
 /// So that no sum of a moment and of what a test moves it by leaves the calendar.
@@ -75,7 +76,7 @@ impl Reading {
             return;
         }
         let mut problem = FixtureProblem::new(code, message).at(&self.source, place.clone());
-        problem.help = help;
+        problem.help = help.as_deref().map(printable);
         self.problems.borrow_mut().push(problem);
     }
 

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use super::super::fixture::Decision;
+use super::super::printable::printable;
 use super::super::suggest;
 use super::{
     Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,
@@ -335,20 +336,4 @@ fn names(names: &[String]) -> String {
     } else {
         suggest::list(names)
     }
-}
-
-/// A frame under test may hold anything; a terminal must not be told to do it.
-fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        // What is not seen, or turns the direction of text, misleads as well (UAX 9).
-        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if unseen || c.is_control() && c != '\t' {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }
