@@ -231,7 +231,7 @@ fn recordings(fixture: &mut Fixture, found: &Found) -> Vec<FixtureProblem> {
         if let Plan::Replay(replay) = &mut test.plan
             && let Err(problem) = replay::load(replay, &fixture.source, dir, pack)
         {
-            problems.push(problem);
+            problems.push(*problem);
         }
     }
     problems

@@ -76,7 +76,7 @@ impl Reading {
             return;
         }
         let mut problem = FixtureProblem::new(code, message).at(&self.source, place.clone());
-        problem.help = help.as_deref().map(printable);
+        problem.help = help.map(|help| printable(&help));
         self.problems.borrow_mut().push(problem);
     }
 
