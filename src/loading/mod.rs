@@ -5,6 +5,7 @@
 
 mod directory;
 mod labels;
+mod lock;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
@@ -16,10 +17,11 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    EngineKind, Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
-    Surfaces,
+    EngineKind, Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    PolicySource, Surfaces,
 };
 
+pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
 pub use crate::policy::Warnings;
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
@@ -132,14 +134,37 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
             ));
         }
     }
+    let mut lock = Lock::default();
     if settings.dir.is_some() {
+        let sound = found.problems.len();
+        lock = lock::read(&found.labels, &mut found.problems);
+        if found.problems.len() > sound {
+            // Without it, whatever policies say of single tools would look wrong as well.
+            return Err(PolicyErrors {
+                problems: found.problems,
+            });
+        }
         sources.append(&mut found.sources);
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
         labels = read;
         sources.extend(compiled.sources);
         cedar.groups.extend(compiled.groups);
     }
-    let compiled = match cedar.compile(&sources) {
+    let lock = Arc::new(lock);
+    cedar.lock = Arc::clone(&lock);
+    if !lock.is_empty() {
+        sources.push(builtin(
+            "<lock.cedar>",
+            include_str!("../policy/builtin/lock.cedar"),
+        ));
+    }
+    let compiled = cedar.compile(&sources).and_then(|compiled| {
+        match nameless(&sources, &compiled.policies, settings.warnings) {
+            problems if problems.is_empty() => Ok(compiled),
+            problems => Err(PolicyErrors { problems }),
+        }
+    });
+    let compiled = match compiled {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors {
@@ -154,6 +179,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
         }
     };
     let mut notices = found.notices;
+    notices.extend(lock::notices(&lock));
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     if compiled.surfaces.tools == OpenTools::None {
@@ -162,7 +188,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
     sources.extend(entities);
     sources.append(&mut found.labels);
     let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
-    let snapshot = snapshot.with_labels(labels);
+    let snapshot = snapshot.with_labels(labels).with_lock(lock);
     Ok(Loaded {
         snapshot,
         notices,
@@ -178,9 +204,42 @@ fn builtin(name: &str, text: &str) -> PolicySource {
     }
 }
 
+/// Policies that are called by their line, which moves with every edit: no test, record or reviewer
+/// can hold on to them.
+fn nameless(
+    sources: &[PolicySource],
+    policies: &[PolicyEntry],
+    warnings: Warnings,
+) -> Vec<PolicyProblem> {
+    if warnings == Warnings::Allow {
+        return Vec::new();
+    }
+    let nameless = policies.iter().filter(|policy| {
+        let origin = &policy.origin;
+        policy.id.as_str() == origin.to_string()
+    });
+    let told = nameless.map(|policy| {
+        let problem = PolicyProblem::error("policy::no_id", "a policy without a name").with_help(
+            "write `@id(\"what-it-does\")` above it: tests, records and reviews call it so",
+        );
+        let source = sources
+            .iter()
+            .find(|source| source.name == policy.origin.file);
+        let start = source.and_then(|source| source.text.find(&*policy.text));
+        match (source, start) {
+            (Some(source), Some(start)) => {
+                let end = start + policy.text.lines().next().map_or(0, str::len);
+                problem.in_source(source).at(start..end, "this policy")
+            }
+            _ => problem,
+        }
+    });
+    told.collect()
+}
+
 fn empty_files(
     sources: &[PolicySource],
-    policies: &[crate::policy::PolicyEntry],
+    policies: &[PolicyEntry],
 ) -> impl Iterator<Item = PolicyProblem> {
     let empty = sources.iter().filter(|source| {
         policies

@@ -281,13 +281,14 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         ("tool.toml", "tools.toml"),
         ("Tools.toml", "tools.toml"),
         ("sub/agent.toml", "agents.toml"),
+        ("tool.lock", "tools.lock"),
+        ("Tools.lock", "tools.lock"),
     ] {
         check(name, Err(&format!("did you mean `{meant}`?")));
     }
     check("tests/tool.toml", Ok(&[]));
-    for name in ["tools.lock", "MANIFEST"] {
-        check(name, Ok(&["is not read: this version has no use for it"]));
-    }
+    let later = "is not read: this version has no use for it";
+    check("MANIFEST", Ok(&[later]));
     for name in ["a.cedar~", "a.cedar.bak", "a.cedar.orig", "#a.cedar#"] {
         check(name, Ok(&["is not read, `a.cedar` beside it is"]));
     }
@@ -747,4 +748,25 @@ fn capabilities_and_overrides_decide() {
     check("bob", "extra", "allow agents.bob.allow");
     check("ann", "extra", "nothing");
     check("ann", "ask", "deny consent");
+}
+
+#[test]
+fn a_policy_has_a_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "@id(\"a\") permit(principal, action, resource);\nforbid(principal, action, resource)\nwhen { principal is Mcp::Server };\n";
+    std::fs::write(dir.path().join("p.cedar"), text).unwrap();
+    let check = |warnings, expected: &[&str]| {
+        let settings = Settings {
+            dir: Some(dir.path().to_owned()),
+            warnings,
+            ..Settings::default()
+        };
+        let codes: Vec<&str> = match load(&settings) {
+            Ok(_) => vec![],
+            Err(errors) => errors.problems.iter().map(|it| it.code).collect(),
+        };
+        assert_eq!(codes, expected);
+    };
+    check(Warnings::Allow, &[]);
+    check(Warnings::Error, &["policy::no_id"]);
 }

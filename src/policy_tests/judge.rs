@@ -65,7 +65,7 @@ impl<'s> Bench<'s> {
             policies: Arc::clone(&suite.policies),
             settings,
             server,
-            catalogue: Catalogue::new(&suite.fixture.offers),
+            catalogue: Catalogue::new(&suite.fixture.offers, suite.policies.current().lock()),
             offers: &suite.fixture.offers,
             agents: &suite.fixture.agents,
         }
@@ -127,7 +127,7 @@ impl<'s> Conversation<'s> {
             kept,
             clock,
             begun: Cell::new(false),
-            tools: listing::tools(tools.iter()),
+            tools: bench.catalogue.of_calls(tools.iter()),
         };
         conversation.establish(None);
         conversation

@@ -192,7 +192,7 @@ fn a_block_that_is_right_is_none() {
     check("json", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}");
     check(
         "cedar",
-        "permit(principal, action == Mcp::Action::\"call_tool\", resource);",
+        "@id(\"call\") permit(principal, action == Mcp::Action::\"call_tool\", resource);",
     );
     check(
         "toml",
