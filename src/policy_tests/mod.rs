@@ -31,6 +31,7 @@ mod report;
 mod run;
 mod section;
 mod suggest;
+mod survey;
 mod table;
 
 pub use errors::{FixtureErrors, FixtureProblem};
@@ -42,6 +43,7 @@ pub use report::{
     UnknownDecision,
 };
 pub use run::{Progress, Settings, run, run_telling, watched};
+pub use survey::{Survey, packs, survey};
 
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,14 @@
 //! so that equal policies and tests give equal reports.
 
 mod build;
+mod failure;
+mod github;
 mod hint;
 mod human;
+mod junit;
 mod not_run;
+mod sarif;
+mod tap;
 
 use std::sync::Arc;
 

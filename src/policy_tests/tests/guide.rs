@@ -1,7 +1,7 @@
 //! Every snippet of `docs/policy-guide.md`.
 
 use super::*;
-use crate::cli::args::{Format, TestPolicyArgs};
+use crate::cli::args::{TestFormat, TestPolicyArgs};
 use crate::cli::exit::Exit;
 use crate::cli::test_policy;
 use crate::policy::ActionName;
@@ -57,7 +57,7 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
     let args = TestPolicyArgs {
         paths: path.map(|path| dir.join(path)).into_iter().collect(),
         config: config.map(|config| dir.join(config)),
-        format: Format::Human,
+        format: TestFormat::Human,
         filter: None,
         watch: false,
     };

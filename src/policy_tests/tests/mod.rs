@@ -3,6 +3,7 @@
 mod broken;
 mod configured;
 mod conversations;
+mod formats;
 mod guide;
 mod judged;
 mod matrices;

@@ -8,6 +8,7 @@ use cedar_policy::{
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
+use super::fold::folded;
 use super::verb::CALL;
 use super::vocabulary::Vocabulary;
 use crate::policy::{Lock, PolicyProblem, PolicySource};
@@ -73,7 +74,8 @@ pub(super) fn check_types(
         (*place, offset, problem.message.clone())
     };
     found.sort_by_key(order);
-    problems.extend(found.into_iter().map(|(_, problem)| problem));
+    let found = found.into_iter().map(|(_, problem)| problem);
+    problems.extend(folded(found.collect()));
 }
 
 /// What Cedar says, with the labels that it gives.
