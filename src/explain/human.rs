@@ -7,7 +7,8 @@ use miette::{
     Severity,
 };
 
-use crate::policy_tests::{Paint, printable};
+use crate::findings::printable;
+use crate::policy_tests::Paint;
 
 use super::report::{Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw};
 

@@ -33,6 +33,12 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// Whether a character makes what is read another thing than what is there: controls, what is not
+/// seen, and what turns the direction of text (UAX 9).
+pub fn misleads(c: char) -> bool {
+    is_unseen(c) || c.is_control() && c != '\t'
+}
+
 /// One line of JSON whose strings hold no such character as it is: `\u202e` is read as the same.
 pub fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string(value)?;

@@ -165,9 +165,9 @@ impl Gate {
         let message = self.decode(talk, from, frame, trail)?;
         let identified = identify::identify(&message, from, session, self.settings.max_in_flight)?;
         trail.identified(&identified, from);
-        let identified = match identified.asked_by_gate() {
-            Ok(own) => return self.absorb(talk, &message, own, trail).await,
-            Err(identified) => identified,
+        let identified = match identified.asked_by_peer() {
+            Ok(identified) => identified,
+            Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
@@ -281,10 +281,12 @@ impl Gate {
 
 impl Identified<'_> {
     /// Separates what the gate asked for itself from what goes on through it.
-    fn asked_by_gate(self) -> Result<catalogue::OwnReply, Self> {
+    fn asked_by_peer(self) -> Result<Self, catalogue::OwnReply> {
         match self.role {
-            Role::Reply(taken) if taken.exchange.origin.is_gate() => Ok(catalogue::OwnReply(taken)),
-            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Err(self),
+            Role::Reply(taken) if taken.exchange.origin.is_gate() => {
+                Err(catalogue::OwnReply(taken))
+            }
+            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::findings::printable;
 use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode};
 
 /// Why tests could not run; never empty.
@@ -32,7 +33,7 @@ impl FixtureProblem {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: printable(&message.into()),
             help: None,
             label: None,
             source: None,
@@ -45,7 +46,7 @@ impl FixtureProblem {
     }
 
     pub(super) fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(printable(&help.into()));
         self
     }
 

@@ -1,6 +1,6 @@
 //! Fixtures and the policies that they test, ready to run.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,8 +121,7 @@ impl Loader<'_> {
             problems.extend(unknown_policies(&fixture, &named, &policies.current()));
         }
         let sound = problems.is_empty();
-        problems.sort_by_key(FixtureProblem::offset);
-        self.problems.fixtures.append(&mut problems);
+        self.problems.fixtures.append(&mut told(problems, &fixture));
         let (settings, policies) = loaded.filter(|_| sound)?;
         let configured = self.configured.map(|configured| &configured.server);
         let server = fixture.server.as_ref().or(configured);
@@ -210,6 +209,22 @@ fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
     }
 }
 
+/// In the order of the file, each once, and no more than anybody reads: each shows its place, for
+/// which the whole text is read again.
+fn told(mut problems: Vec<FixtureProblem>, fixture: &Fixture) -> Vec<FixtureProblem> {
+    const MOST: usize = 100;
+    problems.sort_by_key(FixtureProblem::offset);
+    // A matrix says the same thing in each of its cells.
+    problems.dedup_by(|one, other| one.offset() == other.offset() && one.message == other.message);
+    let more = problems.len().saturating_sub(MOST);
+    if more > 0 {
+        problems.truncate(MOST);
+        let message = format!("`{}` has {more} more problems", fixture.source.name());
+        problems.push(FixtureProblem::new("test::more", message));
+    }
+    problems
+}
+
 /// Reads what tests replay.
 fn recordings(fixture: &mut Fixture, found: &Found) -> Vec<FixtureProblem> {
     let dir = found.fixture.parent().unwrap_or(Path::new(""));
@@ -219,7 +234,7 @@ fn recordings(fixture: &mut Fixture, found: &Found) -> Vec<FixtureProblem> {
         if let Plan::Replay(replay) = &mut test.plan
             && let Err(problem) = replay::load(replay, &fixture.source, dir, pack)
         {
-            problems.push(problem);
+            problems.push(*problem);
         }
     }
     problems
@@ -266,6 +281,7 @@ fn unknown_policies(
 ) -> Vec<FixtureProblem> {
     let policies = snapshot.policies().iter();
     let known: Vec<&str> = policies.map(|policy| policy.id.as_str()).collect();
+    let ids: HashSet<&str> = known.iter().copied().collect();
     let problem = |id: &Spanned<String>| {
         let message = format!("no policy is called `{}`", id.get_ref());
         let fallback = "a policy's name is its `@id`, or `file:line` where it has none";
@@ -275,6 +291,6 @@ fn unknown_policies(
     };
     let unknown = named
         .iter()
-        .filter(|id| !known.contains(&id.get_ref().as_str()));
+        .filter(|id| !ids.contains(id.get_ref().as_str()));
     unknown.map(problem).collect()
 }

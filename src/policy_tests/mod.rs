@@ -22,6 +22,7 @@ mod lines;
 mod listing;
 mod load;
 mod mutate;
+mod printable;
 mod read;
 mod read_expect;
 mod read_reply;
@@ -44,7 +45,6 @@ pub use fixture::Decision;
 pub use load::Configured;
 pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
 pub(crate) use rehearsal::{Rehearsal, Rehearsed};
-pub(crate) use report::printable;
 pub use report::{
     Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem,
     ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,

@@ -13,10 +13,12 @@ use toml::de::{DeTable, DeValue};
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, Listed, Offers, Sends, Test};
 use super::listing;
+use super::printable::with_places_kept;
 use super::read_test;
 use super::section::Section;
 use super::suggest;
 use super::table::{Reading, Table, in_order};
+use crate::findings::{misleads, printable};
 use crate::policy::{Agent, Client};
 use crate::wire::{Limits, Message, Side};
 
@@ -41,7 +43,9 @@ pub(super) struct Read {
 
 /// Reads a fixture; `name` is what reports call it.
 pub(super) fn read(name: &str, text: &str) -> Read {
-    let source = NamedSource::new(name, Arc::from(text));
+    // Places stay what they are, so that everything can point into what is shown.
+    let shown = with_places_kept(text);
+    let source = NamedSource::new(printable(name), Arc::from(shown));
     let (table, errors) = DeTable::parse_recoverable(text);
     let reading = Reading::new(source, errors);
     let top = Table::new(&reading, Section::File, 0..0, table.get_ref());
@@ -52,7 +56,7 @@ pub(super) fn read(name: &str, text: &str) -> Read {
     let tests = tests(&top, &surroundings);
     let stem = Path::new(name).file_stem().unwrap_or_default();
     let fixture = Fixture {
-        suite: match top.text("suite") {
+        suite: match top.text("suite").inspect(|suite| is_readable(&top, suite)) {
             Some(suite) => suite.into_inner(),
             None => stem.to_string_lossy().into_owned(),
         },
@@ -77,6 +81,10 @@ fn agents(top: &Table<'_>) -> BTreeMap<String, Agent> {
     };
     let mut read = BTreeMap::new();
     for (name, value) in in_order(agents) {
+        is_readable(
+            top,
+            &Spanned::new(name.span(), name.get_ref().clone().into_owned()),
+        );
         let name = name.get_ref().as_ref();
         // What is wrong with the agent must not make its name unknown.
         let agent = if let DeValue::Table(table) = value.get_ref() {
@@ -165,6 +173,7 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
         let Some(name) = table
             .text("name")
             .filter(|name| !name.get_ref().trim().is_empty())
+            .inspect(|name| is_readable(top, name))
         else {
             table.require("`name`", "say in a sentence what the test shows");
             read_test::tests(&table, surroundings, "");
@@ -178,6 +187,16 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
         tests.extend(read_test::tests(&table, surroundings, name.get_ref()));
     }
     tests
+}
+
+/// Names stand in reports, one on each line.
+fn is_readable(top: &Table<'_>, name: &Spanned<String>) {
+    if name.get_ref().contains(misleads) {
+        let message = format!("this name cannot be read as it is: `{}`", name.get_ref());
+        let help = "a name is one line, without controls and what turns the direction of text";
+        top.reading
+            .tell(&name.span(), "test::name", message, Some(help.to_owned()));
+    }
 }
 
 /// What the fixture says that the upstream offers, or else whatever some test names.

@@ -59,27 +59,24 @@ fn text(result: &Table<'_>) -> Option<Reply> {
     ]);
     let mut members = vec![("content", Fragment::array([block]))];
     if let Some(flag) = result.flag("is_error") {
-        let flag = Fragment::decode(if flag { "true" } else { "false" }).ok()?;
-        members.push(("isError", flag));
+        let flag = if flag { "true" } else { "false" };
+        members.push(("isError", Fragment::decode(flag).ok()?));
     }
     Some(Reply::Result(Fragment::object(members)))
 }
 
 /// A JSON-RPC error.
 fn error(result: &Table<'_>) -> Option<Reply> {
-    let (code, message) = match result.get("error")?.get_ref() {
-        DeValue::String(message) => (SERVER_ERROR, message.clone().into_owned()),
-        _ => {
-            let expected = "a message, or a table with `code` and `message`";
-            let error = result.table("error", Section::Error, expected)?;
-            let message = error.text("message").map(Spanned::into_inner);
-            (
-                error.integer("code").unwrap_or(SERVER_ERROR),
-                message.unwrap_or_default(),
-            )
-        }
+    let (code, message) = if let DeValue::String(message) = result.get("error")?.get_ref() {
+        (SERVER_ERROR, message.clone().into_owned())
+    } else {
+        let expected = "a message, or a table with `code` and `message`";
+        let error = result.table("error", Section::Error, expected)?;
+        let message = error.text("message").map(Spanned::into_inner);
+        let code = error.integer("code").unwrap_or(SERVER_ERROR);
+        (code, message.unwrap_or_default())
     };
-    let code = Fragment::decode(&code.to_string()).ok()?;
+    let code = Fragment::integer(code);
     Some(Reply::Error(Fragment::object([
         ("code", code),
         ("message", Fragment::string(&message)),

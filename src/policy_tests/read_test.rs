@@ -26,7 +26,7 @@ const MOST_CELLS: usize = 10_000;
 
 /// What happens in a test, whoever its agent is.
 enum Planned {
-    Message(Written),
+    Message(Box<Written>),
     Conversation(Vec<Written>),
     Replay(Replay),
 }
@@ -201,7 +201,7 @@ fn planned(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Planned> {
     let plans: Vec<&str> = present.copied().collect();
     let [plan] = plans.as_slice() else {
         if plans.is_empty() {
-            return read_step::message(table, agents).map(Planned::Message);
+            return read_step::message(table, agents).map(|it| Planned::Message(Box::new(it)));
         }
         let message = "a test has `steps` or a `replay`, not both";
         table.tell("test::conflict", message, "make a test of each");

@@ -83,8 +83,7 @@ impl Section {
     pub(super) const fn later(self) -> &'static [&'static str] {
         match self {
             Self::File => &["sessions", "defaults"],
-            Self::Test => &["skip"],
-            Self::Step => &["skip"],
+            Self::Test | Self::Step => &["skip"],
             Self::Expect => &["edits"],
             Self::Server
             | Self::Agent

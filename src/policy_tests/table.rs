@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::errors::{FixtureProblem, Source};
 use super::section::Section;
+use crate::findings::printable;
 
 /// So that no sum of a moment and of what a test moves it by leaves the calendar.
 const LONGEST: Duration = Duration::from_hours(100 * 366 * 24);
@@ -75,7 +76,7 @@ impl Reading {
             return;
         }
         let mut problem = FixtureProblem::new(code, message).at(&self.source, place.clone());
-        problem.help = help;
+        problem.help = help.map(|help| printable(&help));
         self.problems.borrow_mut().push(problem);
     }
 

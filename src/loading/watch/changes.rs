@@ -129,12 +129,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let changes = Changes::of(vec![dir.path().to_owned()]);
         let ended = Arc::new(AtomicBool::new(false));
-        let (waker, end) = (changes.waker(), Arc::clone(&ended));
-        let ender = thread::spawn(move || {
-            end.store(true, Ordering::Release);
+        let (waker, flag) = (changes.waker(), Arc::clone(&ended));
+        let other = thread::spawn(move || {
+            flag.store(true, Ordering::Release);
             waker.wake();
         });
         assert_eq!(changes.wait(|| ended.load(Ordering::Acquire)), Woken::Ended);
-        ender.join().unwrap();
+        other.join().unwrap();
     }
 }

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::super::report::printable;
 use super::super::suggest;
 use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
+use crate::findings::printable;
 
 impl Coverage {
     /// Writes the sum, and everything that no test has seen.

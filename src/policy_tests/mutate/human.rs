@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::super::report::printable;
 use super::{Mutation, Survivor};
+use crate::findings::printable;
 
 impl Mutation {
     pub(in super::super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -197,9 +197,10 @@ impl Recorded {
             method: Some(method.name()),
             client,
         });
-        let now = open.fold(Some(true), |now, question| {
-            both(now, settled(&question, snapshot))
-        });
+        let mut now = Some(true);
+        for question in open {
+            now = both(now, settled(&question, snapshot));
+        }
         let Some(allowed) = now else {
             return unknown(
                 "what decides it now stands in arguments, contents or the session, which are not recorded",

@@ -1,7 +1,7 @@
 //! The file of a recording: where it may be, and what is wrong with it.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use super::super::errors::{FixtureProblem, Source};
 use super::super::fixture::Replay;
@@ -16,7 +16,7 @@ pub(in super::super) fn load(
     source: &Source,
     dir: &Path,
     pack: Option<&Path>,
-) -> Result<PathBuf, FixtureProblem> {
+) -> Result<(), Box<FixtureProblem>> {
     let named = replay.file.get_ref();
     let problem = |message: String| {
         FixtureProblem::new("test::replay", message).at(source, replay.file.span())
@@ -26,31 +26,33 @@ pub(in super::super) fn load(
     if leaves(Path::new(named), depth) {
         let help =
             "a pack holds all that its tests need: put the recording beside them, or a link to it";
-        return Err(problem(format!("`{named}` is outside of the pack")).with_help(help));
+        let outside = problem(format!("`{named}` is outside of the pack"));
+        return Err(Box::new(outside.with_help(help)));
     }
     let path = dir.join(named);
     let unreadable = |error: std::io::Error| problem(format!("`{named}` cannot be read: {error}"));
     let meta = fs::metadata(&path).map_err(|error| {
-        unreadable(error).with_help("its path is relative to the fixture's directory")
+        let help = "its path is relative to the fixture's directory";
+        Box::new(unreadable(error).with_help(help))
     })?;
     if !meta.is_file() {
-        return Err(problem(format!("`{named}` is no file")));
+        return Err(Box::new(problem(format!("`{named}` is no file"))));
     }
     if meta.len() > MAX_BYTES {
         let help = "replay a part of it: one line is one message, and any lines will do";
-        return Err(problem(format!("`{named}` is larger than {MAX_BYTES} bytes")).with_help(help));
+        let large = problem(format!("`{named}` is larger than {MAX_BYTES} bytes"));
+        return Err(Box::new(large.with_help(help)));
     }
     // What is no UTF-8 is no JSON, and so a line that cannot be read.
-    let bytes = fs::read(&path).map_err(unreadable)?;
-    let recording =
-        read(&String::from_utf8_lossy(&bytes)).map_err(|Unread { line, problem: why }| {
-            let place = line.map_or(String::new(), |line| format!(", line {line}"));
-            problem(format!("`{named}`{place}: {why}")).with_help(
-                "a recording is an audit log, or a file with one JSON-RPC message on each line",
-            )
-        })?;
+    let bytes = fs::read(&path).map_err(|error| Box::new(unreadable(error)))?;
+    let recording = read(&String::from_utf8_lossy(&bytes)).map_err(|unread| {
+        let Unread { line, problem: why } = unread;
+        let place = line.map_or(String::new(), |line| format!(", line {line}"));
+        let help = "a recording is an audit log, or a file with one JSON-RPC message on each line";
+        Box::new(problem(format!("`{named}`{place}: {why}")).with_help(help))
+    })?;
     replay.recording = Some(recording);
-    Ok(path)
+    Ok(())
 }
 
 /// Whether a path leads further up than this many directories, or names a place of its own.

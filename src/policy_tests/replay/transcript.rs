@@ -44,7 +44,7 @@ enum Was {
 
 /// One line before it is known what it answers.
 pub(super) struct Line {
-    line: usize,
+    number: usize,
     from: Option<Side>,
     text: String,
     message: Option<Message>,
@@ -57,19 +57,19 @@ pub(super) fn is_said(root: Value<'_>) -> bool {
 
 impl Line {
     /// `{"jsonrpc":…}`, or `{"from":"agent"|"server","message":{…}}`.
-    pub(super) fn read(text: &str, line: usize) -> Self {
+    pub(super) fn read(text: &str, number: usize) -> Self {
         let document = Document::decode(text.as_bytes(), &Limits::default()).ok();
         let root = document.as_ref().map(Document::root);
         let inner = root.and_then(|root| root.get("message"));
         let from = root.and_then(|root| root.get("from")?.as_str());
-        let from = inner.and_then(|_| match from.as_deref() {
-            Some("agent") => Some(Side::Agent),
-            Some("server") => Some(Side::Upstream),
+        let from = match from.as_deref() {
+            Some("agent") if inner.is_some() => Some(Side::Agent),
+            Some("server") if inner.is_some() => Some(Side::Upstream),
             _ => None,
-        });
+        };
         let text = inner.map_or(text, Value::text).to_owned();
         Self {
-            line,
+            number,
             from,
             message: Message::decode(text.as_bytes(), &Limits::default()).ok(),
             text,
@@ -133,7 +133,7 @@ pub(super) fn in_order(lines: impl Iterator<Item = Line>) -> Vec<Said> {
             }
         };
         said.push(Said {
-            line: line.line,
+            line: line.number,
             role,
             text: line.text,
         });

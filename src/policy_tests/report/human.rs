@@ -8,6 +8,7 @@ use super::super::suggest;
 use super::{
     Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,
 };
+use crate::findings::printable;
 use crate::gate::Stage;
 
 /// Whether the report may use colours.
@@ -344,20 +345,4 @@ fn names(names: &[String]) -> String {
     } else {
         suggest::list(names)
     }
-}
-
-/// A frame under test may hold anything; a terminal must not be told to do it.
-pub(crate) fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        // What is not seen, or turns the direction of text, misleads as well (UAX 9).
-        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        if unseen || c.is_control() && c != '\t' {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    out
 }

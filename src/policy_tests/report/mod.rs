@@ -24,7 +24,6 @@ use super::fixture::Decision;
 use super::mutate::Mutation;
 
 pub use human::Paint;
-pub(crate) use human::printable;
 pub use not_run::NotRun;
 
 /// The version of the report format.

@@ -110,10 +110,8 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
 
 #[test]
 fn what_later_versions_know_is_refused_as_that() {
-    for key in ["skip"] {
-        let message = format!("`{key}` is not available in this version");
-        check(&format!("{key} = []"), &message, "remove it");
-    }
+    let message = "`skip` is not available in this version";
+    check("skip = []", message, "remove it");
 }
 
 #[test]
@@ -374,6 +372,295 @@ fn files_that_are_no_text_are_named() {
         problems[0]
             .message
             .ends_with("tests.toml`: not UTF-8 at byte 9"),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn a_name_that_misleads_is_refused() {
+    let help = "a name is one line, without controls and what turns the direction of text";
+    let refused = |name: &str, shown: &str| {
+        let message = format!("this name cannot be read as it is: `{shown}`");
+        let test = format!("[[test]]\nname = \"{name}\"\ncall = 'a'\nexpect = 'allow'\n");
+        assert_eq!(told(&test), [(2, message.clone(), help.to_owned())]);
+        check_head(&format!("suite = \"{name}\""), &message, help);
+        check_head(&format!("agents.\"{name}\" = {{}}"), &message, help);
+    };
+    refused("a\\nb", "a\\u{a}b");
+    refused("a\\u001b[2J", "a\\u{1b}[2J");
+    refused("a\u{202e}b", "a\\u{202e}b");
+    refused("\u{feff}a", "\\u{feff}a");
+    // Quotes and other scripts are names like any other.
+    let fine =
+        "[[test]]\nname = \"say \\\"no\\\", 'x' – 日本語 é\"\ncall = 'a'\nexpect = 'allow'\n";
+    assert_eq!(
+        Pack::new(POLICIES, fine).run().unwrap().outcome,
+        Outcome::Passed
+    );
+}
+
+#[test]
+fn what_is_shown_of_a_fixture_does_nothing_to_a_terminal() {
+    let tests =
+        "[[test]]\nname = 'x'\n'\u{202e}\u{200b}' = 1 # \u{1b}[2J\ncall = 'a'\nexpect = 'allow'\n";
+    let pack = Pack::new(POLICIES, tests);
+    let not_run = pack.run().unwrap_err();
+    let theme = miette::GraphicalTheme::unicode_nocolor();
+    let handler = miette::GraphicalReportHandler::new_themed(theme);
+    let mut text = String::new();
+    for diagnostic in not_run.diagnostics() {
+        handler.render_report(&mut text, diagnostic).unwrap();
+    }
+    assert!(text.contains("unknown key `\\u{202e}\\u{200b}`"), "{text}");
+    assert!(
+        !text.contains(['\u{1b}', '\u{202e}', '\u{200b}']),
+        "{text:?}"
+    );
+}
+
+#[test]
+fn depth_is_refused_and_not_followed() {
+    let deep = 100_000;
+    let test = "[[test]]\nname = 'x'\ncall = 'a'\nexpect = 'allow'\n";
+    for (open, between) in [
+        ("args.x = ", "["),
+        ("args.x = ", "{a="),
+        ("args.", "a."),
+        ("[", "a."),
+    ] {
+        let fixture = format!("{test}{open}{}", between.repeat(deep));
+        assert!(!told(&fixture).is_empty(), "{open}{between}");
+    }
+    let keys = vec!["a"; deep].join(".");
+    for fixture in [format!("{test}args.{keys} = 1"), format!("{test}[{keys}]")] {
+        assert!(!told(&fixture).is_empty());
+    }
+}
+
+#[test]
+fn of_very_many_problems_the_first_are_told() {
+    let test = |number: usize| {
+        format!("[[test]]\nname = '{number}'\nextra = 1\ncall = 'a'\nexpect = 'allow'\n")
+    };
+    let told = told(&(0..20_000).map(test).collect::<String>());
+    assert_eq!(told.len(), 101);
+    assert_eq!((told[0].0, told[1].0), (3, 8));
+    assert!(
+        told[100].1.ends_with("tests.toml` has 19900 more problems"),
+        "{:?}",
+        told[100]
+    );
+}
+
+#[test]
+fn a_matrix_that_means_nothing_is_refused() {
+    let agents = "agents = ['guest']\ncall = 'a'\n";
+    check(
+        &format!("agent = 'guest'\n{agents}expect = 'allow'"),
+        "`agent` and `agents` both say who it is",
+        "keep one of them",
+    );
+    check(
+        "agents = []\ncall = 'a'\nexpect = 'allow'",
+        "a matrix of no agents tests nothing",
+        "name some of `[agents]`",
+    );
+    check(
+        "agents = ['guest', 'gest']\ncall = 'a'\nexpect = 'allow'",
+        "no agent is called `gest`",
+        "did you mean `guest`?",
+    );
+    check(
+        &format!("{agents}expect = {{ gust = 'allow' }}"),
+        "`gust` is not among the `agents` of this test",
+        "did you mean `guest`?",
+    );
+    check(
+        &format!("{agents}expect = {{}}"),
+        "it says nothing of any agent",
+        "write `expect = \"deny\"` if that is what is meant",
+    );
+    check(
+        &format!("{agents}expect = {{ because = ['read'] }}"),
+        "`decision` is missing",
+        "write `decision = \"allow\"` or `decision = \"deny\"`",
+    );
+    check(
+        "agents = ['guest']\nlist = 'tools'\nvisible = { guest = [] }\nexpect = { guest = 'deny' }",
+        "`expect` and `visible` both say it for each agent",
+        "say of each agent either what it sees or that it is denied",
+    );
+    check(
+        "call = []\nexpect = 'allow'",
+        "it calls nothing",
+        "name a tool, or several",
+    );
+    let word =
+        "agents.code = {}\n[[test]]\nname = 'x'\nagents = ['code']\ncall = 'a'\nexpect = 'deny'";
+    let message = "an agent of a matrix cannot be called `code`".to_owned();
+    let help = "that is a word of `expect`, which could mean either; call it otherwise".to_owned();
+    assert_eq!(told(word), [(4, message, help)]);
+    // A mistake in what all cells share is one mistake.
+    check(
+        "agents = ['guest']\ncall = ['a', 'b']\nexpect = { decision = 'deny', because = ['raed'] }",
+        "no policy is called `raed`",
+        "did you mean `read`?",
+    );
+}
+
+#[test]
+fn a_conversation_that_means_nothing_is_refused() {
+    let step = "{ call = 'a', expect = 'allow' }";
+    check(
+        "steps = []",
+        "a conversation of no steps tests nothing",
+        "as in `steps = [{ call = \"tool\", expect = \"allow\" }]`",
+    );
+    check(
+        "steps = {}",
+        "expected an array of tables, found a table",
+        "",
+    );
+    check(
+        &format!("steps = [{step}, 1]"),
+        "expected a table, found an integer",
+        "",
+    );
+    check(
+        &format!("steps = [{step}]\nexpect = 'allow'"),
+        "`expect` does not go with `steps`",
+        "it belongs in one of the steps",
+    );
+    check(
+        "steps = [{ call = 'a', expct = 'allow', expect = 'allow' }]",
+        "unknown key `expct`",
+        "did you mean `expect`?",
+    );
+    check(
+        "steps = [{ call = 'a', agent = 'guest', expect = 'allow' }]",
+        "unknown key `agent`",
+        "`agent` belongs in a `[[test]]`",
+    );
+    check(
+        "steps = [{ call = ['a'], expect = 'allow' }]",
+        "a step calls one tool",
+        "make a step of each",
+    );
+    check(
+        "steps = [{ after = 'soon', call = 'a', expect = 'allow' }]",
+        "`soon` is no duration",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
+    );
+    check(
+        "steps = [{ after = '-5m', call = 'a', expect = 'allow' }]",
+        "`-5m` is no duration",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
+    );
+    let call = "call = 'a'\nexpect = 'allow'\n";
+    check(
+        &format!("{call}result = {{}}"),
+        "what is answered is missing",
+        "write `text = \"…\"`, `json = { … }`, `error = \"…\"` or `raw = '…'`",
+    );
+    check(
+        &format!("{call}result = {{ text = 'a', error = 'b' }}"),
+        "one answer is one thing, not `text`, `error`",
+        "keep one of them",
+    );
+    check(
+        &format!("{call}result = {{ json = {{}}, is_error = true }}"),
+        "`is_error` goes with `text`",
+        "",
+    );
+    check(
+        "list = 'tools'\nvisible = []\nresult = { text = 'x' }",
+        "`result` does not go with `list`: the fixture says what is offered",
+        "",
+    );
+    check(
+        &format!("{call}session = {{ level = 4 }}"),
+        "there is no level 4",
+        "0 is `public`, 1 `internal`, 2 `confidential`, 3 `secret`",
+    );
+    check(
+        &format!("{call}session = {{ level = 'secrt' }}"),
+        "unknown value `secrt`",
+        "did you mean `secret`?",
+    );
+    check(
+        &format!("{call}consent = true"),
+        "expected a table such as `{ scope = \"writes\", by = \"alice\", age = \"2m\" }`, found a boolean",
+        "",
+    );
+    check(
+        "call = 'a'\nexpect = { decision = 'deny', because = ['read'], because_exactly = [] }",
+        "`because` and `because_exactly` both say who decides",
+        "`because` names some of them, `because_exactly` all",
+    );
+    check(
+        "call = 'a'\nexpect = { decision = 'deny', obligations = [] }",
+        "only what is allowed has `obligations`",
+        "",
+    );
+}
+
+#[test]
+fn a_recording_that_is_not_there_is_told_with_its_place() {
+    check(
+        "replay = 'none.jsonl'",
+        "`none.jsonl` cannot be read: No such file or directory (os error 2)",
+        "its path is relative to the fixture's directory",
+    );
+    let outside =
+        "a pack holds all that its tests need: put the recording beside them, or a link to it";
+    check(
+        "replay = '/etc/passwd'",
+        "`/etc/passwd` is outside of the pack",
+        outside,
+    );
+    check(
+        "replay = '../../x'",
+        "`../../x` is outside of the pack",
+        outside,
+    );
+    check("replay = '.'", "`.` is no file", "");
+    let recording = "a recording is an audit log, or a file with one JSON-RPC message on each line";
+    check(
+        "replay = 'tests.toml'",
+        "`tests.toml`: no line of it is JSON",
+        recording,
+    );
+    check(
+        "replay = 'x'\nsteps = []",
+        "a test has `steps` or a `replay`, not both",
+        "make a test of each",
+    );
+    check(
+        "call = 'a'\nexpect = 'allow'\nunknown = 'fail'",
+        "`unknown` goes with `replay`",
+        "",
+    );
+    check(
+        "replay = 'x'\nunknown = 'fial'",
+        "unknown value `fial`",
+        "did you mean `fail`?",
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_that_links_to_itself_is_told() {
+    let pack = Pack::new(POLICIES, "[[test]]\nname = 'x'\nreplay = 'a.jsonl'\n");
+    let link = |to: &str, from: &str| {
+        std::os::unix::fs::symlink(to, pack.path().join("tests").join(from)).unwrap();
+    };
+    link("b.jsonl", "a.jsonl");
+    link("a.jsonl", "b.jsonl");
+    let problems = pack.run().unwrap_err().fixtures.unwrap().problems;
+    assert!(
+        problems[0]
+            .message
+            .starts_with("`a.jsonl` cannot be read: "),
         "{problems:?}"
     );
 }

@@ -425,13 +425,13 @@ fn both_sides_of_a_transcript_are_judged() {
         ]
     );
     let from = |from: &str, message: &str| format!(r#"{{"from":"{from}","message":{message}}}"#);
-    let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let answered = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
     assert_eq!(
         played(&[
             &from("server", ping),
             &from("agent", ping),
-            &from("agent", pong),
-            &from("server", pong),
+            &from("agent", answered),
+            &from("server", answered),
         ]),
         [""; 0]
     );

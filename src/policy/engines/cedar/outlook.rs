@@ -127,12 +127,15 @@ fn remainder(
     evaluator: &Evaluator<'_>,
     rule: &Rule,
     now: Option<&Value>,
-) -> Result<PartialValue, EvaluationError> {
-    let first = evaluator.partial_interpret(&rule.condition, &rule.slots)?;
-    match (first, now) {
+) -> Result<PartialValue, Box<EvaluationError>> {
+    let interpret = |condition: &Expr| {
+        let value = evaluator.partial_interpret(condition, &rule.slots);
+        value.map_err(Box::new)
+    };
+    match (interpret(&rule.condition)?, now) {
         (PartialValue::Residual(rest), Some(now)) => {
             let moment = HashMap::from([(NOW.into(), now.clone())]);
-            evaluator.partial_interpret(&rest.substitute(&moment), &rule.slots)
+            interpret(&rest.substitute(&moment))
         }
         (done, _) => Ok(done),
     }

@@ -212,7 +212,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
         r#"context.args.hasTag("/p") && resource.name == "a""#,
         r#"context.env.now > datetime("2026-01-01")"#,
         r#"context.env.transport == "stdio""#,
-        r#"context.env has peer || context.env.session.level > 1"#,
+        "context.env has peer || context.env.session.level > 1",
     ];
     let universe = universe();
     let mut settled = 0;
