@@ -4,6 +4,7 @@
 //! at once. What cannot be read is an error; what is empty permits nothing, and says so.
 
 mod directory;
+mod engines;
 mod labels;
 #[cfg(test)]
 mod tests;
@@ -14,23 +15,25 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::policy::engines::allowlist::CompiledAllowlist;
-use crate::policy::engines::cedar::Cedar;
+use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
-    EngineKind, Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource,
-    Surfaces,
+    Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource, Surfaces,
 };
 
 pub use crate::policy::Warnings;
 pub use watch::{Cause, OnRemoval, Reload, Taken, Turn, Watch};
 
 use self::directory::Directory;
+use self::engines::Kinds;
+
+pub(crate) use self::engines::claims;
 
 /// Where policies come from.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Exact tool names. `None` and an empty list both permit no tool.
     pub allow: Option<Vec<String>>,
-    /// Every `*.cedar` below it counts.
+    /// Every file below it that some engine claims counts: `*.cedar`, `*.rego`, `*.cel.toml`.
     pub dir: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
@@ -65,7 +68,7 @@ pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
 fn read(settings: &Settings) -> Directory {
     let mut found = Directory::default();
     if let Some(dir) = &settings.dir {
-        found.read(dir, &Cedar::default());
+        found.read(dir, &Kinds::default());
     }
     found
 }
@@ -76,17 +79,14 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
         "<core.cedar>",
         include_str!("../policy/builtin/core.cedar"),
     )];
-    let mut cedar = Cedar {
-        warnings: settings.warnings,
-        ..Cedar::default()
-    };
+    let mut groups = ToolGroups::default();
     let mut entities = None;
     if let Some(names) = &settings.allow {
         found
             .notices
             .extend(names.iter().filter_map(|name| doubt(name)));
         let allowlist = CompiledAllowlist::of(names);
-        cedar.groups = allowlist.groups;
+        groups = allowlist.groups;
         sources.push(allowlist.policy);
         entities = Some(allowlist.entities);
         let only_source = !names.is_empty() && settings.dir.is_none();
@@ -101,7 +101,8 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
         sources.append(&mut found.sources);
         labels = labels::read(&found.labels, &mut found.problems);
     }
-    let compiled = match cedar.compile(&sources) {
+    let compiled = Kinds::new(&groups, settings.warnings).compile(&sources);
+    let compiled = match compiled {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors {
@@ -123,7 +124,7 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     }
     sources.extend(entities);
     sources.append(&mut found.labels);
-    let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
+    let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
     let snapshot = snapshot.with_labels(labels);
     Ok(Loaded {
         snapshot,

@@ -159,6 +159,9 @@ pub enum Leaf<'a> {
     Null,
     /// An array of nothing but strings, in addition to its items.
     Strings(Vec<Cow<'a, str>>),
+    /// An array with anything else in it, in addition to its items: what tells it from an object
+    /// whose keys are numbers.
+    Mixed,
     EmptyObject,
     EmptyArray,
 }

@@ -193,7 +193,7 @@ fn texts<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<Option<Cow<'a, 
         .filter_map(|(_, leaf)| match leaf {
             Leaf::String(text) => Some(Some(Cow::Borrowed(&**text))),
             // Its items are leaves of their own.
-            Leaf::Strings(_) | Leaf::EmptyArray | Leaf::EmptyObject => None,
+            Leaf::Strings(_) | Leaf::Mixed | Leaf::EmptyArray | Leaf::EmptyObject => None,
             Leaf::Number(_) | Leaf::Bool(_) | Leaf::Null => Some(None),
         })
         .collect()

@@ -2,3 +2,6 @@
 
 pub mod allowlist;
 pub mod cedar;
+pub mod cel;
+mod document;
+mod stack;

@@ -9,6 +9,7 @@
 //! | array of nothing but strings | `many`, beside the tags of its items |
 //! | empty array | `many`, empty |
 //! | empty object | none |
+//! | any other array | no tag, only those of its items |
 
 use std::collections::HashSet;
 
@@ -26,7 +27,11 @@ pub(super) fn entity(
     arguments: &Arguments<'_>,
     needs: Needs,
 ) -> Option<Entity> {
-    let tags = arguments.0.iter().map(|(pointer, leaf)| {
+    let seen = || {
+        let leaves = arguments.0.iter();
+        leaves.filter(|(_, leaf)| !matches!(leaf, Leaf::Mixed))
+    };
+    let tags = seen().map(|(pointer, leaf)| {
         (
             pointer.as_str().into(),
             PartialValue::Value(tag(leaf, needs)),
@@ -34,7 +39,7 @@ pub(super) fn entity(
     });
     let uid = words.arguments.clone();
     let entity = Entity::new_with_attr_partial_value(uid, [], HashSet::new(), HashSet::new(), tags);
-    (entity.tags_len() == arguments.0.len()).then_some(entity)
+    (entity.tags_len() == seen().count()).then_some(entity)
 }
 
 fn tag(leaf: &Leaf<'_>, needs: Needs) -> Value {
@@ -57,6 +62,7 @@ fn tag(leaf: &Leaf<'_>, needs: Needs) -> Value {
         Leaf::Null => record([("isNull", literal(true))]),
         Leaf::Strings(items) => record([("many", strings(items))]),
         Leaf::EmptyArray => record([("many", strings::<&str>(&[]))]),
-        Leaf::EmptyObject => record([]),
+        // An array with other items has no tag.
+        Leaf::EmptyObject | Leaf::Mixed => record([]),
     }
 }

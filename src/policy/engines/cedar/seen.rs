@@ -137,6 +137,7 @@ impl<'a> Leaves<'a> {
     pub(super) fn of(arguments: Option<&'a Arguments<'a>>) -> Option<Self> {
         let leaves = arguments.into_iter().flat_map(|arguments| &arguments.0);
         let mut leaves: Vec<_> = leaves
+            .filter(|(_, leaf)| !matches!(leaf, Leaf::Mixed))
             .map(|(pointer, leaf)| (pointer.as_str(), leaf))
             .collect();
         leaves.sort_unstable_by_key(|(pointer, _)| *pointer);
@@ -189,7 +190,7 @@ impl<'v> Seen<'v> {
             Leaf::Bool(_) => attribute == Attribute::Boolean,
             Leaf::Null => attribute == Attribute::IsNull,
             Leaf::Strings(_) | Leaf::EmptyArray => attribute == Attribute::Many,
-            Leaf::EmptyObject => false,
+            Leaf::EmptyObject | Leaf::Mixed => false,
         }
     }
 

@@ -29,6 +29,10 @@ impl ToolGroups {
         }
     }
 
+    pub fn of(&self, tool: &str) -> &[String] {
+        self.0.get(tool).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// In no order.
     pub fn members(&self, group: &str) -> impl Iterator<Item = &str> {
         let of_group = move |groups: &[String]| groups.iter().any(|name| name == group);
