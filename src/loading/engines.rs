@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::policy::engines::cedar::{Cedar, ToolGroups};
 use crate::policy::engines::cel::Cel;
+use crate::policy::engines::rego::Rego;
 use crate::policy::{
     Compiled, EngineKind, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
     RuleEngine, Surfaces, Warnings,
@@ -29,7 +30,7 @@ pub(super) struct All {
 }
 
 /// How the names of files end that some engine reads.
-pub(super) const EXTENSIONS: [&str; 2] = ["cedar", "cel.toml"];
+pub(super) const EXTENSIONS: [&str; 3] = ["cedar", "rego", "cel.toml"];
 
 /// Whether some engine reads a file of this name.
 pub(crate) fn claims(path: &Path) -> bool {
@@ -49,9 +50,14 @@ impl Kinds {
                 groups: groups.clone(),
                 warnings,
             },
-            others: vec![Box::new(Cel {
-                groups: groups.clone(),
-            })],
+            others: vec![
+                Box::new(Rego {
+                    groups: groups.clone(),
+                }),
+                Box::new(Cel {
+                    groups: groups.clone(),
+                }),
+            ],
         }
     }
 

@@ -258,7 +258,7 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         "sub/x",
         "cedar",
     ] {
-        check(name, Err("names of policies end in `.cedar`"));
+        check(name, Err("names of policies end in `.cedar`, `.rego`, `.cel.toml`"));
     }
     for name in [
         "README",

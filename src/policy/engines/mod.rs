@@ -4,4 +4,5 @@ pub mod allowlist;
 pub mod cedar;
 pub mod cel;
 mod document;
+pub mod rego;
 mod stack;

@@ -17,6 +17,9 @@ use crate::policy::{
     ActionName, Obligation, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason,
 };
 
+/// Letters of an expression that show where a problem is.
+const NEAR: usize = 24;
+
 /// What `[[rule]]` came to.
 #[derive(Debug)]
 pub(super) struct Rule {
@@ -206,12 +209,16 @@ impl Reader {
             help,
         } in refused
         {
-            let piece = info.offset_for(node).and_then(|(start, end)| {
-                let (start, end) = (usize::try_from(start).ok()?, usize::try_from(end).ok()?);
-                when.get(start..=end).or_else(|| when.get(start..end))
-            });
-            let message = match piece {
-                Some(piece) if piece.len() < when.len() => format!("{message}, in `{piece}`"),
+            let start = info.offset_for(node).map(|(start, _)| start);
+            let start = start.and_then(|start| usize::try_from(start).ok());
+            let rest = start
+                .and_then(|start| when.get(start..))
+                .unwrap_or_default();
+            let message = match rest.lines().next() {
+                Some(rest) if !rest.is_empty() => {
+                    let near: String = rest.chars().take(NEAR).collect();
+                    format!("{message}, at `{near}`")
+                }
                 Some(_) | None => message,
             };
             table.report(place.clone(), &message, help);

@@ -14,7 +14,7 @@ pub(super) const MAX_NESTING: usize = 24;
 pub(super) const MAX_TOKENS: usize = 1024;
 
 /// Levels of the parsed tree: what evaluating takes of the stack.
-pub(super) const MAX_DEPTH: usize = 48;
+pub(super) const MAX_DEPTH: usize = 24;
 
 /// Why an expression is too long, in words.
 pub(super) fn check(text: &str) -> Result<(), String> {

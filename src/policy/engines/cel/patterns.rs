@@ -43,7 +43,13 @@ impl Collected {
     /// The number of a pattern, or what is wrong with it.
     pub(super) fn add(&mut self, pattern: &str) -> Result<i64, String> {
         let built = RegexBuilder::new(pattern).size_limit(SIZE).build();
-        self.0.push(built.map_err(|error| error.to_string())?);
+        // The last line says what is wrong; those before it draw where.
+        let said = |error: regex::Error| {
+            let said = error.to_string();
+            let last = said.lines().next_back().unwrap_or_default();
+            last.trim_start_matches("error: ").to_owned()
+        };
+        self.0.push(built.map_err(said)?);
         i64::try_from(self.0.len() - 1).map_err(|error| error.to_string())
     }
 
