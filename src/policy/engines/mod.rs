@@ -6,3 +6,6 @@ pub mod cel;
 mod document;
 pub mod rego;
 mod stack;
+
+#[cfg(test)]
+mod tests;
