@@ -155,10 +155,14 @@ impl fmt::Display for Surfaces {
             OpenTools::Named(names) => write!(f, "tools: {}", names.join(", "))?,
             OpenTools::ByPolicy => f.write_str("tools: by policy")?,
         }
-        let state = |action| match action {
-            _ if self.is_open(action) => "open",
-            _ if self.by_policy.contains(&action) => "by policy",
-            _ => "closed",
+        let state = |action| {
+            if self.is_open(action) {
+                "open"
+            } else if self.by_policy.contains(&action) {
+                "by policy"
+            } else {
+                "closed"
+            }
         };
         for word in ["open", "by policy", "closed"] {
             let words = SURFACES.iter().filter(|(_, action)| state(*action) == word);

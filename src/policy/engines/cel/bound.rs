@@ -146,7 +146,7 @@ impl Rewriter<'_> {
             let help = Some("write `text.matches('pattern')`".to_owned());
             self.refuse(id, format!("`{name}` is not a function here"), help);
         } else if name == "matches" {
-            return self.matches(id, target, args);
+            return self.matches(id, target, &args);
         }
         let args = match <[IdedExpr; 2]>::try_from(args) {
             Ok([left, right]) if name == operators::LOGICAL_AND => {
@@ -184,8 +184,8 @@ impl Rewriter<'_> {
     }
 
     /// `text.matches('pattern')`.
-    fn matches(&mut self, id: u64, target: Option<Box<IdedExpr>>, args: Vec<IdedExpr>) -> Expr {
-        let pattern = match args.as_slice() {
+    fn matches(&mut self, id: u64, target: Option<Box<IdedExpr>>, args: &[IdedExpr]) -> Expr {
+        let pattern = match args {
             [
                 IdedExpr {
                     expr: Expr::Literal(LiteralValue::String(text)),
@@ -278,20 +278,19 @@ impl Rewriter<'_> {
         };
         for part in &mut sum.args {
             let taken = std::mem::take(part);
-            *part = match taken.expr {
-                Expr::List(list) => {
-                    let items = list.elements.into_iter().map(|item| {
-                        let item = self.weighed(item);
-                        let null = literal(LiteralValue::Null);
-                        match turn {
-                            Some(turn) => anonymous(conditional(turn.clone(), item, null)),
-                            None => item,
-                        }
-                    });
-                    anonymous(Expr::List(ListExpr::new(items.collect())))
-                }
-                expr => IdedExpr { id: taken.id, expr },
+            let Expr::List(list) = taken.expr else {
+                *part = taken;
+                continue;
             };
+            let items = list.elements.into_iter().map(|item| {
+                let item = self.weighed(item);
+                let null = literal(LiteralValue::Null);
+                match turn {
+                    Some(turn) => anonymous(conditional(turn.clone(), item, null)),
+                    None => item,
+                }
+            });
+            *part = anonymous(Expr::List(ListExpr::new(items.collect())));
         }
         IdedExpr {
             id,
@@ -334,25 +333,26 @@ impl Rewriter<'_> {
 /// Whether a step appends to the accumulator, and if so, whether it is guarded.
 fn shape(tree: &IdedExpr, accu: &str) -> Option<bool> {
     let is_accu = |tree: &IdedExpr| matches!(&tree.expr, Expr::Ident(name) if name == accu);
-    let appends = |tree: &IdedExpr| match &tree.expr {
-        Expr::Call(sum) if sum.func_name == operators::ADD => {
-            matches!(sum.args.as_slice(), [left, right]
-                if is_accu(left) && matches!(right.expr, Expr::List(_)))
-        }
-        _ => false,
+    let appends = |tree: &IdedExpr| {
+        call_of(tree, operators::ADD).is_some_and(|args| {
+            matches!(args, [left, right] if is_accu(left) && matches!(right.expr, Expr::List(_)))
+        })
     };
     if appends(tree) {
         return Some(false);
     }
-    match &tree.expr {
-        Expr::Call(choice) if choice.func_name == operators::CONDITIONAL => {
-            match choice.args.as_slice() {
-                [_, then, otherwise] if appends(then) && is_accu(otherwise) => Some(true),
-                _ => None,
-            }
-        }
-        _ => None,
+    match call_of(tree, operators::CONDITIONAL)? {
+        [_, then, otherwise] if appends(then) && is_accu(otherwise) => Some(true),
+        [..] => None,
     }
+}
+
+/// The arguments of a call of this operator.
+fn call_of<'t>(tree: &'t IdedExpr, name: &str) -> Option<&'t [IdedExpr]> {
+    let Expr::Call(call) = &tree.expr else {
+        return None;
+    };
+    (call.func_name == name).then_some(&call.args)
 }
 
 /// Whether the work of a call grows with a literal in the text and nothing else.

@@ -234,8 +234,8 @@ pub(super) fn recursion<'t>(segments: &[&Segment<'t>]) -> Option<&'t str> {
     let names: BTreeSet<&str> = segments.iter().map(|segment| segment.name).collect();
     let mut uses: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for segment in segments {
-        let used = uses.entry(segment.name).or_default();
-        used.extend(mentions(segment, &names));
+        let mentioned = uses.entry(segment.name).or_default();
+        mentioned.extend(mentions(segment, &names));
     }
     // Rules that use none that is left are taken away, layer by layer.
     for _ in 0..MAX_CALLS {
