@@ -25,6 +25,7 @@ impl Record {
             obligations: Vec::new(),
             edits: Vec::new(),
             revision: None,
+            shadow: None,
             arguments_digest: None,
             duration_us: None,
             error_code: None,

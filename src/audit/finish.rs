@@ -1,6 +1,6 @@
 //! What happens to a record before it is written: secrets out, long strings and lists cut.
 
-use super::record::{Agent, Change, Correlation, Edit, Reason, Record};
+use super::record::{Agent, Change, Correlation, Edit, Reason, Record, Shadow};
 use super::redact::Redactor;
 use super::text::{Finished, Text};
 
@@ -31,6 +31,9 @@ impl Record {
             cut(&mut agent.roles, more);
         }
         cut(&mut self.policies, more);
+        if let Some(shadow) = &mut self.shadow {
+            cut(&mut shadow.policies, more);
+        }
         cut(&mut self.obligations, more);
         cut(&mut self.redactions, more);
         cut(&mut self.edits, |left_out| Edit {
@@ -61,6 +64,7 @@ impl Record {
             obligations,
             edits,
             revision,
+            shadow,
             arguments_digest,
             duration_us: _,
             error_code: _,
@@ -85,6 +89,15 @@ impl Record {
         {
             visit(id);
             asserted_name.iter_mut().chain(roles).for_each(&mut *visit);
+        }
+        if let Some(Shadow {
+            revision,
+            would: _,
+            policies,
+        }) = shadow
+        {
+            visit(revision);
+            policies.iter_mut().for_each(&mut *visit);
         }
         for Edit {
             pointer,

@@ -21,11 +21,11 @@ mod writer;
 
 pub use fault::{AuditFault, OpenError};
 pub use jsonl::Audit;
-pub use line::SCHEMA;
+pub use line::{SCHEMA, misleads};
 pub use memory::{Kept, Memory};
 pub use record::{
     Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,
-    Scope, Sensitivity,
+    Scope, Sensitivity, Shadow, Would,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use settings::{Durability, OnFault, Settings, Stream};

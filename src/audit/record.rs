@@ -45,6 +45,8 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub shadow: Option<Shadow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments_digest: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_us: Option<u64>,
@@ -177,6 +179,25 @@ pub enum Decision {
     Block,
     /// It was refused because a part of the gate or the upstream failed.
     Error,
+}
+
+/// What a candidate for the next policies would have decided. It never changes what is decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shadow {
+    pub revision: Text,
+    pub would: Would,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<Text>,
+}
+
+/// What a candidate would have decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Would {
+    Allow,
+    Deny,
+    /// It could not tell, which denies.
+    Fail,
 }
 
 /// Who asked. `id` and `roles` are what the gate established; `asserted_name` is what the agent

@@ -19,6 +19,10 @@ pub enum Exit {
     PoliciesInvalid,
     /// `test-policy`: coverage is under the threshold.
     CoverageTooLow,
+    /// `tools`: the server's definitions are not those of the lock.
+    Drift,
+    /// `tools`: there was nothing to compare.
+    NotCompared,
 }
 
 impl Exit {
@@ -26,8 +30,8 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed => 1,
-            Self::Unrecoverable | Self::TestsNotRun => 2,
+            Self::Invalid | Self::TestsFailed | Self::Drift => 1,
+            Self::Unrecoverable | Self::TestsNotRun | Self::NotCompared => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -54,6 +58,8 @@ mod tests {
             (Exit::TestsNotRun, 2),
             (Exit::PoliciesInvalid, 3),
             (Exit::CoverageTooLow, 4),
+            (Exit::Drift, 1),
+            (Exit::NotCompared, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

@@ -93,6 +93,7 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
     let policy = Policy {
         allow: allow.map(|items| tool_names(&mut section, &items)),
         dir: section.path("dir", base),
+        shadow: section.path("shadow", base),
         other_methods: section
             .one_of(
                 "other_methods",
@@ -134,8 +135,9 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
         section.refuse("other_methods", reason, Some("remove it"));
     }
     if !section.has("dir") {
+        let is_read_again = section.has("shadow");
         for key in ["reload", "on_removal"] {
-            if section.has(key) {
+            if section.has(key) && !is_read_again {
                 let reason = Reason::NoEffect("without `dir`: only a directory is read again");
                 section.refuse(key, reason, Some("remove it"));
             }

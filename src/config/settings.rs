@@ -50,6 +50,8 @@ pub struct Policy {
     pub allow: Option<Vec<String>>,
     /// The policy directory.
     pub dir: Option<PathBuf>,
+    /// The directory of a candidate for the next policies.
+    pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     pub denial: Denial,
@@ -166,6 +168,7 @@ impl Default for Policy {
         Self {
             allow: None,
             dir: None,
+            shadow: None,
             other_methods: OtherMethods::Base,
             warnings: Warnings::Error,
             denial: Denial::Error,

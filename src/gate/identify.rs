@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, Server};
-use crate::session::{Era, Handshake, Lifecycle, Session, Spoken, State, Taken};
+use crate::session::{Era, Established, Handshake, Lifecycle, Session, Spoken, State, Taken};
 use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Value};
 
 use super::refuse::{Modern, Refusal};
@@ -50,6 +50,7 @@ pub(super) struct Scene {
     pub(super) spoken: Spoken,
     pub(super) calls: i64,
     pub(super) started_ms: i64,
+    pub(super) established: Arc<Established>,
 }
 
 /// Finds the place of a message in its session.
@@ -114,6 +115,7 @@ impl Scene {
             spoken,
             calls: state.calls,
             started_ms: state.started_ms,
+            established: Arc::clone(&state.established),
         }
     }
 }

@@ -65,12 +65,9 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
 /// Whether what comes back may be received, and from what.
 fn received<'m>(identified: &Identified<'m>, target: &Target) -> Question<'m> {
     let about = match target {
-        Target::Tool(name) => About::Tool(Tool {
-            name: name.clone(),
-            ..Tool::default()
-        }),
+        Target::Tool(name) => About::Tool(Tool::named(name.clone())),
         Target::Resource(uri) => About::Resource(resource_facts(uri)),
-        Target::Prompt(name) => About::Prompt(Prompt { name: name.clone() }),
+        Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
         Target::Server => About::Server,
     };
     let (result, error) = (identified.message.result(), identified.message.error());

@@ -12,11 +12,13 @@ mod oblige;
 mod own;
 mod panics;
 mod parked;
+mod pin;
 mod record;
 mod refuse;
 mod reload;
 mod remember;
 mod route;
+mod shadow;
 mod stage;
 mod talk;
 mod understand;
@@ -170,8 +172,10 @@ impl Gate {
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
 
-        let understood = understand::understand(identified)?;
+        let mut understood = understand::understand(identified)?;
         trail.understood(&understood);
+        pin::pin(&mut understood, &snapshot, session)?;
+        trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, session, now).await?;

@@ -1,6 +1,7 @@
 //! Carries out what an allowance obliges to. The only code that edits a message.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
@@ -48,14 +49,24 @@ pub(super) fn oblige<'m>(
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(removals.len());
     let mut obligations = Vec::new();
-    for obligation in allowed
-        .allowances
-        .iter()
-        .flat_map(|allowance| &allowance.obligations)
-    {
+    let due = allowed.allowances.iter();
+    let due: BTreeSet<&Obligation> = due.flat_map(|allowance| &allowance.obligations).collect();
+    for obligation in due {
         match obligation {
             // A note for the audit changes nothing in the message.
             Obligation::Annotate(note) => obligations.push(note.to_string()),
+            Obligation::StripMeta(key) => {
+                obligations.push(obligation.to_string());
+                let (place, meta) = meta_of(message);
+                if let Some(value) = meta.and_then(|meta| meta.get(key)) {
+                    edits.remove(value);
+                    notes.push(audit::Edit {
+                        pointer: format!("{place}/_meta/{}", escaped(key)).into(),
+                        change: audit::Change::Removed,
+                        because: Some(obligation.to_string().into()),
+                    });
+                }
+            }
         }
     }
     for removal in removals {
@@ -91,6 +102,20 @@ pub(super) fn oblige<'m>(
         obligations,
         redactions,
     })
+}
+
+/// Where the members are that a protocol of others may read, and their place (RFC 6901).
+fn meta_of(message: &Message) -> (&'static str, Option<Value<'_>>) {
+    let place = if message.params().is_some() {
+        "/params"
+    } else {
+        "/result"
+    };
+    (place, message.meta())
+}
+
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Whether a text shows a secret as it is.

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
-use crate::policy::{Denial, DenialCause, Reason};
+use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::session::{Exchange, Origin, Target};
 use crate::wire::{Id, KnownMethod, Likeness, Message, Shape, Side, Value, WireError};
 
@@ -195,6 +195,10 @@ impl Trail {
         }
     }
 
+    pub(super) fn shadowed(&mut self, shadow: Option<audit::Shadow>) {
+        self.record.shadow = shadow;
+    }
+
     /// The message has its place: a reply speaks for the request that it answers.
     pub(super) fn identified(&mut self, identified: &Identified<'_>, from: Side) {
         match &identified.role {
@@ -367,11 +371,18 @@ fn explain(record: &mut Record, denial: &Denial) {
     if let Some(code) = first(|reason| reason.code.as_ref()) {
         record.reason.code = Some(code.into());
     }
+    match denial.remedy() {
+        Some(OnDeny::AskConsent) => record.reason.text = Some(NOBODY_TO_ASK.into()),
+        None => {}
+    }
     if let DenialCause::Fault(fault) = &denial.cause {
         record.reason.code = Some("engine-fault".into());
         record.reason.text = Some(fault.to_string().into());
     }
 }
+
+const NOBODY_TO_ASK: &str =
+    "a human who agrees to it would lift this, and there is no way to ask one";
 
 fn request_kind(method: &str, from: Side) -> Kind {
     match (from, method) {

@@ -15,6 +15,8 @@ mod malformed;
 mod own;
 mod parked;
 mod passage;
+mod pins;
+mod shadow;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -94,12 +96,7 @@ impl Bench {
             secrets: Redactor::default(),
         };
         change(&mut settings);
-        let source = PolicySource {
-            name: "test".into(),
-            text: "test".into(),
-        };
-        let snapshot = PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![]);
-        let store = Arc::new(PolicyStore::new(snapshot));
+        let store = Arc::new(PolicyStore::new(snapshot("test", rule)));
         let server = Server {
             name: "fixture".to_owned(),
             ..Server::default()
@@ -194,6 +191,15 @@ impl Bench {
         records.retain(|record| record.get(&["kind"]) == kind);
         records
     }
+}
+
+/// Policies that are one function; the text stands for their words.
+pub(super) fn snapshot(text: &str, rule: Rule) -> PolicySnapshot {
+    let source = PolicySource {
+        name: "test".into(),
+        text: text.into(),
+    };
+    PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![])
 }
 
 /// An audit record, read back with the gate's own strict decoder.

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Consent, Environment, Facts, Principal, Prompt, Resource, ResourceFacts,
+    Action, Arguments, Environment, Facts, MAX_LEVEL, Principal, Prompt, Resource, ResourceFacts,
     SessionState, Tool, Touch,
 };
 use crate::session::Target;
@@ -146,14 +146,12 @@ fn ask(
             let touch = Touch {
                 // Nothing lies inside a root while there are none.
                 outside: true,
+                level: MAX_LEVEL,
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
                 ..Touch::default()
             };
             let name = text("name").into_owned();
-            let tool = Tool {
-                name: name.clone(),
-                ..Tool::default()
-            };
+            let tool = Tool::named(name.clone());
             (
                 Target::Tool(name),
                 one(About::Tool(tool), Doing::CallTool(arguments, touch)),
@@ -162,7 +160,7 @@ fn ask(
         KnownMethod::PromptsGet => {
             let arguments = leaves(params.and_then(|params| params.get("arguments")))?;
             let name = text("name").into_owned();
-            let about = About::Prompt(Prompt { name: name.clone() });
+            let about = About::Prompt(Prompt::named(name.clone()));
             (
                 Target::Prompt(name),
                 one(about, Doing::GetPrompt(arguments)),
@@ -228,7 +226,7 @@ fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>
     let doing = Doing::Complete(at(&["argument", "name"]));
     if at(&["ref", "type"]) == "ref/prompt" {
         let name = at(&["ref", "name"]).into_owned();
-        let about = About::Prompt(Prompt { name: name.clone() });
+        let about = About::Prompt(Prompt::named(name.clone()));
         (Target::Prompt(name), vec![Question { asks, about, doing }])
     } else {
         on_resource(&at(&["ref", "uri"]), asks, doing)
@@ -277,13 +275,13 @@ impl Circumstances {
             now_ms: self.now_ms,
             peer: None,
             session: SessionState {
-                level: 0,
-                labels: Vec::new(),
-                untrusted: false,
+                level: scene.established.level,
+                labels: scene.established.labels.clone(),
+                untrusted: scene.established.untrusted,
                 calls: scene.calls,
                 started_ms: scene.started_ms,
             },
-            consent: Consent::default(),
+            consent: scene.established.consent.clone(),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::engines::{EXTENSIONS, Kinds};
 use super::labels;
-use super::unclaimed::Unclaimed;
+use super::unclaimed::{self, Unclaimed};
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
 
 /// The largest policy file that is read, in bytes.
@@ -22,10 +22,12 @@ const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
 pub(super) struct Directory {
     root: PathBuf,
     pub(super) sources: Vec<PolicySource>,
-    /// Files of labels: `agents.toml` and `tools.toml`.
+    /// Files of labels: `agents.toml`, `tools.toml` and `tools.lock`.
     pub(super) labels: Vec<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
+    /// What the directory of the candidate holds.
+    pub(super) candidate: Option<Box<Self>>,
 }
 
 impl Directory {
@@ -49,12 +51,20 @@ impl Directory {
         self.sources == other.sources
             && self.labels == other.labels
             && problems(self) == problems(other)
+            && match (&self.candidate, &other.candidate) {
+                (Some(one), Some(other)) => one.is_same_as(other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
     }
 
     /// Whether a snapshot was made of exactly this.
     pub(super) fn is_in_force(&self, snapshot: &PolicySnapshot) -> bool {
         let here = self.sources.iter().chain(&self.labels);
-        self.problems.is_empty() && here.eq(of_files(snapshot))
+        let candidate = match (&self.candidate, snapshot.candidate()) {
+            (Some(found), Some(candidate)) => found.is_in_force(candidate),
+            (found, candidate) => found.is_none() && candidate.is_none(),
+        };
+        candidate && self.problems.is_empty() && here.eq(of_files(snapshot))
     }
 
     /// `above` are the real paths of the directories that are being walked.
@@ -80,7 +90,9 @@ impl Directory {
     }
 
     fn file(&mut self, path: &Path, size: u64, engines: &Kinds) {
-        let is_labels = labels::claims(path);
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        // A fixture may have the name of what it tests.
+        let is_labels = labels::claims(path) && !unclaimed::is_of_tests(inside);
         if !is_labels && !engines.claims(path) {
             return self.unclaimed(path, engines);
         }

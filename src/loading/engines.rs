@@ -4,12 +4,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::policy::engines::cedar::{Cedar, ToolGroups};
 use crate::policy::engines::cel::Cel;
 use crate::policy::engines::rego::Rego;
 use crate::policy::{
-    Compiled, EngineKind, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
+    Compiled, EngineKind, Lock, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
     RuleEngine, Surfaces, Warnings,
 };
 
@@ -39,15 +40,16 @@ pub(crate) fn claims(path: &Path) -> bool {
 
 impl Default for Kinds {
     fn default() -> Self {
-        Self::new(&ToolGroups::default(), Warnings::default())
+        Self::new(&ToolGroups::default(), &Arc::default(), Warnings::default())
     }
 }
 
 impl Kinds {
-    pub(super) fn new(groups: &ToolGroups, warnings: Warnings) -> Self {
+    pub(super) fn new(groups: &ToolGroups, lock: &Arc<Lock>, warnings: Warnings) -> Self {
         Self {
             cedar: Cedar {
                 groups: groups.clone(),
+                lock: Arc::clone(lock),
                 warnings,
             },
             others: vec![

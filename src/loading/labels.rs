@@ -1,8 +1,11 @@
-//! `agents.toml` and `tools.toml`: what the host says of agents and tools.
+//! What the host says, beside the rules: `agents.toml`, `tools.toml`, `roots.toml`, `resources.toml`
+//! and `prompts.toml`.
 //!
 //! Every key is known or an error, and all problems of all files are reported at once.
 
 mod agents;
+mod compiled;
+mod places;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -12,31 +15,57 @@ use std::path::Path;
 
 use toml::de::DeTable;
 
+pub(super) use self::compiled::Compiled;
+
 use self::agents::Agents;
+use self::places::{Prompts, Resources, Roots};
 use self::table::Table;
 use self::tools::Tools;
+use super::lock;
 use crate::policy::{Labels, PolicyProblem, PolicySource};
 
 const AGENTS: &str = "agents.toml";
 const TOOLS: &str = "tools.toml";
+const ROOTS: &str = "roots.toml";
+const RESOURCES: &str = "resources.toml";
+const PROMPTS: &str = "prompts.toml";
+const ALL: [&str; 5] = [AGENTS, TOOLS, ROOTS, RESOURCES, PROMPTS];
+
+/// How sensitive something is: the words of the files, and the levels of policies.
+const LEVELS: &[(&str, i64)] = &[
+    ("public", 0),
+    ("internal", 1),
+    ("confidential", 2),
+    ("secret", 3),
+];
 
 /// The code of every problem with labels.
 const CODE: &str = "policy::labels";
 
+/// The lock of the tools among them.
 pub(super) fn claims(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| name == AGENTS || name == TOOLS)
+        .is_some_and(|name| ALL.iter().any(|file| name == *file) || name == lock::FILE)
 }
 
 /// The file of labels that an author may have had in mind with a name in lower case.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     let near = |file: &&str| strsim::osa_distance(name, file) <= 1;
-    [AGENTS, TOOLS].into_iter().find(near)
+    ALL.into_iter().chain([lock::FILE]).find(near)
 }
 
-pub(super) fn read(sources: &[PolicySource], problems: &mut Vec<PolicyProblem>) -> Labels {
-    let (mut tools, mut agents) = (Tools::default(), Agents::default());
-    for source in sources {
+/// The labels, and the rules that they come to.
+pub(super) fn read(
+    sources: &[PolicySource],
+    problems: &mut Vec<PolicyProblem>,
+) -> (Labels, Compiled) {
+    let mut tools = Tools::default();
+    let mut agents = Agents::default();
+    let mut roots = Roots::default();
+    let mut resources = Resources::default();
+    let mut prompts = Prompts::default();
+    let is_lock = |source: &&PolicySource| lock::claims(source.name.as_ref().as_ref());
+    for source in sources.iter().filter(|source| !is_lock(source)) {
         let root = match DeTable::parse(&source.text) {
             Ok(root) => root,
             Err(error) => {
@@ -49,14 +78,20 @@ pub(super) fn read(sources: &[PolicySource], problems: &mut Vec<PolicyProblem>) 
             }
         };
         let root = Table::root(source, root.get_ref(), problems);
-        if source.name.ends_with(TOOLS) {
-            tools.read(root);
-        } else {
-            agents.read(root);
+        match source.name.rsplit(['/', '\\']).next().unwrap_or_default() {
+            TOOLS => tools.read(root),
+            ROOTS => roots.read(root),
+            RESOURCES => resources.read(root),
+            PROMPTS => prompts.read(root),
+            _ => agents.read(root),
         }
     }
     let mut labels = Labels::default();
     tools.finish(&mut labels);
-    agents.finish(&mut labels);
-    labels
+    roots.finish(&mut labels, problems);
+    resources.finish(&mut labels);
+    prompts.finish(&mut labels);
+    let overrides = agents.finish(&mut labels);
+    let compiled = Compiled::of(&labels, overrides);
+    (labels, compiled)
 }

@@ -6,6 +6,7 @@
 mod directory;
 mod engines;
 mod labels;
+mod lock;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
@@ -17,11 +18,13 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
-    Labels, OpenTools, PolicyErrors, PolicyProblem, PolicySnapshot, PolicySource, Surfaces,
+    Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    PolicySource, Surfaces,
 };
 
+pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
 pub use crate::policy::Warnings;
-pub use watch::{Cause, OnRemoval, Reload, Taken, Turn, Watch};
+pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
 use self::directory::Directory;
 use self::engines::Kinds;
@@ -35,6 +38,9 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// Every file below it that some engine claims counts: `*.cedar`, `*.rego`, `*.cel.toml`.
     pub dir: Option<PathBuf>,
+    /// A candidate for the next policies: its files count as those of `dir` do, and what they would
+    /// decide is recorded.
+    pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     /// When the directory is read again.
@@ -57,11 +63,18 @@ pub struct Loaded {
     pub snapshot: PolicySnapshot,
     /// What an operator should know; nothing here refuses the policies.
     pub notices: Vec<PolicyProblem>,
+    /// What is wrong with the candidate, which is then not asked.
+    pub candidate: Vec<PolicyProblem>,
     pub surfaces: Surfaces,
 }
 
+/// All there is, or all that is wrong with it, the candidate included.
 pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
-    compile(settings, read(settings))
+    let mut loaded = compile(settings, read(settings))?;
+    match std::mem::take(&mut loaded.candidate) {
+        problems if problems.is_empty() => Ok(loaded),
+        problems => Err(PolicyErrors { problems }),
+    }
 }
 
 /// Everything that lies in the directory, read whole.
@@ -70,10 +83,35 @@ fn read(settings: &Settings) -> Directory {
     if let Some(dir) = &settings.dir {
         found.read(dir, &Kinds::default());
     }
+    if let Some(dir) = &settings.shadow {
+        let mut candidate = Directory::default();
+        candidate.read(dir, &Kinds::default());
+        found.candidate = Some(Box::new(candidate));
+    }
     found
 }
 
+/// A candidate that is not valid is left out, and never keeps the policies themselves from being
+/// taken.
 fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
+    let candidate = found.candidate.take();
+    let mut loaded = compile_one(settings, found)?;
+    let Some(candidate) = candidate else {
+        return Ok(loaded);
+    };
+    let settings = Settings {
+        dir: settings.shadow.clone(),
+        shadow: None,
+        ..settings.clone()
+    };
+    match compile_one(&settings, *candidate) {
+        Ok(candidate) => loaded.snapshot = loaded.snapshot.with_candidate(candidate.snapshot),
+        Err(errors) => loaded.candidate = errors.problems,
+    }
+    Ok(loaded)
+}
+
+fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -97,11 +135,36 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
             ));
         }
     }
+    let mut lock = Lock::default();
     if settings.dir.is_some() {
+        let sound = found.problems.len();
+        lock = lock::read(&found.labels, &mut found.problems);
+        if found.problems.len() > sound {
+            // Without it, whatever policies say of single tools would look wrong as well.
+            return Err(PolicyErrors {
+                problems: found.problems,
+            });
+        }
         sources.append(&mut found.sources);
-        labels = labels::read(&found.labels, &mut found.problems);
+        let (read, compiled) = labels::read(&found.labels, &mut found.problems);
+        labels = read;
+        sources.extend(compiled.sources);
+        groups.extend(compiled.groups);
     }
-    let compiled = Kinds::new(&groups, settings.warnings).compile(&sources);
+    let lock = Arc::new(lock);
+    if !lock.is_empty() {
+        sources.push(builtin(
+            "<lock.cedar>",
+            include_str!("../policy/builtin/lock.cedar"),
+        ));
+    }
+    let kinds = Kinds::new(&groups, &lock, settings.warnings);
+    let compiled = kinds.compile(&sources).and_then(|compiled| {
+        match nameless(&sources, &compiled.policies, settings.warnings) {
+            problems if problems.is_empty() => Ok(compiled),
+            problems => Err(PolicyErrors { problems }),
+        }
+    });
     let compiled = match compiled {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
@@ -117,6 +180,7 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
         }
     };
     let mut notices = found.notices;
+    notices.extend(lock::notices(&lock));
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     if compiled.surfaces.tools == OpenTools::None {
@@ -125,10 +189,11 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
     sources.extend(entities);
     sources.append(&mut found.labels);
     let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
-    let snapshot = snapshot.with_labels(labels);
+    let snapshot = snapshot.with_labels(labels).with_lock(lock);
     Ok(Loaded {
         snapshot,
         notices,
+        candidate: Vec::new(),
         surfaces: compiled.surfaces,
     })
 }
@@ -140,9 +205,43 @@ fn builtin(name: &str, text: &str) -> PolicySource {
     }
 }
 
+/// Policies that are called by their line, which moves with every edit: no test, record or reviewer
+/// can hold on to them.
+fn nameless(
+    sources: &[PolicySource],
+    policies: &[PolicyEntry],
+    warnings: Warnings,
+) -> Vec<PolicyProblem> {
+    if warnings == Warnings::Allow {
+        return Vec::new();
+    }
+    let nameless = policies.iter().filter(|policy| {
+        let origin = &policy.origin;
+        // A file of Rego is called by its place when an answer gives no reason.
+        policy.id.as_str() == origin.to_string() && !origin.file.ends_with(".rego")
+    });
+    let told = nameless.map(|policy| {
+        let problem = PolicyProblem::error("policy::no_id", "a policy without a name").with_help(
+            "write `@id(\"what-it-does\")` above it: tests, records and reviews call it so",
+        );
+        let source = sources
+            .iter()
+            .find(|source| source.name == policy.origin.file);
+        let start = source.and_then(|source| source.text.find(&*policy.text));
+        match (source, start) {
+            (Some(source), Some(start)) => {
+                let end = start + policy.text.lines().next().map_or(0, str::len);
+                problem.in_source(source).at(start..end, "this policy")
+            }
+            _ => problem,
+        }
+    });
+    told.collect()
+}
+
 fn empty_files(
     sources: &[PolicySource],
-    policies: &[crate::policy::PolicyEntry],
+    policies: &[PolicyEntry],
 ) -> impl Iterator<Item = PolicyProblem> {
     let empty = sources.iter().filter(|source| {
         policies

@@ -293,13 +293,14 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         ("tool.toml", "tools.toml"),
         ("Tools.toml", "tools.toml"),
         ("sub/agent.toml", "agents.toml"),
+        ("tool.lock", "tools.lock"),
+        ("Tools.lock", "tools.lock"),
     ] {
         check(name, Err(&format!("did you mean `{meant}`?")));
     }
     check("tests/tool.toml", Ok(&[]));
-    for name in ["tools.lock", "MANIFEST"] {
-        check(name, Ok(&["is not read: this version has no use for it"]));
-    }
+    let later = "is not read: this version has no use for it";
+    check("MANIFEST", Ok(&[later]));
     for name in ["a.cedar~", "a.cedar.bak", "a.cedar.orig", "#a.cedar#"] {
         check(name, Ok(&["is not read, `a.cedar` beside it is"]));
     }
@@ -639,9 +640,7 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
         uri: "file:///a".to_owned(),
         ..ResourceFacts::default()
     };
-    let prompt = Prompt {
-        name: "p".to_owned(),
-    };
+    let prompt = Prompt::named("p");
     let allowed: Vec<&str> = ActionName::ALL
         .into_iter()
         .filter(|name| {
@@ -778,4 +777,97 @@ fn shown<'n>(loaded: &Loaded, names: &[&'n str]) -> Vec<&'n str> {
         .filter(|(_, shown)| *shown)
         .map(|(name, _)| *name)
         .collect()
+}
+
+#[test]
+fn a_candidate_is_loaded_beside_the_policies_and_never_in_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let (now, next) = (dir.path().join("now"), dir.path().join("next"));
+    for (dir, effect) in [(&now, "permit"), (&next, "forbid")] {
+        std::fs::create_dir(dir).unwrap();
+        let text = format!("@id(\"it\") {effect}(principal, action, resource);");
+        std::fs::write(dir.join("it.cedar"), text).unwrap();
+    }
+    let settings = Settings {
+        dir: Some(now),
+        shadow: Some(next.clone()),
+        ..Settings::default()
+    };
+    let loaded = load(&settings).unwrap();
+    let candidate = loaded.snapshot.candidate().unwrap();
+    let of = |snapshot: &PolicySnapshot| {
+        let ids = snapshot.policies().iter();
+        ids.map(|policy| policy.text.contains("forbid"))
+            .collect::<Vec<_>>()
+    };
+    assert!(!of(&loaded.snapshot).contains(&true));
+    assert!(of(candidate).contains(&true));
+
+    // At the start a broken candidate is a mistake to be told; later it is left out.
+    std::fs::write(next.join("it.cedar"), "forbid(").unwrap();
+    assert!(load(&settings).is_err());
+    let loaded = compile(&settings, read(&settings)).unwrap();
+    assert!(loaded.snapshot.candidate().is_none());
+    assert_eq!(loaded.candidate.len(), 1);
+}
+
+#[test]
+fn capabilities_and_overrides_decide() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [
+        (
+            "tools.toml",
+            "[tools.write]\ncapabilities = [\"fs.write\"]\n[tools.ask]\nconsent = \"always\"\n",
+        ),
+        (
+            "agents.toml",
+            "[roles.writer]\ncapabilities = [\"fs\"]\n[agents.ann]\nroles = [\"writer\"]\ndeny = [\"read\"]\n[agents.bob]\nallow = [\"extra\"]\n",
+        ),
+        (
+            "all.cedar",
+            "@id(\"all\") permit(principal, action in Mcp::Action::\"call_tool\", resource) when { resource.name != \"extra\" };",
+        ),
+    ];
+    for (name, text) in files {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let settings = Settings {
+        dir: Some(dir.path().to_owned()),
+        ..Settings::default()
+    };
+    let snapshot = load(&settings).unwrap().snapshot;
+    let check = |agent: &str, name: &str, expected: &str| {
+        let mut world = World::new();
+        world.agent.id = agent.to_owned();
+        let decision = snapshot.judge(&world.call(&tool(name)));
+        assert_eq!(told(&decision), expected, "{agent} {name}");
+    };
+    check("ann", "write", "allow all");
+    check("bob", "write", "deny capabilities");
+    check("ann", "read", "deny agents.ann.deny");
+    check("bob", "read", "allow all");
+    check("bob", "extra", "allow agents.bob.allow");
+    check("ann", "extra", "nothing");
+    check("ann", "ask", "deny consent");
+}
+
+#[test]
+fn a_policy_has_a_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "@id(\"a\") permit(principal, action, resource);\nforbid(principal, action, resource)\nwhen { principal is Mcp::Server };\n";
+    std::fs::write(dir.path().join("p.cedar"), text).unwrap();
+    let check = |warnings, expected: &[&str]| {
+        let settings = Settings {
+            dir: Some(dir.path().to_owned()),
+            warnings,
+            ..Settings::default()
+        };
+        let codes: Vec<&str> = match load(&settings) {
+            Ok(_) => vec![],
+            Err(errors) => errors.problems.iter().map(|it| it.code).collect(),
+        };
+        assert_eq!(codes, expected);
+    };
+    check(Warnings::Allow, &[]);
+    check(Warnings::Error, &["policy::no_id"]);
 }

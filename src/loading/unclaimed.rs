@@ -31,12 +31,10 @@ impl Unclaimed {
         let name = exact.to_ascii_lowercase();
         let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
         let begins = |begins: &[&str]| begins.iter().any(|begin| name.starts_with(begin));
-        if ["tools.lock", "manifest"].contains(&&*name) {
+        if name == "manifest" {
             return Self::NotYet;
         }
-        let of_tests = inside
-            .parent()
-            .is_some_and(|above| above.iter().any(|part| part == "tests"));
+        let of_tests = is_of_tests(inside);
         if !of_tests && let Some(meant) = labels::meant(&name) {
             let meant = Some(meant.to_owned());
             return Self::Doubtful { meant };
@@ -63,6 +61,12 @@ impl Unclaimed {
         }
         Self::Doubtful { meant: None }
     }
+}
+
+/// Whether a file below the policy directory lies in one of tests.
+pub(super) fn is_of_tests(inside: &Path) -> bool {
+    let above = inside.parent();
+    above.is_some_and(|above| above.iter().any(|part| part == "tests"))
 }
 
 /// The name that the author of this one may have had in mind.

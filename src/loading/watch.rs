@@ -3,6 +3,7 @@
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
 //! on; and what lacks policies that are in force counts only when somebody says that it is meant.
 
+mod changes;
 mod events;
 mod fingerprint;
 mod removals;
@@ -10,7 +11,7 @@ mod removals;
 mod tests;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+pub use self::changes::{Changes, Waker, Woken};
 use self::events::Events;
 use self::fingerprint::Fingerprint;
 use super::directory::Directory;
@@ -186,7 +188,7 @@ impl Watcher {
 
     fn looks_changed(&self) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_none_or(|seen| *seen != Fingerprint::of(&self.directory()))
+        seen.is_none_or(|seen| *seen != Fingerprint::of(&self.directories()))
     }
 
     /// Reads, and tells what it came to if that is news.
@@ -197,7 +199,7 @@ impl Watcher {
         if let Some(wake) = &self.wake {
             // Anew each time, for what has come or was exchanged; before the reading, so that no
             // later change escapes.
-            self.events = Events::of(&self.directory(), wake.clone());
+            self.events = Events::of(&self.directories(), wake);
         }
         let Some((seen, directory)) = self.at_rest() else {
             return self.restless(cause);
@@ -240,7 +242,12 @@ impl Watcher {
         if cause == Cause::Changed && self.restless != PATIENCE {
             return Ok(());
         }
-        let message = format!("`{}` keeps changing", self.directory().display());
+        let all = self.directories();
+        let all: Vec<String> = all
+            .iter()
+            .map(|dir| format!("`{}`", dir.display()))
+            .collect();
+        let message = format!("{} keeps changing", all.join(" or "));
         let problem = PolicyProblem::error("policy::restless", message);
         self.tell(cause, Err(problem.into())).map(drop)
     }
@@ -248,7 +255,7 @@ impl Watcher {
     /// What two readings in a row agree on, and what the directory looked like before both.
     fn at_rest(&self) -> Option<(Fingerprint, Directory)> {
         let look = || {
-            let seen = Fingerprint::of(&self.directory());
+            let seen = Fingerprint::of(&self.directories());
             (seen, super::read(&self.settings))
         };
         let (mut seen, mut read) = look();
@@ -263,8 +270,10 @@ impl Watcher {
         None
     }
 
-    fn directory(&self) -> PathBuf {
-        self.settings.dir.clone().unwrap_or_default()
+    /// The policies', and the candidate's if there is one.
+    fn directories(&self) -> Vec<&Path> {
+        let all = [&self.settings.dir, &self.settings.shadow];
+        all.into_iter().flatten().map(PathBuf::as_path).collect()
     }
 
     fn tell(&self, cause: Cause, found: Result<Loaded, PolicyErrors>) -> Result<Taken, Gone> {

@@ -201,6 +201,7 @@ mod tests {
             origin,
             code: None,
             advice: None,
+            on_deny: None,
         }
     }
 }

@@ -65,6 +65,15 @@ pub struct Reason {
     pub code: Option<Arc<str>>,
     /// The policy's `@advice`: a sentence for whoever was refused.
     pub advice: Option<Arc<str>>,
+    /// The policy's `@on_deny`.
+    pub on_deny: Option<OnDeny>,
+}
+
+/// What could lift a prohibition. Closed, as obligations are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OnDeny {
+    /// `@on_deny("ask_consent")`: a human who agrees to this very call.
+    AskConsent,
 }
 
 /// A policy's `@id`, or `file:line` where it has none.
@@ -85,6 +94,9 @@ pub struct Origin {
 pub enum Obligation {
     /// `@obligation_annotate("text")`: the record of the message carries the text.
     Annotate(Arc<str>),
+    /// `@obligation_strip_meta("key")`: the member of `_meta` does not go on. One key for each; an
+    /// annotation may name several with spaces between them.
+    StripMeta(Arc<str>),
 }
 
 /// An engine could not judge. Always a denial.
@@ -106,6 +118,18 @@ pub enum FaultKind {
     Evaluation,
     /// The engine's own code failed.
     Panic,
+}
+
+impl Denial {
+    /// What would lift it: nothing, unless every policy that forbids says the same.
+    pub fn remedy(&self) -> Option<OnDeny> {
+        if self.cause != DenialCause::Forbidden {
+            return None;
+        }
+        let first = self.reasons.first()?.on_deny?;
+        let same = |reason: &Reason| reason.on_deny == Some(first);
+        self.reasons.iter().all(same).then_some(first)
+    }
 }
 
 impl Decision {
@@ -162,6 +186,7 @@ impl fmt::Display for Obligation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Annotate(text) => write!(f, "annotate: {text}"),
+            Self::StripMeta(key) => write!(f, "strip_meta: {key}"),
         }
     }
 }

@@ -7,6 +7,7 @@ use super::action::ActionName;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
+use super::outlook::{OpenQuestion, Outlook};
 use super::snapshot::{PolicyEntry, PolicySource};
 
 /// The name of an engine, in diagnostics and records.
@@ -28,6 +29,16 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
         facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>>;
+
+    /// What the rules come to, whatever is not known. An engine that cannot tell says so.
+    fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {
+        Outlook::OPEN
+    }
+
+    /// What its answers about lists depend on, beside the revision, the principal and the item.
+    fn lists_by(&self) -> ListsBy {
+        ListsBy::Moment
+    }
 }
 
 /// A kind of engine: which files it reads and how it compiles them.
@@ -94,6 +105,17 @@ impl From<Verdict> for Visibility {
 pub struct ListFacts<'a> {
     pub principal: Principal<'a>,
     pub env: Environment<'a>,
+}
+
+/// What decides about an item of a list, beside its name, the principal and the revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ListsBy {
+    /// Nothing else.
+    Names,
+    /// The protocol, and what the session has been through.
+    Session,
+    /// The time as well.
+    Moment,
 }
 
 /// What one engine thinks of showing one item.

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::action::Action;
+use super::labels::ConsentRule;
 
 /// One question to a policy engine: may this principal do this to that, in these circumstances?
 #[derive(Debug, Clone)]
@@ -36,6 +37,8 @@ pub struct Agent {
     pub client: Client,
     /// Higher is more trusted; 0 when nobody said anything.
     pub trust: i64,
+    /// Those that it and its roles were granted, the narrower ones of the host's included.
+    pub capabilities: Vec<String>,
 }
 
 /// The name and version that a client gives itself: labels, never identities.
@@ -76,6 +79,8 @@ pub struct Tool {
     /// Dotted names; `fs.write` is also `fs`.
     pub capabilities: Vec<String>,
     pub permissions: Permissions,
+    pub groups: Vec<String>,
+    pub consent: ConsentRule,
     pub pin: Pin,
 }
 
@@ -122,12 +127,14 @@ pub struct ResourceFacts {
     pub labels: Vec<String>,
     /// Names of the host's roots that the URI lies in, the outer ones included.
     pub roots: Vec<String>,
+    pub groups: Vec<String>,
 }
 
 /// A prompt of the protected server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prompt {
     pub name: String,
+    pub groups: Vec<String>,
 }
 
 /// What the arguments reach for, derived by the gate; never written by the agent.
@@ -137,6 +144,10 @@ pub struct Touch {
     pub roots: Vec<String>,
     /// Some path lies outside every root, or could not be resolved.
     pub outside: bool,
+    /// The highest sensitivity of a root that a path lies in (the innermost), 3 if one is outside.
+    pub level: i64,
+    /// Every path lies in a root that may be changed.
+    pub writable: bool,
     /// Host names found in URLs.
     pub hosts: Vec<String>,
     /// Size of the arguments' JSON text.
@@ -159,11 +170,10 @@ pub enum Leaf<'a> {
     Null,
     /// An array of nothing but strings, in addition to its items.
     Strings(Vec<Cow<'a, str>>),
-    /// An array with anything else in it, in addition to its items: what tells it from an object
-    /// whose keys are numbers.
-    Mixed,
     EmptyObject,
     EmptyArray,
+    /// An array with something in it that is no string; its items are leaves of their own.
+    Array,
 }
 
 /// The circumstances of the message.
@@ -204,6 +214,25 @@ pub struct Consent {
     pub by: Option<String>,
     /// Milliseconds since the Unix epoch.
     pub at_ms: Option<i64>,
+}
+
+impl Tool {
+    /// As the server lists it: nobody has said anything of it yet.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Prompt {
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Permissions {

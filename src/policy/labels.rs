@@ -4,22 +4,25 @@
 //! says of them, so that every question is asked with the same labels, whoever asks it. What a
 //! server says of its own tools is never read here.
 
-use std::borrow::Cow;
-use std::collections::HashMap;
-use std::net::IpAddr;
+mod hosts;
+mod resources;
+mod roots;
+mod touch;
 
-use url::{Host, Url};
+use std::collections::HashMap;
+
+pub use hosts::UNREADABLE_HOST;
+pub use resources::{ResourceLabels, ResourceProblem, Resources};
+pub use roots::{Root, RootProblem, Roots};
 
 use super::action::Action;
 use super::engine::ListFacts;
 use super::facts::{
-    Agent, Arguments, Facts, Hints, Leaf, Permissions, Principal, Resource, Tool, Touch,
+    Agent, Facts, Hints, Permissions, Principal, Prompt, Resource, ResourceFacts, Tool, Touch,
 };
 
-/// What stands in `touch.hosts` for something that should name a host and does not.
-///
-/// It is no host name, so that no list of hosts that a policy permits contains it.
-pub const UNREADABLE_HOST: &str = "?";
+/// The highest sensitivity there is: of what nobody can tell.
+pub const MAX_LEVEL: i64 = 3;
 
 /// Everything that the host says.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +33,12 @@ pub struct Labels {
     pub unlabelled: ToolLabels,
     /// By the gate's own id of the agent.
     pub agents: HashMap<String, AgentLabels>,
+    /// The capabilities that each role brings, the narrower ones included.
+    pub roles: HashMap<String, Vec<String>>,
+    pub roots: Roots,
+    pub resources: Resources,
+    /// The groups of each prompt, by exact name.
+    pub prompts: HashMap<String, Vec<String>>,
 }
 
 /// What the host says of a tool. The default is the worst case: it writes and connects.
@@ -47,6 +56,20 @@ pub struct ToolLabels {
     pub urls: Vec<String>,
     /// JSON pointers of arguments that are host names or addresses.
     pub hosts: Vec<String>,
+    /// JSON pointers of arguments that are paths, or URIs of files; `None` if nobody said which
+    /// are.
+    pub paths: Option<Vec<String>>,
+    pub groups: Vec<String>,
+    pub consent: ConsentRule,
+}
+
+/// When a human has to agree to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConsentRule {
+    #[default]
+    Never,
+    Always,
+    OncePerSession,
 }
 
 /// What the host says of an agent, the roles of its teams included.
@@ -56,19 +79,35 @@ pub struct AgentLabels {
     pub teams: Vec<String>,
     pub user: Option<String>,
     pub trust: Option<i64>,
+    /// Those that are granted, the narrower ones included.
+    pub capabilities: Vec<String>,
 }
 
 /// Facts with what the host says, where it says anything.
 #[derive(Debug)]
 pub(super) struct Labelled {
-    tool: Option<Tool>,
+    item: Option<LabelledItem>,
     agent: Option<Agent>,
     touch: Option<Touch>,
 }
 
+/// What an action is done to, with what the host says of it.
+#[derive(Debug)]
+pub(super) enum LabelledItem {
+    Tool(Tool),
+    Resource(ResourceFacts),
+    Prompt(Prompt),
+}
+
 impl Labels {
     pub(super) fn is_empty(&self) -> bool {
-        self.tools.is_empty() && self.agents.is_empty() && self.unlabelled == ToolLabels::default()
+        self.tools.is_empty()
+            && self.agents.is_empty()
+            && self.roles.is_empty()
+            && self.roots.is_empty()
+            && self.resources.is_empty()
+            && self.prompts.is_empty()
+            && self.unlabelled == ToolLabels::default()
     }
 
     fn of_tool(&self, name: &str) -> &ToolLabels {
@@ -76,7 +115,7 @@ impl Labels {
     }
 
     /// The tool as the host describes it.
-    pub(super) fn tool(&self, tool: &Tool) -> Tool {
+    fn tool(&self, tool: &Tool) -> Tool {
         let labels = self.of_tool(&tool.name);
         let permissions = labels.permissions;
         Tool {
@@ -90,49 +129,72 @@ impl Labels {
             level: labels.level,
             capabilities: labels.capabilities.clone(),
             permissions,
+            groups: labels.groups.clone(),
+            consent: labels.consent,
             pin: tool.pin,
+        }
+    }
+
+    /// `None` for what the host says nothing of.
+    pub(super) fn item(&self, item: Resource<'_>) -> Option<LabelledItem> {
+        match item {
+            Resource::Tool(tool) => Some(LabelledItem::Tool(self.tool(tool))),
+            Resource::Resource(facts) => self
+                .resources
+                .describe(&self.roots, facts)
+                .map(LabelledItem::Resource),
+            Resource::Prompt(prompt) => {
+                let groups = self.prompts.get(&prompt.name)?.clone();
+                let name = prompt.name.clone();
+                Some(LabelledItem::Prompt(Prompt { name, groups }))
+            }
+            Resource::Server(_) | Resource::Client(_) => None,
         }
     }
 
     /// The agent as the host describes it, and as its session has proven itself; `None` if the host
     /// says nothing of it.
     pub fn agent(&self, agent: &Agent) -> Option<Agent> {
-        let labels = self.agents.get(&agent.id)?;
+        let labels = self.agents.get(&agent.id);
+        if labels.is_none() && self.roles.is_empty() {
+            return None;
+        }
         let mut agent = agent.clone();
-        join(&mut agent.roles, &labels.roles);
-        join(&mut agent.teams, &labels.teams);
-        agent.user = agent.user.or_else(|| labels.user.clone());
-        agent.trust = labels.trust.unwrap_or(agent.trust);
+        if let Some(labels) = labels {
+            join(&mut agent.roles, &labels.roles);
+            join(&mut agent.teams, &labels.teams);
+            join(&mut agent.capabilities, &labels.capabilities);
+            agent.user = agent.user.or_else(|| labels.user.clone());
+            agent.trust = labels.trust.unwrap_or(agent.trust);
+        }
+        let grants = agent.roles.iter().filter_map(|role| self.roles.get(role));
+        for granted in grants {
+            join(&mut agent.capabilities, granted);
+        }
         Some(agent)
     }
 
     pub(super) fn on(&self, facts: &Facts<'_>) -> Labelled {
-        let tool = match facts.resource {
-            Resource::Tool(tool) => Some(self.tool(tool)),
-            Resource::Resource(_)
-            | Resource::Prompt(_)
-            | Resource::Server(_)
-            | Resource::Client(_) => None,
-        };
-        let touch = match (&tool, facts.action) {
-            (Some(tool), Action::CallTool { arguments, touch }) => {
-                self.of_tool(&tool.name).touch(arguments, touch)
-            }
+        let touch = match (facts.resource, facts.action) {
+            (Resource::Tool(tool), Action::CallTool { arguments, touch }) => Some(
+                self.of_tool(&tool.name)
+                    .touch(&self.roots, arguments, touch),
+            ),
             _ => None,
         };
         Labelled {
-            tool,
-            agent: self.principal(facts.principal),
+            item: self.item(facts.resource),
+            agent: self.described(facts.principal),
             touch,
         }
     }
 
     /// Who looks at a list.
     pub(super) fn viewer(&self, facts: &ListFacts<'_>) -> Option<Agent> {
-        self.principal(facts.principal)
+        self.described(facts.principal)
     }
 
-    fn principal(&self, principal: Principal<'_>) -> Option<Agent> {
+    pub(super) fn described(&self, principal: Principal<'_>) -> Option<Agent> {
         match principal {
             Principal::Agent(agent) => self.agent(agent),
             Principal::Server(_) => None,
@@ -143,8 +205,8 @@ impl Labels {
 impl Labelled {
     pub(super) fn facts<'a>(&'a self, facts: &Facts<'a>) -> Facts<'a> {
         let mut facts = facts.clone();
-        if let Some(tool) = &self.tool {
-            facts.resource = Resource::Tool(tool);
+        if let Some(item) = &self.item {
+            facts.resource = item.resource();
         }
         if let Some(agent) = &self.agent {
             facts.principal = Principal::Agent(agent);
@@ -156,78 +218,24 @@ impl Labelled {
     }
 }
 
-impl ToolLabels {
-    /// What the arguments reach for; `None` if no label says where to look.
-    fn touch(&self, arguments: &Arguments<'_>, touch: &Touch) -> Option<Touch> {
-        if self.urls.is_empty() && self.hosts.is_empty() {
-            return None;
+impl LabelledItem {
+    pub(super) fn resource(&self) -> Resource<'_> {
+        match self {
+            Self::Tool(tool) => Resource::Tool(tool),
+            Self::Resource(facts) => Resource::Resource(facts),
+            Self::Prompt(prompt) => Resource::Prompt(prompt),
         }
-        let mut touch = touch.clone();
-        let mut find = |pointers: &[String], host: fn(&str) -> Option<String>| {
-            for text in pointers
-                .iter()
-                .flat_map(|pointer| texts(arguments, pointer))
-            {
-                let host = text.as_deref().and_then(host);
-                let host = host.unwrap_or_else(|| UNREADABLE_HOST.to_owned());
-                if !touch.hosts.contains(&host) {
-                    touch.hosts.push(host);
-                }
-            }
-        };
-        find(&self.urls, host_of_url);
-        find(&self.hosts, host);
-        touch.hosts.sort();
-        Some(touch)
     }
 }
 
-/// The texts at a pointer and below it; `None` for what is there and is no text.
-fn texts<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<Option<Cow<'a, str>>> {
-    let below = |name: &str| {
-        let rest = name.strip_prefix(pointer);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    let leaves = arguments.0.iter().filter(|(name, _)| below(name));
-    leaves
-        .filter_map(|(_, leaf)| match leaf {
-            Leaf::String(text) => Some(Some(Cow::Borrowed(&**text))),
-            // Its items are leaves of their own.
-            Leaf::Strings(_) | Leaf::Mixed | Leaf::EmptyArray | Leaf::EmptyObject => None,
-            Leaf::Number(_) | Leaf::Bool(_) | Leaf::Null => Some(None),
-        })
-        .collect()
-}
-
-/// As the WHATWG URL standard reads it, which is how clients of HTTP do: lower case, Punycode,
-/// addresses in one spelling.
-///
-/// `None` for what other readers of URLs (RFC 3986) find another host in: they do not take `\` for
-/// `/`, and do not drop white space, as that standard does.
-fn host_of_url(text: &str) -> Option<String> {
-    let ambiguous = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
-    if text.contains(ambiguous) {
-        return None;
-    }
-    let url = Url::parse(text).ok()?;
-    Some(spelled(&url.host()?.to_owned()))
-}
-
-fn host(text: &str) -> Option<String> {
-    Some(spelled(&Host::parse(text).ok()?))
-}
-
-/// An IPv4 address in IPv6 is the IPv4 address, which filters would miss; a name without the dot of
-/// the root.
-fn spelled(host: &Host<String>) -> String {
-    match host {
-        // Of schemes that the standard does not know, names come as they are written.
-        Host::Domain(name) => {
-            let name = name.to_ascii_lowercase();
-            name.strip_suffix('.').unwrap_or(&name).to_owned()
+impl ConsentRule {
+    /// As `tools.toml` and policies write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Always => "always",
+            Self::OncePerSession => "once_per_session",
         }
-        Host::Ipv4(address) => address.to_string(),
-        Host::Ipv6(address) => IpAddr::V6(*address).to_canonical().to_string(),
     }
 }
 
@@ -241,7 +249,6 @@ fn join(own: &mut Vec<String>, more: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::World;
     use super::*;
 
     #[test]
@@ -287,6 +294,7 @@ mod tests {
             teams: vec!["payments".to_owned()],
             user: Some("alice".to_owned()),
             trust: Some(2),
+            capabilities: Vec::new(),
         };
         let labels = Labels {
             agents: HashMap::from([("claude".to_owned(), claude)]),
@@ -305,49 +313,6 @@ mod tests {
         assert_eq!(agent.user.as_deref(), Some("bob"));
         assert_eq!(agent.trust, 2);
         assert_eq!(labels.agent(&Agent::default()), None);
-    }
-
-    #[test]
-    fn hosts_are_found_where_labels_say_and_spelled_in_one_way() {
-        let check = |argument: (&str, &str), hosts: &[&str]| {
-            let world = World::new().with(&[argument]);
-            let labels = ToolLabels {
-                urls: vec!["/url".to_owned()],
-                hosts: vec!["/host".to_owned()],
-                ..ToolLabels::default()
-            };
-            let touch = labels.touch(&world.arguments, &world.touch).unwrap();
-            assert_eq!(touch.hosts, hosts, "{argument:?}");
-        };
-        check(
-            ("/url", "https://Docs.Example.com:8080/a?b"),
-            &["docs.example.com"],
-        );
-        check(
-            ("/url", "https://docs.example.com@evil.com/"),
-            &["evil.com"],
-        );
-        check(("/url", "https://docs.example.com\\@evil.com/"), &["?"]);
-        check(("/url", "http://127.1/"), &["127.0.0.1"]);
-        check(("/url", "http://2130706433/"), &["127.0.0.1"]);
-        check(("/url", "http://[::ffff:10.0.0.1]/"), &["10.0.0.1"]);
-        check(("/url", "http://evil.com./"), &["evil.com"]);
-        check(
-            ("/url", "http://b\u{fc}cher.example/"),
-            &["xn--bcher-kva.example"],
-        );
-        check(("/url/0", "http://a.com/"), &["a.com"]);
-        check(("/url", "file:///etc/passwd"), &["?"]);
-        check(("/url", "data:text/plain,x"), &["?"]);
-        check(("/url", "not a url"), &["?"]);
-        check(("/url", "https://docs.exa\tmple.com/"), &["?"]);
-        check(("/url", " https://docs.example.com/"), &["?"]);
-        check(("/url", "gopher://EVIL.com/"), &["evil.com"]);
-        check(("/host", "EVIL.com."), &["evil.com"]);
-        check(("/host", "[::1]"), &["::1"]);
-        check(("/host", "a b"), &["?"]);
-        check(("/urls", "http://a.com/"), &[]);
-        check(("/other", "http://a.com/"), &[]);
     }
 
     fn tool(name: &str) -> Tool {

@@ -14,24 +14,36 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod leaves;
+mod location;
+mod lock;
+mod numbers;
+mod outlook;
+mod shape;
 mod snapshot;
 mod store;
 
 pub use action::{Action, ActionName};
 pub use combine::combine;
 pub use decision::{
-    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, Origin, PolicyId,
-    Reason, Verdict,
+    Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
+    PolicyId, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, OpenTools, RuleEngine, Surfaces, Visibility,
-    Warnings,
+    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Surfaces,
+    Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
     Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
-pub use labels::{AgentLabels, Labels, ToolLabels, UNREADABLE_HOST};
+pub use labels::{
+    AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
+    RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
+};
+pub use lock::{Fingerprint, Lock, LockedTool};
+pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
+pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::combine::combine;
-use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
-use super::engine::{ListFacts, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource, Tool};
-use super::labels::Labels;
+use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
+use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
+use super::facts::{Facts, Principal, Resource};
+use super::labels::{LabelledItem, Labels};
+use super::lock::{self, Lock};
+use super::outlook::{OpenQuestion, Outlook};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -20,6 +22,9 @@ pub struct PolicySnapshot {
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
     labels: Labels,
+    lock: Arc<Lock>,
+    /// What may come after it, asked beside it and never instead.
+    candidate: Option<Box<PolicySnapshot>>,
 }
 
 /// The SHA-256 digest over the names and texts of all sources, in lower-case hexadecimal.
@@ -64,6 +69,8 @@ impl PolicySnapshot {
             sources,
             policies,
             labels: Labels::default(),
+            lock: Arc::default(),
+            candidate: None,
         }
     }
 
@@ -72,6 +79,32 @@ impl PolicySnapshot {
     pub fn with_labels(mut self, labels: Labels) -> Self {
         self.labels = labels;
         self
+    }
+
+    /// With the definitions of tools that the host has approved. What they were read from must be
+    /// among the sources.
+    #[must_use]
+    pub fn with_lock(mut self, lock: Arc<Lock>) -> Self {
+        if !lock.is_empty() {
+            self.policies.push(lock::entry());
+        }
+        self.lock = lock;
+        self
+    }
+
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// With policies that are asked as well, so that what they would change can be told.
+    #[must_use]
+    pub fn with_candidate(mut self, candidate: Self) -> Self {
+        self.candidate = Some(Box::new(candidate));
+        self
+    }
+
+    pub fn candidate(&self) -> Option<&Self> {
+        self.candidate.as_deref()
     }
 
     pub fn labels(&self) -> &Labels {
@@ -92,6 +125,13 @@ impl PolicySnapshot {
 
     /// An engine that panics has a fault like any other.
     pub fn judge(&self, facts: &Facts<'_>) -> Decision {
+        // Before any engine: what one of them could not read, another might permit.
+        if let Some(reason) = self.lock.refuses(facts) {
+            return Decision::Deny(Denial {
+                cause: DenialCause::Forbidden,
+                reasons: vec![reason],
+            });
+        }
         if self.labels.is_empty() {
             return self.decide(facts);
         }
@@ -105,6 +145,29 @@ impl PolicySnapshot {
                 .iter()
                 .map(|engine| guarded(engine.as_ref(), || engine.judge(facts)).unwrap_or_else(Err)),
         )
+    }
+
+    /// What can be said of a message of which only a part is known.
+    pub fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        let mut question = question.clone();
+        let (mut agent, mut item) = (None, None);
+        if !self.labels.is_empty() {
+            agent = self.labels.described(question.principal);
+            item = self.labels.item(question.resource);
+        }
+        if let Some(agent) = &agent {
+            question.principal = Principal::Agent(agent);
+        }
+        if let Some(item) = &item {
+            question.resource = item.resource();
+        }
+        let engines = self.engines.iter();
+        engines
+            .map(|engine| {
+                let outlook = guarded(engine.as_ref(), || engine.outlook(&question));
+                outlook.unwrap_or(Outlook::OPEN)
+            })
+            .fold(Outlook::SILENT, Outlook::and)
     }
 
     /// For each item of a list, whether to show it. See [`PolicySnapshot::listing`] for the faults.
@@ -122,20 +185,18 @@ impl PolicySnapshot {
         if let Some(agent) = &agent {
             facts.principal = Principal::Agent(agent);
         }
-        let tools: Vec<Option<Tool>> = items.iter().map(|item| self.labelled_tool(*item)).collect();
-        let labelled = items.iter().zip(&tools);
-        let items: Vec<Resource<'_>> = labelled
-            .map(|(item, tool)| tool.as_ref().map_or(*item, Resource::Tool))
+        let labelled: Vec<_> = items.iter().map(|item| self.labels.item(*item)).collect();
+        let pairs = items.iter().zip(&labelled);
+        let items: Vec<Resource<'_>> = pairs
+            .map(|(item, labelled)| labelled.as_ref().map_or(*item, LabelledItem::resource))
             .collect();
         self.shown(&facts, &items)
     }
 
-    fn labelled_tool(&self, item: Resource<'_>) -> Option<Tool> {
-        if let Resource::Tool(tool) = item {
-            Some(self.labels.tool(tool))
-        } else {
-            None
-        }
+    /// How long what [`visible`](Self::visible) says may be kept.
+    pub fn lists_by(&self) -> ListsBy {
+        let all = self.engines.iter().map(|engine| engine.lists_by());
+        all.max().unwrap_or(ListsBy::Names)
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {

@@ -2,11 +2,52 @@
 
 use toml::Spanned;
 
-use super::fixture::{Decision, Expect};
+use super::fixture::{Decision, Expect, Step};
 use super::got::Got;
+use super::judge::Came;
+use super::suggest;
 
-/// Every way in which an expectation is not met, in a sentence each.
-pub(super) fn problems(expect: &Expect, got: &Got) -> Vec<String> {
+/// Every way in which what came of a step is not what was expected, in a sentence each.
+pub(super) fn problems(step: &Step, came: &Came) -> Vec<String> {
+    let got = match &came.message {
+        Ok(got) => got,
+        Err(broken) => return vec![broken.to_string()],
+    };
+    let mut problems = differences(&step.expect, got);
+    match (&step.received, &came.answer) {
+        (Some(expect), Some(Ok(answer))) => {
+            let of_answer = differences(expect, answer);
+            problems.extend(
+                of_answer
+                    .iter()
+                    .map(|problem| format!("the answer: {problem}")),
+            );
+        }
+        (None, Some(Ok(answer))) if !answer.allowed() => problems.push(withheld(answer)),
+        (Some(_), None) if got.allowed() => {
+            let problem = "nothing is answered to it, which `received` does not expect";
+            problems.push(problem.to_owned());
+        }
+        (_, Some(Err(broken))) => problems.push(format!("the answer: {broken}")),
+        (_, None) | (None, Some(Ok(_))) => {}
+    }
+    problems
+}
+
+/// An answer that nothing was expected of is expected to arrive.
+fn withheld(answer: &Got) -> String {
+    let reason = answer.reason.as_deref().unwrap_or("no reason");
+    let by = match answer.policies.as_slice() {
+        [] => String::new(),
+        policies => format!(" by {}", suggest::list(policies)),
+    };
+    format!(
+        "the answer was withheld{by} (`{reason}`), which is not expected: say so with `received`"
+    )
+}
+
+/// Every way in which an expectation is not met.
+fn differences(expect: &Expect, got: &Got) -> Vec<String> {
     let mut problems = Vec::new();
     faults(expect, got, &mut problems);
     if expect.decision != got.decision {
@@ -19,6 +60,26 @@ pub(super) fn problems(expect: &Expect, got: &Got) -> Vec<String> {
         if !got.policies.contains(id) {
             problems.push(format!("`{id}` is not among the policies that decided"));
         }
+    }
+    if let Some(exactly) = &expect.because_exactly {
+        let named = |id: &&String| exactly.iter().any(|other| other.get_ref() == *id);
+        let missing = exactly
+            .iter()
+            .map(Spanned::get_ref)
+            .filter(|id| !got.policies.contains(id));
+        problems.extend(missing.map(|id| format!("`{id}` is not among the policies that decided")));
+        let surplus = got.policies.iter().filter(|id| !named(id));
+        problems
+            .extend(surplus.map(|id| format!("`{id}` decided, and is not in `because_exactly`")));
+    }
+    if let Some(expected) = &expect.obligations {
+        let missing = expected.iter().filter(|it| !got.obligations.contains(it));
+        problems.extend(missing.map(|it| format!("the decision does not ask for `{it}`")));
+        let surplus = got.obligations.iter().filter(|it| !expected.contains(it));
+        problems.extend(
+            surplus
+                .map(|it| format!("the decision asks for `{it}`, which is not in `obligations`")),
+        );
     }
     let words = [
         ("code", &expect.code, &got.code),

@@ -1,11 +1,15 @@
 //! What a fixture says, once everything in it has been checked that can be without the policies.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use jiff::Timestamp;
 use toml::Spanned;
 
 use super::errors::Source;
+use super::replay::Recording;
 use crate::policy::Agent;
-use crate::wire::Side;
+use crate::wire::{Fragment, Side};
 
 /// One file: a suite of tests under the same policies and before the same upstream.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub(super) struct Fixture {
     /// Exact tool names that are permitted beside what the policies say.
     pub(super) allow: Option<Spanned<Vec<String>>>,
     pub(super) offers: Offers,
+    /// By the names that tests use for them.
+    pub(super) agents: BTreeMap<String, Agent>,
     pub(super) tests: Vec<Test>,
 }
 
@@ -29,20 +35,102 @@ pub(super) struct Offers {
     pub(super) resources: Vec<String>,
 }
 
-/// One message, and what must become of it.
-#[derive(Debug)]
+/// One session of one agent, and what must become of what is sent in it. A `[[test]]` with a matrix
+/// makes one of these for each cell.
+#[derive(Debug, Clone)]
 pub(super) struct Test {
     pub(super) name: String,
+    /// The cell of its matrix, where it has one.
+    pub(super) cell: Option<String>,
     /// From 1.
     pub(super) line: usize,
     pub(super) agent: Agent,
     pub(super) now: Timestamp,
+    pub(super) start: Start,
+    pub(super) plan: Plan,
+}
+
+/// What the session has been through before the test.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Start {
+    pub(super) level: i64,
+    pub(super) labels: Vec<String>,
+    pub(super) untrusted: bool,
+    pub(super) calls: i64,
+    /// How long ago the session began.
+    pub(super) age: Duration,
+    /// A human's answer for all that the test sends.
+    pub(super) consent: Option<Answered>,
+}
+
+/// What a human has answered.
+#[derive(Debug, Clone)]
+pub(super) struct Answered {
+    pub(super) granted: bool,
+    pub(super) scope: String,
+    pub(super) by: Option<String>,
+    /// How long before it is used.
+    pub(super) age: Duration,
+}
+
+/// What happens in a test.
+#[derive(Debug, Clone)]
+pub(super) enum Plan {
+    Message(Box<Step>),
+    /// Several messages, one after the other; at least one.
+    Conversation(Vec<Step>),
+    /// What was decided before is judged again.
+    Replay(Replay),
+}
+
+/// One message, and what must become of it.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    /// From 1.
+    pub(super) line: usize,
+    /// How far the clock moves before it.
+    pub(super) after: Duration,
+    /// A human's answer for this message.
+    pub(super) consent: Option<Answered>,
     pub(super) sends: Sends,
+    /// What the other side answers, where the fixture says so.
+    pub(super) reply: Option<Reply>,
     pub(super) expect: Expect,
+    /// What must become of the answer.
+    pub(super) received: Option<Expect>,
+}
+
+/// A scripted answer: the member of the reply that holds it.
+#[derive(Debug, Clone)]
+pub(super) enum Reply {
+    Result(Fragment),
+    Error(Fragment),
+    /// A whole frame, in which `$id` stands for the id that is answered.
+    Raw(String),
+}
+
+/// Recorded decisions to be compared with today's.
+#[derive(Debug, Clone)]
+pub(super) struct Replay {
+    /// As the fixture names it.
+    pub(super) file: Spanned<String>,
+    pub(super) unknown: OnUnknown,
+    /// What it holds; filled in when fixtures are loaded.
+    pub(super) recording: Option<Recording>,
+}
+
+/// What a decision that cannot be compared does to the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum OnUnknown {
+    /// It is counted.
+    #[default]
+    Count,
+    /// It fails the test.
+    Fail,
 }
 
 /// What is sent.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Sends {
     /// One frame, byte for byte.
     Frame { from: Side, frame: String },
@@ -69,11 +157,15 @@ pub enum Decision {
 }
 
 /// What must become of a message.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Expect {
     pub(super) decision: Decision,
     /// Policies that must be among the deciding ones.
     pub(super) because: Vec<Spanned<String>>,
+    /// Exactly the policies that must have decided.
+    pub(super) because_exactly: Option<Vec<Spanned<String>>>,
+    /// Exactly what the decision must ask of the gate.
+    pub(super) obligations: Option<Vec<String>>,
     /// The `@code` of a deciding policy.
     pub(super) code: Option<String>,
     /// The `@advice` of a deciding policy.
@@ -86,6 +178,34 @@ pub(super) struct Expect {
     pub(super) visible: Option<Vec<Spanned<String>>>,
     /// What a list must not show.
     pub(super) hidden: Vec<Spanned<String>>,
+}
+
+impl Test {
+    /// Everything that it sends by itself, in order.
+    pub(super) fn steps(&self) -> &[Step] {
+        match &self.plan {
+            Plan::Message(step) => std::slice::from_ref(step),
+            Plan::Conversation(steps) => steps,
+            Plan::Replay(_) => &[],
+        }
+    }
+}
+
+impl Expect {
+    pub(super) fn of(decision: Decision) -> Self {
+        Self {
+            decision,
+            because: Vec::new(),
+            because_exactly: None,
+            obligations: None,
+            code: None,
+            advice: None,
+            reason: None,
+            errors: None,
+            visible: None,
+            hidden: Vec::new(),
+        }
+    }
 }
 
 impl Listed {
@@ -140,6 +260,13 @@ impl Offers {
 }
 
 impl Decision {
+    pub(super) const fn other(self) -> Self {
+        match self {
+            Self::Allow => Self::Deny,
+            Self::Deny => Self::Allow,
+        }
+    }
+
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Allow => "allow",

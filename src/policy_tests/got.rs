@@ -12,6 +12,8 @@ pub(super) struct Got {
     pub(super) at: At,
     /// The policies that decided.
     pub(super) policies: Vec<String>,
+    /// What the decision asked of the gate.
+    pub(super) obligations: Vec<String>,
     /// The `@code` of the policy that refused.
     pub(super) code: Option<String>,
     /// The `@advice` of the policy that refused.
@@ -34,6 +36,8 @@ pub(super) enum At {
     Message,
     /// The session could not begin, so that the message has no place in it.
     Handshake,
+    /// What was answered to the message.
+    Answer,
 }
 
 /// What happened is no decision about the message, so that no expectation can be met by it.
@@ -87,6 +91,11 @@ impl Got {
                 Decision::Deny
             },
             at,
+            obligations: record
+                .obligations
+                .iter()
+                .map(|obligation| obligation.as_str().to_owned())
+                .collect(),
             policies,
             code,
             advice: text(&record.reason.advice),
@@ -96,6 +105,10 @@ impl Got {
             text: said,
             shown: None,
         })
+    }
+
+    pub(super) fn allowed(&self) -> bool {
+        self.decision == Decision::Allow
     }
 }
 

@@ -1,28 +1,30 @@
-//! One message through the gate itself: decoded, identified, understood, decided and obliged by the
+//! Messages through the gate itself: decoded, identified, understood, decided and obliged by the
 //! code that runs in production, between two ends in this process.
 
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::audit::{Audit, Direction, Kept, Record};
-use crate::clock::FixedClock;
+use crate::clock::Clock as _;
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{PolicyStore, Server};
-use crate::session::{Session, SessionId};
-use crate::wire::{Fragment, KnownMethod, Limits, Message, Method, Side};
+use crate::policy::{Agent, Consent, PolicyStore, Server};
+use crate::session::{Established, Session, SessionId};
+use crate::wire::{Fragment, KnownMethod, Message, Side};
 
+use super::clock::MovedClock;
 use super::ends::End;
-use super::fixture::{Listed, Offers, Sends, Test};
+use super::fixture::{Answered, Listed, Offers, Plan, Reply, Sends, Step, Test};
 use super::got::{At, Broken, Got};
-use super::listing::{self, Catalogue};
-
-/// The revision that the handshake agrees on.
-pub(super) const PROTOCOL: &str = "2025-11-25";
+use super::lines;
+use super::listing::{self, Catalogue, Sight};
+use super::load::Suite;
+use super::replay;
+use super::report::TestReport;
 
 /// How the agent is connected.
 pub(super) const TRANSPORT: &str = "stdio";
-
-/// The `_meta` key of messages that need no handshake (MCP 2026-07-28, basic/lifecycle).
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// What the tests of one suite have in common.
 pub(super) struct Bench<'s> {
@@ -31,51 +33,163 @@ pub(super) struct Bench<'s> {
     pub(super) server: &'s Server,
     pub(super) offers: &'s Offers,
     pub(super) catalogue: Catalogue,
+    /// By the names that tests use for them.
+    pub(super) agents: &'s BTreeMap<String, Agent>,
+}
+
+/// What became of one message of a test, and of what was answered to it.
+#[derive(Debug)]
+pub(super) struct Came {
+    pub(super) message: Result<Got, Broken>,
+    /// Absent where nothing was answered.
+    pub(super) answer: Option<Result<Got, Broken>>,
 }
 
 /// One agent and one upstream, for one test.
-struct Conversation<'s> {
+pub(super) struct Conversation<'s> {
     bench: &'s Bench<'s>,
+    test: &'s Test,
     gate: Gate,
     talk: Talk<End, End>,
     kept: Kept,
+    clock: Arc<MovedClock>,
+    /// The session has begun, or whoever speaks first does without.
+    begun: Cell<bool>,
+    /// The upstream's list of tools, as far as the test needs it.
+    tools: Fragment,
 }
 
-impl Bench<'_> {
-    /// What becomes of a test's message in a session of its own.
-    pub(super) async fn judge(&self, test: &Test) -> Result<Got, Broken> {
-        let conversation = Conversation::begin(self, test);
-        match &test.sends {
-            Sends::Frame { from, frame } => conversation.frame(*from, frame, test).await,
-            Sends::List(list) => conversation.list(*list, test).await,
+impl<'s> Bench<'s> {
+    pub(super) fn new(suite: &'s Suite, server: &'s Server, settings: &'s gate::Settings) -> Self {
+        Self {
+            policies: Arc::clone(&suite.policies),
+            settings,
+            server,
+            catalogue: Catalogue::new(&suite.fixture.offers, suite.policies.current().lock()),
+            offers: &suite.fixture.offers,
+            agents: &suite.fixture.agents,
         }
+    }
+
+    /// What a test came to.
+    pub(super) async fn report(&self, test: &Test) -> TestReport {
+        match &test.plan {
+            Plan::Replay(recorded) => replay::replay(self, test, recorded).await,
+            Plan::Message(_) | Plan::Conversation(_) => {
+                let came = self.judge(test).await;
+                TestReport::new(test, came, &self.policies.current())
+            }
+        }
+    }
+
+    /// What becomes of a test's messages, in a session of its own.
+    async fn judge(&self, test: &Test) -> Vec<Came> {
+        let called = test.steps().iter().map(|step| &step.sends);
+        let called: Vec<String> = called.filter_map(super::read::called_tool).collect();
+        let offered = called
+            .into_iter()
+            .filter(|tool| self.catalogue.has_tool(tool));
+        let offered: Vec<String> = offered.collect();
+        let conversation = Conversation::begin(self, test, &offered);
+        let mut came = Vec::with_capacity(test.steps().len());
+        for step in test.steps() {
+            came.push(conversation.step(step).await);
+        }
+        came
     }
 }
 
 impl<'s> Conversation<'s> {
-    fn begin(bench: &'s Bench<'s>, test: &Test) -> Self {
+    /// A session of the test's agent with an upstream that offers these tools.
+    pub(super) fn begin(bench: &'s Bench<'s>, test: &'s Test, tools: &[String]) -> Self {
         let (audit, kept) = Audit::keeping();
-        let clock = Arc::new(FixedClock(test.now));
+        let clock = Arc::new(MovedClock::new(test.now));
         let policies = Arc::clone(&bench.policies);
-        let gate = Gate::new(policies, audit, clock, bench.settings.clone());
-        let started = test.now.as_millisecond();
+        let gate = Gate::new(
+            policies,
+            audit,
+            Arc::<MovedClock>::clone(&clock),
+            bench.settings.clone(),
+        );
+        let started = before(test.now.as_millisecond(), test.start.age);
         let id = SessionId::from_random(0);
         let session = Session::new(id, TRANSPORT, bench.server.clone(), started);
-        session.state().agent = Arc::new(test.agent.clone());
-        let talk = Talk::new(session, End::default(), End::default());
-        Self {
-            bench,
-            gate,
-            talk,
-            kept,
+        {
+            let mut state = session.state();
+            state.agent = Arc::new(test.agent.clone());
+            state.calls = test.start.calls;
         }
+        let conversation = Self {
+            bench,
+            test,
+            gate,
+            talk: Talk::new(session, End::default(), End::default()),
+            kept,
+            clock,
+            begun: Cell::new(false),
+            tools: bench.catalogue.of_calls(tools.iter()),
+        };
+        conversation.establish(None);
+        conversation
     }
 
-    async fn frame(&self, from: Side, frame: &str, test: &Test) -> Result<Got, Broken> {
+    async fn step(&self, step: &Step) -> Came {
+        self.clock.advance(step.after);
+        self.clear();
+        self.establish(step.consent.as_ref());
+        let (message, id) = match &step.sends {
+            Sends::Frame { from, frame } => self.frame(*from, frame).await,
+            Sends::List(list) => (self.list(*list).await, None),
+        };
+        let mut came = Came {
+            message,
+            answer: None,
+        };
+        let asked = step.reply.is_some() || step.received.is_some();
+        let conversing = matches!(self.test.plan, Plan::Conversation(_));
+        if let (Some(asked_of), true) = (id, asked || conversing) {
+            let reply = step.reply.clone();
+            let reply = reply.unwrap_or_else(|| self.reply_by_itself(&asked_of));
+            came.answer = Some(self.reply(&asked_of, &reply).await.0);
+        }
+        came
+    }
+
+    /// What earlier messages left behind is no part of the next one.
+    pub(super) fn clear(&self) {
+        self.kept.take();
+        self.talk.upstream.take();
+        self.talk.agent.take();
+    }
+
+    /// What a human has answered by now.
+    fn establish(&self, answered: Option<&Answered>) {
+        let start = &self.test.start;
+        let now = self.clock.now().as_millisecond();
+        let began = self.test.now.as_millisecond();
+        let consent = match (answered, &start.consent) {
+            (Some(answered), _) => consent(answered, now),
+            (None, Some(answered)) => consent(answered, began),
+            (None, None) => Consent::default(),
+        };
+        self.talk.session.state().established = Arc::new(Established {
+            level: start.level,
+            labels: start.labels.clone(),
+            untrusted: start.untrusted,
+            consent,
+        });
+    }
+
+    /// What became of a frame, and the question that now waits for an answer.
+    pub(super) async fn frame(
+        &self,
+        from: Side,
+        frame: &str,
+    ) -> (Result<Got, Broken>, Option<Asked>) {
         let message = Message::decode(frame.as_bytes(), self.gate.limits(from)).ok();
-        let opens = from == Side::Agent && message.as_ref().is_some_and(begins_by_itself);
-        if !opens && let Some(refused) = self.shake_hands(test).await {
-            return Got::of(&refused, At::Handshake, false);
+        let opens = from == Side::Agent && message.as_ref().is_some_and(lines::begins_by_itself);
+        if let Some(refused) = self.open(opens).await {
+            return (Got::of(&refused, At::Handshake, false), None);
         }
         self.hear(from, frame).await;
         let method = message.as_ref().and_then(|it| it.method()?.known());
@@ -86,31 +200,35 @@ impl<'s> Conversation<'s> {
         let mut arrived = other.take();
         // The gate asks what there is before it lets a first call through.
         if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
-            let called = message.as_ref().and_then(listing::called_tool);
-            while let Some(id) = arrived.iter().find_map(|line| tools_list(line)) {
-                let tools = self.bench.catalogue.of_call(called.as_deref());
-                let answer = offer(&id, Listed::Tools, tools);
+            while let Some(id) = arrived.iter().find_map(|line| lines::tools_list(line)) {
+                let answer = lines::offer(&id, Listed::Tools, self.tools.clone());
                 self.hear(Side::Upstream, &answer).await;
                 arrived = other.take();
             }
         }
-        let record = self.record(from)?;
-        Got::of(&record, At::Message, !arrived.is_empty())
+        let got = self
+            .record(from)
+            .and_then(|record| Got::of(&record, At::Message, !arrived.is_empty()));
+        let allowed = got.as_ref().is_ok_and(Got::allowed);
+        let id = arrived.iter().find_map(|line| lines::asked_id(line));
+        let asked = id.filter(|_| allowed).map(|id| Asked { from, id, method });
+        (got, asked)
     }
 
-    async fn list(&self, list: Listed, test: &Test) -> Result<Got, Broken> {
-        if let Some(refused) = self.shake_hands(test).await {
+    async fn list(&self, list: Listed) -> Result<Got, Broken> {
+        if let Some(refused) = self.open(false).await {
             return Got::of(&refused, At::Handshake, false);
         }
-        self.hear(Side::Agent, &request(list.method())).await;
+        self.hear(Side::Agent, &lines::request(list.method())).await;
         let asked = self.talk.upstream.take();
         let record = self.record(Side::Agent)?;
         let mut got = Got::of(&record, At::Message, !asked.is_empty())?;
-        let Some(id) = asked.first().and_then(|line| id_of(line)) else {
+        let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return Ok(got);
         };
         let items = self.bench.catalogue.of(list).clone();
-        self.hear(Side::Upstream, &offer(&id, list, items)).await;
+        self.hear(Side::Upstream, &lines::offer(&id, list, items))
+            .await;
         let delivered = self.talk.agent.take();
         let shown = delivered
             .first()
@@ -122,22 +240,69 @@ impl<'s> Conversation<'s> {
             return Err(Broken::NotJudged(why));
         }
         got.shown = shown;
-        got.fault = listing::fault(self.bench, test, list);
+        got.fault = listing::fault(self.bench, &self.sight(), list);
         Ok(got)
     }
 
-    /// Begins the session. Answers with the record of the refusal if it may not begin.
-    async fn shake_hands(&self, test: &Test) -> Option<Record> {
-        self.hear(Side::Agent, &initialize(test)).await;
+    /// What becomes of the answer of whoever was asked, and what reached the one who asked.
+    pub(super) async fn reply(
+        &self,
+        asked: &Asked,
+        reply: &Reply,
+    ) -> (Result<Got, Broken>, Vec<String>) {
+        let (from, end) = match asked.from {
+            Side::Agent => (Side::Upstream, &self.talk.agent),
+            Side::Upstream => (Side::Agent, &self.talk.upstream),
+        };
+        // What the request itself brought is behind us.
+        end.take();
+        let line = lines::reply(&asked.id, reply);
+        self.hear(from, &line).await;
+        let delivered = end.take();
+        let arrived = delivered.iter().any(|other| lines::carries(other, &line));
+        let got = self
+            .record(from)
+            .and_then(|record| Got::of(&record, At::Answer, arrived));
+        (got, delivered)
+    }
+
+    /// The least that may be answered.
+    fn reply_by_itself(&self, asked: &Asked) -> Reply {
+        Reply::Result(match asked.method {
+            Some(KnownMethod::Initialize) => lines::greeting(&self.bench.server.name),
+            Some(KnownMethod::ToolsList) => self.offered(Listed::Tools),
+            Some(KnownMethod::PromptsList) => self.offered(Listed::Prompts),
+            Some(KnownMethod::ResourcesList) => self.offered(Listed::Resources),
+            method => lines::least_result(method),
+        })
+    }
+
+    fn offered(&self, list: Listed) -> Fragment {
+        let items = self.bench.catalogue.of(list).clone();
+        Fragment::object([(list.member(), items)])
+    }
+
+    /// Begins the session, unless what comes begins by itself. Answers with the record of the
+    /// refusal if it may not begin.
+    async fn open(&self, by_itself: bool) -> Option<Record> {
+        if by_itself || self.begun.get() {
+            self.begun.set(true);
+            return None;
+        }
+        let initialize = lines::initialize(&self.test.agent.client);
+        self.hear(Side::Agent, &initialize).await;
         let asked = self.talk.upstream.take();
-        let Some(id) = asked.first().and_then(|line| id_of(line)) else {
+        let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return self.kept.take().into_iter().next();
         };
-        self.hear(Side::Upstream, &self.greet(&id)).await;
-        self.hear(Side::Agent, INITIALIZED).await;
+        let greeting = Reply::Result(lines::greeting(&self.bench.server.name));
+        self.hear(Side::Upstream, &lines::reply(&id, &greeting))
+            .await;
+        self.hear(Side::Agent, lines::INITIALIZED).await;
         self.talk.upstream.take();
         self.talk.agent.take();
         self.kept.take();
+        self.begun.set(true);
         None
     }
 
@@ -178,90 +343,36 @@ impl<'s> Conversation<'s> {
         }))
     }
 
-    /// The upstream's answer to the handshake.
-    fn greet(&self, id: &Fragment) -> String {
-        let nothing = || Fragment::object([]);
-        let capabilities = ["tools", "prompts", "resources", "logging", "completions"];
-        let result = Fragment::object([
-            ("protocolVersion", Fragment::string(PROTOCOL)),
-            (
-                "capabilities",
-                Fragment::object(capabilities.map(|name| (name, nothing()))),
-            ),
-            ("serverInfo", named(&self.bench.server.name, "1")),
-        ]);
-        reply(id, result)
+    /// What the gate sees when it decides what a list shows.
+    fn sight(&self) -> Sight {
+        let state = self.talk.session.state();
+        Sight {
+            agent: Arc::clone(&state.agent),
+            now_ms: self.clock.now().as_millisecond(),
+            calls: state.calls,
+            started_ms: state.started_ms,
+            established: Arc::clone(&state.established),
+        }
     }
 }
 
-const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-
-/// The agent can do everything that a server may ask for: what is refused is refused by policy.
-fn initialize(test: &Test) -> String {
-    let capabilities = ["roots", "sampling", "elicitation"];
-    let client = &test.agent.client;
-    let params = Fragment::object([
-        ("protocolVersion", Fragment::string(PROTOCOL)),
-        (
-            "capabilities",
-            Fragment::object(capabilities.map(|name| (name, Fragment::object([])))),
-        ),
-        ("clientInfo", named(&client.name, &client.version)),
-    ]);
-    let message = Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", Fragment::string("handshake")),
-        ("method", Fragment::string("initialize")),
-        ("params", params),
-    ]);
-    message.into_string()
+/// A question that somebody waits for the answer of.
+pub(super) struct Asked {
+    from: Side,
+    /// The id that the other side knows.
+    id: Fragment,
+    pub(super) method: Option<KnownMethod>,
 }
 
-fn request(method: &str) -> String {
-    let message = Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", Fragment::string("test")),
-        ("method", Fragment::string(method)),
-    ]);
-    message.into_string()
+fn consent(answered: &Answered, when: i64) -> Consent {
+    Consent {
+        granted: answered.granted,
+        scope: answered.scope.clone(),
+        by: answered.by.clone(),
+        at_ms: Some(before(when, answered.age)),
+    }
 }
 
-fn reply(id: &Fragment, result: Fragment) -> String {
-    let message = Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", id.clone()),
-        ("result", result),
-    ]);
-    message.into_string()
-}
-
-/// The upstream's answer to a list.
-fn offer(id: &Fragment, list: Listed, items: Fragment) -> String {
-    reply(id, Fragment::object([(list.member(), items)]))
-}
-
-fn named(name: &str, version: &str) -> Fragment {
-    Fragment::object([
-        ("name", Fragment::string(name)),
-        ("version", Fragment::string(version)),
-    ])
-}
-
-/// Whether a message comes before any handshake: it is one, or says itself what it speaks.
-fn begins_by_itself(message: &Message) -> bool {
-    let initialize = message.method().and_then(Method::known);
-    let version = message.meta().and_then(|meta| meta.get(META_VERSION));
-    initialize == Some(KnownMethod::Initialize) || version.is_some()
-}
-
-/// The id under which the gate asks for the tools, if that is what it asks.
-fn tools_list(line: &str) -> Option<Fragment> {
-    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
-    let method = message.method()?.known()?;
-    (method == KnownMethod::ToolsList).then(|| message.id_value().map(Fragment::copy_of))?
-}
-
-fn id_of(line: &str) -> Option<Fragment> {
-    let message = Message::decode(line.as_bytes(), &Limits::default()).ok()?;
-    message.id_value().map(Fragment::copy_of)
+fn before(when: i64, age: Duration) -> i64 {
+    when.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,32 +1,60 @@
 //! What a list shows, and whether an engine failed over it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::policy::{
-    Consent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
+    Agent, Environment, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts, SessionState,
+    Tool,
 };
+use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
-use super::fixture::{Listed, Offers, Test};
-use super::judge::{Bench, PROTOCOL, TRANSPORT};
+use super::fixture::{Listed, Offers};
+use super::judge::{Bench, TRANSPORT};
+use super::lines::PROTOCOL;
+
+/// What the gate sees when it decides what a list shows.
+pub(super) struct Sight {
+    pub(super) agent: Arc<Agent>,
+    pub(super) now_ms: i64,
+    pub(super) calls: i64,
+    pub(super) started_ms: i64,
+    pub(super) established: Arc<Established>,
+}
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
 pub(super) struct Catalogue {
-    names: HashSet<String>,
+    /// Their definitions by name.
+    called: HashMap<String, Fragment>,
     tools: Fragment,
     prompts: Fragment,
     resources: Fragment,
 }
 
 impl Catalogue {
-    pub(super) fn new(offers: &Offers) -> Self {
+    /// Tools are defined as the lock says, where it says anything.
+    pub(super) fn new(offers: &Offers, lock: &Lock) -> Self {
         let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
+        let tool = |name: &String| {
+            let locked = lock.tool(name);
+            let locked = locked.and_then(|tool| Fragment::decode(&tool.definition).ok());
+            (
+                name.clone(),
+                locked.unwrap_or_else(|| item(Listed::Tools, name)),
+            )
+        };
+        let called: Vec<(String, Fragment)> = offers.tools.iter().map(tool).collect();
         Self {
-            names: offers.tools.iter().cloned().collect(),
-            tools: list(Listed::Tools),
+            tools: Fragment::array(called.iter().map(|(_, definition)| definition.clone())),
+            called: called.into_iter().collect(),
             prompts: list(Listed::Prompts),
             resources: list(Listed::Resources),
         }
+    }
+
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.called.contains_key(name)
     }
 
     pub(super) fn of(&self, list: Listed) -> &Fragment {
@@ -37,11 +65,15 @@ impl Catalogue {
         }
     }
 
-    /// The tools, as far as a call of one of them can tell: with thousands of names in a suite, the
-    /// others would cost more than all that is tested.
-    pub(super) fn of_call(&self, called: Option<&str>) -> Fragment {
-        let offered = called.filter(|name| self.names.contains(*name));
-        Fragment::array(offered.map(|name| item(Listed::Tools, name)))
+    /// A list of these tools, each once. What no message of a test can tell is left out: with
+    /// thousands of names in a suite, the others would cost more than all that is tested.
+    pub(super) fn of_calls<'n>(&self, names: impl Iterator<Item = &'n String>) -> Fragment {
+        let names: BTreeSet<&String> = names.collect();
+        let tool = |name: &String| {
+            let known = self.called.get(name).cloned();
+            known.unwrap_or_else(|| item(Listed::Tools, name))
+        };
+        Fragment::array(names.into_iter().map(tool))
     }
 }
 
@@ -75,32 +107,38 @@ pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
 
 /// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
 /// record, so the question is asked once more, of the same policies and with the same facts.
-pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<String> {
+pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<String> {
+    let established = &sight.established;
     let env = Environment {
         server: bench.server,
         transport: TRANSPORT,
         protocol: PROTOCOL,
-        now_ms: test.now.as_millisecond(),
+        now_ms: sight.now_ms,
         peer: None,
         session: SessionState {
-            started_ms: test.now.as_millisecond(),
-            ..SessionState::default()
+            level: established.level,
+            labels: established.labels.clone(),
+            untrusted: established.untrusted,
+            calls: sight.calls,
+            started_ms: sight.started_ms,
         },
-        consent: Consent::default(),
+        consent: established.consent.clone(),
     };
     let facts = ListFacts {
-        principal: Principal::Agent(&test.agent),
+        principal: Principal::Agent(&sight.agent),
         env,
     };
     let names = bench.offers.of(list).iter().cloned();
+    let snapshot = bench.policies.current();
     let ask = |items: &[Resource<'_>]| {
-        let snapshot = bench.policies.current();
         let faults = snapshot.listing(&facts, items).faults;
         faults.into_iter().min().map(|fault| fault.to_string())
     };
     match list {
         Listed::Tools => {
-            let tool = |name| Tool {
+            let lock = snapshot.lock();
+            let tool = |name: String| Tool {
+                pin: lock.pin(&name, lock.tool(&name).map(|tool| tool.fingerprint)),
                 name,
                 ..Tool::default()
             };
@@ -108,7 +146,7 @@ pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<Stri
             ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
         }
         Listed::Prompts => {
-            let prompts: Vec<Prompt> = names.map(|name| Prompt { name }).collect();
+            let prompts: Vec<Prompt> = names.map(Prompt::named).collect();
             ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
         }
         Listed::Resources => {
@@ -119,7 +157,7 @@ pub(super) fn fault(bench: &Bench<'_>, test: &Test, list: Listed) -> Option<Stri
 }
 
 /// RFC 3986 §3.1: the scheme is what stands before the first colon, in any case.
-fn resource(uri: String) -> ResourceFacts {
+pub(super) fn resource(uri: String) -> ResourceFacts {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     ResourceFacts {
         scheme: scheme.to_ascii_lowercase(),

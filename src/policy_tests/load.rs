@@ -9,8 +9,9 @@ use toml::Spanned;
 
 use super::errors::FixtureProblem;
 use super::find::{self, Found};
-use super::fixture::Fixture;
+use super::fixture::{Fixture, Plan};
 use super::read::{self, Read};
+use super::replay;
 use super::suggest;
 use crate::loading;
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore};
@@ -103,10 +104,11 @@ impl Loader<'_> {
             }
         };
         let Read {
-            fixture,
+            mut fixture,
             mut problems,
             named,
         } = read::read(&found.fixture.to_string_lossy(), &text);
+        problems.extend(recordings(&mut fixture, &found));
         let loaded = self
             .settings(&fixture, found, &mut problems)
             .and_then(|settings| {
@@ -203,6 +205,21 @@ fn beside(configured: &Configured) -> Result<Vec<Found>, Vec<FixtureProblem>> {
         Ok(found) => Ok(found),
         Err(error) => Err(vec![find::unreadable(dir, &error)]),
     }
+}
+
+/// Reads what tests replay.
+fn recordings(fixture: &mut Fixture, found: &Found) -> Vec<FixtureProblem> {
+    let dir = found.fixture.parent().unwrap_or(Path::new(""));
+    let pack = found.pack.as_deref();
+    let mut problems = Vec::new();
+    for test in &mut fixture.tests {
+        if let Plan::Replay(replay) = &mut test.plan
+            && let Err(problem) = replay::load(replay, &fixture.source, dir, pack)
+        {
+            problems.push(problem);
+        }
+    }
+    problems
 }
 
 /// The text of a file, or why there is none.

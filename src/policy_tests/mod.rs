@@ -7,6 +7,7 @@
 //!
 //! [`Gate`]: crate::gate::Gate
 
+mod clock;
 mod compare;
 mod ends;
 mod errors;
@@ -15,11 +16,16 @@ mod fixture;
 mod got;
 mod json;
 mod judge;
+mod lines;
 mod listing;
 mod load;
 mod read;
 mod read_expect;
+mod read_reply;
+mod read_start;
+mod read_step;
 mod read_test;
+mod replay;
 mod report;
 mod run;
 mod section;
@@ -30,10 +36,11 @@ pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::Decision;
 pub use load::Configured;
 pub use report::{
-    Actual, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem, Report, SCHEMA, SuiteReport,
-    Summary, TestOutcome, TestReport,
+    Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem,
+    ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
+    UnknownDecision,
 };
-pub use run::{Settings, run};
+pub use run::{Progress, Settings, run, run_telling, watched};
 
 #[cfg(test)]
 mod tests;

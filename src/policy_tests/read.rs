@@ -59,6 +59,7 @@ pub(super) fn read(name: &str, text: &str) -> Read {
         server: server(&top),
         allow: allow(&top),
         offers: offers(&top, &tests),
+        agents: surroundings.agents,
         tests,
         source: reading.source.clone(),
     };
@@ -99,6 +100,7 @@ fn agent(name: &str, table: &Table<'_>) -> Agent {
         user: table.text("user").map(Spanned::into_inner),
         client: client(table),
         trust: table.integer("trust").unwrap_or_default(),
+        ..Agent::default()
     }
 }
 
@@ -165,7 +167,7 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
             .filter(|name| !name.get_ref().trim().is_empty())
         else {
             table.require("`name`", "say in a sentence what the test shows");
-            read_test::test(&table, surroundings, String::new());
+            read_test::tests(&table, surroundings, "");
             continue;
         };
         if names.insert(name.get_ref().clone(), name.span()).is_some() {
@@ -173,7 +175,7 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
             let help = Some("say what is different about this one".to_owned());
             top.reading.tell(&name.span(), "test::twice", message, help);
         }
-        tests.extend(read_test::test(&table, surroundings, name.into_inner()));
+        tests.extend(read_test::tests(&table, surroundings, name.get_ref()));
     }
     tests
 }
@@ -213,7 +215,8 @@ fn not_offered(top: &Table<'_>, declared: &[String], tests: &[Test], list: Liste
 
 /// Each once, in the order of the file.
 fn mentioned(tests: &[Test], list: Listed) -> Vec<String> {
-    let called = tests.iter().filter_map(|test| called_tool(&test.sends));
+    let steps = tests.iter().flat_map(Test::steps);
+    let called = steps.filter_map(|step| called_tool(&step.sends));
     let called = called.filter(|_| list == Listed::Tools);
     let listed = in_lists(tests, list).map(|name| name.get_ref().clone());
     let mut names = Vec::new();
@@ -227,19 +230,16 @@ fn mentioned(tests: &[Test], list: Listed) -> Vec<String> {
 }
 
 fn in_lists(tests: &[Test], list: Listed) -> impl Iterator<Item = &Spanned<String>> {
-    tests
-        .iter()
-        .filter(move |test| matches!(test.sends, Sends::List(of) if of == list))
-        .flat_map(|test| {
-            test.expect
-                .visible
-                .iter()
-                .flatten()
-                .chain(&test.expect.hidden)
+    let steps = tests.iter().flat_map(Test::steps);
+    steps
+        .filter(move |step| matches!(step.sends, Sends::List(of) if of == list))
+        .flat_map(|step| {
+            let visible = step.expect.visible.iter().flatten();
+            visible.chain(&step.expect.hidden)
         })
 }
 
-fn called_tool(sends: &Sends) -> Option<String> {
+pub(super) fn called_tool(sends: &Sends) -> Option<String> {
     let Sends::Frame {
         from: Side::Agent,
         frame,

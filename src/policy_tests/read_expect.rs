@@ -1,15 +1,143 @@
 //! What must become of a message.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
-use toml::de::DeValue;
+use toml::de::{DeTable, DeValue};
 
 use super::fixture::{Decision, Expect};
 use super::read::plain;
 use super::section::Section;
-use super::table::{Reading, Table, Value};
+use super::suggest;
+use super::table::{Reading, Table, Value, in_order};
+
+/// What is expected of one message in each cell of a matrix.
+pub(super) enum Expectations {
+    /// The same of everybody.
+    Alike(Expect),
+    /// By agent; whoever is not listed is denied.
+    Each(BTreeMap<String, Expect>),
+}
+
+/// What is expected of a message that several agents send; of one that an agent alone sends, where
+/// `agents` is empty.
+pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Expectations> {
+    let each = |key: &str| {
+        let value = table.get(key).filter(|_| !agents.is_empty())?;
+        let entries = value.get_ref().as_table()?;
+        let plain = Section::Expect.keys();
+        let of_agents = key != "expect"
+            || entries.is_empty()
+            || !entries.keys().any(|key| plain.contains(&&**key.get_ref()));
+        of_agents.then_some((value, entries))
+    };
+    match (each("expect"), each("visible")) {
+        (None, None) => expect(table).map(Expectations::Alike),
+        (Some(_), Some((value, _))) => {
+            let message = "`expect` and `visible` both say it for each agent";
+            let help =
+                Some("say of each agent either what it sees or that it is denied".to_owned());
+            table
+                .reading
+                .tell(&value.span(), "test::conflict", message, help);
+            None
+        }
+        (Some((value, entries)), None) => {
+            let one = |expected: &Value<'_>| told(table.reading, expected);
+            let mut read = by_agent(table.reading, value, entries, agents, one)?;
+            let visible = table.texts("visible");
+            let hidden = table.texts("hidden").unwrap_or_default();
+            let allowed = read
+                .values_mut()
+                .filter(|expect| expect.decision == Decision::Allow);
+            for expect in allowed {
+                expect.visible.clone_from(&visible);
+                expect.hidden.clone_from(&hidden);
+            }
+            Some(Expectations::Each(read))
+        }
+        (None, Some((value, entries))) => {
+            let seen = |names: &Value<'_>| {
+                let mut expect = Expect::of(Decision::Allow);
+                expect.visible = Some(table.reading.texts(names)?);
+                Some(expect)
+            };
+            let mut read = by_agent(table.reading, value, entries, agents, seen)?;
+            let hidden = table.texts("hidden").unwrap_or_default();
+            for agent in agents {
+                let sees_nothing = || {
+                    let mut expect = Expect::of(Decision::Allow);
+                    expect.visible = Some(Vec::new());
+                    expect
+                };
+                let expect = read.entry(agent.get_ref().clone());
+                expect
+                    .or_insert_with(sees_nothing)
+                    .hidden
+                    .clone_from(&hidden);
+            }
+            Some(Expectations::Each(read))
+        }
+    }
+}
+
+/// What stands there for each agent.
+fn by_agent(
+    reading: &Reading,
+    value: &Value<'_>,
+    entries: &DeTable<'_>,
+    agents: &[Spanned<String>],
+    one: impl Fn(&Value<'_>) -> Option<Expect>,
+) -> Option<BTreeMap<String, Expect>> {
+    if entries.is_empty() {
+        let help = Some("write `expect = \"deny\"` if that is what is meant".to_owned());
+        let message = "it says nothing of any agent";
+        reading.tell(&value.span(), "test::value", message, help);
+        return None;
+    }
+    let known: Vec<&str> = agents
+        .iter()
+        .map(|agent| agent.get_ref().as_str())
+        .collect();
+    let mut read = BTreeMap::new();
+    let mut sound = true;
+    for (agent, expected) in in_order(entries) {
+        let name = agent.get_ref().as_ref();
+        if !known.contains(&name) {
+            let message = format!("`{name}` is not among the `agents` of this test");
+            let help = suggest::help(name, &known, "add it there");
+            reading.tell(&agent.span(), "test::unknown-agent", message, Some(help));
+            sound = false;
+        }
+        match one(expected) {
+            Some(expect) => {
+                read.insert(name.to_owned(), expect);
+            }
+            None => sound = false,
+        }
+    }
+    sound.then_some(read)
+}
+
+impl Expectations {
+    pub(super) fn of(&self, agent: &str) -> Expect {
+        match self {
+            Self::Alike(expect) => expect.clone(),
+            Self::Each(each) => each
+                .get(agent)
+                .cloned()
+                .unwrap_or_else(|| Expect::of(Decision::Deny)),
+        }
+    }
+}
+
+/// What must become of the answer to a message.
+pub(super) fn received(table: &Table<'_>) -> Option<Expect> {
+    told(table.reading, table.get("received")?)
+}
 
 /// What a test expects of its message.
-pub(super) fn expect(table: &Table<'_>) -> Option<Expect> {
+fn expect(table: &Table<'_>) -> Option<Expect> {
     let listing = table.get("list").is_some();
     let visible = table.texts("visible");
     let hidden = table.texts("hidden");
@@ -49,21 +177,6 @@ pub(super) fn expect(table: &Table<'_>) -> Option<Expect> {
     Some(expect)
 }
 
-impl Expect {
-    fn of(decision: Decision) -> Self {
-        Self {
-            decision,
-            because: Vec::new(),
-            code: None,
-            advice: None,
-            reason: None,
-            errors: None,
-            visible: None,
-            hidden: Vec::new(),
-        }
-    }
-}
-
 const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
 
 fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
@@ -77,7 +190,16 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     };
     let table = Table::new(reading, Section::Expect, value.span(), table);
     let because = table.texts("because");
-    reading.name(because.as_deref().unwrap_or_default());
+    let because_exactly = table.texts("because_exactly");
+    let obligations = table.texts("obligations");
+    for named in [&because, &because_exactly] {
+        reading.name(named.as_deref().unwrap_or_default());
+    }
+    if let (Some(_), Some(value)) = (&because, table.get("because_exactly")) {
+        let message = "`because` and `because_exactly` both say who decides";
+        let help = Some("`because` names some of them, `because_exactly` all".to_owned());
+        reading.tell(&value.span(), "test::conflict", message, help);
+    }
     let errors = table.texts("errors");
     let [code, advice, reason] = ["code", "advice", "reason"].map(|key| table.text(key));
     let Some(decision) = table.get("decision") else {
@@ -95,11 +217,19 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
             reading.tell(&value.span(), "test::value", message, help);
         }
     }
-    if decision == Decision::Allow {
-        only_denials(reading, &table);
+    match decision {
+        Decision::Allow => only_denials(reading, &table),
+        Decision::Deny => {
+            if let Some(value) = table.get("obligations") {
+                let message = "only what is allowed has `obligations`";
+                reading.tell(&value.span(), "test::conflict", message, None);
+            }
+        }
     }
     Some(Expect {
         because: because.unwrap_or_default(),
+        because_exactly,
+        obligations: obligations.map(plain),
         code: code.map(Spanned::into_inner),
         advice: advice.map(Spanned::into_inner),
         reason: reason.map(Spanned::into_inner),

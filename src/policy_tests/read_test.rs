@@ -1,60 +1,170 @@
-//! One `[[test]]`: who sends what, and what must become of it.
-
-use std::ops::Range;
+//! One `[[test]]`: who begins a session, and what happens in it.
 
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{Listed, Sends, Test};
-use super::json;
+use super::fixture::{OnUnknown, Plan, Replay, Test};
 use super::read::Surroundings;
-use super::read_expect::expect;
+use super::read_start::start;
+use super::read_step::{self, Written};
 use super::section::Section;
 use super::suggest;
-use super::table::{Reading, Table, Value, in_order};
+use super::table::Table;
 use crate::policy::{Agent, Client};
-use crate::wire::{Fragment, KnownMethod, Side};
 
-/// The four ways to say what is sent.
-const WAYS: [&str; 4] = ["send", "call", "list", "raw"];
+/// What a test may consist of instead of one message.
+const PLANS: [&str; 2] = ["steps", "replay"];
 
-pub(super) fn test(table: &Table<'_>, surroundings: &Surroundings, name: String) -> Option<Test> {
-    let agent = agent(table, surroundings);
+/// The words of one message, which belong in a step where there are steps.
+const OF_MESSAGES: [&str; 11] = [
+    "from", "send", "call", "args", "list", "visible", "hidden", "raw", "result", "received",
+    "expect",
+];
+
+/// More cells than a matrix of people and tools has.
+const MOST_CELLS: usize = 10_000;
+
+/// What happens in a test, whoever its agent is.
+enum Planned {
+    Message(Written),
+    Conversation(Vec<Written>),
+    Replay(Replay),
+}
+
+/// The test, or one for each cell of its matrix.
+pub(super) fn tests(table: &Table<'_>, surroundings: &Surroundings, name: &str) -> Vec<Test> {
+    let matrix = matrix(table);
+    let agents = agents(table, surroundings, matrix.as_deref());
     // Whoever writes for a later version does not leave out what that one does not need.
     if Section::Test
         .later()
         .iter()
         .any(|key| table.get(key).is_some())
     {
-        return None;
+        return Vec::new();
     }
-    let sends = sends(table);
-    let expect = expect(table);
+    let planned = planned(table, matrix.as_deref().unwrap_or_default());
     let now = table.time("now").unwrap_or(surroundings.now);
+    let start = start(table);
     let line = table.line();
-    Some(Test {
-        name,
-        line,
-        agent: agent?,
-        now,
-        sends: sends?,
-        expect: expect?,
-    })
+    let (Some(agents), Some(planned)) = (agents, planned) else {
+        return Vec::new();
+    };
+    let mut tests = Vec::new();
+    for agent in &agents {
+        for (tool, plan) in planned.cells(&agent.id) {
+            let of_agent = matrix.as_ref().map(|_| agent.id.as_str());
+            let cell: Vec<&str> = of_agent.into_iter().chain(tool).collect();
+            tests.push(Test {
+                name: name.to_owned(),
+                cell: (!cell.is_empty()).then(|| cell.join(", ")),
+                line,
+                agent: agent.clone(),
+                now,
+                start: start.clone(),
+                plan,
+            });
+            if tests.len() > MOST_CELLS {
+                let message = format!("this matrix has more than {MOST_CELLS} cells");
+                table.tell("test::value", message, "make several tests of it");
+                return Vec::new();
+            }
+        }
+    }
+    tests
 }
 
-/// The agent that the test names. Without a name it is the one that a gate on stdio sees.
-fn agent(table: &Table<'_>, surroundings: &Surroundings) -> Option<Agent> {
+impl Planned {
+    fn cells(&self, agent: &str) -> Vec<(Option<&str>, Plan)> {
+        match self {
+            Self::Message(written) => {
+                let cells = written.sends.iter().map(|sending| {
+                    let step = written.by(agent, sending);
+                    (sending.tool.as_deref(), Plan::Message(Box::new(step)))
+                });
+                cells.collect()
+            }
+            Self::Conversation(steps) => {
+                let steps = steps.iter();
+                let steps = steps.flat_map(|step| {
+                    let sends = step.sends.iter();
+                    sends.map(|sending| step.by(agent, sending))
+                });
+                vec![(None, Plan::Conversation(steps.collect()))]
+            }
+            Self::Replay(replay) => vec![(None, Plan::Replay(replay.clone()))],
+        }
+    }
+}
+
+/// The agents of a matrix.
+fn matrix(table: &Table<'_>) -> Option<Vec<Spanned<String>>> {
+    let agents = table.texts("agents")?;
+    let place = table.get("agents")?.span();
+    if let Some(value) = table.get("agent") {
+        let message = "`agent` and `agents` both say who it is";
+        let help = Some("keep one of them".to_owned());
+        table
+            .reading
+            .tell(&value.span(), "test::conflict", message, help);
+    }
+    if agents.is_empty() {
+        let message = "a matrix of no agents tests nothing";
+        table.reading.tell(
+            &place,
+            "test::value",
+            message,
+            Some("name some of `[agents]`".to_owned()),
+        );
+        return None;
+    }
+    for agent in agents
+        .iter()
+        .filter(|agent| Section::Expect.keys().contains(&agent.get_ref().as_str()))
+    {
+        let message = format!(
+            "an agent of a matrix cannot be called `{}`",
+            agent.get_ref()
+        );
+        let help = "that is a word of `expect`, which could mean either; call it otherwise";
+        table.reading.tell(
+            &agent.span(),
+            "test::conflict",
+            message,
+            Some(help.to_owned()),
+        );
+    }
+    Some(agents)
+}
+
+/// Who begins a session. Without a name it is the agent that a gate on stdio sees.
+fn agents(
+    table: &Table<'_>,
+    surroundings: &Surroundings,
+    matrix: Option<&[Spanned<String>]>,
+) -> Option<Vec<Agent>> {
+    if let Some(names) = matrix {
+        // Every name, so that all problems are told.
+        let agents: Vec<_> = names
+            .iter()
+            .map(|name| known(table, surroundings, name))
+            .collect();
+        return agents.into_iter().collect();
+    }
+    if table.get("agents").is_some() {
+        return None;
+    }
     let Some(name) = table.get("agent") else {
-        return Some(Agent {
-            id: "stdio".to_owned(),
-            client: Client {
-                name: "test-policy".to_owned(),
-                version: "1".to_owned(),
-            },
-            ..Agent::default()
-        });
+        return Some(vec![stdio()]);
     };
-    let name = table.reading.text(name)?;
+    Some(vec![known(
+        table,
+        surroundings,
+        &table.reading.text(name)?,
+    )?])
+}
+
+fn known(table: &Table<'_>, surroundings: &Surroundings, name: &Spanned<String>) -> Option<Agent> {
     let agent = surroundings.agents.get(name.get_ref());
     if agent.is_none() {
         let known: Vec<&str> = surroundings.agents.keys().map(String::as_str).collect();
@@ -68,188 +178,122 @@ fn agent(table: &Table<'_>, surroundings: &Surroundings) -> Option<Agent> {
     agent.cloned()
 }
 
-fn sends(table: &Table<'_>) -> Option<Sends> {
-    let from = from(table);
-    let ways: Vec<&str> = WAYS
-        .into_iter()
-        .filter(|way| table.get(way).is_some())
-        .collect();
-    let sends = match ways.as_slice() {
-        ["send"] => send(table, from?),
-        ["call"] => call(table),
-        ["list"] => list(table),
-        ["raw"] => raw(table, from?),
-        [] => {
-            let help = "say what is sent: `call = \"tool\"`, `list = \"tools\"`, \
-                        `send = { method = \"…\" }` or `raw = '…'`";
-            table.require("what is sent", help);
-            return None;
-        }
-        several => {
-            let message = format!("one test sends one message, not {}", suggest::list(several));
-            table.tell("test::conflict", message, "make a test of each");
-            return None;
-        }
-    };
-    let belongs = [("args", "call"), ("visible", "list"), ("hidden", "list")];
-    for (key, way) in belongs {
-        if let (Some(value), false) = (table.get(key), ways.contains(&way)) {
-            let message = format!("`{key}` goes with `{way}`");
-            table
-                .reading
-                .tell(&value.span(), "test::conflict", message, None);
-        }
+/// The agent of a gate on stdio, of which nothing is known.
+pub(super) fn stdio() -> Agent {
+    Agent {
+        id: "stdio".to_owned(),
+        client: Client {
+            name: "test-policy".to_owned(),
+            version: "1".to_owned(),
+        },
+        ..Agent::default()
     }
-    if let (Some(value), true) = (
-        table.get("from"),
-        ways.contains(&"call") || ways.contains(&"list"),
-    ) {
-        let message = "only agents call and list: `from` goes with `send` and `raw`";
+}
+
+fn planned(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Planned> {
+    if let (Some(value), None) = (table.get("unknown"), table.get("replay")) {
+        let message = "`unknown` goes with `replay`";
         table
             .reading
             .tell(&value.span(), "test::conflict", message, None);
     }
-    sends
-}
-
-fn from(table: &Table<'_>) -> Option<Side> {
-    let Some(value) = table.get("from") else {
-        return Some(Side::Agent);
-    };
-    let from = table.reading.text(value)?;
-    table
-        .reading
-        .word(&from, &[("agent", Side::Agent), ("server", Side::Upstream)])
-}
-
-/// `send = { method, params, meta }`.
-fn send(table: &Table<'_>, from: Side) -> Option<Sends> {
-    let send = table.table(
-        "send",
-        Section::Send,
-        "a table such as `{ method = \"ping\" }`",
-    )?;
-    let Some(value) = send.get("method") else {
-        send.require("`method`", "as in `send = { method = \"tools/call\", … }`");
+    let present = PLANS.iter().filter(|plan| table.get(plan).is_some());
+    let plans: Vec<&str> = present.copied().collect();
+    let [plan] = plans.as_slice() else {
+        if plans.is_empty() {
+            return read_step::message(table, agents).map(Planned::Message);
+        }
+        let message = "a test has `steps` or a `replay`, not both";
+        table.tell("test::conflict", message, "make a test of each");
         return None;
     };
-    let method = send.reading.text(value)?.into_inner();
-    let mut params = match send.get("params") {
-        Some(value) => Some(members(send.reading, value)?),
-        None => None,
+    for key in OF_MESSAGES {
+        let Some(value) = table.get(key) else {
+            continue;
+        };
+        let message = format!("`{key}` does not go with `{plan}`");
+        let help = match *plan {
+            "steps" => "it belongs in one of the steps",
+            _ => "what is expected of a replay is what was recorded",
+        };
+        table.reading.tell(
+            &value.span(),
+            "test::conflict",
+            message,
+            Some(help.to_owned()),
+        );
+    }
+    match *plan {
+        "steps" => steps(table, agents).map(Planned::Conversation),
+        _ => replay(table).map(Planned::Replay),
+    }
+}
+
+fn steps(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Vec<Written>> {
+    let value = table.get("steps")?;
+    let DeValue::Array(items) = value.get_ref() else {
+        table.reading.wrong_type(value, "an array of tables");
+        return None;
     };
-    if let Some(value) = send.get("meta") {
-        let meta = members(send.reading, value)?;
-        let meta = Fragment::object(borrowed(&meta));
-        let params = params.get_or_insert_default();
-        if params.iter().any(|(key, _)| key == "_meta") {
-            let message = "`_meta` stands in `params` already";
-            send.reading
-                .tell(&value.span(), "test::conflict", message, None);
-        }
-        params.push(("_meta".to_owned(), meta));
-    }
-    Some(frame(from, &method, params.as_deref()))
-}
-
-/// `call = "tool", args = {…}`.
-fn call(table: &Table<'_>) -> Option<Sends> {
-    let tool = table.text("call")?.into_inner();
-    let mut params = vec![("name".to_owned(), Fragment::string(&tool))];
-    if let Some(value) = table.get("args") {
-        let arguments = members(table.reading, value)?;
-        params.push((
-            "arguments".to_owned(),
-            Fragment::object(borrowed(&arguments)),
-        ));
-    }
-    Some(frame(Side::Agent, "tools/call", Some(&params)))
-}
-
-/// `list = "tools", visible = […]`.
-fn list(table: &Table<'_>) -> Option<Sends> {
-    let which = table.text("list")?;
-    let listed = table.reading.word(&which, &Listed::ALL)?;
-    Some(Sends::List(listed))
-}
-
-/// `raw = '…'`.
-fn raw(table: &Table<'_>, from: Side) -> Option<Sends> {
-    let raw = table.text("raw")?;
-    if raw.get_ref().contains('\n') {
-        let message = "a frame ends at the line feed, so it cannot hold one";
-        let help = Some("write it on one line, in single quotes".to_owned());
+    if items.is_empty() {
+        let message = "a conversation of no steps tests nothing";
+        let help = "as in `steps = [{ call = \"tool\", expect = \"allow\" }]`";
         table
             .reading
-            .tell(&raw.span(), "test::value", message, help);
+            .tell(&value.span(), "test::value", message, Some(help.to_owned()));
         return None;
     }
-    if raw.get_ref().trim_ascii().is_empty() {
-        let message = "a blank line is no frame: the gate skips it";
+    // Every step, so that all problems are told.
+    let mut steps = Vec::with_capacity(items.len());
+    for item in items {
+        let DeValue::Table(step) = item.get_ref() else {
+            table.reading.wrong_type(item, "a table");
+            steps.push(None);
+            continue;
+        };
+        let step = Table::new(table.reading, Section::Step, item.span(), step);
+        if let Some(value) = step.get("call").filter(|value| value.get_ref().is_array()) {
+            let message = "a step calls one tool";
+            let help = Some("make a step of each".to_owned());
+            table
+                .reading
+                .tell(&value.span(), "test::conflict", message, help);
+        }
+        steps.push(read_step::message(&step, agents));
+    }
+    steps.into_iter().collect()
+}
+
+fn replay(table: &Table<'_>) -> Option<Replay> {
+    let file = table.text("replay")?;
+    let unknown = match table.text("unknown") {
+        Some(word) => {
+            let words = [("count", OnUnknown::Count), ("fail", OnUnknown::Fail)];
+            table.reading.word(&word, &words)?
+        }
+        None => OnUnknown::default(),
+    };
+    if let Some(value) = table.get("agents") {
+        let message = "a replay has the agents that were recorded";
         table
             .reading
-            .tell(&raw.span(), "test::value", message, None);
-        return None;
+            .tell(&value.span(), "test::conflict", message, None);
     }
-    let frame = raw.into_inner();
-    Some(Sends::Frame { from, frame })
+    Some(Replay {
+        file,
+        unknown,
+        recording: None,
+    })
 }
 
-/// A message as its sender would write it. What is known to be a notification has no id.
-fn frame(from: Side, method: &str, params: Option<&[(String, Fragment)]>) -> Sends {
-    let notification = KnownMethod::from_name(method).is_some_and(|known| !known.is_request());
-    let id = (!notification).then(|| Fragment::string("test"));
-    let members = [
-        ("jsonrpc", Some(Fragment::string("2.0"))),
-        ("id", id),
-        ("method", Some(Fragment::string(method))),
-        (
-            "params",
-            params.map(|params| Fragment::object(borrowed(params))),
-        ),
-    ];
-    let members = members
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)));
-    let frame = Fragment::object(members).into_string();
-    Sends::Frame { from, frame }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The members of what has to be an object.
-fn members(reading: &Reading, value: &Value<'_>) -> Option<Vec<(String, Fragment)>> {
-    let DeValue::Table(table) = value.get_ref() else {
-        reading.wrong_type(value, "a table");
-        return None;
-    };
-    let entries = in_order(table).into_iter();
-    // Every member, so that all problems are told.
-    let members: Vec<_> = entries
-        .map(|(key, value)| Some((key.get_ref().to_string(), json::fragment(reading, value)?)))
-        .collect();
-    members.into_iter().collect()
-}
-
-fn borrowed(members: &[(String, Fragment)]) -> impl Iterator<Item = (&str, Fragment)> {
-    members
-        .iter()
-        .map(|(key, value)| (key.as_str(), value.clone()))
-}
-
-impl Reading {
-    /// One of a few words.
-    pub(super) fn word<T: Copy>(
-        &self,
-        written: &Spanned<String>,
-        choices: &[(&str, T)],
-    ) -> Option<T> {
-        let found = choices.iter().find(|(word, _)| word == written.get_ref());
-        if found.is_none() {
-            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            let message = format!("unknown value `{}`", written.get_ref().escape_debug());
-            let help = suggest::help(written.get_ref(), &words, "");
-            let place: Range<usize> = written.span();
-            self.tell(&place, "test::value", message, Some(help));
+    #[test]
+    fn what_belongs_in_steps_is_known_there() {
+        for key in OF_MESSAGES.iter().chain(&read_step::WAYS) {
+            assert!(Section::Step.keys().contains(key), "{key}");
         }
-        found.map(|(_, choice)| *choice)
     }
 }

@@ -10,18 +10,28 @@ pub(super) enum Section {
     Agent,
     Client,
     Test,
+    Session,
+    Consent,
+    Step,
     Send,
+    Result,
+    Error,
     Expect,
 }
 
 impl Section {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 12] = [
         Self::File,
         Self::Server,
         Self::Agent,
         Self::Client,
         Self::Test,
+        Self::Session,
+        Self::Consent,
+        Self::Step,
         Self::Send,
+        Self::Result,
+        Self::Error,
         Self::Expect,
     ];
 
@@ -43,11 +53,29 @@ impl Section {
             Self::Agent => &["roles", "teams", "user", "trust", "client"],
             Self::Client => &["name", "version"],
             Self::Test => &[
-                "name", "agent", "now", "from", "send", "call", "args", "list", "visible",
-                "hidden", "raw", "expect",
+                "name", "agent", "agents", "now", "session", "consent", "from", "send", "call",
+                "args", "list", "visible", "hidden", "raw", "result", "received", "expect",
+                "steps", "replay", "unknown",
+            ],
+            Self::Session => &["level", "labels", "untrusted", "calls", "age"],
+            Self::Consent => &["granted", "scope", "by", "age"],
+            Self::Step => &[
+                "after", "consent", "from", "send", "call", "args", "list", "visible", "hidden",
+                "raw", "result", "received", "expect",
             ],
             Self::Send => &["method", "params", "meta"],
-            Self::Expect => &["decision", "because", "code", "advice", "reason", "errors"],
+            Self::Result => &["text", "is_error", "json", "error", "raw"],
+            Self::Error => &["code", "message"],
+            Self::Expect => &[
+                "decision",
+                "because",
+                "because_exactly",
+                "obligations",
+                "code",
+                "advice",
+                "reason",
+                "errors",
+            ],
         }
     }
 
@@ -55,11 +83,17 @@ impl Section {
     pub(super) const fn later(self) -> &'static [&'static str] {
         match self {
             Self::File => &["sessions", "defaults"],
-            Self::Test => &[
-                "steps", "agents", "replay", "result", "session", "consent", "skip",
-            ],
-            Self::Expect => &["obligations", "edits"],
-            Self::Server | Self::Agent | Self::Client | Self::Send => &[],
+            Self::Test => &["skip"],
+            Self::Step => &["skip"],
+            Self::Expect => &["edits"],
+            Self::Server
+            | Self::Agent
+            | Self::Client
+            | Self::Session
+            | Self::Consent
+            | Self::Send
+            | Self::Result
+            | Self::Error => &[],
         }
     }
 
@@ -70,7 +104,12 @@ impl Section {
             Self::Agent => "in an agent of `[agents]`",
             Self::Client => "in `client`",
             Self::Test => "in a `[[test]]`",
+            Self::Session => "in `session`",
+            Self::Consent => "in `consent`",
+            Self::Step => "in one of `steps`",
             Self::Send => "in `send`",
+            Self::Result => "in `result`",
+            Self::Error => "in `error`",
             Self::Expect => "in `expect`",
         }
     }

@@ -4,13 +4,17 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::Range;
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::{FixtureProblem, Source};
 use super::section::Section;
+
+/// So that no sum of a moment and of what a test moves it by leaves the calendar.
+const LONGEST: Duration = Duration::from_hours(100 * 366 * 24);
 
 /// One fixture while it is read; gathers what is wrong with it.
 pub(super) struct Reading {
@@ -18,6 +22,8 @@ pub(super) struct Reading {
     /// Where text could not be read; what touches these places says nothing.
     broken: Vec<Range<usize>>,
     problems: RefCell<Vec<FixtureProblem>>,
+    /// Where lines end: a fixture may have as many tests as lines.
+    line_ends: Vec<usize>,
     /// The policies that tests name, to be looked up once there are policies.
     named: RefCell<Vec<Spanned<String>>>,
 }
@@ -34,8 +40,11 @@ pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 
 impl Reading {
     pub(super) fn new(source: Source, syntax_errors: Vec<toml::de::Error>) -> Self {
+        let text = source.inner().as_bytes();
+        let line_ends = memchr::memchr_iter(b'\n', text).collect();
         let mut reading = Self {
             source,
+            line_ends,
             broken: Vec::new(),
             problems: RefCell::default(),
             named: RefCell::default(),
@@ -118,22 +127,7 @@ impl<'t> Table<'t> {
 
     /// An array of strings.
     pub(super) fn texts(&self, key: &str) -> Option<Vec<Spanned<String>>> {
-        let value = self.get(key)?;
-        let DeValue::Array(items) = value.get_ref() else {
-            self.reading.wrong_type(value, "an array of strings");
-            return None;
-        };
-        let texts: Vec<_> = items
-            .iter()
-            .filter_map(|item| self.reading.text(item))
-            .collect();
-        let mut seen = HashSet::new();
-        for text in texts.iter().filter(|text| !seen.insert(text.get_ref())) {
-            let message = format!("`{}` stands here twice", text.get_ref());
-            self.reading
-                .tell(&text.span(), "test::twice", message, None);
-        }
-        Some(texts)
+        self.reading.texts(self.get(key)?)
     }
 
     /// A whole number within 64 bits.
@@ -150,6 +144,30 @@ impl<'t> Table<'t> {
                 .tell(&value.span(), "test::value", message, None);
         }
         number.ok()
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Option<bool> {
+        let value = self.get(key)?;
+        let DeValue::Boolean(flag) = value.get_ref() else {
+            self.reading.wrong_type(value, "`true` or `false`");
+            return None;
+        };
+        Some(*flag)
+    }
+
+    /// How long something takes: `"90s"`, `"5m"`, `"1h 30m"`.
+    pub(super) fn duration(&self, key: &str) -> Option<Duration> {
+        let text = self.text(key)?;
+        let read = text.get_ref().parse::<SignedDuration>().ok();
+        let duration = read.and_then(|duration| Duration::try_from(duration).ok());
+        if duration.is_none_or(|duration| duration > LONGEST) {
+            let message = format!("`{}` is no duration", text.get_ref());
+            let help = Some("as in `90s`, `5m` or `2h`; at most 100 years".to_owned());
+            self.reading
+                .tell(&text.span(), "test::value", message, help);
+            return None;
+        }
+        duration
     }
 
     /// A moment.
@@ -192,9 +210,7 @@ impl<'t> Table<'t> {
 
     /// The line on which the table begins, from 1.
     pub(super) fn line(&self) -> usize {
-        let text = self.reading.source.inner();
-        let before = text.as_bytes().iter().take(self.place.start);
-        1 + before.filter(|byte| **byte == b'\n').count()
+        self.reading.line_of(self.place.start)
     }
 
     /// Says that something which has to be there is missing.
@@ -211,6 +227,26 @@ impl<'t> Table<'t> {
 }
 
 impl Reading {
+    /// The line of a place, from 1.
+    pub(super) fn line_of(&self, offset: usize) -> usize {
+        self.line_ends.partition_point(|end| *end < offset) + 1
+    }
+
+    /// An array of strings, none of them twice.
+    pub(super) fn texts(&self, value: &Value<'_>) -> Option<Vec<Spanned<String>>> {
+        let DeValue::Array(items) = value.get_ref() else {
+            self.wrong_type(value, "an array of strings");
+            return None;
+        };
+        let texts: Vec<_> = items.iter().filter_map(|item| self.text(item)).collect();
+        let mut seen = HashSet::new();
+        for text in texts.iter().filter(|text| !seen.insert(text.get_ref())) {
+            let message = format!("`{}` stands here twice", text.get_ref());
+            self.tell(&text.span(), "test::twice", message, None);
+        }
+        Some(texts)
+    }
+
     pub(super) fn text(&self, value: &Value<'_>) -> Option<Spanned<String>> {
         let DeValue::String(text) = value.get_ref() else {
             self.wrong_type(value, "a string");

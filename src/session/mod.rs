@@ -7,6 +7,7 @@
 mod catalogue;
 mod lifecycle;
 mod pending;
+mod visibility;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,12 +16,13 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Labels, Server};
+use crate::policy::{Agent, Client, Consent, Labels, Server};
 use crate::wire::KnownMethod;
 
-pub use catalogue::{Catalogue, Digest, Offer, Traversal};
+pub use catalogue::{Catalogue, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
+pub use visibility::Visibilities;
 
 /// One agent's session with the gate.
 #[derive(Debug)]
@@ -69,6 +71,8 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// Which items of lists the agent may see, as far as that is known.
+    pub visibilities: Visibilities,
     /// Lists whose changes the upstream has promised to tell at the handshake, by the notification
     /// that tells.
     pub promised: Vec<KnownMethod>,
@@ -82,12 +86,26 @@ pub struct State {
     pub calls: i64,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
+    pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
     pub stray_replies: u64,
     /// The deadline that somebody sleeps for.
     armed: Option<Duration>,
+}
+
+/// What policies may ask of a session beyond its protocol. Nothing in the gate establishes any of it
+/// yet, so it stays what it is by default, except where a test of policies begins elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Established {
+    /// The highest sensitivity read so far.
+    pub level: i64,
+    pub labels: Vec<String>,
+    /// Content that an attacker may control has entered the session.
+    pub untrusted: bool,
+    /// A human's answer for the calls that come.
+    pub consent: Consent,
 }
 
 /// A call that waits until the gate knows what the upstream offers.
@@ -164,12 +182,14 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                visibilities: Visibilities::default(),
                 promised: Vec::new(),
                 listed: Vec::new(),
                 parked: VecDeque::new(),
                 follows_resources: false,
                 calls: 0,
                 started_ms,
+                established: Arc::default(),
                 upstream: Readiness::Up,
                 stray_replies: 0,
                 armed: None,

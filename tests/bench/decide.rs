@@ -4,6 +4,9 @@
 //! cargo bench --bench decide
 //! ```
 //!
+//! `tools/list of 1,000`: request and reply through `Gate::handle`, of a session that asks for the
+//! first time, and of one that has asked before.
+//!
 //! `decode`: bytes to one strict message. `decide`: facts to a decision. `whole path`: a call and
 //! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe.
 
@@ -12,24 +15,23 @@
     reason = "a benchmark that cannot be set up has nothing to measure"
 )]
 
-use std::collections::HashMap;
-use std::hint::black_box;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+mod rig;
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_protector::audit::{self, Audit, Redactor};
-use mcp_protector::clock::{Clock, SystemClock};
-use mcp_protector::gate::{
-    Agent, AgentGone, DenialForm, Gate, Permit, Settings, Talk, Upstream, UpstreamFault,
-};
+use mcp_protector::clock::SystemClock;
+use mcp_protector::gate::{Gate, Talk};
 use mcp_protector::loading;
 use mcp_protector::policy::{
     self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, PolicyStore,
     Principal, Resource, Server, SessionState, Tool, Touch,
 };
-use mcp_protector::session::{Session, SessionId};
 use mcp_protector::wire::{Limits, Message, Side};
+
+use rig::End;
 
 fn decode(criterion: &mut Criterion) {
     let call = call("1");
@@ -116,64 +118,75 @@ fn whole_path(criterion: &mut Criterion) {
     }
 }
 
+fn lists(criterion: &mut Criterion) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let tools: Vec<String> = (0..1_000)
+        .map(|number| {
+            format!(
+                r#"{{"name":"tool_{number}","description":"does one thing","inputSchema":{{"type":"object","properties":{{"path":{{"type":"string"}}}}}}}}"#
+            )
+        })
+        .collect();
+    let tools = tools.join(",");
+    let ask = |gate: &Gate, talk: &Talk<End, End>| {
+        runtime.block_on(async {
+            let asked = r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#;
+            gate.handle(talk, Side::Agent, asked.as_bytes())
+                .await
+                .expect("an agent");
+            let sent = talk.upstream.take();
+            let id = sent
+                .split("\"id\":")
+                .nth(1)
+                .and_then(|rest| rest.split(',').next());
+            let reply = format!(
+                r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{tools}]}}}}"#,
+                id.expect("an id")
+            );
+            gate.handle(talk, Side::Upstream, reply.as_bytes())
+                .await
+                .expect("an agent");
+            let shown = talk.agent.take();
+            assert!(shown.len() > 50_000, "tools are shown");
+            shown
+        })
+    };
+    let mut group = criterion.benchmark_group("tools/list of 1,000");
+    let (name, _) = snapshots().pop().expect("policies");
+    group.bench_function(format!("{name}, first"), |bencher| {
+        bencher.iter_batched(
+            || {
+                let (_, snapshot) = snapshots().pop().expect("policies");
+                runtime.block_on(ready(snapshot))
+            },
+            |(gate, talk)| ask(&gate, &talk),
+            BatchSize::PerIteration,
+        );
+    });
+    let (_, snapshot) = snapshots().pop().expect("policies");
+    let (gate, talk) = runtime.block_on(ready(snapshot));
+    group.bench_function(format!("{name}, unchanged"), |bencher| {
+        bencher.iter(|| black_box(ask(&gate, &talk)));
+    });
+}
+
 /// A gate whose session has done its handshake and knows the tool.
 async fn ready(snapshot: PolicySnapshot) -> (Gate, Talk<End, End>) {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let settings = audit::Settings {
         file: None,
         stream: audit::Stream::None,
         durability: audit::Durability::Async,
         on_fault: audit::OnFault::Deny,
     };
-    let audit = Audit::open(&settings, Arc::clone(&clock), Redactor::default()).expect("a log");
-    let settings = Settings {
-        from_agent: Limits::default(),
-        from_upstream: Limits::default(),
-        request_timeout: Duration::from_mins(1),
-        tool_timeouts: HashMap::new(),
-        max_in_flight: 8,
-        denial: DenialForm::Error,
-        secrets: Redactor::default(),
-    };
-    let gate = Gate::new(Arc::new(PolicyStore::new(snapshot)), audit, clock, settings);
-    let server = Server {
-        name: "files".to_owned(),
-        ..Server::default()
-    };
-    let session = Session::new(SessionId::from_random(1), "stdio", server, 0);
-    let talk = Talk::new(session, End::default(), End::default());
-    for (from, frame) in HANDSHAKE {
-        gate.handle(&talk, from, frame.as_bytes())
-            .await
-            .expect("an agent");
-    }
-    talk.upstream.take();
-    talk.agent.take();
+    let clock = Arc::new(SystemClock::new());
+    let audit = Audit::open(&settings, clock, Redactor::default()).expect("a log");
+    let gate = rig::gate(Arc::new(PolicyStore::new(snapshot)), audit);
+    let talk = rig::ready(&gate).await;
     (gate, talk)
 }
-
-const HANDSHAKE: [(Side, &str); 5] = [
-    (
-        Side::Agent,
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
-    ),
-    (
-        Side::Upstream,
-        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#,
-    ),
-    (
-        Side::Agent,
-        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-    ),
-    (
-        Side::Agent,
-        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
-    ),
-    (
-        Side::Upstream,
-        r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"write_file","inputSchema":{}}]}}"#,
-    ),
-];
 
 /// An allowlist, and 1, 10 and 100 policies with a condition each on the arguments.
 fn snapshots() -> Vec<(String, PolicySnapshot)> {
@@ -210,29 +223,5 @@ fn call(id: &str) -> String {
     )
 }
 
-/// Keeps the last message that it got.
-#[derive(Debug, Default)]
-struct End(Mutex<String>);
-
-impl End {
-    fn take(&self) -> String {
-        std::mem::take(&mut self.0.lock().expect("a lock"))
-    }
-}
-
-impl Upstream for End {
-    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        *self.0.lock().expect("a lock") = permit.into_line();
-        Ok(())
-    }
-}
-
-impl Agent for End {
-    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
-        *self.0.lock().expect("a lock") = permit.into_line();
-        Ok(())
-    }
-}
-
-criterion_group!(benches, decode, decide, whole_path);
+criterion_group!(benches, decode, decide, whole_path, lists);
 criterion_main!(benches);

@@ -14,8 +14,8 @@ use crate::processes;
 use crate::setup::{ALLOW_ALL, Setup};
 
 /// Permits everything but calls of `safe`.
-const NOT_SAFE: &str = r#"permit (principal, action, resource);
-forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"safe");
+const NOT_SAFE: &str = r#"@id("all") permit (principal, action, resource);
+@id("not-safe") forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"safe");
 "#;
 
 /// A gate whose policies change.
@@ -120,7 +120,7 @@ fn a_hang_up_reads_the_policies_again_where_nothing_is_watched() {
 
     gate.write(
         "test.cedar",
-        "permit (principal, action, resource) when { 1 };",
+        "@id(\"all\") permit (principal, action, resource) when { 1 };",
     );
     gate.hang_up();
     let refusal = gate.reload(2);
@@ -169,13 +169,14 @@ const CHANGES: &[Change] = &[
     ("a new file", InForce, |dir| {
         fs::write(
             dir.join("new.cedar"),
-            NOT_SAFE.replace("permit", "@id(\"p\") permit"),
+            NOT_SAFE.replace("\"all\"", "\"new\""),
         )
         .unwrap();
     }),
     ("a new directory", InForce, |dir| {
         fs::create_dir(dir.join("new")).unwrap();
-        fs::write(dir.join("new/a.cedar"), NOT_SAFE).unwrap();
+        let text = NOT_SAFE.replace("\"all\"", "\"new\"");
+        fs::write(dir.join("new/a.cedar"), text).unwrap();
     }),
     ("the directory exchanged", InForce, |dir| {
         let (new, old) = (dir.with_extension("new"), dir.with_extension("old"));
@@ -187,15 +188,16 @@ const CHANGES: &[Change] = &[
     }),
     ("renamed", InForce, |dir| {
         fs::rename(dir.join("test.cedar"), dir.join("renamed.cedar")).unwrap();
-        fs::write(dir.join("new.cedar"), NOT_SAFE).unwrap();
+        let text = NOT_SAFE.replace("\"all\"", "\"new\"");
+        fs::write(dir.join("new.cedar"), text).unwrap();
     }),
     ("half written", Refused("policy::syntax"), |dir| {
-        fs::write(dir.join("test.cedar"), NOT_SAFE.get(..60).unwrap()).unwrap();
+        fs::write(dir.join("test.cedar"), NOT_SAFE.get(..70).unwrap()).unwrap();
     }),
     ("cut between two rules", Refused("policy::removed"), |dir| {
         fs::write(
             dir.join("more/extra.cedar"),
-            EXTRA.split("forbid").next().unwrap(),
+            EXTRA.split("@id(\"no-evil\")").next().unwrap(),
         )
         .unwrap();
     }),
@@ -233,7 +235,7 @@ const CHANGES: &[Change] = &[
 ];
 
 const EXTRA: &str = r#"@id("extra") permit (principal, action, resource);
-forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"evil");
+@id("no-evil") forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"evil");
 "#;
 
 fn check_change((what, becomes, change): Change) {
@@ -291,7 +293,7 @@ fn project(dir: &Path, revision: &str) {
     if !version.exists() {
         fs::create_dir(&version).unwrap();
         for file in ["one", "two"] {
-            let text = format!("@id(\"{file}-{revision}\") {ALLOW_ALL}");
+            let text = ALLOW_ALL.replace("\"all\"", &format!("\"{file}-{revision}\""));
             fs::write(version.join(format!("{file}.cedar")), text).unwrap();
         }
     }

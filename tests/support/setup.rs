@@ -16,7 +16,7 @@ pub(crate) const MARK: &str = "E2E_MARK";
 
 /// The policy that lets everything pass. It is valid under strict checking as it stands: it reads
 /// no attribute, so it needs no scope to be well typed.
-pub(crate) const ALLOW_ALL: &str = "permit (principal, action, resource);\n";
+pub(crate) const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 
 /// What a gate is told.
 #[derive(Debug)]

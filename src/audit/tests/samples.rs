@@ -35,6 +35,11 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             because: Some(next()),
         }],
         revision: Some(next()),
+        shadow: Some(Shadow {
+            revision: next(),
+            would: Would::Deny,
+            policies: vec![next()],
+        }),
         arguments_digest: Some(next()),
         duration_us: Some(71),
         error_code: Some(-32602),
@@ -56,7 +61,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 29;
+pub(in crate::audit) const TEXTS: usize = 31;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -81,6 +86,8 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/edits/0/pointer",
         "/edits/0/because",
         "/revision",
+        "/shadow/revision",
+        "/shadow/policies/0",
         "/arguments_digest",
         "/correlation/job_id",
         "/correlation/trace_id",

@@ -87,6 +87,9 @@ async fn publish<U: Upstream, A: Agent>(
     for notice in &loaded.notices {
         warn!("{notice}");
     }
+    for problem in &loaded.candidate {
+        warn!("the candidate in `policy.shadow` is not asked any more: {problem}");
+    }
     let replaced = match gate.publish(talk, loaded.snapshot).await {
         Ok(replaced) => replaced,
         Err(fault) => {

@@ -38,6 +38,7 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
     loading::Settings {
         allow: policy.allow.clone(),
         dir: policy.dir.clone(),
+        shadow: policy.shadow.clone(),
         other_methods: match policy.other_methods {
             config::OtherMethods::Base => loading::OtherMethods::BasePack,
             config::OtherMethods::Deny => loading::OtherMethods::Deny,

@@ -73,6 +73,7 @@ fn every_key_arrives_where_it_belongs() {
         [policy]
         allow = ["b", "a"]
         dir = "policies/"
+        shadow = "next"
         allow_warnings = true
         denial = "tool_result"
         reload = "watch"
@@ -104,6 +105,7 @@ fn every_key_arrives_where_it_belongs() {
     let policy = Policy {
         allow: Some(vec!["b".to_owned(), "a".to_owned()]),
         dir: Some(PathBuf::from("/etc/gate/policies/")),
+        shadow: Some(PathBuf::from("/etc/gate/next")),
         other_methods: OtherMethods::Base,
         warnings: Warnings::Allow,
         denial: Denial::ToolResult,

@@ -1,6 +1,7 @@
 //! What passes, and that nothing of it is lost.
 
 use super::*;
+use crate::policy::Obligation;
 
 #[tokio::test]
 async fn an_allowed_call_reaches_the_upstream_under_an_id_of_the_gates() {
@@ -128,4 +129,32 @@ async fn a_subscription_is_known_to_each_side_by_its_own_id() {
     assert_eq!(bench.to_agent(), [notice("\"sub\"")]);
     bench.upstream(&notice("99")).await;
     assert!(bench.to_agent().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_stripped_of_meta_is_gone_and_told_in_the_audit() {
+    let bench = Bench::ready(stripping, &["echo"]).await;
+    let sent = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","_meta":{"a/b":1,"c":2,"\u0064":3}}}"#;
+    bench.agent(sent).await;
+    let received = bench.to_upstream().remove(0);
+    assert!(received.contains(r#""_meta":{"c":2}"#), "{received}");
+    let call = bench.records_of("tool_call").await.remove(0);
+    let edits = call.text();
+    assert!(
+        edits.contains("/params/_meta/a~1b") && edits.contains("/params/_meta/d"),
+        "{edits}"
+    );
+    let minted = id_of(&received);
+    let reply =
+        format!(r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"content":[],"_meta":{{"d":1}}}}}}"#);
+    bench.upstream(&reply).await;
+    assert!(bench.to_agent()[0].contains(r#""_meta":{}"#));
+}
+
+fn stripping(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let strip = |key: &str| Obligation::StripMeta(key.into());
+    Ok(Verdict::Allow {
+        reasons: vec![],
+        obligations: vec![strip("a/b"), strip("d"), strip("absent")],
+    })
 }

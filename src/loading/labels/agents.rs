@@ -3,14 +3,31 @@
 use std::collections::HashMap;
 
 use super::table::Table;
+use super::tools::capabilities;
 use crate::policy::{AgentLabels, Labels};
 
 /// What all `agents.toml` together say.
 #[derive(Debug, Default)]
 pub(super) struct Agents {
-    agents: HashMap<String, (AgentLabels, String)>,
+    described: HashMap<String, (Described, String)>,
     /// The roles of each team.
     teams: HashMap<String, Vec<String>>,
+    /// The capabilities that each role brings.
+    roles: HashMap<String, Vec<String>>,
+}
+
+/// Exact names of tools that one agent may call beyond the rules for all, or must not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Override {
+    pub(super) agent: String,
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Described {
+    labels: AgentLabels,
+    tools: Override,
 }
 
 impl Agents {
@@ -22,7 +39,7 @@ impl Agents {
                 let Some(mut team) = teams.inside(field) else {
                     continue;
                 };
-                let roles = names(&mut team, "roles");
+                let roles = team.names("roles");
                 team.finish();
                 if self.teams.insert(name.clone(), roles).is_some() {
                     let message = format!("the team `{name}` is described twice");
@@ -30,45 +47,95 @@ impl Agents {
                 }
             }
         }
+        let roles = root.take("roles");
+        if let Some(mut roles) = roles.and_then(|field| root.inside(field)) {
+            for (name, place, field) in roles.entries() {
+                let Some(mut role) = roles.inside(field) else {
+                    continue;
+                };
+                let granted = capabilities(&mut role, "capabilities");
+                role.finish();
+                if self.roles.insert(name.clone(), granted).is_some() {
+                    let message = format!("the role `{name}` is described twice");
+                    roles.report(place, &message, None);
+                }
+            }
+        }
         let agents = root.take("agents");
         if let Some(mut agents) = agents.and_then(|field| root.inside(field)) {
             for (name, place, field) in agents.entries() {
-                if let Some((_, first)) = self.agents.get(&name) {
+                if let Some((_, first)) = self.described.get(&name) {
                     let message = format!("the agent `{name}` is described twice");
                     agents.report(place, &message, Some(format!("the first time in {first}")));
                 } else if let Some(table) = agents.inside(field) {
-                    self.agents.insert(name, (agent(table), file.clone()));
+                    let described = agent(name.clone(), table);
+                    self.described.insert(name, (described, file.clone()));
                 }
             }
         }
         root.finish();
     }
 
-    pub(super) fn finish(self, labels: &mut Labels) {
-        for (name, (mut agent, _)) in self.agents {
+    /// After the tools, whose capabilities it needs. In the order of the agents' names.
+    pub(super) fn finish(self, labels: &mut Labels) -> Vec<Override> {
+        let known: Vec<String> = labels
+            .tools
+            .values()
+            .chain([&labels.unlabelled])
+            .flat_map(|tool| tool.capabilities.iter().cloned())
+            .collect();
+        let mut overrides = Vec::new();
+        for (name, (described, _)) in self.described {
+            let Described {
+                labels: mut agent,
+                tools,
+            } = described;
             let roles = agent.teams.iter().filter_map(|team| self.teams.get(team));
             for role in roles.flatten() {
                 if !agent.roles.contains(role) {
                     agent.roles.push(role.clone());
                 }
             }
+            widen(&mut agent.capabilities, &known);
+            overrides.push(tools);
             labels.agents.insert(name, agent);
         }
+        for (role, mut granted) in self.roles {
+            widen(&mut granted, &known);
+            labels.roles.insert(role, granted);
+        }
+        overrides.sort_by(|one, other| one.agent.cmp(&other.agent));
+        overrides
     }
 }
 
-fn agent(mut table: Table<'_, '_>) -> AgentLabels {
-    let labels = AgentLabels {
-        roles: names(&mut table, "roles"),
-        teams: names(&mut table, "teams"),
-        user: table.string("user").map(|(user, _)| user),
-        trust: table.integer("trust"),
+/// A capability brings the narrower ones: `fs` brings the `fs.write` of a tool.
+fn widen(granted: &mut Vec<String>, known: &[String]) {
+    let narrower = |name: &&String| {
+        granted.iter().any(|wide| {
+            let rest = name.strip_prefix(wide.as_str());
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        })
     };
-    table.finish();
-    labels
+    let mut narrow: Vec<String> = known.iter().filter(narrower).cloned().collect();
+    granted.append(&mut narrow);
+    granted.sort();
+    granted.dedup();
 }
 
-fn names(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {
-    let names = table.strings(key);
-    names.into_iter().map(|(name, _)| name).collect()
+fn agent(name: String, mut table: Table<'_, '_>) -> Described {
+    let labels = AgentLabels {
+        roles: table.names("roles"),
+        teams: table.names("teams"),
+        user: table.string("user").map(|(user, _)| user),
+        trust: table.integer("trust"),
+        capabilities: capabilities(&mut table, "capabilities"),
+    };
+    let tools = Override {
+        agent: name,
+        allow: table.names("allow"),
+        deny: table.names("deny"),
+    };
+    table.finish();
+    Described { labels, tools }
 }

@@ -111,6 +111,16 @@ impl<'p, 't> Table<'p, 't> {
         texts
     }
 
+    /// Strings whose places nobody needs.
+    pub(super) fn names(&mut self, key: &'static str) -> Vec<String> {
+        let names = self.strings(key);
+        names.into_iter().map(|(name, _)| name).collect()
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+
     pub(super) fn string(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
         let field = self.take(key)?;
         let Some(text) = field.value.as_str() else {

@@ -128,7 +128,7 @@ fn one_tool_is_labelled_once() {
 #[track_caller]
 fn read_well(name: &str, text: &str) -> Labels {
     let mut problems = Vec::new();
-    let labels = read(&[source(name, text)], &mut problems);
+    let (labels, _) = read(&[source(name, text)], &mut problems);
     assert_eq!(told(&problems), [""; 0]);
     labels
 }
@@ -153,4 +153,112 @@ fn source(name: &str, text: &str) -> PolicySource {
         name: name.into(),
         text: text.into(),
     }
+}
+
+#[test]
+fn what_labels_come_to_is_cedar() {
+    let compiled = |files: &[(&str, &str)]| {
+        let sources: Vec<_> = files
+            .iter()
+            .map(|(name, text)| source(name, text))
+            .collect();
+        let mut problems = Vec::new();
+        let (_, compiled) = read(&sources, &mut problems);
+        assert_eq!(told(&problems), [""; 0]);
+        let names = compiled
+            .sources
+            .iter()
+            .map(|source| source.name.to_string());
+        (names.collect::<Vec<_>>(), compiled)
+    };
+    let agents = r#"
+        [agents."a\"b"]
+        allow = ["write_file"]
+        deny = ["x"]
+    "#;
+    assert!(compiled(&[]).0.is_empty());
+    let (names, compiled_agents) = compiled(&[("x/agents.toml", agents)]);
+    assert_eq!(names, ["<agents.toml>"]);
+    let text = &compiled_agents.sources[0].text;
+    assert!(
+        text.contains(r#"principal == Mcp::Agent::"a\"b""#),
+        "{text}"
+    );
+    let group = r#"agents.a"b.allow"#;
+    assert!(compiled_agents.groups.members(group).eq(["write_file"]));
+    let tools = "[tools.t]\nconsent = \"always\"\ncapabilities = \"fs.write\"\n";
+    let roles = "[roles.writer]\ncapabilities = [\"fs\"]\n";
+    let (names, _) = compiled(&[("x/tools.toml", tools), ("x/agents.toml", roles)]);
+    assert_eq!(names, ["<capabilities.cedar>", "<consent.cedar>"]);
+}
+
+#[test]
+fn a_granted_capability_brings_the_narrower_ones() {
+    let tools = "[tools.t]\ncapabilities = [\"fs.write\", \"fsx\"]\n";
+    let agents = "[roles.writer]\ncapabilities = [\"fs\"]\n[agents.a]\ncapabilities = \"net\"\nroles = \"writer\"\n";
+    let sources = [
+        source("x/agents.toml", agents),
+        source("x/tools.toml", tools),
+    ];
+    let mut problems = Vec::new();
+    let (labels, _) = read(&sources, &mut problems);
+    let agent = Agent {
+        id: "a".to_owned(),
+        ..Agent::default()
+    };
+    assert_eq!(
+        labels.agent(&agent).unwrap().capabilities,
+        ["net", "fs", "fs.write"]
+    );
+}
+
+#[test]
+fn places_are_described_once_and_so_that_all_find_them() {
+    check(
+        "x/roots.toml",
+        r#"
+        [roots.data]
+        path = "/srv/data"
+        sensitivity = "internal"
+        writable = true
+        labels = ["code"]
+        [roots.again]
+        path = "/srv/./data"
+        [roots.relative]
+        path = "data"
+        writable = "yes"
+        [roots.nowhere]
+        [roots.both]
+        path = "/a"
+        uri = "a://b"
+        "#,
+        &[
+            "`data` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes or a backslash, or a URI such as `notes://team`)",
+            "`roots.relative.writable` has to be `true` or `false`",
+            "the root `nowhere` needs one place (`path` for files, `uri` for other resources)",
+            "the root `both` needs one place (`path` for files, `uri` for other resources)",
+            "the roots `again` and `data` are the same place",
+        ],
+    );
+    check(
+        "x/resources.toml",
+        r#"
+        [default]
+        sensitivity = "secret"
+        [resources."notes://a"]
+        labels = ["pii"]
+        [resources."notes://a/"]
+        groups = "hr"
+        [resources.notes]
+        "#,
+        &[
+            "`notes://a/` is labelled twice",
+            "`notes` is no URI that all readers take for the same resource",
+        ],
+    );
+    check(
+        "x/prompts.toml",
+        "[prompts.p]\ngroup = \"g\"",
+        &["`prompts.p.group` is no known key (did you mean `groups`?)"],
+    );
 }

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::LEVELS;
 use super::table::Table;
-use crate::policy::{Labels, Permissions, ToolLabels};
+use crate::policy::{ConsentRule, Labels, Permissions, ToolLabels};
 
 /// The deepest capability, `a.b.c…`.
 const MAX_PARTS: usize = 8;
 
-const LEVELS: &[(&str, i64)] = &[
-    ("public", 0),
-    ("internal", 1),
-    ("confidential", 2),
-    ("secret", 3),
+const CONSENT: &[(&str, ConsentRule)] = &[
+    ("never", ConsentRule::Never),
+    ("always", ConsentRule::Always),
+    ("once_per_session", ConsentRule::OncePerSession),
 ];
 
 /// What all `tools.toml` together say.
@@ -75,12 +75,15 @@ fn twice(table: &mut Table<'_, '_>, place: Range<usize>, name: &str, first: &str
 fn tool(mut table: Table<'_, '_>) -> ToolLabels {
     let labels = ToolLabels {
         permissions: permissions(&mut table),
-        capabilities: capabilities(&mut table),
-        level: level(&mut table),
+        capabilities: capabilities(&mut table, "capabilities"),
+        level: level(&mut table).unwrap_or_default(),
         destructive: table.boolean("destructive"),
         idempotent: table.boolean("idempotent").unwrap_or_default(),
         urls: pointers(&mut table, "urls"),
         hosts: pointers(&mut table, "hosts"),
+        paths: paths(&mut table),
+        groups: table.names("groups"),
+        consent: consent(&mut table),
     };
     table.finish();
     labels
@@ -113,9 +116,9 @@ fn permissions(table: &mut Table<'_, '_>) -> Permissions {
     permissions
 }
 
-fn capabilities(table: &mut Table<'_, '_>) -> Vec<String> {
+pub(super) fn capabilities(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {
     let mut names = Vec::new();
-    for (name, place) in table.strings("capabilities") {
+    for (name, place) in table.strings(key) {
         let part = |part: &str| {
             let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             !part.is_empty() && part.chars().all(allowed)
@@ -134,11 +137,21 @@ fn capabilities(table: &mut Table<'_, '_>) -> Vec<String> {
     names
 }
 
-fn level(table: &mut Table<'_, '_>) -> i64 {
-    let Some((text, place)) = table.string("sensitivity") else {
-        return 0;
-    };
-    table.word(&text, place, LEVELS).unwrap_or_default()
+pub(super) fn level(table: &mut Table<'_, '_>) -> Option<i64> {
+    let (text, place) = table.string("sensitivity")?;
+    table.word(&text, place, LEVELS)
+}
+
+fn consent(table: &mut Table<'_, '_>) -> ConsentRule {
+    let given = table.string("consent");
+    let rule = given.and_then(|(text, place)| table.word(&text, place, CONSENT));
+    rule.unwrap_or_default()
+}
+
+/// An empty array says that no argument is a path, which is more than saying nothing.
+fn paths(table: &mut Table<'_, '_>) -> Option<Vec<String>> {
+    let pointers = pointers(table, "paths");
+    table.has("paths").then_some(pointers)
 }
 
 fn pointers(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {

@@ -17,7 +17,8 @@ pub(super) struct Events {
 
 impl Events {
     /// `None` where nothing can be reported: the next look finds what there is.
-    pub(super) fn of(dir: &Path, wake: SyncSender<()>) -> Option<Self> {
+    pub(super) fn of(dirs: &[&Path], wake: &SyncSender<()>) -> Option<Self> {
+        let wake = wake.clone();
         let report = move |event: notify::Result<notify::Event>| {
             if event.is_ok_and(|event| changes(event.kind)) {
                 // When one waits already, it is for this one as well.
@@ -25,7 +26,9 @@ impl Events {
             }
         };
         let watcher = notify::recommended_watcher(report).and_then(|mut watcher| {
-            watcher.watch(dir, RecursiveMode::Recursive)?;
+            for dir in dirs {
+                watcher.watch(dir, RecursiveMode::Recursive)?;
+            }
             Ok(watcher)
         });
         match watcher {

@@ -30,9 +30,11 @@ struct Meta {
 }
 
 impl Fingerprint {
-    pub(super) fn of(dir: &Path) -> Self {
+    pub(super) fn of(dirs: &[&Path]) -> Self {
         let mut entries = Vec::new();
-        walk(dir.to_owned(), 0, &mut entries);
+        for dir in dirs {
+            walk((*dir).to_owned(), 0, &mut entries);
+        }
         // The order in which a directory is listed may change without any change in it.
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Self(entries)

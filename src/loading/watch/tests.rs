@@ -1,6 +1,6 @@
 use std::fs;
 
-use super::super::load;
+use super::super::{Warnings, load};
 use super::*;
 
 const TWO: &str = "permit(principal, action, resource);\nforbid(principal, action == Mcp::Action::\"ping\", resource);\n";
@@ -19,6 +19,7 @@ fn snapshot(files: Files, below: &std::path::Path) -> crate::policy::PolicySnaps
     }
     let settings = Settings {
         dir: Some(below.to_owned()),
+        warnings: Warnings::Allow,
         ..Settings::default()
     };
     load(&settings).unwrap().snapshot

@@ -108,6 +108,7 @@ impl RuleEngine for AllowlistEngine {
             },
             code: None,
             advice: None,
+            on_deny: None,
         };
         Ok(Verdict::Allow {
             reasons: vec![reason],
@@ -283,6 +284,7 @@ mod tests {
         let cedar = Cedar {
             groups: compiled.groups,
             warnings: Warnings::Error,
+            ..Cedar::default()
         };
         let cedar = cedar.compile(&[compiled.policy]).unwrap().engine;
         let set: Box<dyn RuleEngine> = Box::new(AllowlistEngine::new(allowed));

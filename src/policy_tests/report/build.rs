@@ -2,15 +2,17 @@
 
 use toml::Spanned;
 
-use super::super::compare;
-use super::super::fixture::{Decision, Expect, Sends, Test};
-use super::super::got::{At, Broken, Got};
+use super::super::fixture::{Decision, Expect, Plan, Sends, Step, Test};
+use super::super::got::{At, Got};
+use super::super::judge::Came;
 use super::super::load::Suite;
+use super::super::{compare, listing};
 use super::{
-    Actual, DecidingPolicy, Expected, Outcome, Report, SCHEMA, SuiteReport, Summary, TestOutcome,
-    TestReport, hint,
+    Actual, DecidingPolicy, Expected, Outcome, Report, SCHEMA, StepReport, SuiteReport, Summary,
+    TestOutcome, TestReport, hint,
 };
 use crate::policy::{PolicyId, PolicySnapshot};
+use crate::wire::{Limits, Message, Side};
 
 impl Report {
     pub(in super::super) fn new(suites: Vec<SuiteReport>, left_out: usize) -> Self {
@@ -52,45 +54,123 @@ impl SuiteReport {
 }
 
 impl TestReport {
-    pub(in super::super) fn new(
-        test: &Test,
-        got: Result<Got, Broken>,
-        snapshot: &PolicySnapshot,
-    ) -> Self {
-        let mut report = Self {
+    pub(in super::super) fn new(test: &Test, came: Vec<Came>, snapshot: &PolicySnapshot) -> Self {
+        let judged = test.steps().iter().zip(came);
+        let mut steps: Vec<StepReport> = judged
+            .map(|(step, came)| StepReport::new(step, came, snapshot))
+            .collect();
+        let mut report = Self::about(test);
+        if let Plan::Conversation(_) = test.plan {
+            let numbered = steps.iter().zip(1..);
+            let problems = numbered.flat_map(|(step, number)| {
+                let problems = step.problems.iter();
+                let line = step.line;
+                problems.map(move |problem| format!("step {number} (line {line}): {problem}"))
+            });
+            report.problems = problems.collect();
+            report.steps = steps;
+        } else if let Some(step) = steps.pop() {
+            report.expected = Some(step.expected);
+            report.got = step.got;
+            report.problems = step.problems;
+            report.shown = step.shown;
+            report.hint = step.hint;
+        }
+        report.concluded()
+    }
+
+    /// A test that nothing was said of yet.
+    pub(in super::super) fn about(test: &Test) -> Self {
+        Self {
             name: test.name.clone(),
+            cell: test.cell.clone(),
             line: test.line,
             agent: test.agent.id.clone(),
             outcome: TestOutcome::Failed,
-            expected: Expected::new(&test.expect),
+            expected: None,
             got: None,
             problems: Vec::new(),
+            steps: Vec::new(),
+            replay: None,
+            shown: Vec::new(),
+            hint: None,
+        }
+    }
+
+    pub(in super::super) fn concluded(mut self) -> Self {
+        self.outcome = outcome(&self.problems);
+        self
+    }
+}
+
+impl StepReport {
+    fn new(step: &Step, came: Came, snapshot: &PolicySnapshot) -> Self {
+        let problems = compare::problems(step, &came);
+        let mut report = Self {
+            line: step.line,
+            sends: says(&step.sends),
+            outcome: outcome(&problems),
+            expected: Expected::of(step),
+            got: None,
+            problems,
             shown: Vec::new(),
             hint: None,
         };
-        let got = match got {
-            Ok(got) => got,
-            Err(broken) => {
-                report.problems.push(broken.to_string());
-                return report;
-            }
+        let Ok(got) = came.message else {
+            return report;
         };
-        report.problems = compare::problems(&test.expect, &got);
-        if report.problems.is_empty() {
-            report.outcome = TestOutcome::Passed;
-        } else {
-            report.hint = hint::hint(test, &got);
-            report.shown = explaining(test, &got, snapshot);
+        let answer = came.answer.and_then(Result::ok);
+        if report.outcome == TestOutcome::Failed {
+            let of_answer = |problem: &String| problem.starts_with("the answer");
+            if let (Some(answer), true) = (&answer, report.problems.iter().all(of_answer)) {
+                let deciding = answer.policies.iter();
+                report.shown = deciding
+                    .map(|id| DecidingPolicy::new(id, snapshot))
+                    .collect();
+            } else {
+                report.shown = explaining(step, &got, snapshot);
+                report.hint = hint::hint(step, &got);
+            }
         }
-        report.got = Some(Actual::new(got, snapshot));
+        let mut actual = Actual::new(got, snapshot);
+        actual.received = answer.map(|answer| Box::new(Actual::new(answer, snapshot)));
+        report.got = Some(actual);
         report
+    }
+}
+
+fn outcome(problems: &[String]) -> TestOutcome {
+    if problems.is_empty() {
+        TestOutcome::Passed
+    } else {
+        TestOutcome::Failed
+    }
+}
+
+/// What is sent, in a few words.
+fn says(sends: &Sends) -> String {
+    let (from, frame) = match sends {
+        Sends::List(list) => return format!("list {}", list.member()),
+        Sends::Frame { from, frame } => (from, frame),
+    };
+    let by = match from {
+        Side::Agent => "",
+        Side::Upstream => "the server: ",
+    };
+    let message = Message::decode(frame.as_bytes(), &Limits::default()).ok();
+    let called = message.as_ref().and_then(listing::called_tool);
+    let method = message.as_ref().and_then(Message::method);
+    match (called, method) {
+        (Some(tool), _) => format!("call `{tool}`"),
+        (None, Some(method)) => format!("{by}send `{}`", method.name()),
+        (None, None) => format!("{by}a raw frame"),
     }
 }
 
 /// The policies that decided, and the one that could not be evaluated. That a list may be asked for
 /// does not explain what is in it.
-fn explaining(test: &Test, got: &Got, snapshot: &PolicySnapshot) -> Vec<DecidingPolicy> {
-    let listed = matches!(test.sends, Sends::List(_)) && got.decision == Decision::Allow;
+fn explaining(step: &Step, got: &Got, snapshot: &PolicySnapshot) -> Vec<DecidingPolicy> {
+    let listed = matches!(step.sends, Sends::List(_)) && got.decision == Decision::Allow;
     let deciding = got.policies.iter().filter(|_| !listed).map(String::as_str);
     let at_fault = |id: &&str| {
         let fault = got.fault.as_deref().unwrap_or_default();
@@ -108,18 +188,28 @@ fn explaining(test: &Test, got: &Got, snapshot: &PolicySnapshot) -> Vec<Deciding
 }
 
 impl Expected {
+    fn of(step: &Step) -> Self {
+        let mut expected = Self::new(&step.expect);
+        let received = step.received.as_ref();
+        expected.received = received.map(|expect| Box::new(Self::new(expect)));
+        expected
+    }
+
     fn new(expect: &Expect) -> Self {
         let plain =
             |texts: &[Spanned<String>]| texts.iter().map(|text| text.get_ref().clone()).collect();
         Self {
             decision: expect.decision,
             because: plain(&expect.because),
+            because_exactly: expect.because_exactly.as_deref().map(plain),
+            obligations: expect.obligations.clone(),
             code: expect.code.clone(),
             advice: expect.advice.clone(),
             reason: expect.reason.clone(),
             errors: expect.errors.clone(),
             visible: expect.visible.as_deref().map(plain),
             hidden: plain(&expect.hidden),
+            received: None,
         }
     }
 }
@@ -131,12 +221,14 @@ impl Actual {
             at: match got.at {
                 At::Message => None,
                 At::Handshake => Some("handshake"),
+                At::Answer => Some("answer"),
             },
             policies: got
                 .policies
                 .iter()
                 .map(|id| DecidingPolicy::new(id, snapshot))
                 .collect(),
+            obligations: got.obligations,
             code: got.code,
             advice: got.advice,
             reason: got.reason,
@@ -144,6 +236,7 @@ impl Actual {
             text: got.text,
             error: got.fault,
             visible: got.shown,
+            received: None,
         }
     }
 }

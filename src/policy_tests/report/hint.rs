@@ -1,12 +1,12 @@
 //! What an author probably wants to know next.
 
-use super::super::fixture::{Decision, Sends, Test};
+use super::super::fixture::{Decision, Sends, Step};
 use super::super::got::{At, Got};
 use crate::gate::Stage;
 use crate::wire::{KnownMethod, Side};
 
-/// A hint for a test that failed.
-pub(super) fn hint(test: &Test, got: &Got) -> Option<String> {
+/// A hint for a message that did not become what was expected.
+pub(super) fn hint(step: &Step, got: &Got) -> Option<String> {
     if got.at == At::Handshake {
         return Some(
             "the agent's `initialize` was refused, so that nothing it sends has a session to be in"
@@ -20,19 +20,19 @@ pub(super) fn hint(test: &Test, got: &Got) -> Option<String> {
                 .to_owned(),
         );
     }
-    match (test.expect.decision, got.decision) {
-        (Decision::Allow, Decision::Deny) => refused(test, got),
+    match (step.expect.decision, got.decision) {
+        (Decision::Allow, Decision::Deny) => refused(step, got),
         (Decision::Deny, Decision::Allow) => {
             let help = "nothing forbids it: a `forbid` wins over every `permit`, or narrow the \
                         `permit` above";
             Some(help.to_owned())
         }
-        (Decision::Allow, Decision::Allow) => Some(shown(test, got)),
-        (Decision::Deny, Decision::Deny) => denied_otherwise(test, got),
+        (Decision::Allow, Decision::Allow) => Some(shown(step, got)),
+        (Decision::Deny, Decision::Deny) => denied_otherwise(step, got),
     }
 }
 
-fn refused(test: &Test, got: &Got) -> Option<String> {
+fn refused(step: &Step, got: &Got) -> Option<String> {
     let reason = got.reason.as_deref()?;
     Some(match reason {
         "not-permitted" => "no policy permits it; what is not permitted is denied".to_owned(),
@@ -40,7 +40,7 @@ fn refused(test: &Test, got: &Got) -> Option<String> {
             "the upstream does not offer it: add its name to `tools` of the fixture".to_owned()
         }
         "forbidden" => "a `forbid` wins over every `permit`".to_owned(),
-        "unknown-method" => return unknown_method(test),
+        "unknown-method" => return unknown_method(step),
         _ if got.stage.as_deref() != Some(Stage::Decide.name()) => {
             "it was refused before any policy was asked".to_owned()
         }
@@ -48,8 +48,8 @@ fn refused(test: &Test, got: &Got) -> Option<String> {
     })
 }
 
-fn unknown_method(test: &Test) -> Option<String> {
-    let Sends::Frame { from, frame } = &test.sends else {
+fn unknown_method(step: &Step) -> Option<String> {
+    let Sends::Frame { from, frame } = &step.sends else {
         return None;
     };
     let other = match from {
@@ -66,12 +66,12 @@ fn unknown_method(test: &Test) -> Option<String> {
 }
 
 /// Of what is right to be allowed, something else is wrong.
-fn shown(test: &Test, got: &Got) -> String {
-    let (Sends::List(_), Some(shown)) = (&test.sends, &got.shown) else {
+fn shown(step: &Step, got: &Got) -> String {
+    let (Sends::List(_), Some(shown)) = (&step.sends, &got.shown) else {
         return "of what is allowed, every permit that holds has decided, and nothing else"
             .to_owned();
     };
-    let visible = test.expect.visible.iter().flatten();
+    let visible = step.expect.visible.iter().flatten();
     let missing = visible.filter(|name| !shown.contains(name.get_ref()));
     let help = if missing.count() > 0 {
         "a list shows what can be used with some arguments: no policy permits any use of what is \
@@ -83,8 +83,8 @@ fn shown(test: &Test, got: &Got) -> String {
     help.to_owned()
 }
 
-fn denied_otherwise(test: &Test, got: &Got) -> Option<String> {
-    if test.expect.because.is_empty() || !got.policies.is_empty() {
+fn denied_otherwise(step: &Step, got: &Got) -> Option<String> {
+    if step.expect.because.is_empty() || !got.policies.is_empty() {
         return None;
     }
     let by_policy = got.stage.as_deref() == Some(Stage::Decide.name());

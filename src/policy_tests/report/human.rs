@@ -3,8 +3,11 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use super::super::fixture::Decision;
 use super::super::suggest;
-use super::{Actual, DecidingPolicy, Expected, Report, SuiteReport, TestOutcome, TestReport};
+use super::{
+    Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,
+};
 use crate::gate::Stage;
 
 /// Whether the report may use colours.
@@ -21,6 +24,9 @@ enum Colour {
     Faint,
     Bold,
 }
+
+/// What is shown of decisions that cannot be compared.
+const MOST_UNKNOWN: usize = 5;
 
 /// Lines that are shown of one policy.
 const MOST_LINES: usize = 20;
@@ -70,43 +76,124 @@ impl SuiteReport {
     }
 }
 
+/// What is told of one message that did not become what was expected.
+struct Details<'r> {
+    file: &'r str,
+    line: usize,
+    expected: Option<&'r Expected>,
+    got: Option<&'r Actual>,
+    problems: &'r [String],
+    shown: &'r [DecidingPolicy],
+    hint: Option<&'r str>,
+}
+
 impl TestReport {
     fn write(&self, file: &str, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
-        let mark = match self.outcome {
-            TestOutcome::Passed => paint.dye(Colour::Good, "✓"),
-            TestOutcome::Failed => paint.dye(Colour::Bad, "✗"),
+        let name = printable(&self.name);
+        let cell = match &self.cell {
+            Some(cell) => paint.dye(Colour::Faint, format!("  [{}]", printable(cell))),
+            None => String::new(),
         };
-        writeln!(out, "  {mark} {}", printable(&self.name))?;
+        writeln!(out, "  {} {name}{cell}", paint.mark(self.outcome))?;
+        if let Some(replay) = &self.replay {
+            replay.write(out, paint)?;
+        }
         if self.outcome == TestOutcome::Passed {
             return Ok(());
         }
+        let problems: &[String] = if self.steps.is_empty() {
+            &self.problems
+        } else {
+            // They are told step by step.
+            &[]
+        };
+        let details = Details {
+            file,
+            line: self.line,
+            expected: self.expected.as_ref(),
+            got: self.got.as_ref(),
+            problems,
+            shown: &self.shown,
+            hint: self.hint.as_deref(),
+        };
+        details.write("test", out, paint)?;
+        for (step, number) in self.steps.iter().zip(1..) {
+            let sends = printable(&step.sends);
+            let number = paint.dye(Colour::Faint, format!("step {number:<3}"));
+            writeln!(out, "    {} {number}  {sends}", paint.mark(step.outcome))?;
+            if step.outcome == TestOutcome::Failed {
+                let details = Details {
+                    file,
+                    line: step.line,
+                    expected: Some(&step.expected),
+                    got: step.got.as_ref(),
+                    problems: &step.problems,
+                    shown: &step.shown,
+                    hint: step.hint.as_deref(),
+                };
+                details.write("step", out, paint)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Details<'_> {
+    fn write(&self, what: &str, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let line = |out: &mut dyn Write, name: &str, text: &dyn Display| {
             let name = paint.dye(Colour::Faint, format!("{name:<8}"));
             writeln!(out, "      {name}  {text}")
         };
-        line(out, "test", &format!("{}:{}", printable(file), self.line))?;
-        line(out, "expected", &printable(&self.expected.told()))?;
-        let different_decision = match &self.got {
-            Some(got) => {
-                line(out, "got", &printable(&got.told()))?;
-                got.decision != self.expected.decision
-            }
-            None => false,
-        };
-        for problem in &self.problems {
+        let place = format!("{}:{}", printable(self.file), self.line);
+        line(out, what, &place)?;
+        if let Some(expected) = self.expected {
+            line(out, "expected", &printable(&expected.told()))?;
+        }
+        if let Some(got) = self.got {
+            line(out, "got", &printable(&got.told()))?;
+        }
+        let decisions = (
+            self.expected.map(|it| it.decision),
+            self.got.map(|it| it.decision),
+        );
+        let different_decision =
+            matches!(decisions, (Some(expected), Some(got)) if expected != got);
+        for problem in self.problems {
             // The two lines above have said it.
             let said = different_decision && problem.starts_with("expected ");
             if !said {
                 line(out, "problem", &printable(problem))?;
             }
         }
-        for policy in &self.shown {
+        for policy in self.shown {
             policy.write(out, paint)?;
         }
-        if let Some(hint) = &self.hint {
+        if let Some(hint) = self.hint {
             line(out, "hint", &printable(hint))?;
         }
         Ok(())
+    }
+}
+
+impl ReplayReport {
+    fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        let (changed, unknown) = (self.changed.len(), self.unknown.len());
+        let name = paint.dye(Colour::Faint, "replay  ");
+        let file = printable(&self.file);
+        writeln!(
+            out,
+            "      {name}  {file}: {} same, {changed} changed, {unknown} unknown",
+            self.same
+        )?;
+        let name = paint.dye(Colour::Faint, "unknown ");
+        for unknown in self.unknown.iter().take(MOST_UNKNOWN) {
+            let text = format!("line {}: {}: {}", unknown.line, unknown.about, unknown.why);
+            writeln!(out, "      {name}  {}", printable(&text))?;
+        }
+        match self.unknown.len().saturating_sub(MOST_UNKNOWN) {
+            0 => Ok(()),
+            more => writeln!(out, "      {name}  … and {more} more"),
+        }
     }
 }
 
@@ -116,6 +203,12 @@ impl Expected {
         if !self.because.is_empty() {
             decided = format!("{decided} because of {}", suggest::list(&self.because));
         }
+        if let Some(exactly) = &self.because_exactly {
+            decided = match exactly.as_slice() {
+                [] => format!("{decided} because of no policy"),
+                exactly => format!("{decided} because of exactly {}", suggest::list(exactly)),
+            };
+        }
         let mut parts = vec![decided];
         let words = [
             ("code", &self.code),
@@ -124,6 +217,9 @@ impl Expected {
         ];
         for (key, word) in words {
             parts.extend(word.as_ref().map(|word| format!("{key} `{word}`")));
+        }
+        if let Some(obligations) = &self.obligations {
+            parts.push(format!("asking for {}", names(obligations)));
         }
         if let Some(errors) = &self.errors {
             parts.push(format!(
@@ -137,6 +233,9 @@ impl Expected {
         if !self.hidden.is_empty() {
             parts.push(format!("hiding {}", names(&self.hidden)));
         }
+        if let Some(received) = &self.received {
+            parts.push(format!("its answer: {}", received.told()));
+        }
         parts.join(", ")
     }
 }
@@ -144,7 +243,7 @@ impl Expected {
 impl Actual {
     fn told(&self) -> String {
         let mut decided = self.decision.word().to_owned();
-        if let Some(at) = self.at {
+        if let Some(at) = self.at.filter(|at| *at != "answer") {
             decided = format!("{decided} at the {at}");
         }
         if !self.policies.is_empty() {
@@ -163,6 +262,9 @@ impl Actual {
         for (key, word) in words {
             parts.extend(word.as_ref().map(|word| format!("{key} `{word}`")));
         }
+        if !self.obligations.is_empty() {
+            parts.push(format!("asking for {}", names(&self.obligations)));
+        }
         // A policy's words say more than the gate's own.
         let elsewhere = self
             .stage
@@ -173,6 +275,11 @@ impl Actual {
         }
         if let Some(visible) = &self.visible {
             parts.push(format!("showing {}", names(visible)));
+        }
+        // That an answer arrived is what everybody expects.
+        let withheld = self.received.as_ref();
+        if let Some(received) = withheld.filter(|it| it.decision == Decision::Deny) {
+            parts.push(format!("its answer: {}", received.told()));
         }
         parts.join(", ")
     }
@@ -203,6 +310,13 @@ impl DecidingPolicy {
 }
 
 impl Paint {
+    fn mark(self, outcome: TestOutcome) -> String {
+        match outcome {
+            TestOutcome::Passed => self.dye(Colour::Good, "✓"),
+            TestOutcome::Failed => self.dye(Colour::Bad, "✗"),
+        }
+    }
+
     fn dye(self, colour: Colour, text: impl Display) -> String {
         let code = match (self, colour) {
             (Self::Plain, _) => return text.to_string(),

@@ -67,25 +67,94 @@ pub struct SuiteReport {
     pub tests: Vec<TestReport>,
 }
 
+/// One test, or one cell of the matrix of a test.
 #[derive(Debug, Serialize)]
 pub struct TestReport {
     pub name: String,
+    /// Which cell of its matrix, where it has one: the agent, the tool, or both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cell: Option<String>,
     /// Where the test stands in its file, from 1.
     pub line: usize,
     pub agent: String,
     pub outcome: TestOutcome,
-    pub expected: Expected,
-    /// Absent when the message could not be judged at all.
+    /// Absent where there are steps or a replay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+    /// Absent when the message could not be judged at all, and where there are steps or a replay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<Actual>,
-    /// How what came is not what was expected.
+    /// How what came is not what was expected, in steps and replays too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// The messages of a conversation, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayReport>,
     /// Policies that explain the failure.
     #[serde(skip)]
     shown: Vec<DecidingPolicy>,
     #[serde(skip)]
     hint: Option<String>,
+}
+
+/// One message of a conversation.
+#[derive(Debug, Serialize)]
+pub struct StepReport {
+    /// Where the step stands in its file, from 1.
+    pub line: usize,
+    /// What is sent, in a few words.
+    pub sends: String,
+    pub outcome: TestOutcome,
+    pub expected: Expected,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub got: Option<Actual>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    #[serde(skip)]
+    shown: Vec<DecidingPolicy>,
+    #[serde(skip)]
+    hint: Option<String>,
+}
+
+/// Recorded decisions, and what the policies say now.
+#[derive(Debug, Serialize)]
+pub struct ReplayReport {
+    /// As the fixture names it.
+    pub file: String,
+    /// Decisions that are what they were.
+    pub same: usize,
+    /// Each decision that is another one now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<ChangedDecision>,
+    /// Each decision of which the record tells too little.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<UnknownDecision>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct ChangedDecision {
+    /// The line of the recording, from 1.
+    pub line: usize,
+    /// What was asked, in a few words.
+    pub about: String,
+    pub was: Decision,
+    pub now: Decision,
+    /// The policies that decide now, where some do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub policies: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct UnknownDecision {
+    /// The line of the recording, from 1.
+    pub line: usize,
+    /// What was asked, in a few words.
+    pub about: String,
+    pub was: Decision,
+    /// What the record does not tell.
+    pub why: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -102,6 +171,10 @@ pub struct Expected {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub because_exactly: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub obligations: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -113,17 +186,23 @@ pub struct Expected {
     pub visible: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hidden: Vec<String>,
+    /// What must become of the answer, where the fixture says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<Box<Expected>>,
 }
 
 /// What became of the message.
 #[derive(Debug, Serialize)]
 pub struct Actual {
     pub decision: Decision,
-    /// What was refused, where it was not the message itself: `handshake`.
+    /// What was judged, where it was not the message itself: `handshake` or `answer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<&'static str>,
     /// The policies that decided, in the order of their names.
     pub policies: Vec<DecidingPolicy>,
+    /// What the decision asked of the gate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub obligations: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,6 +222,9 @@ pub struct Actual {
     /// What a list showed, in the order of the upstream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visible: Option<Vec<String>>,
+    /// What became of the answer, where there was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<Box<Actual>>,
 }
 
 #[derive(Debug, Clone, Serialize)]

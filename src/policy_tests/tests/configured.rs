@@ -69,7 +69,7 @@ fn a_configuration_judges_fixtures_of_elsewhere() {
 #[test]
 fn a_configuration_names_the_upstream_unless_the_fixture_does() {
     let policies = r#"
-        permit (principal, action == Mcp::Action::"call_tool", resource is Mcp::Tool)
+        @id("call") permit (principal, action == Mcp::Action::"call_tool", resource is Mcp::Tool)
         when { resource.server == Mcp::Server::"configured" };
     "#;
     let test = "[[test]]\nname = 'x'\ncall = 'a'\nexpect = ";
@@ -155,7 +155,7 @@ fn what_the_tests_own_upstream_cannot_say_is_no_denial() {
     let name = "x".repeat(1000);
     let check = |test: &str| {
         let tests = format!("tools = ['{name}']\n[[test]]\nname = 'x'\n{test}");
-        let pack = Pack::new("permit (principal, action, resource);", &tests);
+        let pack = Pack::new("@id(\"all\") permit (principal, action, resource);", &tests);
         let mut settings = settings(&[pack.path()]);
         settings.gate.from_upstream.max_bytes = 1024;
         let report = run(&settings).unwrap();

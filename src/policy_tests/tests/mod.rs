@@ -2,10 +2,14 @@
 
 mod broken;
 mod configured;
+mod conversations;
 mod guide;
 mod judged;
+mod matrices;
 mod packs;
+mod replays;
 mod reports;
+mod runs;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -38,6 +38,19 @@ fn policies(pack: &Path) -> BTreeSet<String> {
         .collect()
 }
 
+/// What was expected of each message of a test, and what came.
+fn of_messages(test: &TestReport) -> impl Iterator<Item = (&Expected, Option<&Actual>)> {
+    let steps = test
+        .steps
+        .iter()
+        .map(|step| (&step.expected, step.got.as_ref()));
+    let alone = test
+        .expected
+        .iter()
+        .map(|expected| (expected, test.got.as_ref()));
+    alone.chain(steps)
+}
+
 #[test]
 fn every_pack_passes_its_tests_and_each_of_its_policies_decides_one() {
     for pack in packs() {
@@ -45,14 +58,17 @@ fn every_pack_passes_its_tests_and_each_of_its_policies_decides_one() {
         assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
         let tests = || report.suites.iter().flat_map(|suite| &suite.tests);
         let decided: BTreeSet<String> = tests()
-            .filter_map(|test| test.got.as_ref())
+            .flat_map(of_messages)
+            .filter_map(|(_, got)| got)
+            .flat_map(|got| got.received.iter().map(|it| &**it).chain([got]))
             .flat_map(|got| &got.policies)
             .map(|policy| policy.id.clone())
             .collect();
         let missing: Vec<_> = policies(&pack).difference(&decided).cloned().collect();
         assert!(missing.is_empty(), "{pack:?}: no test shows {missing:?}");
         for decision in [Decision::Allow, Decision::Deny] {
-            assert!(tests().any(|test| test.expected.decision == decision));
+            let mut messages = tests().flat_map(of_messages);
+            assert!(messages.any(|(expected, _)| expected.decision == decision));
         }
     }
 }
@@ -63,10 +79,13 @@ fn a_denial_by_a_policy_is_expected_by_its_name() {
         let report = run(&settings(&[&pack])).unwrap();
         let tests = report.suites.iter().flat_map(|suite| &suite.tests);
         let vague: Vec<&str> = tests
-            .filter(|test| test.expected.because.is_empty())
             .filter(|test| {
-                let got = test.got.as_ref().unwrap();
-                got.decision == Decision::Deny && !got.policies.is_empty()
+                let mut messages = of_messages(test);
+                messages.any(|(expected, got)| {
+                    let got = got.unwrap();
+                    let named = !expected.because.is_empty() || expected.because_exactly.is_some();
+                    got.decision == Decision::Deny && !got.policies.is_empty() && !named
+                })
             })
             .map(|test| test.name.as_str())
             .collect();

@@ -26,6 +26,18 @@ forbid (
   && context.args.getTag("/path").s like "/srv/*"
 };
 
+@id("noted")
+@obligation_annotate("was read")
+permit (
+  principal in Mcp::Role::"reader",
+  action == Mcp::Action::"call_tool",
+  resource == Mcp::Tool::"read_file"
+);
+
+@id("large")
+forbid (principal, action == Mcp::Action::"receive_result", resource is Mcp::Tool)
+when { context.result.bytes > 60 };
+
 @id("no-guests")
 forbid (principal in Mcp::Role::"guest", action == Mcp::Action::"initialize", resource);
 
@@ -109,7 +121,46 @@ expect = "allow"
 name = "the other side"
 send = { method = "roots/list" }
 expect = "allow"
+
+[[test]]
+name = "a matrix"
+agents = ["reader", "guest"]
+call = ["read_file", "write_file"]
+args = { path = "/srv/a" }
+expect = { reader = { decision = "allow", because_exactly = ["read"], obligations = ["x"] } }
+
+[[test]]
+name = "a conversation"
+agent = "reader"
+steps = [
+  { call = "read_file", args = { path = "/srv/a" }, expect = "allow", result = { text = "x" } },
+  { call = "read_file", args = { path = "/srv/secret" }, expect = "allow", received = { decision = "deny", because_exactly = [] } },
+  { call = "read_file", args = { path = "/srv/large" }, expect = "allow", result = { text = "0123456789012345678901234567890123456789" } },
+  { after = "1m", call = "read_file", args = { path = "/etc/passwd" }, expect = { decision = "allow", because = ["noted"] } },
+  { from = "server", raw = '{"jsonrpc":"2.0","id":7,"result":{}}', expect = "allow" },
+  { list = "tools", visible = [] },
+]
+
+[[test]]
+name = "a replay"
+agent = "reader"
+replay = "log.jsonl"
+unknown = "fail"
 "#;
+
+/// Nothing is changed, changed, and unknown.
+const LOG: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/srv/a"}}}
+{"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"/etc/passwd"}}}
+{"jsonrpc":"2.0","id":2,"result":{"content":[]}}
+{"jsonrpc":"2.0","id":3,"method":"ping"}
+"#;
+
+fn failing() -> Pack {
+    let pack = Pack::new(POLICIES, FAILING);
+    pack.write("tests/log.jsonl", LOG);
+    pack
+}
 
 fn human(report: &Report, paint: Paint) -> String {
     let mut out = Vec::new();
@@ -119,7 +170,7 @@ fn human(report: &Report, paint: Paint) -> String {
 
 #[test]
 fn people_see_what_was_expected_what_came_and_why() {
-    let pack = Pack::new(POLICIES, FAILING);
+    let pack = failing();
     let report = pack.run().unwrap();
     assert_eq!(report.outcome, Outcome::Failed);
     insta::assert_snapshot!(pack.nameless(&human(&report, Paint::Plain)));
@@ -202,7 +253,7 @@ fn the_schema_is_a_schema_and_names_this_version() {
 #[test]
 fn every_report_is_valid() {
     let validator = strict();
-    let failing = Pack::new(POLICIES, FAILING).run().unwrap();
+    let failing = failing().run().unwrap();
     check_valid(&validator, &failing);
     let everything = "
         allow = ['x']
@@ -244,7 +295,7 @@ fn members(schema: &Value, found: &mut Vec<String>) {
 
 #[test]
 fn every_member_that_the_schema_names_is_written_somewhere() {
-    let failing = Pack::new(POLICIES, FAILING).run().unwrap();
+    let failing = failing().run().unwrap();
     let allowed = "allow = ['x']\n[[test]]\nname = 'x'\ncall = 'x'\nexpect = { decision = 'deny', errors = ['x'] }\n";
     let allowed = Pack::new("", allowed).run().unwrap();
     let not_run = Pack::new(POLICIES, "suit = 'x'").run().unwrap_err();
@@ -262,7 +313,7 @@ fn every_member_that_the_schema_names_is_written_somewhere() {
 
 #[test]
 fn the_same_tests_give_the_same_report() {
-    let pack = Pack::new(POLICIES, FAILING);
+    let pack = failing();
     let document = || serde_json::to_string(&pack.run().unwrap()).unwrap();
     let first = document();
     assert_eq!(document(), first);

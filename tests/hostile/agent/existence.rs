@@ -68,8 +68,9 @@ fn a_denied_prompt_or_resource_is_answered_the_same_whether_it_exists_or_not() {
         }),
     ];
     for (names, request) in rows {
-        let setup = Setup::of([fixture("everything-server")])
-            .policies("permit (principal, action in Mcp::Action::\"discover\", resource);");
+        let setup = Setup::of([fixture("everything-server")]).policies(
+            "@id(\"discover\") permit (principal, action in Mcp::Action::\"discover\", resource);",
+        );
         let (answer, past) = alike(setup, names, request);
         assert!(
             answer.starts_with(r#"{"code":4030,"message":"denied by policy""#),

@@ -9,7 +9,7 @@ use crate::setup::Setup;
 /// Lets agents of this name use tools.
 fn only(name: &str) -> String {
     format!(
-        r#"permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool)
+        r#"@id("only") permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool)
 when {{ principal.client.name == "{name}" }};
 "#
     )
@@ -39,8 +39,8 @@ fn a_server_does_not_say_who_the_agent_is() {
 
 /// Every tool may be listed and called, but not with this argument.
 const NOT_WITH_TEXT: &str = r#"
-permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool);
-forbid (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool) when { context.args.hasTag("/text") };
+@id("all") permit (principal is Mcp::Agent, action in [Mcp::Action::"list_tool", Mcp::Action::"call_tool"], resource is Mcp::Tool);
+@id("not-with-text") forbid (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool) when { context.args.hasTag("/text") };
 "#;
 
 #[test]
@@ -76,7 +76,7 @@ fn a_denied_call_leaves_no_byte_upstream_in_a_session() {
 }
 
 const BY_LABELS: &str = r#"
-permit (principal in Mcp::Role::"operator", action == Mcp::Action::"call_tool", resource in Mcp::Capability::"demo")
+@id("by-labels") permit (principal in Mcp::Role::"operator", action == Mcp::Action::"call_tool", resource in Mcp::Capability::"demo")
 when { ["example.com"].containsAll(context.touch.hosts) };
 "#;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::Obligation;
+use crate::policy::{Obligation, OnDeny};
 
 /// The annotations of one policy.
 #[derive(Debug, Default)]
@@ -10,6 +10,7 @@ pub(super) struct Annotations {
     pub(super) id: Option<String>,
     pub(super) code: Option<Arc<str>>,
     pub(super) advice: Option<Arc<str>>,
+    pub(super) on_deny: Option<OnDeny>,
     pub(super) obligations: Vec<Obligation>,
     pub(super) problems: Vec<Problem>,
 }
@@ -22,7 +23,14 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
 }
 
-const KNOWN: [&str; 5] = ["id", "code", "advice", "on_deny", "obligation_annotate"];
+const KNOWN: [&str; 6] = [
+    "id",
+    "code",
+    "advice",
+    "on_deny",
+    "obligation_annotate",
+    "obligation_strip_meta",
+];
 
 impl Annotations {
     /// `permits` tells a permit from a forbid: obligations only make sense on what permits.
@@ -44,6 +52,14 @@ impl Annotations {
                 Some("put it on the `permit` whose use it goes with".to_owned()),
             );
         }
+        if effect == cedar_policy::Effect::Permit && read.on_deny.take().is_some() {
+            read.error(
+                "`@on_deny` on a `permit` would never be read".to_owned(),
+                Some(
+                    "put it on a `forbid` with `unless { context.env.consent.granted }`".to_owned(),
+                ),
+            );
+        }
         read
     }
 
@@ -53,18 +69,35 @@ impl Annotations {
             "id" => self.id = Some(value.to_owned()),
             "code" => self.code = Some(value.into()),
             "advice" => self.advice = Some(value.into()),
-            // Read when humans can be asked; until then the forbid that carries it stands.
-            "on_deny" => {}
+            "on_deny" if value == "ask_consent" => self.on_deny = Some(OnDeny::AskConsent),
+            "on_deny" => self.error(
+                format!("`@on_deny` does not know `{}`", value.escape_debug()),
+                Some("known: `ask_consent`".to_owned()),
+            ),
             "obligation_annotate" if value.is_empty() => {
                 self.error("`@obligation_annotate` needs a text".to_owned(), None);
             }
             "obligation_annotate" => self.obligations.push(Obligation::Annotate(value.into())),
+            "obligation_strip_meta" => {
+                let keys = value.split_whitespace();
+                let strip = keys.map(|key| Obligation::StripMeta(key.into()));
+                let before = self.obligations.len();
+                self.obligations.extend(strip);
+                if self.obligations.len() == before {
+                    self.error(
+                        "`@obligation_strip_meta` needs the keys to strip".to_owned(),
+                        Some(
+                            "for example `@obligation_strip_meta(\"example.com/user\")`".to_owned(),
+                        ),
+                    );
+                }
+            }
             _ if key.starts_with("obligation") => {
                 self.error(
                     format!("unknown obligation `@{key}`"),
                     Some(suggestion(key).unwrap_or_else(|| {
-                        "known: `@obligation_annotate`; an obligation that nobody carries out \
-                         would be an empty promise"
+                        "known: `@obligation_annotate`, `@obligation_strip_meta`; an obligation \
+                         that nobody carries out would be an empty promise"
                             .to_owned()
                     })),
                 );

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use cedar_policy_core::ast::{Entity, PartialValue, Value};
+use cedar_policy_core::ast::{Entity, Literal, PartialValue, Value};
 
 use super::inspect::Needs;
 use super::subjects::Subject;
@@ -29,7 +29,13 @@ pub(super) fn principal_entities(
                 .has(Needs::CLIENT)
                 .then(|| client_entity(words, &agent.client));
             let name = entity(uid(&words.client, &agent.client.name));
-            build(subject, [("client", name), ("trust", literal(agent.trust))])
+            let granted = capabilities(words, &agent.capabilities);
+            let fields = [
+                ("client", name),
+                ("trust", literal(agent.trust)),
+                ("capabilities", granted),
+            ];
+            build(subject, fields)
         }
         Principal::Server(server) => build(subject, server_fields(server)),
     };
@@ -48,7 +54,10 @@ pub(super) fn resource_entities(
     let mut refers = needs.has(Needs::SERVER);
     let own = match resource {
         _ if !needs.has(Needs::DETAILS) => build(subject, []),
-        Resource::Tool(tool) => build(subject, [name()].into_iter().chain(tool_fields(tool))),
+        Resource::Tool(tool) => build(
+            subject,
+            [name()].into_iter().chain(tool_fields(words, tool)),
+        ),
         Resource::Resource(facts) => {
             build(subject, [name()].into_iter().chain(resource_fields(facts)))
         }
@@ -82,7 +91,14 @@ fn client_fields(client: &Client) -> [(&'static str, Value); 2] {
     ]
 }
 
-fn tool_fields(tool: &Tool) -> [(&'static str, Value); 4] {
+/// A set of entities of which nothing but the name is ever looked at.
+fn capabilities(words: &Vocabulary, names: &[String]) -> Value {
+    let names = names.iter();
+    let uids = names.map(|name| Literal::from(uid(&words.capability, name)));
+    Value::set_of_lits(uids, None)
+}
+
+fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 6] {
     let hints = record([
         ("readOnly", literal(tool.hints.read_only)),
         ("destructive", literal(tool.hints.destructive)),
@@ -100,6 +116,8 @@ fn tool_fields(tool: &Tool) -> [(&'static str, Value); 4] {
         ("hints", hints),
         ("level", literal(tool.level)),
         ("pin", pin),
+        ("capabilities", capabilities(words, &tool.capabilities)),
+        ("consent", literal(tool.consent.as_str())),
     ]
 }
 

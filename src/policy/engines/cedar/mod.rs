@@ -11,14 +11,15 @@ mod check;
 mod compile;
 mod context;
 mod draft;
+mod emit;
 mod entities;
 mod glance;
 mod idle;
 mod inspect;
 mod judge;
 mod nesting;
-mod numbers;
 mod outcomes;
+mod outlook;
 mod plain;
 mod rules;
 mod seen;
@@ -26,16 +27,18 @@ mod subjects;
 mod surfaces;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod value;
+mod verb;
 mod visible;
 mod vocabulary;
 mod wildcard;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use miette::Severity;
 
-pub(super) use numbers::Exact;
 pub use subjects::ToolGroups;
 pub use vocabulary::BASE_SCHEMA;
 
@@ -43,8 +46,9 @@ use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicyProblem,
-    PolicySource, Resource, RuleEngine, Verdict, Visibility, Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, OpenQuestion,
+    Outlook, PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility,
+    Warnings,
 };
 use super::stack::on_big_stack;
 
@@ -54,22 +58,28 @@ const NAME: EngineName = EngineName("cedar");
 #[derive(Debug, Default)]
 pub struct Cedar {
     pub groups: ToolGroups,
+    /// Tools whose arguments have types.
+    pub lock: Arc<Lock>,
     pub warnings: Warnings,
 }
 
 /// Compiled Cedar policies.
 struct CedarEngine {
-    words: &'static Vocabulary,
+    words: Arc<Vocabulary>,
     groups: ToolGroups,
+    lock: Arc<Lock>,
     rules: Rules,
+    lists_by: ListsBy,
     idle: &'static Idle,
 }
 
 impl CedarEngine {
-    fn new(words: &'static Vocabulary, groups: ToolGroups, rules: Rules) -> Result<Self, String> {
+    fn new(words: Arc<Vocabulary>, of: &Cedar, rules: Rules) -> Result<Self, String> {
         Ok(Self {
             words,
-            groups,
+            groups: of.groups.clone(),
+            lock: Arc::clone(&of.lock),
+            lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
         })
@@ -87,8 +97,9 @@ impl EngineKind for Cedar {
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
-        let words = Vocabulary::get().map_err(fault)?;
-        let mut output = on_big_stack(|| compile::compile(words, sources))?;
+        let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
+        let compile = || compile::compile(&words, &self.lock, sources);
+        let mut output = on_big_stack(compile)?;
         if self.warnings == Warnings::Error {
             for problem in &mut output.problems {
                 problem.severity = Severity::Error;
@@ -103,8 +114,8 @@ impl EngineKind for Cedar {
                 problems: output.problems,
             });
         }
-        let surfaces = surfaces::of(words, &self.groups, &output.rules);
-        let engine = CedarEngine::new(words, self.groups.clone(), output.rules).map_err(fault)?;
+        let surfaces = surfaces::of(&words, &self.groups, &output.rules);
+        let engine = CedarEngine::new(words, self, output.rules).map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,
@@ -129,6 +140,14 @@ impl RuleEngine for CedarEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.visibility(facts, items)
+    }
+
+    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        self.outlook_of(question)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.lists_by
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn outcomes(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcome
 
 impl Outcomes {
     /// A condition that can be neither always fails.
-    fn of(rest: &Expr) -> Self {
+    pub(super) fn of(rest: &Expr) -> Self {
         let kind = rest.expr_kind();
         if let ExprKind::Lit(Literal::Bool(value)) = kind {
             Self::exactly(*value)
@@ -69,7 +69,7 @@ impl Outcomes {
         }
     }
 
-    fn of_value(value: &Value) -> Self {
+    pub(super) fn of_value(value: &Value) -> Self {
         if let ValueKind::Lit(Literal::Bool(value)) = &value.value {
             Self::exactly(*value)
         } else {

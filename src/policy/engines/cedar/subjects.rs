@@ -33,6 +33,14 @@ impl ToolGroups {
         self.0.get(tool).map(Vec::as_slice).unwrap_or_default()
     }
 
+    pub fn extend(&mut self, other: Self) {
+        for (tool, groups) in other.0 {
+            for group in groups {
+                self.add(&tool, &group);
+            }
+        }
+    }
+
     /// In no order.
     pub fn members(&self, group: &str) -> impl Iterator<Item = &str> {
         let of_group = move |groups: &[String]| groups.iter().any(|name| name == group);
@@ -69,9 +77,15 @@ impl Subject {
             ),
             Resource::Resource(facts) => {
                 let roots = facts.roots.iter().map(|root| uid(&words.root, root));
-                own.child(uid(&words.resource, &facts.uri), roots)
+                let groups = facts.groups.iter();
+                let groups = groups.map(|group| uid(&words.resource_group, group));
+                own.child(uid(&words.resource, &facts.uri), roots.chain(groups))
             }
-            Resource::Prompt(prompt) => own.child(uid(&words.prompt, &prompt.name), []),
+            Resource::Prompt(prompt) => {
+                let groups = prompt.groups.iter();
+                let groups = groups.map(|group| uid(&words.prompt_group, group));
+                own.child(uid(&words.prompt, &prompt.name), groups)
+            }
             Resource::Server(server) => Self::of_server(words, server),
             Resource::Client(client) => Self {
                 uid: uid(&words.client, &client.name),
@@ -108,6 +122,7 @@ fn agent_ancestors(words: &Vocabulary, agent: &Agent) -> Vec<EntityUID> {
 
 fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> Vec<EntityUID> {
     let groups = groups.0.get(&tool.name).into_iter().flatten();
+    let groups = groups.chain(&tool.groups);
     let groups = groups.map(|group| uid(&words.tool_group, group));
     let capabilities = tool.capabilities.iter().flat_map(|name| {
         let ends = name

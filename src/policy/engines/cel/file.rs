@@ -11,10 +11,11 @@ use super::super::document::action_groups;
 use super::bound::{Bounded, Refused, bounded};
 use super::names;
 use super::patterns::{Collected, Patterns};
-use super::table::{Table, suggest};
+use super::table::{Table, Text, suggest};
 use super::{length, meter};
 use crate::policy::{
-    ActionName, Obligation, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason,
+    ActionName, Obligation, OnDeny, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource,
+    Reason,
 };
 
 /// Letters of an expression that show where a problem is.
@@ -111,7 +112,9 @@ impl Reader {
         let when = table.text("when");
         let code = table.text("code").map(|(code, _)| code.into());
         let advice = table.text("advice").map(|(advice, _)| advice.into());
+        let on_deny = table.word("on_deny", &[("ask_consent", OnDeny::AskConsent)]);
         let note = table.text("obligation_annotate");
+        let keys = table.texts("obligation_strip_meta");
         if id.is_none() && !table.has("id") {
             table.report(place.clone(), "a rule has to have an `id`", None);
         }
@@ -119,10 +122,15 @@ impl Reader {
             let help = "write `effect = \"permit\"` or `effect = \"forbid\"`".to_owned();
             table.report(place.clone(), "a rule has to have an `effect`", Some(help));
         }
-        if let (Some(Effect::Forbid), Some((_, place))) = (effect, &note) {
+        let obliged = note.is_some() || keys.is_some();
+        if effect == Some(Effect::Forbid) && obliged {
             let message = "an obligation on a `forbid` would never be carried out";
             let help = "put it on the `permit` whose use it goes with".to_owned();
             table.report(place.clone(), message, Some(help));
+        }
+        if effect == Some(Effect::Permit) && on_deny.is_some() {
+            let message = "`on_deny` on a `permit` would never be read";
+            table.report(place.clone(), message, None);
         }
         let condition = when.map(|(when, place)| self.condition(&when, place, &mut table));
         table.finish();
@@ -160,11 +168,9 @@ impl Reader {
                 origin,
                 code,
                 advice,
+                on_deny,
             },
-            obligations: note
-                .into_iter()
-                .map(|(note, _)| Obligation::Annotate(note.into()))
-                .collect(),
+            obligations: obligations(note, keys),
         });
     }
 
@@ -229,6 +235,13 @@ impl Reader {
     fn bounded(&mut self, tree: IdedExpr) -> Result<Bounded, Vec<Refused>> {
         bounded(tree, &mut self.patterns)
     }
+}
+
+fn obligations(note: Option<Text>, keys: Option<Vec<Text>>) -> Vec<Obligation> {
+    let note = note.map(|(note, _)| Obligation::Annotate(note.into()));
+    let keys = keys.into_iter().flatten();
+    let keys = keys.map(|(key, _)| Obligation::StripMeta(key.into()));
+    note.into_iter().chain(keys).collect()
 }
 
 /// The actions that a rule is about, those of the groups that it names included; otherwise all.

@@ -40,7 +40,7 @@ impl<'a> Tree<'a> {
         }
         match leaf {
             Leaf::Strings(items) => self.array = Some(items),
-            Leaf::Mixed => self.array = Some(&[]),
+            Leaf::Array => self.array = Some(&[]),
             Leaf::String(_)
             | Leaf::Number(_)
             | Leaf::Bool(_)
@@ -92,7 +92,7 @@ impl<'a> Tree<'a> {
             Leaf::EmptyObject => Node::Object(BTreeMap::new()),
             Leaf::EmptyArray => Node::List(Vec::new()),
             // Marks of an array whose items are leaves of their own.
-            Leaf::Strings(_) | Leaf::Mixed => return Err(shapeless()),
+            Leaf::Strings(_) | Leaf::Array => return Err(shapeless()),
         })
     }
 }

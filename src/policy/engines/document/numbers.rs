@@ -1,7 +1,7 @@
 //! A JSON number as what most readers take it for, or nothing.
 
-use super::super::cedar::Exact;
 use super::Node;
+use crate::policy::numbers::Exact;
 
 /// Digits that every double can be told by.
 const MOST_DIGITS: usize = 17;

@@ -35,10 +35,11 @@ pub(super) fn resource<'a>(
     match resource {
         Resource::Tool(tool) => belongs(tool_members(tool, groups)),
         Resource::Resource(facts) => belongs(resource_members(facts)),
-        Resource::Prompt(Prompt { name }) => belongs(object([
+        Resource::Prompt(Prompt { name, groups }) => belongs(object([
             ("type", text("Prompt")),
             ("id", text(name)),
             ("name", text(name)),
+            ("groups", texts(groups)),
         ])),
         Resource::Server(server) => Node::Object(server_members(server)),
         Resource::Client(client) => Node::Object(client_members(client)),
@@ -117,6 +118,7 @@ fn agent_members(agent: &Agent) -> Object<'_> {
         ("roles", texts(&agent.roles)),
         ("teams", texts(&agent.teams)),
         ("client", Node::Object(client_members(&agent.client))),
+        ("capabilities", texts(&agent.capabilities)),
         ("trust", Node::Integer(agent.trust)),
     ]);
     if let Some(user) = &agent.user {
@@ -163,11 +165,21 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
         ("name", text(&tool.name)),
         ("level", Node::Integer(tool.level)),
         ("capabilities", capabilities(&tool.capabilities)),
+        ("declaredCapabilities", texts(&tool.capabilities)),
         ("permissions", permissions(tool.permissions)),
         ("hints", Node::Object(hints)),
         ("pin", Node::Object(pin)),
-        ("groups", texts(groups.of(&tool.name))),
+        ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
+        ("consent", text(tool.consent.as_str())),
     ])
+}
+
+/// Those that were compiled, and those of `tools.toml`.
+fn tool_groups<'a>(compiled: &'a [String], own: &'a [String]) -> Node<'a> {
+    let mut all: Vec<&str> = compiled.iter().chain(own).map(String::as_str).collect();
+    all.sort_unstable();
+    all.dedup();
+    Node::List(all.into_iter().map(text).collect())
 }
 
 /// Closed upwards, as the hierarchy of Cedar's entities is: `fs.write` is also `fs`.
@@ -207,6 +219,7 @@ fn resource_members(facts: &ResourceFacts) -> Object<'_> {
         ("level", Node::Integer(facts.level)),
         ("labels", texts(&facts.labels)),
         ("roots", texts(&facts.roots)),
+        ("groups", texts(&facts.groups)),
     ]);
     if let Some(mime) = &facts.mime {
         members.insert(Cow::Borrowed("mime"), text(mime));
@@ -220,6 +233,8 @@ fn touch_node(touch: &Touch) -> Node<'_> {
         ("outside", Node::Bool(touch.outside)),
         ("hosts", texts(&touch.hosts)),
         ("bytes", Node::Integer(touch.bytes)),
+        ("level", Node::Integer(touch.level)),
+        ("writable", Node::Bool(touch.writable)),
     ]))
 }
 

@@ -148,7 +148,7 @@ fn an_object_whose_keys_are_numbers_is_no_array() {
     let two = || ("/l/1", Leaf::Bool(false));
     check(vec![one(), two()], Ok(json!({"l": {"0": 1, "1": false}})));
     check(
-        vec![one(), two(), ("/l", Leaf::Mixed)],
+        vec![one(), two(), ("/l", Leaf::Array)],
         Ok(json!({"l": [1, false]})),
     );
     let many = (0..12).map(|_| Leaf::Null).collect::<Vec<_>>();
@@ -158,7 +158,7 @@ fn an_object_whose_keys_are_numbers_is_no_array() {
         .map(|pointer| &**pointer)
         .zip(many)
         .collect();
-    leaves.push(("/l", Leaf::Mixed));
+    leaves.push(("/l", Leaf::Array));
     check(leaves, Ok(json!({"l": vec![Value::Null; 12]})));
 }
 
@@ -168,8 +168,8 @@ fn leaves_of_no_value_are_refused() {
     for leaves in [
         vec![("/a", text()), ("/a", text())],
         vec![("/a", text()), ("/a/b", text())],
-        vec![("/l/0", text()), ("/l/2", text()), ("/l", Leaf::Mixed)],
-        vec![("/l/x", text()), ("/l", Leaf::Mixed)],
+        vec![("/l/0", text()), ("/l/2", text()), ("/l", Leaf::Array)],
+        vec![("/l/x", text()), ("/l", Leaf::Array)],
         vec![("/n", Leaf::Number("1e999"))],
     ] {
         check(leaves, Err(()));

@@ -1,14 +1,15 @@
 //! `decision` to verdict. Whatever is not exactly of its shape is a fault.
 //!
-//! `{"allow": bool, "deny": bool, "reasons": [{"id", "code", "advice"}], "obligations": [{"annotate"}]}`,
-//! where `allow` has to be there. `deny` wins over `allow`; neither is no opinion.
+//! `{"allow": bool, "deny": bool, "reasons": […], "obligations": […]}`, where `allow` has to be there.
+//! `deny` wins over `allow`; neither is no opinion. A reason is `{"id", "code", "advice", "on_deny"}`, an
+//! obligation `{"annotate": "…"}` or `{"strip_meta": "…"}`.
 
 use std::sync::Arc;
 
 use regorus::Value;
 
 use super::compile::Ids;
-use crate::policy::{Obligation, Reason, Verdict};
+use crate::policy::{Obligation, OnDeny, Reason, Verdict};
 
 pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
     if *answer == Value::Undefined {
@@ -53,12 +54,14 @@ pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
 
 fn reason(value: &Value, ids: &Ids) -> Result<Reason, String> {
     let mut id = None;
-    let (mut code, mut advice) = (None, None);
-    for (key, value) in members(value, "a reason", &["id", "code", "advice"])? {
+    let (mut code, mut advice, mut on_deny) = (None, None, None);
+    for (key, value) in members(value, "a reason", &["id", "code", "advice", "on_deny"])? {
         let text = text(value, "a member of a reason")?;
         match key {
             "id" => id = Some(text),
             "code" => code = Some(text),
+            "on_deny" if &*text == "ask_consent" => on_deny = Some(OnDeny::AskConsent),
+            "on_deny" => return Err("`on_deny` is not `ask_consent`".to_owned()),
             _ => advice = Some(text),
         }
     }
@@ -69,18 +72,22 @@ fn reason(value: &Value, ids: &Ids) -> Result<Reason, String> {
     Ok(Reason {
         code,
         advice,
+        on_deny,
         ..known
     })
 }
 
 fn obligation(value: &Value) -> Result<Obligation, String> {
-    let members = members(value, "an obligation", &["annotate"])?;
-    let note = members.first().ok_or("an obligation is empty")?;
-    let note = text(note.1, "the note of an obligation")?;
-    if note.is_empty() {
-        return Err("the note of an obligation is empty".to_owned());
+    let members = members(value, "an obligation", &["annotate", "strip_meta"])?;
+    let [(key, value)] = members.as_slice() else {
+        return Err("an obligation has not exactly one member".to_owned());
+    };
+    let what = text(value, "what an obligation says")?;
+    match *key {
+        _ if what.is_empty() => Err("an obligation says nothing".to_owned()),
+        "strip_meta" => Ok(Obligation::StripMeta(what)),
+        _ => Ok(Obligation::Annotate(what)),
     }
-    Ok(Obligation::Annotate(note))
 }
 
 /// The members of an object that has no others than these.

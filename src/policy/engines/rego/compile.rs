@@ -279,5 +279,6 @@ fn reason(id: &str, origin: Origin) -> Reason {
         origin,
         code: None,
         advice: None,
+        on_deny: None,
     }
 }

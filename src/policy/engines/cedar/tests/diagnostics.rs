@@ -53,7 +53,17 @@ fn annotations_that_promise_too_much_are_refused() {
         ),
         ("@id(\"\")", Some("`@id` is empty")),
         ("@id", Some("`@id` is empty")),
-        ("@advice(\"x\") @code(\"y\") @on_deny(\"ask\")", None),
+        ("@advice(\"x\") @code(\"y\")", None),
+        ("@on_deny(\"ask\")", Some("`@on_deny` does not know `ask`")),
+        (
+            "@on_deny(\"ask_consent\")",
+            Some("`@on_deny` on a `permit` would never be read"),
+        ),
+        ("@obligation_strip_meta(\"a b/c\")", None),
+        (
+            "@obligation_strip_meta(\" \")",
+            Some("`@obligation_strip_meta` needs the keys to strip"),
+        ),
         ("@owner(\"ann\")", Some("unknown annotation `@owner`")),
     ] {
         let text = format!("{annotation} permit(principal, action, resource);");

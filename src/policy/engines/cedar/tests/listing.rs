@@ -6,7 +6,9 @@ use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest, PolicySet}
 
 use super::*;
 use crate::policy::fixture::{World, tool};
-use crate::policy::{ListFacts, Principal, Prompt, Resource, ResourceFacts, Tool};
+use crate::policy::{
+    ActionName, ClientIs, ListFacts, OpenQuestion, Principal, Prompt, Resource, ResourceFacts, Tool,
+};
 
 #[test]
 fn what_no_call_could_be_permitted_for_is_not_shown() {
@@ -104,9 +106,7 @@ fn prompts_and_resources_are_listed_by_the_same_rule() {
         permit(principal, action == Mcp::Action::"get_prompt", resource) unless { resource.name == "b" };
         permit(principal, action == Mcp::Action::"read_resource", resource) when { resource.level < 2 };
         forbid(principal, action == Mcp::Action::"list_resource", resource) when { resource.uri like "*hidden*" };"#;
-    let prompt = |name: &str| Prompt {
-        name: name.to_owned(),
-    };
+    let prompt = |name: &str| Prompt::named(name);
     let resource = |uri: &str, level| ResourceFacts {
         uri: uri.to_owned(),
         level,
@@ -195,6 +195,60 @@ fn shown_means_that_some_call_is_allowed() {
     }
 }
 
+/// Over the same rules and calls: what is said to be settled is so for every call.
+#[test]
+fn what_is_settled_whatever_the_context_is_so_in_each() {
+    let conditions = [
+        "true",
+        "resource.level > 2",
+        "context.touch.outside",
+        "context.touch.outside && resource.level > 2",
+        "context.touch.outside || resource.level > 2",
+        "resource.level > 2 || context.touch.outside",
+        "if resource.level > 2 then context.touch.bytes > 5 else context.touch.outside",
+        "resource.level > 2 || context.touch.bytes * 9223372036854775807 > 5",
+        "context.touch.bytes * 9223372036854775807 > 5 || resource.level > 2",
+        "resource.level * 9223372036854775807 > 9",
+        r#"context.args.hasTag("/p") && resource.name == "a""#,
+        r#"context.env.now > datetime("2026-01-01")"#,
+        r#"context.env.transport == "stdio""#,
+        r#"context.env has peer || context.env.session.level > 1"#,
+    ];
+    let universe = universe();
+    let mut settled = 0;
+    for permit in conditions {
+        for forbid in conditions.into_iter().chain(["false"]) {
+            let rule = |effect, condition| {
+                format!("{effect}(principal, CALL, resource) when {{ {condition} }};\n")
+            };
+            let text = calls(&(rule("permit", permit) + &rule("forbid", forbid)));
+            let snapshot = snapshot(&text);
+            for tool in tools() {
+                let question = OpenQuestion {
+                    principal: Principal::Agent(&universe[0].agent),
+                    action: ActionName::CallTool,
+                    resource: Resource::Tool(&tool),
+                    server: &universe[0].server,
+                    transport: Some("stdio"),
+                    now_ms: Some(universe[0].now_ms),
+                    method: None,
+                    client: ClientIs::Known,
+                };
+                let Some(allowed) = snapshot.outlook(&question).settled() else {
+                    continue;
+                };
+                settled += 1;
+                for world in &universe {
+                    let judged = snapshot.judge(&world.call(&tool)).is_allow();
+                    assert_eq!(judged, allowed, "{text} {}", tool.name);
+                }
+            }
+        }
+    }
+    // Else the law says nothing.
+    assert!(settled > 200, "{settled}");
+}
+
 fn share_context(one: &str, other: &str) -> bool {
     ["outside", "bytes", "hasTag"]
         .iter()
@@ -229,7 +283,7 @@ fn what_typed_partial_evaluation_denies_is_hidden() {
             for tool in tools() {
                 let shown = ours.visible(&list_facts(&world), &[Resource::Tool(&tool)])[0];
                 let denied =
-                    typed(words, &set, &world, &tool) == Some(cedar_policy::Decision::Deny);
+                    typed(&words, &set, &world, &tool) == Some(cedar_policy::Decision::Deny);
                 assert!(!(shown && denied), "{text} {}", tool.name);
                 agreed += u32::from(shown != denied);
             }

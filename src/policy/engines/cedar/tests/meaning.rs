@@ -401,9 +401,7 @@ impl Things {
         Self {
             tool: tool("t"),
             resource,
-            prompt: Prompt {
-                name: "p".to_owned(),
-            },
+            prompt: Prompt::named("p"),
             words,
         }
     }

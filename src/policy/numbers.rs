@@ -1,17 +1,17 @@
-//! What Cedar can represent of a JSON number.
+//! What policies can compare of a JSON number.
 
 /// A number by its exact JSON text (RFC 8259, section 6).
 #[derive(Debug, PartialEq, Eq, Default)]
-pub(in super::super) struct Exact {
+pub(super) struct Exact {
     /// The number is an integer within 64 bits, however it is written (`1.0`, `1e3`).
-    pub(in super::super) integer: Option<i64>,
+    pub(super) integer: Option<i64>,
     /// The number has at most four decimals: as ten-thousandths within 64 bits.
-    pub(in super::super) ten_thousandths: Option<i64>,
+    pub(super) ten_thousandths: Option<i64>,
 }
 
 impl Exact {
     /// Never rounds. What does not fit, or is not a JSON number, is neither.
-    pub(in super::super) fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let Some(scaled) = Scaled::parse(text) else {
             return Self::default();
         };
@@ -22,7 +22,7 @@ impl Exact {
     }
 
     /// As Cedar's `decimal` wants it.
-    pub(in super::super) fn decimal_text(&self) -> Option<String> {
+    pub(super) fn decimal_text(&self) -> Option<String> {
         let value = self.ten_thousandths?;
         let sign = if value < 0 { "-" } else { "" };
         let magnitude = value.unsigned_abs();

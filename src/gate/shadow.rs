@@ -1,0 +1,57 @@
+//! What a candidate for the next policies would have decided. Nothing here changes a decision.
+
+use crate::audit::{Shadow, Would};
+use crate::policy::{Decision, DenialCause, PolicySnapshot, Resource, Tool};
+use crate::session::Session;
+
+use super::pin;
+use super::understand::{Circumstances, Understood};
+
+/// Asks the candidate of a snapshot, if it has one, what the snapshot itself is asked: the first
+/// denial counts, and without one all that permits.
+pub(super) fn shadow(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+    now: Circumstances,
+) -> Option<Shadow> {
+    let candidate = snapshot.candidate()?;
+    let scene = &understood.identified.scene;
+    let mut shadow = Shadow {
+        revision: candidate.revision().as_str().into(),
+        would: Would::Allow,
+        policies: Vec::new(),
+    };
+    for question in &understood.questions {
+        let mut facts = question.facts(scene, now);
+        // It may have approved other definitions.
+        let tool = match facts.resource {
+            Resource::Tool(tool) => Some(Tool {
+                pin: pin::of(&tool.name, candidate, session),
+                ..tool.clone()
+            }),
+            Resource::Resource(_)
+            | Resource::Prompt(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
+        };
+        if let Some(tool) = &tool {
+            facts.resource = Resource::Tool(tool);
+        }
+        let decision = candidate.judge(&facts);
+        let ids = decision.reasons().iter();
+        let ids = ids.map(|reason| reason.policy.as_str().into());
+        match &decision {
+            Decision::Allow(_) => shadow.policies.extend(ids),
+            Decision::Deny(denial) => {
+                shadow.policies = ids.collect();
+                shadow.would = match denial.cause {
+                    DenialCause::Fault(_) => Would::Fail,
+                    DenialCause::Forbidden | DenialCause::NotPermitted => Would::Deny,
+                };
+                break;
+            }
+        }
+    }
+    Some(shadow)
+}

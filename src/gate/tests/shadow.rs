@@ -1,0 +1,49 @@
+//! A candidate for the next policies, asked beside those in force.
+
+use super::*;
+use crate::policy::FaultKind;
+
+#[tokio::test]
+async fn a_candidate_is_recorded_and_changes_nothing() {
+    check(open, guarded, "denied_a", "ALLOW", "deny").await;
+    check(open, guarded, "echo", "ALLOW", "allow").await;
+    check(guarded, open, "denied_a", "BLOCK", "allow").await;
+    check(guarded, guarded, "denied_a", "BLOCK", "deny").await;
+    check(open, broken, "echo", "ALLOW", "fail").await;
+    check(open, panicking, "echo", "ALLOW", "fail").await;
+}
+
+#[tokio::test]
+async fn without_a_candidate_nothing_is_said_of_one() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    bench.agent(&call("1", "echo")).await;
+    let called = bench.records_of("tool_call").await.remove(0);
+    assert!(!called.text().contains("shadow"));
+}
+
+async fn check(in_force: Rule, candidate: Rule, tool: &str, decision: &str, would: &str) {
+    let bench = Bench::ready(open, &["echo", "denied_a"]).await;
+    let candidate = snapshot("candidate", candidate);
+    let revision = candidate.revision().to_string();
+    let new = snapshot("new", in_force).with_candidate(candidate);
+    bench.gate.publish(&bench.talk, new).await.unwrap();
+    bench.agent(&call("1", tool)).await;
+    assert_eq!(bench.to_upstream().len(), usize::from(decision == "ALLOW"));
+    let called = bench.records_of("tool_call").await.remove(0);
+    assert_eq!(called.get(&["decision"]), decision);
+    assert_eq!(called.get(&["shadow", "would"]), would);
+    assert_eq!(called.get(&["shadow", "revision"]), revision);
+}
+
+fn broken(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    Err(EngineFault {
+        engine: EngineName("test"),
+        kind: FaultKind::Evaluation,
+        policy: None,
+        problem: "broken".to_owned(),
+    })
+}
+
+fn panicking(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    panic!("it fails")
+}

@@ -1,0 +1,157 @@
+//! `roots.toml`, `resources.toml` and `prompts.toml`.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::CODE;
+use super::table::Table;
+use super::tools::level;
+use crate::policy::{self, Labels, PolicyProblem, ResourceLabels, Root};
+
+/// What all `roots.toml` together say.
+#[derive(Debug, Default)]
+pub(super) struct Roots(Vec<Root>);
+
+/// What all `resources.toml` together say.
+#[derive(Debug, Default)]
+pub(super) struct Resources {
+    unlabelled: Option<ResourceLabels>,
+    labels: policy::Resources,
+}
+
+/// What all `prompts.toml` together say.
+#[derive(Debug, Default)]
+pub(super) struct Prompts(HashMap<String, Vec<String>>);
+
+const ABOUT_PLACES: &str = "an absolute path without `..` beyond the top, escapes or a backslash, or a \
+                            URI such as `notes://team`";
+
+impl Roots {
+    pub(super) fn read(&mut self, mut file: Table<'_, '_>) {
+        let roots = file.take("roots");
+        if let Some(mut roots) = roots.and_then(|field| file.inside(field)) {
+            for (name, place, field) in roots.entries() {
+                if self.0.iter().any(|root| root.name == name) {
+                    roots.report(
+                        place,
+                        &format!("the root `{name}` is described twice"),
+                        None,
+                    );
+                } else if let Some(table) = roots.inside(field) {
+                    self.0.extend(root(&name, place, table));
+                }
+            }
+        }
+        file.finish();
+    }
+
+    pub(super) fn finish(self, labels: &mut Labels, problems: &mut Vec<PolicyProblem>) {
+        let roots = policy::Roots::new(self.0);
+        if let Some((one, other)) = roots.twins() {
+            let message = format!("the roots `{one}` and `{other}` are the same place");
+            problems.push(PolicyProblem::error(CODE, message));
+        }
+        labels.roots = roots;
+    }
+}
+
+impl Resources {
+    pub(super) fn read(&mut self, mut file: Table<'_, '_>) {
+        if let Some(field) = file.take("default") {
+            let place = field.place.clone();
+            if let Some(table) = file.inside(field) {
+                let first = self.unlabelled.replace(resource(table));
+                if first.is_some() {
+                    file.report(place, "`default` is there twice", None);
+                }
+            }
+        }
+        let resources = file.take("resources");
+        if let Some(mut resources) = resources.and_then(|field| file.inside(field)) {
+            for (uri, place, field) in resources.entries() {
+                let Some(table) = resources.inside(field) else {
+                    continue;
+                };
+                let labels = resource(table);
+                match self.labels.add(&uri, labels) {
+                    Ok(()) => {}
+                    Err(problem) => {
+                        let message = format!("`{uri}` {problem}");
+                        resources.report(place, &message, None);
+                    }
+                }
+            }
+        }
+        file.finish();
+    }
+
+    pub(super) fn finish(self, labels: &mut Labels) {
+        labels.resources = self
+            .labels
+            .with_unlabelled(self.unlabelled.unwrap_or_default());
+    }
+}
+
+impl Prompts {
+    pub(super) fn read(&mut self, mut file: Table<'_, '_>) {
+        let prompts = file.take("prompts");
+        if let Some(mut prompts) = prompts.and_then(|field| file.inside(field)) {
+            for (name, place, field) in prompts.entries() {
+                let Some(mut table) = prompts.inside(field) else {
+                    continue;
+                };
+                let groups = table.names("groups");
+                table.finish();
+                if self.0.insert(name.clone(), groups).is_some() {
+                    prompts.report(place, &format!("`{name}` is labelled twice"), None);
+                }
+            }
+        }
+        file.finish();
+    }
+
+    pub(super) fn finish(self, labels: &mut Labels) {
+        labels.prompts = self.0;
+    }
+}
+
+fn root(name: &str, place: Range<usize>, mut table: Table<'_, '_>) -> Option<Root> {
+    let sources = [table.string("path"), table.string("uri")];
+    let mut root = match sources {
+        [Some((text, at)), None] | [None, Some((text, at))] => match Root::at(name, &text) {
+            Ok(root) => Some(root),
+            Err(problem) => {
+                let help = Some(ABOUT_PLACES.to_owned());
+                table.report(at, &format!("`{text}` {problem}"), help);
+                None
+            }
+        },
+        [None, None] | [Some(_), Some(_)] => {
+            let help = Some("`path` for files, `uri` for other resources".to_owned());
+            let message = format!("the root `{name}` needs one place");
+            table.report(place, &message, help);
+            None
+        }
+    };
+    // Asked for whatever the place is, so that they are known keys.
+    let level = level(&mut table).unwrap_or_default();
+    let writable = table.boolean("writable").unwrap_or_default();
+    let labels = table.names("labels");
+    if let Some(root) = &mut root {
+        root.level = level;
+        root.writable = writable;
+        root.labels = labels;
+    }
+    table.finish();
+    root
+}
+
+fn resource(mut table: Table<'_, '_>) -> ResourceLabels {
+    let labels = ResourceLabels {
+        level: level(&mut table),
+        labels: table.names("labels"),
+        groups: table.names("groups"),
+    };
+    table.finish();
+    labels
+}

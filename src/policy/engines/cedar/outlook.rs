@@ -1,0 +1,201 @@
+//! What rules come to when most of the context is not known.
+//!
+//! As in `visible.rs`, the evaluator leaves a rest of each condition. Here the rest is also asked
+//! whether it can fail: what is said to be allowed in every context must not fail in one.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{
+    BinaryOp, Context, Effect, EntityUIDEntry, Expr, ExprKind, PartialValue, Request, UnaryOp,
+    Unknown, Value,
+};
+use cedar_policy_core::entities::Entities;
+use cedar_policy_core::evaluator::{EvaluationError, Evaluator};
+use cedar_policy_core::extensions::Extensions;
+
+use super::CedarEngine;
+use super::entities::{principal_entities, resource_entities};
+use super::inspect::Needs;
+use super::judge::with_entities;
+use super::outcomes::Outcomes;
+use super::rules::Rule;
+use super::subjects::Subject;
+use super::value::{datetime, literal};
+use super::verb::Verb;
+use crate::policy::{ActionName, Chance, ClientIs, EngineFault, OpenQuestion, Outlook};
+
+/// The name of what is not known until the end.
+const NOW: &str = "now";
+
+impl CedarEngine {
+    /// What cannot even be asked may come to anything.
+    pub(super) fn outlook_of(&self, question: &OpenQuestion<'_>) -> Outlook {
+        let words = &*self.words;
+        let verb = Verb::on(words, question.action, question.resource);
+        let principal = Subject::of_principal(words, question.principal);
+        let resource =
+            Subject::of_resource(words, &self.groups, question.server, question.resource);
+        let rules = self.rules.candidates(verb, &principal, &resource);
+        if rules.is_empty() {
+            return Outlook::SILENT;
+        }
+        let fits = self
+            .idle
+            .fits(question.action, question.principal, question.resource);
+        let Some(action) = words.action(verb).filter(|_| fits) else {
+            return Outlook::OPEN;
+        };
+        let Ok(entities) = self.known_entities(question, &principal, &resource) else {
+            return Outlook::OPEN;
+        };
+        let [principal, action, resource] = [&principal.uid, action.uid(), &resource.uid]
+            .map(|uid| EntityUIDEntry::known(uid.clone(), None));
+        let context = open_context(question, verb);
+        let request = Request::new_unchecked(principal, action, resource, Some(context));
+        let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+        let now = question.now_ms.and_then(datetime);
+        // Arguments that are not of the types of the lock are denied, whatever rules say.
+        let misfit = match verb {
+            Verb::Named(_) => Outlook::SILENT,
+            Verb::Call(_) => denied(Chance::Sometimes),
+        };
+        let rules = rules.into_iter();
+        rules
+            .map(|rule| outlook(&evaluator, rule, now.as_ref(), question.client))
+            .fold(misfit, Outlook::and)
+    }
+
+    fn known_entities(
+        &self,
+        question: &OpenQuestion<'_>,
+        principal: &Subject,
+        resource: &Subject,
+    ) -> Result<Entities, EngineFault> {
+        let (words, needs) = (&*self.words, Needs::ALL);
+        let own = principal_entities(words, principal, question.principal, needs);
+        let asked = resource_entities(words, resource, question.server, question.resource, needs);
+        with_entities(words.actions.clone(), own.chain(asked))
+    }
+}
+
+/// A record of what is known, and of unknowns.
+fn open_context(question: &OpenQuestion<'_>, verb: Verb) -> Context {
+    let unknown = |name: &'static str| Expr::unknown(Unknown::new_untyped(name));
+    let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
+    let env = ["protocol", "session", "consent", NOW].map(|name| (name, unknown(name)));
+    let transport = known(question.transport.map(literal), "transport");
+    let env = env.into_iter().chain([("transport", transport)]);
+    let env = env.map(|(name, value)| (name.into(), value));
+    // Only over HTTP there is a peer, and a record cannot say that a field is perhaps there.
+    let env = match (question.transport, Expr::record(env)) {
+        (Some("stdio"), Ok(env)) => env,
+        _ => unknown("env"),
+    };
+    let mut fields = BTreeMap::from([("env".into(), env)]);
+    let names: &[&'static str] = match question.action {
+        ActionName::CallTool if verb.call().is_some() => &["touch", "args", "arguments"],
+        ActionName::CallTool => &["touch", "args"],
+        ActionName::GetPrompt => &["args"],
+        ActionName::Complete => &["argument"],
+        ActionName::ReceiveResult => &["result"],
+        ActionName::Sample => &["maxTokens", "includeContext", "tools"],
+        ActionName::Elicit => &["mode", "fields"],
+        ActionName::Notify => &["method"],
+        ActionName::Initialize
+        | ActionName::Ping
+        | ActionName::SetLevel
+        | ActionName::Cancel
+        | ActionName::ListTool
+        | ActionName::ListResource
+        | ActionName::ListPrompt
+        | ActionName::Listen
+        | ActionName::ReadResource
+        | ActionName::Subscribe
+        | ActionName::ListRoots => &[],
+    };
+    for name in names {
+        let method = question.method.filter(|_| *name == "method").map(literal);
+        fields.insert((*name).into(), known(method, name));
+    }
+    Context::RestrictedResidual(Arc::new(fields))
+}
+
+/// The moment comes second: a record that holds a datetime is one that Cedar takes nothing out of
+/// while something else in it is not known.
+fn remainder(
+    evaluator: &Evaluator<'_>,
+    rule: &Rule,
+    now: Option<&Value>,
+) -> Result<PartialValue, EvaluationError> {
+    let first = evaluator.partial_interpret(&rule.condition, &rule.slots)?;
+    match (first, now) {
+        (PartialValue::Residual(rest), Some(now)) => {
+            let moment = HashMap::from([(NOW.into(), now.clone())]);
+            evaluator.partial_interpret(&rest.substitute(&moment), &rule.slots)
+        }
+        (done, _) => Ok(done),
+    }
+}
+
+fn outlook(
+    evaluator: &Evaluator<'_>,
+    rule: &Rule,
+    now: Option<&Value>,
+    client: ClientIs,
+) -> Outlook {
+    // What was left out of the entities must not be taken for what was sent.
+    if client == ClientIs::Unknown && rule.needs.has(Needs::CLIENT) {
+        return Outlook::OPEN;
+    }
+    let (outcomes, fails) = match remainder(evaluator, rule, now) {
+        Ok(PartialValue::Value(value)) => (Outcomes::of_value(&value), Chance::Never),
+        Ok(PartialValue::Residual(rest)) => {
+            let fails = if can_fail(&rest) {
+                Chance::Sometimes
+            } else {
+                Chance::Never
+            };
+            (Outcomes::of(&rest), fails)
+        }
+        Err(_) => return Outlook::SILENT.and(denied(Chance::Always)),
+    };
+    let holds = match (outcomes.truth, outcomes.falsehood) {
+        (true, false) if fails == Chance::Never => Chance::Always,
+        (true, _) => Chance::Sometimes,
+        (false, true) => Chance::Never,
+        // It cannot come to anything but a failure.
+        (false, false) => return denied(Chance::Always),
+    };
+    match rule.effect {
+        Effect::Permit => Outlook {
+            permitted: holds,
+            forbidden: fails,
+        },
+        // A forbid that cannot be false denies, whether it holds or fails.
+        Effect::Forbid if !outcomes.falsehood => denied(Chance::Always),
+        Effect::Forbid => denied(holds.max(fails)),
+    }
+}
+
+fn denied(forbidden: Chance) -> Outlook {
+    Outlook {
+        permitted: Chance::Never,
+        forbidden,
+    }
+}
+
+/// INVARIANT: the types of policies are checked strictly when they are loaded, so that only sums and
+/// functions on texts can fail; what else could was refused then.
+fn can_fail(rest: &Expr) -> bool {
+    rest.subexpressions().any(|part| {
+        let kind = part.expr_kind();
+        if let ExprKind::BinaryApp { op, .. } = kind {
+            matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul)
+        } else if let ExprKind::UnaryApp { op, .. } = kind {
+            *op == UnaryOp::Neg
+        } else {
+            matches!(kind, ExprKind::ExtensionFunctionApp { .. })
+        }
+    })
+}

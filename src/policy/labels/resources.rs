@@ -1,0 +1,153 @@
+//! What the host says of resources, by their URIs.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::facts::ResourceFacts;
+use super::super::location::Location;
+use super::roots::{Place, Roots};
+use super::{MAX_LEVEL, join};
+
+/// All that is said of resources.
+#[derive(Debug, Clone, Default)]
+pub struct Resources {
+    by_place: HashMap<Location, ResourceLabels>,
+    /// The same places without regard to case, as some servers look them up.
+    folded: HashSet<Location>,
+    unlabelled: ResourceLabels,
+}
+
+/// What the host says of one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceLabels {
+    /// 0 public, 1 internal, 2 confidential, 3 secret; that of its root if nothing is said.
+    pub level: Option<i64>,
+    pub labels: Vec<String>,
+    pub groups: Vec<String>,
+}
+
+/// Why a resource cannot be labelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ResourceProblem {
+    #[error("is no URI that all readers take for the same resource")]
+    Unclear,
+    #[error("is labelled twice")]
+    Twice,
+}
+
+impl Resources {
+    /// With what is said of resources that are neither named nor in a root.
+    #[must_use]
+    pub fn with_unlabelled(self, unlabelled: ResourceLabels) -> Self {
+        Self { unlabelled, ..self }
+    }
+
+    pub fn add(&mut self, uri: &str, labels: ResourceLabels) -> Result<(), ResourceProblem> {
+        let place = Location::of_uri(uri).ok_or(ResourceProblem::Unclear)?;
+        self.folded.insert(place.folded());
+        match self.by_place.insert(place, labels) {
+            None => Ok(()),
+            Some(_) => Err(ResourceProblem::Twice),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_place.is_empty() && self.unlabelled == ResourceLabels::default()
+    }
+
+    /// A URI that readers disagree on may be any resource, also the most sensitive one.
+    pub(super) fn describe(&self, roots: &Roots, facts: &ResourceFacts) -> Option<ResourceFacts> {
+        if self.is_empty() && roots.is_empty() {
+            return None;
+        }
+        let mut facts = facts.clone();
+        let Some((named, root)) = self.find(roots, &facts.uri) else {
+            facts.level = MAX_LEVEL;
+            return Some(facts);
+        };
+        facts.roots = root.names().map(str::to_owned).collect();
+        let in_root = (!root.is_outside()).then(|| root.level());
+        let labels = match (named, in_root) {
+            (Some(labels), _) => labels,
+            (None, None) => &self.unlabelled,
+            (None, Some(_)) => &NOTHING,
+        };
+        facts.level = labels.level.or(in_root).unwrap_or(facts.level);
+        join(&mut facts.labels, &labels.labels);
+        let of_roots: Vec<String> = root.labels().cloned().collect();
+        join(&mut facts.labels, &of_roots);
+        join(&mut facts.groups, &labels.groups);
+        Some(facts)
+    }
+
+    /// `None` where it is not sure which resource is meant.
+    fn find<'r>(
+        &self,
+        roots: &'r Roots,
+        uri: &str,
+    ) -> Option<(Option<&ResourceLabels>, Place<'r>)> {
+        let place = Location::of_uri(uri)?;
+        let root = Some(roots.find(&place)).filter(|root| !root.is_unsure())?;
+        let named = self.by_place.get(&place);
+        let alike = named.is_none() && self.folded.contains(&place.folded());
+        (!alike).then_some((named, root))
+    }
+}
+
+const NOTHING: ResourceLabels = ResourceLabels {
+    level: None,
+    labels: Vec::new(),
+    groups: Vec::new(),
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::roots::Root;
+    use super::*;
+
+    #[test]
+    fn a_resource_is_what_the_host_says_of_its_place() {
+        let (roots, resources) = host();
+        let check = |uri: &str, expected: &str| {
+            let facts = ResourceFacts {
+                uri: uri.to_owned(),
+                ..ResourceFacts::default()
+            };
+            let facts = resources.describe(&roots, &facts).unwrap();
+            let words = [facts.roots, facts.labels, facts.groups].concat();
+            assert_eq!(
+                format!("{} {}", words.join(" "), facts.level),
+                expected,
+                "{uri}"
+            );
+        };
+        check("notes://team/a", "team internal-use 1");
+        check("notes://team/salaries", "team pii internal-use hr 3");
+        check("notes://TEAM/x/../salaries", "team pii internal-use hr 3");
+        check("notes://others/a", " 2");
+        // It may be any of them.
+        check("notes://team/Salaries", " 3");
+        check("notes://team/x y", " 3");
+        check("NOT A URI", " 3");
+    }
+
+    fn host() -> (Roots, Resources) {
+        let labels = vec!["internal-use".to_owned()];
+        let mut root = Root::at("team", "notes://team").unwrap();
+        root.level = 1;
+        root.labels = labels;
+        let mut resources = Resources::default().with_unlabelled(ResourceLabels {
+            level: Some(2),
+            ..ResourceLabels::default()
+        });
+        let salaries = ResourceLabels {
+            level: Some(3),
+            labels: vec!["pii".to_owned()],
+            groups: vec!["hr".to_owned()],
+        };
+        let mut add = |uri: &str| resources.add(uri, salaries.clone());
+        assert_eq!(add("notes://team/salaries"), Ok(()));
+        assert_eq!(add("notes://team/./salaries"), Err(ResourceProblem::Twice));
+        assert_eq!(add("not a uri"), Err(ResourceProblem::Unclear));
+        (Roots::new(vec![root]), resources)
+    }
+}

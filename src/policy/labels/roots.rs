@@ -1,0 +1,126 @@
+//! The host's map of places: named roots, with what lies in each.
+
+use super::super::location::{Below, Location};
+use super::MAX_LEVEL;
+
+/// All roots, the outer ones before those that lie in them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roots(Vec<Root>);
+
+/// A place and everything below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    pub name: String,
+    location: Location,
+    /// 0 public, 1 internal, 2 confidential, 3 secret.
+    pub level: i64,
+    /// Whether what lies in it may be changed.
+    pub writable: bool,
+    /// What kinds of data lie in it.
+    pub labels: Vec<String>,
+}
+
+/// Why a text is no place for a root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is neither an absolute path nor a URI that all readers take for the same place")]
+pub struct RootProblem;
+
+/// Where one location lies.
+#[derive(Debug)]
+pub(super) struct Place<'r> {
+    /// The outermost first.
+    roots: Vec<&'r Root>,
+    /// It may also lie in one that is spelled differently.
+    unsure: bool,
+}
+
+impl Roots {
+    pub fn new(mut roots: Vec<Root>) -> Self {
+        roots.sort_by(|one, other| {
+            let key = |root: &Root| (root.location.depth(), root.name.clone());
+            key(one).cmp(&key(other))
+        });
+        Self(roots)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The names, the outer roots first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|root| root.name.as_str())
+    }
+
+    /// Two roots at one place.
+    pub fn twins(&self) -> Option<(&str, &str)> {
+        let mut pairs = self.0.iter().enumerate().flat_map(|(at, one)| {
+            let rest = self.0.iter().skip(at + 1);
+            rest.map(move |other| (one, other))
+        });
+        let (one, other) = pairs.find(|(one, other)| one.location == other.location)?;
+        Some((&one.name, &other.name))
+    }
+
+    pub(super) fn find(&self, location: &Location) -> Place<'_> {
+        let mut place = Place {
+            roots: Vec::new(),
+            unsure: false,
+        };
+        for root in &self.0 {
+            match location.below(&root.location) {
+                Below::Yes => place.roots.push(root),
+                Below::Perhaps => place.unsure = true,
+                Below::No => {}
+            }
+        }
+        place
+    }
+}
+
+impl Root {
+    /// # Errors
+    /// [`RootProblem`] when `place` is neither an absolute path nor a URI, or is one that readers
+    /// disagree on.
+    pub fn at(name: &str, place: &str) -> Result<Self, RootProblem> {
+        Ok(Self {
+            name: name.to_owned(),
+            location: Location::of(place).ok_or(RootProblem)?,
+            level: 0,
+            writable: false,
+            labels: Vec::new(),
+        })
+    }
+}
+
+impl Place<'_> {
+    /// In no root, or nobody can say in which.
+    pub(super) fn is_outside(&self) -> bool {
+        self.unsure || self.roots.is_empty()
+    }
+
+    pub(super) fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.roots.iter().map(|root| root.name.as_str())
+    }
+
+    /// What lies in several has all their labels.
+    pub(super) fn labels(&self) -> impl Iterator<Item = &String> {
+        self.roots.iter().flat_map(|root| &root.labels)
+    }
+
+    /// The innermost root decides.
+    pub(super) fn level(&self) -> i64 {
+        if self.unsure {
+            return MAX_LEVEL;
+        }
+        self.roots.last().map_or(0, |root| root.level)
+    }
+
+    pub(super) fn is_writable(&self) -> bool {
+        !self.unsure && self.roots.last().is_some_and(|root| root.writable)
+    }
+}

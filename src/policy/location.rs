@@ -1,0 +1,316 @@
+//! Where a path or a URI points, spelled in one way.
+//!
+//! Only what every reader finds the same place in has a location: policy does no I/O, so that it
+//! cannot ask a file system, and each server has its own way to read what it is given. What some
+//! reader could take for something else (escapes in a path, a backslash, `~`, look-alikes of a
+//! slash) has none, which counts as outside of everything.
+
+use unicode_normalization::UnicodeNormalization;
+use url::Url;
+
+/// A place among files, or below the authority of a URI.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Location {
+    realm: Realm,
+    /// Neither empty, nor `.` or `..`.
+    parts: Vec<String>,
+}
+
+/// How surely one location lies below another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Below {
+    Yes,
+    /// Where names are compared without regard to case or normalisation, as some file systems do.
+    Perhaps,
+    No,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Realm {
+    /// Of the server's machine; with the letter of a drive, in upper case, where there are drives.
+    Files(Option<char>),
+    /// Scheme, and host with port.
+    Uri(String, String),
+}
+
+impl Location {
+    /// A path, absolute, or a URI.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        if has_scheme(text) {
+            Self::of_uri(text)
+        } else {
+            Self::of_path(text)
+        }
+    }
+
+    /// A path of POSIX, or of Windows with a drive. Lexically: symbolic links are not followed, so
+    /// that `..` undoes the name before it.
+    pub(super) fn of_path(text: &str) -> Option<Self> {
+        if text.contains(char::is_control) || has_escape(text) {
+            return None;
+        }
+        let (drive, rest) = drive_of(text);
+        let separators: &[char] = if drive.is_some() {
+            &['/', '\\']
+        } else {
+            &['/']
+        };
+        let rest = rest.strip_prefix(separators)?;
+        // `//host/share` is a machine for some; for others the slashes are one.
+        if rest.starts_with(separators) {
+            return None;
+        }
+        let realm = Realm::Files(drive);
+        let parts = resolve(rest.split(separators), &realm)?;
+        Some(Self { realm, parts })
+    }
+
+    /// A URI as the WHATWG URL standard reads it, if RFC 3986 reads the same.
+    pub(super) fn of_uri(text: &str) -> Option<Self> {
+        let ambiguous = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
+        if text.contains(ambiguous) {
+            return None;
+        }
+        let url = Url::parse(text).ok()?;
+        let plain =
+            url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
+        if !plain {
+            return None;
+        }
+        if url.scheme() == "file" {
+            return Self::of_file(&url);
+        }
+        let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+        let port = url.port_or_known_default();
+        let host = port.map_or(host.clone(), |port| format!("{host}:{port}"));
+        let realm = Realm::Uri(url.scheme().to_owned(), host);
+        let path = url.path();
+        let path = path.strip_prefix('/').unwrap_or(path);
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let mut parts = Vec::new();
+        for part in path.split('/').filter(|_| !path.is_empty()) {
+            parts.push(Some(unescaped(part)?).filter(|part| !part.is_empty())?);
+        }
+        let mut parts = resolve(parts.iter().map(String::as_str), &realm)?;
+        // Whatever it selects is another resource.
+        parts.extend(url.query().map(|query| format!("?{query}")));
+        Some(Self { realm, parts })
+    }
+
+    fn of_file(url: &Url) -> Option<Self> {
+        if url.query().is_some() || !matches!(url.host_str(), None | Some("localhost")) {
+            return None;
+        }
+        let parts: Option<Vec<String>> = url.path_segments()?.map(unescaped).collect();
+        let parts = parts?;
+        let drive = match parts.first().map(|first| drive_of(first)) {
+            Some((Some(drive), "")) => Some(drive),
+            Some(_) | None => None,
+        };
+        let realm = Realm::Files(drive);
+        let names = parts.iter().map(String::as_str);
+        let parts = resolve(names.skip(usize::from(drive.is_some())), &realm)?;
+        Some(Self { realm, parts })
+    }
+
+    /// Whether this lies in `above`, or is it. Whole names are compared, never the text.
+    pub(super) fn below(&self, above: &Self) -> Below {
+        if self.realm != above.realm || self.parts.len() < above.parts.len() {
+            return Below::No;
+        }
+        let pairs = || self.parts.iter().zip(&above.parts);
+        if pairs().all(|(name, wanted)| name == wanted) {
+            Below::Yes
+        } else if pairs().all(|(name, wanted)| folded(name) == folded(wanted)) {
+            Below::Perhaps
+        } else {
+            Below::No
+        }
+    }
+
+    /// As one is found where names are compared without regard to case.
+    pub(super) fn folded(&self) -> Self {
+        Self {
+            realm: self.realm.clone(),
+            parts: self.parts.iter().map(|name| folded(name)).collect(),
+        }
+    }
+
+    /// How many names lead to it.
+    pub(super) fn depth(&self) -> usize {
+        self.parts.len()
+    }
+}
+
+/// RFC 3986 §3.1, with two characters at least: one is the letter of a drive.
+fn has_scheme(text: &str) -> bool {
+    let Some((scheme, _)) = text.split_once(':') else {
+        return false;
+    };
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(allowed)
+}
+
+/// The letter of a drive, in upper case, and what follows its colon.
+fn drive_of(text: &str) -> (Option<char>, &str) {
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(letter), Some(':')) if letter.is_ascii_alphabetic() => {
+            (Some(letter.to_ascii_uppercase()), chars.as_str())
+        }
+        _ => (None, text),
+    }
+}
+
+/// Names without `.` and `..`; `None` where they lead above the top, or mean different things to
+/// different readers.
+fn resolve<'n>(names: impl Iterator<Item = &'n str>, realm: &Realm) -> Option<Vec<String>> {
+    let mut parts: Vec<String> = Vec::new();
+    for name in names {
+        match name {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name if is_clear(name, realm) => parts.push(name.to_owned()),
+            _ => return None,
+        }
+    }
+    Some(parts)
+}
+
+fn is_clear(name: &str, realm: &Realm) -> bool {
+    let looks_like: String = name.nfkc().collect();
+    let hides = |text: &str| text.contains(['/', '\\']) || text == "." || text == "..";
+    if hides(name) || hides(&looks_like) || name.contains(char::is_control) {
+        return false;
+    }
+    match realm {
+        // Windows drops dots and spaces at the end, has streams behind a colon, and short names.
+        Realm::Files(Some(_)) => {
+            let short = name.split('~').skip(1);
+            let short = short.map(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+            !name.ends_with(['.', ' '])
+                && !name.contains([':', '*', '?', '"', '<', '>', '|'])
+                && !short.into_iter().any(|is_short| is_short)
+        }
+        Realm::Files(None) | Realm::Uri(..) => true,
+    }
+}
+
+/// `None` for what would have to be decoded twice.
+fn unescaped(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes().iter();
+    while let Some(byte) = rest.next() {
+        if *byte == b'%' {
+            let hex = [*rest.next()?, *rest.next()?];
+            let hex = std::str::from_utf8(&hex).ok()?.to_owned();
+            bytes.push(u8::from_str_radix(&hex, 16).ok()?);
+        } else {
+            bytes.push(*byte);
+        }
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    (!has_escape(&text)).then_some(text)
+}
+
+/// Whether some reader would take `%2e` in it for a dot.
+fn has_escape(text: &str) -> bool {
+    let mut rest = text.split('%').skip(1);
+    rest.any(|rest| {
+        let mut digits = rest.chars().take(2);
+        let is_hex = |c: Option<char>| c.is_some_and(|c| c.is_ascii_hexdigit());
+        is_hex(digits.next()) && is_hex(digits.next())
+    })
+}
+
+fn folded(name: &str) -> String {
+    caseless::default_case_fold_str(name).nfkc().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_place_has_one_location() {
+        let check = |one: &str, other: &str| {
+            let location = Location::of(one);
+            assert!(location.is_some(), "{one}");
+            assert_eq!(location, Location::of(other), "{one} {other}");
+        };
+        check("/srv/data", "/srv/data/");
+        check("/srv/data", "/srv//data");
+        check("/srv/data", "/srv/./data");
+        check("/srv/data", "/srv/other/../data");
+        check("/srv/data", "file:///srv/data");
+        check("/srv/data", "FILE://localhost/srv/data");
+        check("/srv/a b", "file:///srv/a%20b");
+        check("/", "/srv/..");
+        check("C:\\srv\\data", "c:/srv/data");
+        check("C:\\srv\\data", "file:///c:/srv/data");
+        check("notes://team/a", "notes://TEAM/a");
+        check("notes://team/a", "notes://team/b/../a");
+        check("notes://team/a", "notes://team/b/%2e%2e/a");
+        check("notes://team/a", "notes://team/a/");
+        check("https://x.org/a", "HTTPS://X.org:443/a");
+    }
+
+    #[test]
+    fn what_readers_disagree_on_has_no_location() {
+        let check = |text: &str| assert_eq!(Location::of(text), None, "{text:?}");
+        check("");
+        check("data");
+        check("./data");
+        check("~/data");
+        check("//host/share");
+        check("/..");
+        check("/srv/../..");
+        check("/srv/%2e%2e/etc");
+        check("/srv/a%2fb");
+        check("/srv\\..\\etc");
+        check("/srv/\u{ff0e}\u{ff0e}/etc");
+        check("/srv/a\u{ff0f}b");
+        check("/srv/a\0b");
+        check("/srv/a\nb");
+        check("C:data");
+        check("C:\\srv\\secret.txt::$DATA");
+        check("C:\\srv\\secret. \\a");
+        check("C:\\PROGRA~1\\a");
+        check("\\\\host\\share");
+        check("file://host/srv/data");
+        check("file:///srv/a%2fb");
+        check("file:///srv/%252e%252e/etc");
+        check("file:///srv/data#x");
+        check("file:///srv/data?x");
+        check("notes://me@team/a");
+        check("notes://team/a//b");
+        check("notes://team/a b");
+    }
+
+    #[test]
+    fn a_location_is_below_another_by_whole_names() {
+        let check = |one: &str, above: &str, expected: Below| {
+            let [one, above] = [one, above].map(|text| Location::of(text).unwrap());
+            assert_eq!(one.below(&above), expected, "{one:?} {above:?}");
+        };
+        check("/srv/data", "/srv/data", Below::Yes);
+        check("/srv/data/a", "/srv/data", Below::Yes);
+        check("/srv/data", "/", Below::Yes);
+        check("/srv/database", "/srv/data", Below::No);
+        check("/srv", "/srv/data", Below::No);
+        check("/srv/DATA/a", "/srv/data", Below::Perhaps);
+        check("/srv/caf\u{e9}/a", "/srv/cafe\u{301}", Below::Perhaps);
+        check("C:/srv", "/srv", Below::No);
+        check("file:///srv/data/a", "/srv/data", Below::Yes);
+        check("notes://team/a", "notes://team", Below::Yes);
+        check("notes://team/a?b", "notes://team/a", Below::Yes);
+        check("notes://team/a", "notes://team/a?b", Below::No);
+        check("notes://others/a", "notes://team", Below::No);
+        check("mail://team/a", "notes://team", Below::No);
+        check("https://x.org:8443/a", "https://x.org/a", Below::No);
+    }
+}

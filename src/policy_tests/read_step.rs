@@ -1,0 +1,293 @@
+//! One message of a test: who sends what, what is answered, and what must become of it.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::fixture::{Listed, Sends, Step};
+use super::json;
+use super::read_expect::{Expectations, expectations, received};
+use super::read_reply::reply;
+use super::read_start::consent;
+use super::section::Section;
+use super::suggest;
+use super::table::{Reading, Table, Value, in_order};
+use crate::wire::{Fragment, KnownMethod, Side};
+
+/// The four ways to say what is sent.
+pub(super) const WAYS: [&str; 4] = ["send", "call", "list", "raw"];
+
+/// One message as it stands in the fixture: the same for every cell of a matrix but for what is
+/// expected, and but for the tool, where several are called.
+pub(super) struct Written {
+    pub(super) sends: Vec<Sending>,
+    step: Step,
+    expectations: Expectations,
+}
+
+/// What is sent, and the tool that it calls where there is a choice of them.
+pub(super) struct Sending {
+    pub(super) tool: Option<String>,
+    sends: Sends,
+}
+
+impl Written {
+    /// The message as one agent sends it.
+    pub(super) fn by(&self, agent: &str, sending: &Sending) -> Step {
+        Step {
+            sends: sending.sends.clone(),
+            expect: self.expectations.of(agent),
+            ..self.step.clone()
+        }
+    }
+}
+
+/// `agents`: those of the matrix, where the test has one.
+pub(super) fn message(table: &Table<'_>, agents: &[Spanned<String>]) -> Option<Written> {
+    let sends = sends(table);
+    let expectations = expectations(table, agents);
+    let reply = reply(table);
+    let received = received(table);
+    let consent = consent(table);
+    let after = table.duration("after");
+    for key in ["result", "received"] {
+        if let (Some(value), true) = (table.get(key), table.get("list").is_some()) {
+            let message =
+                format!("`{key}` does not go with `list`: the fixture says what is offered");
+            table
+                .reading
+                .tell(&value.span(), "test::conflict", message, None);
+        }
+    }
+    let (sends, expectations) = (sends?, expectations?);
+    let first = sends.first()?.sends.clone();
+    let step = Step {
+        line: table.line(),
+        after: after.unwrap_or_default(),
+        consent,
+        sends: first,
+        reply,
+        expect: expectations.of(""),
+        received,
+    };
+    Some(Written {
+        sends,
+        step,
+        expectations,
+    })
+}
+
+fn sends(table: &Table<'_>) -> Option<Vec<Sending>> {
+    let from = from(table);
+    let ways: Vec<&str> = WAYS
+        .into_iter()
+        .filter(|way| table.get(way).is_some())
+        .collect();
+    let one = |sends| vec![Sending { tool: None, sends }];
+    let sends = match ways.as_slice() {
+        ["send"] => send(table, from?).map(one),
+        ["call"] => calls(table),
+        ["list"] => list(table).map(one),
+        ["raw"] => {
+            let from = from?;
+            raw(table).map(|frame| one(Sends::Frame { from, frame }))
+        }
+        [] => {
+            let help = "say what is sent: `call = \"tool\"`, `list = \"tools\"`, \
+                        `send = { method = \"…\" }` or `raw = '…'`";
+            table.require("what is sent", help);
+            return None;
+        }
+        several => {
+            let message = format!("one test sends one message, not {}", suggest::list(several));
+            table.tell(
+                "test::conflict",
+                message,
+                "make a test of each, or one of `steps`",
+            );
+            return None;
+        }
+    };
+    let belongs = [("args", "call"), ("visible", "list"), ("hidden", "list")];
+    for (key, way) in belongs {
+        if let (Some(value), false) = (table.get(key), ways.contains(&way)) {
+            let message = format!("`{key}` goes with `{way}`");
+            table
+                .reading
+                .tell(&value.span(), "test::conflict", message, None);
+        }
+    }
+    if let (Some(value), true) = (
+        table.get("from"),
+        ways.contains(&"call") || ways.contains(&"list"),
+    ) {
+        let message = "only agents call and list: `from` goes with `send` and `raw`";
+        table
+            .reading
+            .tell(&value.span(), "test::conflict", message, None);
+    }
+    sends
+}
+
+fn from(table: &Table<'_>) -> Option<Side> {
+    let Some(value) = table.get("from") else {
+        return Some(Side::Agent);
+    };
+    let from = table.reading.text(value)?;
+    table
+        .reading
+        .word(&from, &[("agent", Side::Agent), ("server", Side::Upstream)])
+}
+
+/// `send = { method, params, meta }`.
+fn send(table: &Table<'_>, from: Side) -> Option<Sends> {
+    let send = table.table(
+        "send",
+        Section::Send,
+        "a table such as `{ method = \"ping\" }`",
+    )?;
+    let Some(value) = send.get("method") else {
+        send.require("`method`", "as in `send = { method = \"tools/call\", … }`");
+        return None;
+    };
+    let method = send.reading.text(value)?.into_inner();
+    let mut params = match send.get("params") {
+        Some(value) => Some(members(send.reading, value)?),
+        None => None,
+    };
+    if let Some(value) = send.get("meta") {
+        let meta = members(send.reading, value)?;
+        let meta = Fragment::object(borrowed(&meta));
+        let params = params.get_or_insert_default();
+        if params.iter().any(|(key, _)| key == "_meta") {
+            let message = "`_meta` stands in `params` already";
+            send.reading
+                .tell(&value.span(), "test::conflict", message, None);
+        }
+        params.push(("_meta".to_owned(), meta));
+    }
+    Some(frame(from, &method, params.as_deref()))
+}
+
+/// `call = "tool", args = {…}`, or several tools with the same arguments.
+fn calls(table: &Table<'_>) -> Option<Vec<Sending>> {
+    let value = table.get("call")?;
+    let arguments = match table.get("args") {
+        Some(value) => Some(members(table.reading, value)?),
+        None => None,
+    };
+    let call = |tool: &str| {
+        let mut params = vec![("name".to_owned(), Fragment::string(tool))];
+        if let Some(arguments) = &arguments {
+            let arguments = Fragment::object(borrowed(arguments));
+            params.push(("arguments".to_owned(), arguments));
+        }
+        frame(Side::Agent, "tools/call", Some(&params))
+    };
+    if value.get_ref().is_str() {
+        let sends = call(table.reading.text(value)?.get_ref());
+        return Some(vec![Sending { tool: None, sends }]);
+    }
+    let tools = table.reading.texts(value)?;
+    if tools.is_empty() {
+        let message = "it calls nothing";
+        let help = Some("name a tool, or several".to_owned());
+        table
+            .reading
+            .tell(&value.span(), "test::value", message, help);
+        return None;
+    }
+    let sendings = tools.into_iter().map(|tool| Sending {
+        sends: call(tool.get_ref()),
+        tool: Some(tool.into_inner()),
+    });
+    Some(sendings.collect())
+}
+
+/// `list = "tools", visible = […]`.
+fn list(table: &Table<'_>) -> Option<Sends> {
+    let which = table.text("list")?;
+    let listed = table.reading.word(&which, &Listed::ALL)?;
+    Some(Sends::List(listed))
+}
+
+/// `raw = '…'`.
+pub(super) fn raw(table: &Table<'_>) -> Option<String> {
+    let raw = table.text("raw")?;
+    if raw.get_ref().contains('\n') {
+        let message = "a frame ends at the line feed, so it cannot hold one";
+        let help = Some("write it on one line, in single quotes".to_owned());
+        table
+            .reading
+            .tell(&raw.span(), "test::value", message, help);
+        return None;
+    }
+    if raw.get_ref().trim_ascii().is_empty() {
+        let message = "a blank line is no frame: the gate skips it";
+        table
+            .reading
+            .tell(&raw.span(), "test::value", message, None);
+        return None;
+    }
+    Some(raw.into_inner())
+}
+
+/// A message as its sender would write it. What is known to be a notification has no id.
+fn frame(from: Side, method: &str, params: Option<&[(String, Fragment)]>) -> Sends {
+    let notification = KnownMethod::from_name(method).is_some_and(|known| !known.is_request());
+    let id = (!notification).then(|| Fragment::string("test"));
+    let members = [
+        ("jsonrpc", Some(Fragment::string("2.0"))),
+        ("id", id),
+        ("method", Some(Fragment::string(method))),
+        (
+            "params",
+            params.map(|params| Fragment::object(borrowed(params))),
+        ),
+    ];
+    let members = members
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?)));
+    let frame = Fragment::object(members).into_string();
+    Sends::Frame { from, frame }
+}
+
+/// The members of what has to be an object.
+fn members(reading: &Reading, value: &Value<'_>) -> Option<Vec<(String, Fragment)>> {
+    let DeValue::Table(table) = value.get_ref() else {
+        reading.wrong_type(value, "a table");
+        return None;
+    };
+    let entries = in_order(table).into_iter();
+    // Every member, so that all problems are told.
+    let members: Vec<_> = entries
+        .map(|(key, value)| Some((key.get_ref().to_string(), json::fragment(reading, value)?)))
+        .collect();
+    members.into_iter().collect()
+}
+
+fn borrowed(members: &[(String, Fragment)]) -> impl Iterator<Item = (&str, Fragment)> {
+    members
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.clone()))
+}
+
+impl Reading {
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(
+        &self,
+        written: &Spanned<String>,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
+        let found = choices.iter().find(|(word, _)| word == written.get_ref());
+        if found.is_none() {
+            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
+            let message = format!("unknown value `{}`", written.get_ref().escape_debug());
+            let help = suggest::help(written.get_ref(), &words, "");
+            let place: Range<usize> = written.span();
+            self.tell(&place, "test::value", message, Some(help));
+        }
+        found.map(|(_, choice)| *choice)
+    }
+}

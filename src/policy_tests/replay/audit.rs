@@ -1,0 +1,462 @@
+//! Records of the audit log, asked again for all that they do not tell.
+
+use jiff::Timestamp;
+
+use super::super::fixture::Decision;
+use super::super::judge::Bench;
+use super::super::listing;
+use super::{Compared, Now};
+use crate::audit::MARKER;
+use crate::gate::Stage;
+use crate::policy::{
+    Action, ActionName, Agent, Arguments, Chance, Client, ClientIs, Consent, Environment, Facts,
+    OpenQuestion, PolicySnapshot, Principal, Prompt, Resource, ResourceFacts, Server, SessionState,
+    Tool, Touch,
+};
+use crate::wire::{KnownMethod, Side, Value};
+
+/// One line of a log.
+#[derive(Debug)]
+pub(in super::super) enum Entry {
+    Decided(Box<Recorded>),
+    /// Such as half a line of a gate that was killed.
+    Unreadable(usize),
+}
+
+/// A decision of policies.
+#[derive(Debug)]
+pub(in super::super) struct Recorded {
+    line: usize,
+    was: Decision,
+    method: String,
+    /// Who sent what was judged.
+    from: Side,
+    /// It answers a request.
+    role: Role,
+    target: String,
+    agent: String,
+    asserted_name: String,
+    upstream: String,
+    now_ms: Option<i64>,
+    revision: String,
+    policies: Vec<String>,
+    /// The record was cut, or something was taken out of it.
+    incomplete: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Question,
+    Reply,
+}
+
+/// What policies were asked.
+struct Question<'q> {
+    principal: Principal<'q>,
+    action: ActionName,
+    about: Resource<'q>,
+}
+
+impl Entry {
+    pub(super) fn unreadable(line: usize) -> Self {
+        Self::Unreadable(line)
+    }
+
+    /// A record of a message whose decision was the policies' own; of all others nothing is to be
+    /// compared: no policy makes them another one.
+    pub(super) fn of(record: Value<'_>, line: usize) -> Option<Self> {
+        let at = |path: &[&str]| record.at(path).and_then(Value::as_str);
+        let text = |path: &[&str]| at(path).unwrap_or_default().into_owned();
+        let kind = text(&["kind"]);
+        let role = match kind.as_str() {
+            "tools_list" | "tool_call" | "request" | "server_request" | "notification" => {
+                Role::Question
+            }
+            "tool_result" | "gate_decision" => Role::Reply,
+            _ => return None,
+        };
+        let from = match at(&["direction"])?.as_ref() {
+            "agent_to_upstream" => Side::Agent,
+            "upstream_to_agent" => Side::Upstream,
+            _ => return None,
+        };
+        let code = text(&["reason", "code"]);
+        let by_policy = text(&["stage"]) == Stage::Decide.name();
+        let was = match at(&["decision"])?.as_ref() {
+            "ALLOW" => Decision::Allow,
+            // That a tool is not there, no policy changes.
+            "BLOCK" if by_policy && code != "not-offered" => Decision::Deny,
+            "ERROR" if by_policy && code == "engine-fault" => Decision::Deny,
+            _ => return None,
+        };
+        let policies = record.get("policies").into_iter().flat_map(Value::items);
+        let policies = policies.filter_map(Value::as_str);
+        let recorded = Recorded {
+            line,
+            was,
+            method: text(&["method"]),
+            from,
+            role,
+            target: text(&["target"]),
+            agent: text(&["agent", "id"]),
+            asserted_name: text(&["agent", "asserted_name"]),
+            upstream: text(&["upstream"]),
+            now_ms: at(&["time"])
+                .and_then(|time| time.parse::<Timestamp>().ok())
+                .map(Timestamp::as_millisecond),
+            revision: text(&["revision"]),
+            policies: policies.map(std::borrow::Cow::into_owned).collect(),
+            incomplete: false,
+        };
+        let cut = [
+            &recorded.method,
+            &recorded.target,
+            &recorded.agent,
+            &recorded.asserted_name,
+            &recorded.upstream,
+        ];
+        let incomplete = cut.iter().any(|text| is_cut(text));
+        Some(Self::Decided(Box::new(Recorded {
+            incomplete,
+            ..recorded
+        })))
+    }
+}
+
+/// Whether the log has shortened a string, or taken a secret out of it.
+fn is_cut(text: &str) -> bool {
+    text.contains(MARKER) || text.ends_with(" bytes more]")
+}
+
+pub(super) fn compare(bench: &Bench<'_>, entries: &[Entry]) -> Vec<Compared> {
+    let snapshot = bench.policies.current();
+    let compared = entries.iter().map(|entry| match entry {
+        Entry::Decided(recorded) => Compared {
+            line: recorded.line,
+            about: recorded.about(),
+            was: recorded.was,
+            now: recorded.judge(bench, &snapshot),
+        },
+        Entry::Unreadable(line) => Compared {
+            line: *line,
+            about: "something".to_owned(),
+            was: Decision::Deny,
+            now: Now::Unknown("the line cannot be read".to_owned()),
+        },
+    });
+    compared.collect()
+}
+
+impl Recorded {
+    fn about(&self) -> String {
+        let asked = match (self.method.as_str(), self.target.as_str()) {
+            ("tools/call", tool) => format!("a call of `{tool}`"),
+            (method, "") => format!("`{method}`"),
+            (method, target) => format!("`{method}` of `{target}`"),
+        };
+        match self.role {
+            Role::Question => asked,
+            Role::Reply => format!("the answer to {asked}"),
+        }
+    }
+
+    fn judge(&self, bench: &Bench<'_>, snapshot: &PolicySnapshot) -> Now {
+        // The same facts and the same policies.
+        if self.revision == snapshot.revision().as_str() {
+            return Now::Same;
+        }
+        let unknown = |why: &str| Now::Unknown(why.to_owned());
+        if self.incomplete {
+            return unknown("the record is cut, or a secret was taken out of it");
+        }
+        let Some(method) = KnownMethod::from_name(&self.method) else {
+            return unknown("its method is not known to this version");
+        };
+        let Some((agent, client)) = self.who(bench) else {
+            return Now::Unknown(format!(
+                "who the agent `{}` is stands only in `[agents]`, which does not name it",
+                self.agent
+            ));
+        };
+        let server = Server {
+            name: self.upstream.clone(),
+            ..bench.server.clone()
+        };
+        let things = Things::new(&self.target);
+        let Some(questions) = self.questions(method, &agent, &server, &things) else {
+            return unknown("the record does not tell all that it asked for");
+        };
+        let open = questions.iter().map(|question| OpenQuestion {
+            principal: question.principal,
+            action: question.action,
+            resource: question.about,
+            server: &server,
+            // An agent behind standard streams is known by nothing else.
+            transport: (self.agent == "stdio").then_some("stdio"),
+            now_ms: self.now_ms,
+            method: Some(method.name()),
+            client,
+        });
+        let now = open.fold(Some(true), |now, question| {
+            both(now, settled(&question, snapshot))
+        });
+        let Some(allowed) = now else {
+            return unknown(
+                "what decides it now stands in arguments, contents or the session, which are not recorded",
+            );
+        };
+        let deciding = || self.deciding(&questions, method, &server, snapshot);
+        if allowed && self.role == Role::Reply {
+            // What it asks for in return was a question of its own, which other policies permit.
+            let now = deciding();
+            if !self.policies.iter().all(|policy| now.contains(policy)) {
+                return unknown("other policies let it pass then, perhaps with what it asked for");
+            }
+        }
+        let now = if allowed {
+            Decision::Allow
+        } else {
+            Decision::Deny
+        };
+        if now == self.was {
+            Now::Same
+        } else {
+            Now::certain(self.was, now, deciding())
+        }
+    }
+
+    /// The agent, as far as it can be known.
+    fn who(&self, bench: &Bench<'_>) -> Option<(Agent, ClientIs)> {
+        if let Some(agent) = bench.agents.get(&self.agent) {
+            return Some((agent.clone(), ClientIs::Known));
+        }
+        let agent = Agent {
+            id: self.agent.clone(),
+            client: Client {
+                name: self.asserted_name.clone(),
+                version: String::new(),
+            },
+            ..Agent::default()
+        };
+        // Nothing is ever proven of it, and of no other it can be known what was.
+        (self.agent == "stdio").then_some((agent, ClientIs::Unknown))
+    }
+
+    /// What policies are asked about such a message; nothing where the record does not tell it all.
+    fn questions<'q>(
+        &self,
+        method: KnownMethod,
+        agent: &'q Agent,
+        server: &'q Server,
+        things: &'q Things,
+    ) -> Option<Vec<Question<'q>>> {
+        let of_agent = Principal::Agent(agent);
+        let of_server = Principal::Server(server);
+        let one = |principal, action, about| {
+            Some(vec![Question {
+                principal,
+                action,
+                about,
+            }])
+        };
+        if self.role == Role::Reply {
+            let about = match (self.from, method) {
+                // What the agent answers was settled with the question.
+                (Side::Agent, _) => return Some(Vec::new()),
+                (Side::Upstream, KnownMethod::ToolsCall) => Resource::Tool(&things.tool),
+                (Side::Upstream, KnownMethod::PromptsGet) => Resource::Prompt(&things.prompt),
+                (
+                    Side::Upstream,
+                    KnownMethod::ResourcesRead
+                    | KnownMethod::ResourcesSubscribe
+                    | KnownMethod::ResourcesUnsubscribe,
+                ) => Resource::Resource(&things.resource),
+                // Of a prompt, or of a resource.
+                (Side::Upstream, KnownMethod::Complete) => return None,
+                (Side::Upstream, _) => Resource::Server(server),
+            };
+            return one(of_agent, ActionName::ReceiveResult, about);
+        }
+        let (asks, peer) = match self.from {
+            Side::Agent => (of_agent, Resource::Server(server)),
+            Side::Upstream => (of_server, Resource::Client(&agent.client)),
+        };
+        let on_peer = |action| one(asks, action, peer);
+        match method {
+            KnownMethod::Initialize | KnownMethod::Discover => on_peer(ActionName::Initialize),
+            KnownMethod::Ping => on_peer(ActionName::Ping),
+            KnownMethod::SetLevel => on_peer(ActionName::SetLevel),
+            KnownMethod::Cancelled => on_peer(ActionName::Cancel),
+            KnownMethod::RootsList => on_peer(ActionName::ListRoots),
+            KnownMethod::CreateMessage => on_peer(ActionName::Sample),
+            KnownMethod::Elicit => on_peer(ActionName::Elicit),
+            KnownMethod::ToolsCall => one(asks, ActionName::CallTool, Resource::Tool(&things.tool)),
+            KnownMethod::PromptsGet => one(
+                asks,
+                ActionName::GetPrompt,
+                Resource::Prompt(&things.prompt),
+            ),
+            KnownMethod::ResourcesRead => {
+                let about = Resource::Resource(&things.resource);
+                one(asks, ActionName::ReadResource, about)
+            }
+            KnownMethod::ResourcesSubscribe | KnownMethod::ResourcesUnsubscribe => {
+                let about = Resource::Resource(&things.resource);
+                one(asks, ActionName::Subscribe, about)
+            }
+            KnownMethod::ResourceUpdated => Some(vec![
+                Question {
+                    principal: of_agent,
+                    action: ActionName::Subscribe,
+                    about: Resource::Resource(&things.resource),
+                },
+                Question {
+                    principal: asks,
+                    action: ActionName::Notify,
+                    about: peer,
+                },
+            ]),
+            // Which prompt or resource, and which resources besides.
+            KnownMethod::Complete | KnownMethod::SubscriptionsListen => None,
+            KnownMethod::ToolsList
+            | KnownMethod::PromptsList
+            | KnownMethod::ResourcesList
+            | KnownMethod::ResourceTemplatesList
+            | KnownMethod::Initialized
+            | KnownMethod::Progress
+            | KnownMethod::RootsListChanged
+            | KnownMethod::LogMessage
+            | KnownMethod::ToolsListChanged
+            | KnownMethod::ResourcesListChanged
+            | KnownMethod::PromptsListChanged
+            | KnownMethod::ElicitationComplete
+            | KnownMethod::SubscriptionsAcknowledged => on_peer(ActionName::Notify),
+        }
+    }
+
+    /// The policies that decide one such message: what is the same in every context, is so in this.
+    fn deciding(
+        &self,
+        questions: &[Question<'_>],
+        method: KnownMethod,
+        server: &Server,
+        snapshot: &PolicySnapshot,
+    ) -> Vec<String> {
+        let (arguments, touch) = (Arguments::default(), Touch::default());
+        let env = || Environment {
+            server,
+            transport: "stdio",
+            protocol: super::super::lines::PROTOCOL,
+            now_ms: self.now_ms.unwrap_or_default(),
+            peer: None,
+            session: SessionState::default(),
+            consent: Consent::default(),
+        };
+        let reasons = questions.iter().flat_map(|question| {
+            let action = action(question.action, method, &arguments, &touch);
+            let decision = snapshot.judge(&Facts {
+                principal: question.principal,
+                action,
+                resource: question.about,
+                env: env(),
+            });
+            let reasons = decision.reasons().iter();
+            let ids = reasons.map(|reason| reason.policy.as_str().to_owned());
+            ids.collect::<Vec<_>>()
+        });
+        reasons.collect()
+    }
+}
+
+/// Whether a question is allowed, if that is certain.
+fn settled(question: &OpenQuestion<'_>, snapshot: &PolicySnapshot) -> Option<bool> {
+    let settled = snapshot.outlook(question).settled();
+    if question.action != ActionName::CallTool {
+        return settled;
+    }
+    // What may be called but not listed is not there.
+    let listing = OpenQuestion {
+        action: ActionName::ListTool,
+        ..question.clone()
+    };
+    match snapshot.outlook(&listing).forbidden {
+        Chance::Always => Some(false),
+        Chance::Sometimes => settled.filter(|allowed| !allowed),
+        Chance::Never => settled,
+    }
+}
+
+/// All questions of a message have to be allowed.
+fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+    match (one, other) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        (None, _) | (_, None) => None,
+    }
+}
+
+/// Something of the kind, with nothing in it.
+fn action<'a>(
+    name: ActionName,
+    method: KnownMethod,
+    arguments: &'a Arguments<'a>,
+    touch: &'a Touch,
+) -> Action<'a> {
+    match name {
+        ActionName::Initialize => Action::Initialize,
+        ActionName::Ping => Action::Ping,
+        ActionName::SetLevel => Action::SetLevel,
+        ActionName::Cancel => Action::Cancel,
+        ActionName::Notify => Action::Notify {
+            method: method.name(),
+        },
+        ActionName::ListTool => Action::ListTool,
+        ActionName::ListResource => Action::ListResource,
+        ActionName::ListPrompt => Action::ListPrompt,
+        ActionName::Listen => Action::Listen,
+        ActionName::CallTool => Action::CallTool { arguments, touch },
+        ActionName::ReadResource => Action::ReadResource,
+        ActionName::Subscribe => Action::Subscribe,
+        ActionName::GetPrompt => Action::GetPrompt { arguments },
+        ActionName::Complete => Action::Complete { argument: "" },
+        ActionName::ReceiveResult => Action::ReceiveResult {
+            level: 0,
+            labels: &[],
+            bytes: 0,
+            is_error: false,
+        },
+        ActionName::Sample => Action::Sample {
+            max_tokens: 0,
+            include_context: "none",
+            tools: false,
+        },
+        ActionName::Elicit => Action::Elicit {
+            mode: "form",
+            fields: &[],
+        },
+        ActionName::ListRoots => Action::ListRoots,
+    }
+}
+
+/// The target, as each kind of thing that it may be.
+struct Things {
+    tool: Tool,
+    prompt: Prompt,
+    resource: ResourceFacts,
+}
+
+impl Things {
+    fn new(target: &str) -> Self {
+        Self {
+            tool: Tool {
+                name: target.to_owned(),
+                ..Tool::default()
+            },
+            prompt: Prompt {
+                name: target.to_owned(),
+                ..Prompt::default()
+            },
+            resource: listing::resource(target.to_owned()),
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! What was decided before, and what the policies say now.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const POLICIES: &str = r#"
+@id("read")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");
+@id("write-below")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"write")
+when { context.args.hasTag("/path") };
+@id("no-remove")
+forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"remove");
+@id("hidden")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"unlisted");
+@id("unlisted")
+forbid (principal, action == Mcp::Action::"list_tool", resource == Mcp::Tool::"unlisted");
+@id("later")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"later")
+when { context.env.now > datetime("2026-06-01") };
+@id("private")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"private")
+when { context.env.session.level < 2 };
+@id("ide")
+permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"ide")
+when { principal.client.version == "1" };
+@id("admins")
+permit (principal in Mcp::Role::"admin", action == Mcp::Action::"call_tool", resource == Mcp::Tool::"admin");
+@id("files")
+permit (principal, action == Mcp::Action::"read_resource", resource is Mcp::Resource)
+when { resource.scheme == "file" };
+@id("sampling")
+permit (principal is Mcp::Server, action == Mcp::Action::"sample", resource)
+when { context.maxTokens < 10 };
+@id("no-log")
+forbid (principal, action == Mcp::Action::"notify", resource)
+when { context.method == "notifications/message" };
+"#;
+
+/// A record as the gate writes it, with what is different about this one.
+fn record(kind: &str, changes: &Value) -> String {
+    let mut record = json!({
+        "schema": 1, "seq": 7, "time": "2026-07-01T00:00:00.000001Z", "instance": "5f2b8c0d91e6a374",
+        "kind": kind, "session_id": "s", "agent": { "id": "stdio", "asserted_name": "ide" },
+        "upstream": "files", "direction": "agent_to_upstream", "method": "tools/call",
+        "decision": "ALLOW", "stage": "forward", "revision": "0000", "duration_us": 9,
+    });
+    for (key, value) in changes.as_object().unwrap() {
+        record[key] = value.clone();
+    }
+    record
+        .as_object_mut()
+        .unwrap()
+        .retain(|_, value| !value.is_null());
+    let schema: Value = include_str!("../../../docs/schema/audit.schema.json")
+        .parse()
+        .unwrap();
+    assert!(jsonschema::is_valid(&schema, &record), "{record}");
+    record.to_string()
+}
+
+fn call(tool: &str) -> String {
+    record(
+        "tool_call",
+        &json!({ "target": tool, "policies": ["then"] }),
+    )
+}
+
+fn denied(tool: &str) -> String {
+    let changes = json!({ "target": tool, "decision": "BLOCK", "stage": "decide",
+        "reason": { "code": "not-permitted" }, "error_code": 4030 });
+    record("tool_call", &changes)
+}
+
+/// The report of one replay.
+fn replay(recording: &str, more: &str) -> TestReport {
+    let tests = format!(
+        "[agents]\nboss = {{ roles = ['admin'] }}\n[[test]]\nname = 'x'\nreplay = 'log.jsonl'\n{more}"
+    );
+    let pack = Pack::new(POLICIES, &tests);
+    pack.write("tests/log.jsonl", recording);
+    let report = pack
+        .run()
+        .unwrap_or_else(|why| panic!("{recording}: {why:#?}"));
+    report
+        .suites
+        .into_iter()
+        .next()
+        .unwrap()
+        .tests
+        .pop()
+        .unwrap()
+}
+
+/// `same`, `changed` or `unknown: why` of one line.
+fn verdict(line: &str) -> String {
+    let report = replay(line, "");
+    let replay = report.replay.as_ref().unwrap();
+    let passed = report.outcome == TestOutcome::Passed;
+    match (
+        replay.same,
+        replay.changed.as_slice(),
+        replay.unknown.as_slice(),
+    ) {
+        (0, [], []) => {
+            assert!(!passed);
+            "nothing".to_owned()
+        }
+        (_, [], []) => {
+            assert!(passed);
+            "same".to_owned()
+        }
+        (0, [changed], []) => {
+            assert!(!passed);
+            assert_ne!(changed.was, changed.now);
+            format!("changed: {}", changed.policies.join(", "))
+        }
+        (0, [], [unknown]) => {
+            assert!(passed, "{report:#?}");
+            format!("unknown: {}", unknown.why)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn check(line: &str, expected: &str) {
+    assert_eq!(verdict(line), expected, "{line}");
+}
+
+const UNRECORDED: &str = "unknown: what decides it now stands in arguments, contents or the session, \
+                          which are not recorded";
+
+#[test]
+fn a_call_is_compared_where_no_argument_can_matter() {
+    check(&call("read"), "same");
+    check(&denied("read"), "changed: read");
+    check(&call("nothing-permits"), "changed: ");
+    check(&denied("nothing-permits"), "same");
+    check(&call("remove"), "changed: no-remove");
+    check(&denied("remove"), "same");
+    // May be called, and not be listed: so it is not there.
+    check(&call("unlisted"), "changed: hidden");
+}
+
+#[test]
+fn where_arguments_or_the_session_decide_nothing_is_known() {
+    check(&call("write"), UNRECORDED);
+    check(&denied("write"), UNRECORDED);
+    check(&call("private"), UNRECORDED);
+    check(&call("ide"), UNRECORDED);
+}
+
+#[test]
+fn the_time_is_that_of_the_record() {
+    check(&call("later"), "same");
+    let changes = json!({ "target": "later", "time": "2026-05-31T23:59:59.000000Z" });
+    check(&record("tool_call", &changes), "changed: ");
+}
+
+#[test]
+fn an_agent_is_who_the_fixture_says() {
+    let by = |id: &str| {
+        record(
+            "tool_call",
+            &json!({ "target": "admin", "agent": { "id": id } }),
+        )
+    };
+    check(&by("boss"), "same");
+    check(&by("stdio"), "changed: ");
+    check(
+        &by("somebody"),
+        "unknown: who the agent `somebody` is stands only in `[agents]`, which does not name it",
+    );
+}
+
+#[test]
+fn other_messages_are_compared_too() {
+    let of = |kind: &str, method: &str, target: Option<&str>, up: bool| {
+        let direction = if up {
+            "upstream_to_agent"
+        } else {
+            "agent_to_upstream"
+        };
+        record(
+            kind,
+            &json!({ "method": method, "target": target, "direction": direction }),
+        )
+    };
+    check(&of("tools_list", "tools/list", None, false), "same");
+    check(&of("request", "ping", None, false), "same");
+    check(
+        &of("request", "resources/read", Some("file:///a"), false),
+        "same",
+    );
+    check(
+        &of("request", "resources/read", Some("http://a"), false),
+        "changed: ",
+    );
+    check(&of("request", "prompts/get", Some("a"), false), "changed: ");
+    check(&of("server_request", "roots/list", None, true), "changed: ");
+    check(
+        &of("server_request", "sampling/createMessage", None, true),
+        UNRECORDED,
+    );
+    check(
+        &of("notification", "notifications/message", None, true),
+        "changed: no-log",
+    );
+    check(
+        &of("notification", "notifications/progress", None, true),
+        "same",
+    );
+    check(
+        &of("request", "completion/complete", Some("a"), false),
+        "unknown: the record does not tell all that it asked for",
+    );
+    let answered = |policies: &[&str]| {
+        let changes = json!({ "target": "read", "direction": "upstream_to_agent", "stage": "deliver",
+            "policies": policies });
+        record("tool_result", &changes)
+    };
+    check(&answered(&["core.results"]), "same");
+    check(
+        &answered(&["core.results", "sampling"]),
+        "unknown: other policies let it pass then, perhaps with what it asked for",
+    );
+}
+
+#[test]
+fn what_was_not_the_policies_decision_is_left_out() {
+    check(
+        &record(
+            "session_start",
+            &json!({ "decision": null, "method": null }),
+        ),
+        "nothing",
+    );
+    let malformed = json!({ "decision": "BLOCK", "stage": "decode", "method": null });
+    check(&record("frame", &malformed), "nothing");
+    let absent = json!({ "target": "x", "decision": "BLOCK", "stage": "decide",
+        "reason": { "code": "not-offered" } });
+    check(&record("tool_call", &absent), "nothing");
+    let timeout = json!({ "target": "x", "decision": "ERROR", "stage": "forward" });
+    check(&record("tool_result", &timeout), "nothing");
+    check(
+        &record("gate_decision", &json!({ "direction": null })),
+        "nothing",
+    );
+}
+
+#[test]
+fn what_cannot_be_read_whole_is_unknown() {
+    check(
+        &call(&format!("{}… [9 bytes more]", "x".repeat(1024))),
+        "unknown: the record is cut, or a secret was taken out of it",
+    );
+    let half = format!("{}\n{{\"schema\":1,\"seq\":8,\"ki", call("read"));
+    let report = replay(&half, "");
+    let replay = report.replay.unwrap();
+    assert_eq!((replay.same, replay.unknown.len()), (1, 1));
+    assert_eq!(replay.unknown[0].line, 2);
+}
+
+#[test]
+fn under_the_same_revision_every_decision_is_the_same() {
+    let pack = Pack::new(
+        POLICIES,
+        "[[test]]\nname = 'x'\ncall = 'read'\nexpect = 'allow'\n",
+    );
+    let revision = pack.run().unwrap().suites[0].revision.clone();
+    pack.write(
+        "tests/tests.toml",
+        "[[test]]\nname = 'x'\nreplay = 'log.jsonl'\nunknown = 'fail'\n",
+    );
+    let changes = json!({ "target": "write", "revision": revision });
+    pack.write("tests/log.jsonl", &record("tool_call", &changes));
+    let report = pack.run().unwrap();
+    assert_eq!(report.outcome, Outcome::Passed, "{report:#?}");
+}
+
+#[test]
+fn a_change_fails_and_so_does_what_is_unknown_if_that_is_asked_for() {
+    let log = [call("read"), call("remove"), call("write")].join("\n");
+    let changed = "line 2: a call of `remove` was allow, and is deny now because of `no-remove`";
+    let unknown = format!(
+        "line 3: a call of `write` was allow, and may be either now: {}",
+        UNRECORDED.strip_prefix("unknown: ").unwrap()
+    );
+    assert_eq!(replay(&log, "").problems, [changed]);
+    assert_eq!(replay(&log, "unknown = 'count'").problems, [changed]);
+    assert_eq!(
+        replay(&log, "unknown = 'fail'").problems,
+        [changed, &unknown]
+    );
+    let nothing = record("startup", &json!({ "decision": null, "method": null }));
+    let problem = "it holds no decision of policies, and so tests nothing";
+    assert_eq!(replay(&nothing, "").problems, [problem]);
+}
+
+#[test]
+fn what_is_told_of_many_changes_ends() {
+    let log = vec![call("remove"); 50].join("\n");
+    let report = replay(&log, "");
+    assert_eq!(report.problems.len(), 21);
+    assert_eq!(report.problems[20], "… and 30 more");
+    assert_eq!(report.replay.unwrap().changed.len(), 50);
+}
+
+// ── transcripts ──
+
+const HANDSHAKE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"ide","version":"1"}}}
+{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+"#;
+
+/// What came of all but the handshake, as `line: what`.
+fn played(lines: &[&str]) -> Vec<String> {
+    let report = replay(&format!("{HANDSHAKE}{}", lines.join("\n")), "");
+    let replay = report.replay.unwrap();
+    let changed = replay.changed.iter().map(|it| {
+        let policies = it.policies.join(", ");
+        (
+            it.line,
+            format!("{}: {} now {} {policies}", it.line, it.about, it.now.word()),
+        )
+    });
+    let unknown = replay.unknown.iter().map(|it| {
+        (
+            it.line,
+            format!("{}: {} unknown: {}", it.line, it.about, it.why),
+        )
+    });
+    let mut told: Vec<_> = changed.chain(unknown).collect();
+    told.sort();
+    told.into_iter()
+        .map(|(_, text)| text.trim_end().to_owned())
+        .collect()
+}
+
+fn call_line(id: u32, tool: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+    )
+}
+
+fn done(id: u32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#)
+}
+
+fn error(id: u32, code: i64, message: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"{message}"}}}}"#)
+}
+
+#[test]
+fn a_transcript_is_sent_again() {
+    let lines = [
+        call_line(1, "read", "{}"),
+        done(1),
+        call_line(2, "write", r#"{"path":"a"}"#),
+        done(2),
+        call_line(3, "write", r#"{"file":"a"}"#),
+        error(3, 4030, "denied by policy"),
+        call_line(4, "remove", "{}"),
+        error(4, -32602, "Unknown tool: remove"),
+        call_line(5, "ide", "{}"),
+        error(5, -32000, "the tool failed"),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(played(&lines), [""; 0]);
+}
+
+#[test]
+fn what_is_decided_otherwise_is_told_with_its_line() {
+    let lines = [
+        call_line(1, "remove", "{}"),
+        done(1),
+        call_line(2, "read", "{}"),
+        error(2, 4030, "denied by policy"),
+        call_line(3, "read", "{}"),
+        error(3, -32602, "Unknown tool: read"),
+        call_line(4, "read", "{}"),
+        r#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"read","inputSchema":{"type":"object"}},{"name":"remove","inputSchema":{"type":"object"}}]}}"#.to_owned(),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(
+        played(&lines),
+        [
+            "4: a call of `remove` now deny no-remove",
+            "6: a call of `read` now allow read",
+            "8: a call of `read` unknown: perhaps the other side did not have it",
+            "10: a call of `read` unknown: no answer tells what became of it",
+            "12: `remove` in a list of tools now deny",
+        ]
+    );
+}
+
+#[test]
+fn both_sides_of_a_transcript_are_judged() {
+    let sample = |tokens: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{{"messages":[],"maxTokens":{tokens}}}}}"#
+        )
+    };
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}}"#;
+    let log =
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
+    assert_eq!(
+        played(&[&sample(9), answer, &sample(10), answer, log]),
+        [
+            "6: `sampling/createMessage` now deny",
+            "8: `notifications/message` now deny no-log",
+        ]
+    );
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let who = "either side may have sent it: write `{\"from\": …, \"message\": …}`";
+    assert_eq!(
+        played(&[ping, "half", &done(9)]),
+        [
+            format!("4: something unknown: {who}"),
+            "5: something unknown: it is no JSON-RPC message that the gate would read".to_owned(),
+            "6: something unknown: it answers nothing that was asked".to_owned(),
+        ]
+    );
+    let from = |from: &str, message: &str| format!(r#"{{"from":"{from}","message":{message}}}"#);
+    let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    assert_eq!(
+        played(&[
+            &from("server", ping),
+            &from("agent", ping),
+            &from("agent", pong),
+            &from("server", pong),
+        ]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_transcript_without_a_handshake_is_given_one() {
+    let report = replay(&[call_line(1, "read", "{}"), done(1)].join("\n"), "");
+    assert_eq!(report.outcome, TestOutcome::Passed, "{report:#?}");
+    assert_eq!(report.replay.unwrap().same, 2);
+}

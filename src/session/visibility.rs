@@ -1,0 +1,209 @@
+//! Which items of lists the agent may see, as far as that was asked already.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::policy::{Agent, Consent, Environment, ListsBy, PolicySnapshot, Resource, SessionState};
+
+/// Answers that stand as long as nothing changes that policies can look at.
+#[derive(Debug, Default)]
+pub struct Visibilities {
+    asked: Option<Asked>,
+    shown: HashMap<Item, bool>,
+    generation: Generation,
+}
+
+/// Which state of things an answer is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Generation(u64);
+
+/// What was so when policies were asked.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked {
+    revision: String,
+    agent: Arc<Agent>,
+    /// Absent where no policy looks at it.
+    session: Option<(String, SessionState, Consent)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Item {
+    Tool(String),
+    Resource(String),
+    Prompt(String),
+}
+
+/// The most items that are kept. A server can name any number.
+const MOST: usize = 16_384;
+
+impl Visibilities {
+    /// What is known of the items, in order; `None` for what is to be asked.
+    ///
+    /// Everything is forgotten that was asked of other policies, for another agent, or in a state of
+    /// the session that policies can tell from this one.
+    pub fn known(
+        &mut self,
+        snapshot: &PolicySnapshot,
+        agent: &Arc<Agent>,
+        env: &Environment<'_>,
+        items: &[Resource<'_>],
+    ) -> (Generation, Vec<Option<bool>>) {
+        let session = match snapshot.lists_by() {
+            ListsBy::Names => None,
+            ListsBy::Session => {
+                let protocol = env.protocol.to_owned();
+                Some((protocol, env.session.clone(), env.consent.clone()))
+            }
+            ListsBy::Moment => {
+                self.begin(None);
+                return (self.generation, vec![None; items.len()]);
+            }
+        };
+        let asked = Asked {
+            revision: snapshot.revision().as_str().to_owned(),
+            agent: Arc::clone(agent),
+            session,
+        };
+        if self.asked.as_ref() != Some(&asked) || self.shown.len() > MOST {
+            self.begin(Some(asked));
+        }
+        let known = |item: &Resource<'_>| self.shown.get(&Item::of(*item)?).copied();
+        (self.generation, items.iter().map(known).collect())
+    }
+
+    fn begin(&mut self, asked: Option<Asked>) {
+        self.asked = asked;
+        self.shown.clear();
+        self.generation.0 = self.generation.0.wrapping_add(1);
+    }
+
+    /// Keeps answers, unless things have changed since [`known`](Self::known) was asked.
+    pub fn keep(&mut self, generation: Generation, items: &[Resource<'_>], shown: &[bool]) {
+        if self.asked.is_none() || self.generation != generation {
+            return;
+        }
+        for (item, shown) in items.iter().zip(shown) {
+            self.shown
+                .extend(Item::of(*item).map(|item| (item, *shown)));
+        }
+    }
+}
+
+impl Item {
+    fn of(item: Resource<'_>) -> Option<Self> {
+        match item {
+            Resource::Tool(tool) => Some(Self::Tool(tool.name.clone())),
+            Resource::Resource(facts) => Some(Self::Resource(facts.uri.clone())),
+            Resource::Prompt(prompt) => Some(Self::Prompt(prompt.name.clone())),
+            Resource::Server(_) | Resource::Client(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::fixture::{World, tool};
+    use crate::policy::{
+        EngineFault, EngineName, Facts, ListFacts, PolicySource, RuleEngine, Verdict, Visibility,
+    };
+
+    #[test]
+    fn an_answer_stands_until_something_changes_that_policies_look_at() {
+        let change = |name: &'static str| match name {
+            "policies" => (snapshot("b", ListsBy::Names), World::new()),
+            "agent" => {
+                let mut world = World::new();
+                world.agent.roles = vec!["x".to_owned()];
+                (snapshot("a", ListsBy::Names), world)
+            }
+            "level" => {
+                let mut world = World::new();
+                world.session.level = 1;
+                (snapshot("a", ListsBy::Names), world)
+            }
+            _ => (snapshot("a", ListsBy::Names), World::new()),
+        };
+        check(ListsBy::Names, change("nothing"), true);
+        check(ListsBy::Names, change("level"), true);
+        check(ListsBy::Names, change("policies"), false);
+        check(ListsBy::Names, change("agent"), false);
+        let (_, world) = change("level");
+        check(
+            ListsBy::Session,
+            (snapshot("a", ListsBy::Session), world),
+            false,
+        );
+        let same = (snapshot("a", ListsBy::Session), World::new());
+        check(ListsBy::Session, same, true);
+        let moment = (snapshot("a", ListsBy::Moment), World::new());
+        check(ListsBy::Moment, moment, false);
+    }
+
+    #[test]
+    fn there_is_an_end_to_what_is_kept() {
+        let mut visibilities = Visibilities::default();
+        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let agent = Arc::new(world.agent.clone());
+        for number in 0..3 * MOST {
+            let tool = tool(&number.to_string());
+            let items = [Resource::Tool(&tool)];
+            let (generation, _) = visibilities.known(&snapshot, &agent, &world.env(), &items);
+            visibilities.keep(generation, &items, &[true]);
+        }
+        assert!(visibilities.shown.len() <= MOST + 1);
+    }
+
+    fn check(by: ListsBy, (later, world): (PolicySnapshot, World), stands: bool) {
+        let mut visibilities = Visibilities::default();
+        let (first, before) = (snapshot("a", by), World::new());
+        let agent = Arc::new(before.agent.clone());
+        let (one, other) = (tool("one"), tool("other"));
+        let items = [Resource::Tool(&one), Resource::Tool(&other)];
+        let (generation, known) = visibilities.known(&first, &agent, &before.env(), &items);
+        assert_eq!(known, [None, None]);
+        visibilities.keep(generation, &items[..1], &[true]);
+        let agent = Arc::new(world.agent.clone());
+        let (_, known) = visibilities.known(&later, &agent, &world.env(), &items);
+        assert_eq!(known, [stands.then_some(true), None]);
+        // What was asked before a change says nothing after it.
+        if !stands {
+            visibilities.keep(generation, &items, &[true, true]);
+            let (_, known) = visibilities.known(&later, &agent, &world.env(), &items);
+            assert_eq!(known, [None, None]);
+        }
+    }
+
+    fn snapshot(text: &str, by: ListsBy) -> PolicySnapshot {
+        let source = PolicySource {
+            name: "t".into(),
+            text: text.into(),
+        };
+        PolicySnapshot::new(vec![Box::new(Looking(by))], vec![source], vec![])
+    }
+
+    #[derive(Debug)]
+    struct Looking(ListsBy);
+
+    impl RuleEngine for Looking {
+        fn name(&self) -> EngineName {
+            EngineName("looking")
+        }
+
+        fn judge(&self, _: &Facts<'_>) -> Result<Verdict, EngineFault> {
+            Ok(Verdict::Abstain)
+        }
+
+        fn visible(
+            &self,
+            _: &ListFacts<'_>,
+            _: &[Resource<'_>],
+        ) -> Vec<Result<Visibility, EngineFault>> {
+            vec![]
+        }
+
+        fn lists_by(&self) -> ListsBy {
+            self.0
+        }
+    }
+}

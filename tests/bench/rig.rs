@@ -1,0 +1,92 @@
+//! A gate with both its peers in this process.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_protector::audit::{Audit, Redactor};
+use mcp_protector::clock::SystemClock;
+use mcp_protector::gate::{
+    Agent, AgentGone, DenialForm, Gate, Permit, Settings, Talk, Upstream, UpstreamFault,
+};
+use mcp_protector::policy::{PolicyStore, Server};
+use mcp_protector::session::{Session, SessionId};
+use mcp_protector::wire::{Limits, Side};
+
+pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
+    let settings = Settings {
+        from_agent: Limits::default(),
+        from_upstream: Limits::default(),
+        request_timeout: Duration::from_mins(1),
+        tool_timeouts: HashMap::new(),
+        max_in_flight: 8,
+        denial: DenialForm::Error,
+        secrets: Redactor::default(),
+    };
+    Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
+}
+
+/// A session that has done its handshake and knows the tool `write_file`.
+pub(crate) async fn ready(gate: &Gate) -> Talk<End, End> {
+    let server = Server {
+        name: "files".to_owned(),
+        ..Server::default()
+    };
+    let session = Session::new(SessionId::from_random(1), "stdio", server, 0);
+    let talk = Talk::new(session, End::default(), End::default());
+    for (from, frame) in HANDSHAKE {
+        gate.handle(&talk, from, frame.as_bytes())
+            .await
+            .expect("an agent");
+    }
+    talk.upstream.take();
+    talk.agent.take();
+    talk
+}
+
+const HANDSHAKE: [(Side, &str); 5] = [
+    (
+        Side::Agent,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
+    ),
+    (
+        Side::Upstream,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}"#,
+    ),
+    (
+        Side::Agent,
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    ),
+    (
+        Side::Agent,
+        r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
+    ),
+    (
+        Side::Upstream,
+        r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"write_file","inputSchema":{}}]}}"#,
+    ),
+];
+
+/// Keeps the last message that it got.
+#[derive(Debug, Default)]
+pub(crate) struct End(Mutex<String>);
+
+impl End {
+    pub(crate) fn take(&self) -> String {
+        std::mem::take(&mut self.0.lock().expect("a lock"))
+    }
+}
+
+impl Upstream for End {
+    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
+        *self.0.lock().expect("a lock") = permit.into_line();
+        Ok(())
+    }
+}
+
+impl Agent for End {
+    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
+        *self.0.lock().expect("a lock") = permit.into_line();
+        Ok(())
+    }
+}
