@@ -5,11 +5,14 @@ mod watch;
 
 use std::io::{self, IsTerminal as _, Write};
 
-use super::args::{Format, TestPolicyArgs};
+use super::args::{TestFormat, TestPolicyArgs};
 use super::exit::Exit;
 use super::{proxy, report};
 use crate::config::{self, Config, ConfigErrors};
-use crate::policy_tests::{self, Configured, NotRun, Outcome, Paint, Report};
+use crate::findings;
+use crate::policy_tests::{
+    self, Configured, Mutants, NotRun, Outcome, Paint, Report, WantedCoverage,
+};
 
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
 /// people, what keeps the tests from running goes to standard error.
@@ -31,14 +34,13 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
         }
         Err(errors) => Err(Failure::Config(errors)),
     };
-    let written = match (&done, args.format) {
-        (Ok(report), Format::Human) => report.write(stdout, paint()),
-        (Ok(report), Format::Json) => json(report, stdout),
-        (Err(failure), Format::Human) => {
+    let written = match &done {
+        Ok(report) => write(report, args.format, stdout),
+        Err(failure) if args.format == TestFormat::Human => {
             failure.tell_people();
             Ok(())
         }
-        (Err(failure), Format::Json) => json(&failure.report(), stdout),
+        Err(failure) => write(&failure.report(), args.format, stdout),
     };
     let outcome = match &done {
         Ok(report) => report.outcome,
@@ -48,7 +50,8 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     match (outcome, written.and_then(|()| stdout.flush())) {
         (_, Err(_)) | (Outcome::NotRun, _) => Exit::TestsNotRun,
         (Outcome::Passed, Ok(())) => Exit::Success,
-        (Outcome::Failed, Ok(())) => Exit::TestsFailed,
+        (Outcome::CoverageTooLow, Ok(())) => Exit::CoverageTooLow,
+        (Outcome::Failed | Outcome::MutantsSurvived, Ok(())) => Exit::TestsFailed,
         (Outcome::PoliciesInvalid, Ok(())) => Exit::PoliciesInvalid,
     }
 }
@@ -92,6 +95,16 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
     policy_tests::Settings {
         paths: args.paths.clone(),
         filter: args.filter.clone(),
+        coverage: match (args.min_coverage, args.coverage) {
+            (Some(percent), _) => WantedCoverage::AtLeast(percent),
+            (None, true) => WantedCoverage::Told,
+            (None, false) => WantedCoverage::Untold,
+        },
+        mutants: if args.mutate {
+            Mutants::Tried
+        } else {
+            Mutants::Untried
+        },
         gate,
         configured: config.map(|config| Configured {
             file,
@@ -101,13 +114,19 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
     }
 }
 
-fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, report)?;
-    writeln!(out)
+fn write(report: &Report, format: TestFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        TestFormat::Human => report.write(out, paint()),
+        TestFormat::Json => findings::json(report, out),
+        TestFormat::Junit => report.junit(out),
+        TestFormat::Tap => report.tap(out),
+        TestFormat::Github => report.github(out),
+        TestFormat::Sarif => report.sarif(out),
+    }
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.
-fn paint() -> Paint {
+pub(super) fn paint() -> Paint {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if io::stdout().is_terminal() && !plain {
         Paint::Coloured
@@ -139,12 +158,15 @@ mod tests {
         dir
     }
 
-    fn run_with(path: Option<&Path>, config: Option<&Path>, format: Format) -> (Exit, String) {
+    fn run_with(path: Option<&Path>, config: Option<&Path>, format: TestFormat) -> (Exit, String) {
         let args = TestPolicyArgs {
             paths: path.map(Path::to_owned).into_iter().collect(),
             config: config.map(Path::to_owned),
             format,
             filter: None,
+            coverage: false,
+            min_coverage: None,
+            mutate: false,
             watch: false,
         };
         let mut out = Vec::new();
@@ -168,11 +190,11 @@ mod tests {
         ];
         for (policies, tests, expected, outcome) in cases {
             let dir = pack(policies, tests);
-            let (exit, human) = run_with(Some(dir.path()), None, Format::Human);
+            let (exit, human) = run_with(Some(dir.path()), None, TestFormat::Human);
             assert_eq!(exit, expected, "{policies} {tests}");
             // What keeps tests from running is told on standard error.
             assert_eq!(human.is_empty(), expected.code() > 1, "{human}");
-            let (exit, json) = run_with(Some(dir.path()), None, Format::Json);
+            let (exit, json) = run_with(Some(dir.path()), None, TestFormat::Json);
             assert_eq!(exit, expected, "{policies} {tests}");
             assert!(
                 json.starts_with(&format!("{{\"schema\":1,\"outcome\":\"{outcome}\"")),
@@ -180,7 +202,7 @@ mod tests {
             );
             assert_eq!(json.matches('\n').count(), 1);
         }
-        let (exit, _) = run_with(Some(Path::new("no/such/path")), None, Format::Human);
+        let (exit, _) = run_with(Some(Path::new("no/such/path")), None, TestFormat::Human);
         assert_eq!(exit, Exit::TestsNotRun);
     }
 
@@ -190,7 +212,7 @@ mod tests {
         let config = dir.path().join("gate.toml");
         let check = |text: &str, expected: Exit| {
             fs::write(&config, format!("upstream.command = ['x']\n{text}")).unwrap();
-            let (exit, out) = run_with(None, Some(&config), Format::Json);
+            let (exit, out) = run_with(None, Some(&config), TestFormat::Json);
             assert_eq!(exit, expected, "{text}: {out}");
             out
         };
@@ -228,8 +250,11 @@ mod tests {
         let args = TestPolicyArgs {
             paths: vec![dir.path().to_owned()],
             config: None,
-            format: Format::Human,
+            format: TestFormat::Human,
             filter: None,
+            coverage: false,
+            min_coverage: None,
+            mutate: false,
             watch: false,
         };
         assert_eq!(run(&args, &mut Full), Exit::TestsNotRun);

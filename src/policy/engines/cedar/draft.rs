@@ -11,9 +11,11 @@ use super::balance::{balanced, without_places};
 use super::glance::Glance;
 use super::inspect::{self, FindingKind, Findings, Needs};
 use super::rules::{Key, Rule};
-use super::verb::{Verb, Verbs};
+use super::verb::{CALL, Verb, Verbs};
 use super::vocabulary::Vocabulary;
-use crate::policy::{Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason};
+use crate::policy::{
+    ActionName, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason,
+};
 
 /// A policy on its way to become a rule.
 pub(super) struct Draft<'s> {
@@ -139,7 +141,6 @@ impl<'s> Draft<'s> {
         let tree: &ast::Policy = self.policy.as_ref();
         let principal = self.policy.principal_constraint();
         let resource = self.policy.resource_constraint();
-        let action = self.policy.action_constraint();
         let unconditional = !self.policy.has_non_scope_constraint()
             && principal == PrincipalConstraint::Any
             && resource == ResourceConstraint::Any;
@@ -161,11 +162,20 @@ impl<'s> Draft<'s> {
             obligations: self.annotations.obligations.clone(),
             unconditional,
         };
-        let verbs = verbs(words, &action).unwrap_or_else(Verbs::everything);
+        let verbs = self.verbs(words);
         (
             Arc::new(rule),
             verbs.each().map(|verb| (verb, key.clone())).collect(),
         )
+    }
+
+    /// The actions that the policy is about.
+    pub(super) fn verbs(&self, words: &Vocabulary) -> Verbs {
+        verbs(words, &self.policy.action_constraint()).unwrap_or_else(Verbs::everything)
+    }
+
+    pub(super) fn needs(&self) -> inspect::Needs {
+        self.findings.needs
     }
 }
 
@@ -188,6 +198,19 @@ fn key(principal: &PrincipalConstraint, resource: &ResourceConstraint) -> Key {
             PrincipalConstraint::Any | PrincipalConstraint::Is(_),
         ) => Key::Any,
     }
+}
+
+/// Whether a constraint names an action of every gate, or the call of one tool, whether or not a lock
+/// knows the tool. If the schema lacks an action, it is taken for one.
+pub(super) fn matches(words: &Vocabulary, name: ActionName, constraint: &ActionConstraint) -> bool {
+    let is_call = |uid: &EntityUid| uid.id().unescaped().starts_with(CALL);
+    let calls = match constraint {
+        ActionConstraint::Any => false,
+        ActionConstraint::Eq(uid) => is_call(uid),
+        ActionConstraint::In(uids) => uids.iter().any(is_call),
+    };
+    (calls && name == ActionName::CallTool)
+        || verbs(words, constraint).is_none_or(|verbs| verbs.has(Verb::Named(name)))
 }
 
 fn verbs(words: &Vocabulary, constraint: &ActionConstraint) -> Option<Verbs> {
