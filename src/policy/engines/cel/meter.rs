@@ -64,6 +64,10 @@ pub(super) fn env() -> Result<Arc<Env>, String> {
     ENV.clone()
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a function of CEL takes its arguments by value"
+)]
 fn step<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let steps = args
         .first()

@@ -63,6 +63,10 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
     env.add_overload(MATCHES, "matches_pattern", arguments, matches)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a function of CEL takes its arguments by value"
+)]
 fn matches<'b, 'v>(args: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, ExecutionError> {
     let found = match args.as_slice() {
         [text, number] => found(text, number),

@@ -273,7 +273,10 @@ when = true
                 .labels
                 .first()
                 .map_or(0, miette::LabeledSpan::offset);
-            let line = rules[..place].matches('\n').count();
+            let line = rules.as_bytes()[..place]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count();
             let help = problem.help.as_deref().unwrap_or("-");
             format!("{line} {} {} [{help:.60}]", problem.code, problem.message)
         })

@@ -116,6 +116,6 @@ fn text(text: &str) -> Node<'_> {
     Node::Text(Cow::Borrowed(text))
 }
 
-fn texts<'a, T: AsRef<str>>(items: &'a [T]) -> Node<'a> {
+fn texts<T: AsRef<str>>(items: &[T]) -> Node<'_> {
     Node::List(items.iter().map(|item| text(item.as_ref())).collect())
 }

@@ -101,10 +101,13 @@ fn members<'v>(
     };
     let mut found = Vec::new();
     for (key, value) in members.iter() {
-        match key {
-            Value::String(key) if known.contains(&&**key) => found.push((&**key, value)),
-            _ => return Err(format!("{what} has a member that nobody knows: {key:.60?}")),
-        }
+        let name = match key.as_string() {
+            Ok(name) if known.contains(&&**name) => name,
+            Ok(_) | Err(_) => {
+                return Err(format!("{what} has a member that nobody knows: {key:.60?}"));
+            }
+        };
+        found.push((&**name, value));
     }
     Ok(found)
 }
@@ -120,15 +123,11 @@ fn items<'v>(value: &'v Value, what: &str) -> Result<Vec<&'v Value>, String> {
 }
 
 fn boolean(value: &Value, what: &str) -> Result<bool, String> {
-    match value {
-        Value::Bool(value) => Ok(*value),
-        _ => Err(format!("{what} is neither `true` nor `false`")),
-    }
+    let truth = value.as_bool().copied();
+    truth.map_err(|_| format!("{what} is neither `true` nor `false`"))
 }
 
 fn text(value: &Value, what: &str) -> Result<Arc<str>, String> {
-    match value {
-        Value::String(text) => Ok(Arc::clone(text)),
-        _ => Err(format!("{what} is no string")),
-    }
+    let text = value.as_string().map(Arc::clone);
+    text.map_err(|_| format!("{what} is no string"))
 }

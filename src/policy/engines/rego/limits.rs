@@ -41,10 +41,8 @@ pub(super) fn check(tokens: &[Token<'_>]) -> Result<(), (String, usize)> {
             "," | ";" | ":" | ":=" => reset(&mut chains),
             _ => {}
         }
-        if is_operator {
-            if let Some(chain) = chains.last_mut() {
-                *chain += 1;
-            }
+        if is_operator && let Some(chain) = chains.last_mut() {
+            *chain += 1;
         }
         operator_before = is_operator;
         let why = if chains.len() > MAX_NESTING + 1 {
