@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::engines::{EXTENSIONS, Kinds};
 use super::labels;
 use super::unclaimed::{self, Unclaimed};
-use crate::policy::{EngineKind, PolicyProblem, PolicySnapshot, PolicySource};
+use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
 
 /// The largest policy file that is read, in bytes.
 const MAX_FILE: u64 = 4 << 20;
@@ -31,9 +32,9 @@ pub(super) struct Directory {
 
 impl Directory {
     /// Dot-entries are skipped, symbolic links are followed; order is that of the file names' bytes.
-    pub(super) fn read(&mut self, dir: &Path, engine: &dyn EngineKind) {
+    pub(super) fn read(&mut self, dir: &Path, engines: &Kinds) {
         dir.clone_into(&mut self.root);
-        self.walk(dir, engine, &mut Vec::new());
+        self.walk(dir, engines, &mut Vec::new());
         if self.sources.is_empty() && self.problems.is_empty() {
             let message = format!("`{}` holds no policy file", dir.display());
             self.notices
@@ -67,7 +68,7 @@ impl Directory {
     }
 
     /// `above` are the real paths of the directories that are being walked.
-    fn walk(&mut self, dir: &Path, engine: &dyn EngineKind, above: &mut Vec<PathBuf>) {
+    fn walk(&mut self, dir: &Path, engines: &Kinds, above: &mut Vec<PathBuf>) {
         let (real, entries) = match entries(dir) {
             Ok(found) => found,
             Err(error) => return self.refuse(dir, &error.to_string()),
@@ -78,8 +79,8 @@ impl Directory {
         above.push(real);
         for path in entries {
             match fs::metadata(&path) {
-                Ok(kind) if kind.is_dir() => self.walk(&path, engine, above),
-                Ok(kind) if kind.is_file() => self.file(&path, kind.len(), engine),
+                Ok(kind) if kind.is_dir() => self.walk(&path, engines, above),
+                Ok(kind) if kind.is_file() => self.file(&path, kind.len(), engines),
                 // A pipe would hold up the start for ever.
                 Ok(_) => self.refuse(&path, "neither a file nor a directory"),
                 Err(error) => self.refuse(&path, &error.to_string()),
@@ -88,12 +89,12 @@ impl Directory {
         above.pop();
     }
 
-    fn file(&mut self, path: &Path, size: u64, engine: &dyn EngineKind) {
+    fn file(&mut self, path: &Path, size: u64, engines: &Kinds) {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         // A fixture may have the name of what it tests.
         let is_labels = labels::claims(path) && !unclaimed::is_of_tests(inside);
-        if !is_labels && !engine.claims(path) {
-            return self.unclaimed(path, engine);
+        if !is_labels && !engines.claims(path) {
+            return self.unclaimed(path, engines);
         }
         if size > MAX_FILE {
             return self.refuse(path, &format!("larger than {MAX_FILE} bytes"));
@@ -123,14 +124,11 @@ impl Directory {
     }
 
     /// A rule that nobody reads must not look as if it were in force.
-    fn unclaimed(&mut self, path: &Path, engine: &dyn EngineKind) {
+    fn unclaimed(&mut self, path: &Path, engines: &Kinds) {
         let shown = path.display();
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
-        let problem = match Unclaimed::of(inside, path, engine) {
+        let problem = match Unclaimed::of(inside, path, engines) {
             Unclaimed::Aside => return,
-            Unclaimed::OtherLanguage => {
-                return self.refuse(path, "no engine of this gate reads it");
-            }
             Unclaimed::NotYet => {
                 let message = format!("`{shown}` is not read: this version has no use for it");
                 return self.notices.push(PolicyProblem::warning(UNREAD, message));
@@ -142,7 +140,7 @@ impl Directory {
             Unclaimed::Doubtful { meant } => {
                 let help = match meant {
                     Some(meant) => format!("did you mean `{meant}`? {ASIDE}"),
-                    None => format!("names of policies end in `.cedar`; {ASIDE}"),
+                    None => format!("names of policies end in {}; {ASIDE}", endings()),
                 };
                 let message = format!("`{shown}`: no engine reads a file of this name");
                 PolicyProblem::error(UNREAD, message).with_help(help)
@@ -162,6 +160,10 @@ impl Directory {
 pub(super) fn of_files(snapshot: &PolicySnapshot) -> impl Iterator<Item = &PolicySource> {
     let sources = snapshot.sources().iter();
     sources.filter(|source| !source.name.starts_with('<'))
+}
+
+fn endings() -> String {
+    EXTENSIONS.map(|ending| format!("`.{ending}`")).join(", ")
 }
 
 fn entries(dir: &Path) -> io::Result<(PathBuf, Vec<PathBuf>)> {

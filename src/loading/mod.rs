@@ -4,6 +4,7 @@
 //! at once. What cannot be read is an error; what is empty permits nothing, and says so.
 
 mod directory;
+mod engines;
 mod labels;
 mod lock;
 #[cfg(test)]
@@ -15,9 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::policy::engines::allowlist::CompiledAllowlist;
-use crate::policy::engines::cedar::Cedar;
+use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
-    EngineKind, Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
     PolicySource, Surfaces,
 };
 
@@ -26,13 +27,16 @@ pub use crate::policy::Warnings;
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
 use self::directory::Directory;
+use self::engines::Kinds;
+
+pub(crate) use self::engines::claims;
 
 /// Where policies come from.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Exact tool names. `None` and an empty list both permit no tool.
     pub allow: Option<Vec<String>>,
-    /// Every `*.cedar` below it counts.
+    /// Every file below it that some engine claims counts: `*.cedar`, `*.rego`, `*.cel.toml`.
     pub dir: Option<PathBuf>,
     /// A candidate for the next policies: its files count as those of `dir` do, and what they would
     /// decide is recorded.
@@ -111,11 +115,11 @@ pub fn load_changed(
 fn read(settings: &Settings) -> Directory {
     let mut found = Directory::default();
     if let Some(dir) = &settings.dir {
-        found.read(dir, &Cedar::default());
+        found.read(dir, &Kinds::default());
     }
     if let Some(dir) = &settings.shadow {
         let mut candidate = Directory::default();
-        candidate.read(dir, &Cedar::default());
+        candidate.read(dir, &Kinds::default());
         found.candidate = Some(Box::new(candidate));
     }
     found
@@ -147,17 +151,14 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
         "<core.cedar>",
         include_str!("../policy/builtin/core.cedar"),
     )];
-    let mut cedar = Cedar {
-        warnings: settings.warnings,
-        ..Cedar::default()
-    };
+    let mut groups = ToolGroups::default();
     let mut entities = None;
     if let Some(names) = &settings.allow {
         found
             .notices
             .extend(names.iter().filter_map(|name| doubt(name)));
         let allowlist = CompiledAllowlist::of(names);
-        cedar.groups = allowlist.groups;
+        groups = allowlist.groups;
         sources.push(allowlist.policy);
         entities = Some(allowlist.entities);
         let only_source = !names.is_empty() && settings.dir.is_none();
@@ -182,17 +183,17 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
         labels = read;
         sources.extend(compiled.sources);
-        cedar.groups.extend(compiled.groups);
+        groups.extend(compiled.groups);
     }
     let lock = Arc::new(lock);
-    cedar.lock = Arc::clone(&lock);
     if !lock.is_empty() {
         sources.push(builtin(
             "<lock.cedar>",
             include_str!("../policy/builtin/lock.cedar"),
         ));
     }
-    let compiled = cedar.compile(&sources).and_then(|compiled| {
+    let kinds = Kinds::new(&groups, &lock, settings.warnings);
+    let compiled = kinds.compile(&sources).and_then(|compiled| {
         match nameless(&sources, &compiled.policies, settings.warnings) {
             problems if problems.is_empty() => Ok(compiled),
             problems => Err(PolicyErrors { problems }),
@@ -221,7 +222,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
     }
     sources.extend(entities);
     sources.append(&mut found.labels);
-    let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
+    let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
     let snapshot = snapshot.with_labels(labels).with_lock(lock);
     Ok(Loaded {
         snapshot,
@@ -250,7 +251,8 @@ fn nameless(
     }
     let nameless = policies.iter().filter(|policy| {
         let origin = &policy.origin;
-        policy.id.as_str() == origin.to_string()
+        // A file of Rego is called by its place when an answer gives no reason.
+        policy.id.as_str() == origin.to_string() && !origin.file.ends_with(".rego")
     });
     let told = nameless.map(|policy| {
         let problem = PolicyProblem::error("policy::no_id", "a policy without a name").with_help(

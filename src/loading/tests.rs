@@ -247,6 +247,15 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         ("README.ceder", "README.cedar"),
         ("tests/deny.ceder", "deny.cedar"),
         ("é.ceder", "é.cedar"),
+        ("A.REGO", "A.rego"),
+        ("deny.reg", "deny.rego"),
+        ("deny.rego.txt", "deny.rego"),
+        ("deny.rego.md", "deny.rego"),
+        ("tests/deny.rego~", "deny.rego"),
+        ("limits.cel", "limits.cel.toml"),
+        ("limits.CEL.TOML", "limits.cel.toml"),
+        ("limits.cel.toml.bak", "limits.cel.toml"),
+        ("limits.cel.md", "limits.cel.toml"),
     ] {
         check(name, Err(&format!("did you mean `{meant}`?")));
     }
@@ -258,7 +267,10 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         "sub/x",
         "cedar",
     ] {
-        check(name, Err("names of policies end in `.cedar`"));
+        check(
+            name,
+            Err("names of policies end in `.cedar`, `.rego`, `.cel.toml`"),
+        );
     }
     for name in [
         "README",
@@ -294,12 +306,101 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
     }
 }
 
+const REGO: &str = "package mcp\n\ndecision := {\"allow\": true, \"reasons\": [{\"id\": \"r\"}]} if {\n\
+                    \tinput.action == \"call_tool\"\n\tinput.resource.name == \"r\"\n}\n";
+
+const CEL: &str = "[[rule]]\nid = \"c\"\neffect = \"permit\"\nactions = [\"call_tool\"]\n\
+                   when = \"resource.name == 'c'\"\n\n\
+                   [[rule]]\nid = \"allowed\"\neffect = \"forbid\"\n\
+                   when = \"'allow' in resource.groups && principal.trust < 0\"\nactions = [\"call_tool\"]\n";
+
 #[test]
-fn a_policy_in_another_language_is_refused() {
-    for name in ["a.rego", "A.REGO", "limits.cel.toml", "tests/a.rego"] {
-        let dir = files(&[(name, "package mcp")]);
-        let says = format!("{name}`: no engine of this gate reads it");
-        check_refused(dir.path(), &["policy::file: `", &says]);
+fn engines_decide_together_and_only_those_with_files() {
+    let cedar = "@id(\"a\") permit(principal, action == Mcp::Action::\"call_tool\", \
+                 resource == Mcp::Tool::\"a\");";
+    let dir = files(&[
+        ("a.cedar", cedar),
+        ("sub/r.rego", REGO),
+        ("c.cel.toml", CEL),
+    ]);
+    let loaded = load(&Settings {
+        allow: Some(vec!["listed".to_owned()]),
+        ..within(&dir)
+    })
+    .unwrap();
+    for (tool, decision) in [
+        ("a", "allow a"),
+        ("r", "allow r"),
+        ("c", "allow c"),
+        ("listed", "allow allowlist"),
+        ("x", "nothing"),
+    ] {
+        assert_eq!(judged(&loaded, tool), decision);
+    }
+    assert_eq!(
+        loaded.surfaces.to_string(),
+        "tools: by policy; by policy: resources, prompts, completion, logging, subscriptions, \
+         sampling, elicitation, roots"
+    );
+    assert_eq!(told_notices(&loaded), [""; 0]);
+    let id = crate::policy::PolicyId::new("c");
+    assert!(loaded.snapshot.policy_source(&id).is_some());
+
+    let dir = files(&[("c.cel.toml", CEL)]);
+    let loaded = load(&within(&dir)).unwrap();
+    assert_eq!(
+        loaded.surfaces.to_string(),
+        "tools: by policy; closed: resources, prompts, completion, logging, subscriptions, \
+         sampling, elicitation, roots"
+    );
+    assert!(!format!("{:?}", loaded.snapshot).contains("RegoEngine"));
+}
+
+#[test]
+fn a_forbid_of_one_engine_closes_what_another_opens() {
+    let forbid = "@id(\"no\") forbid(principal, action == Mcp::Action::\"call_tool\", resource);";
+    let dir = files(&[("a.cedar", forbid), ("r.rego", REGO), ("c.cel.toml", CEL)]);
+    let loaded = load(&within(&dir)).unwrap();
+    assert_eq!(judged(&loaded, "r"), "deny no");
+    assert_eq!(judged(&loaded, "c"), "deny no");
+    assert!(
+        loaded
+            .surfaces
+            .to_string()
+            .starts_with("tools: none; by policy: ")
+    );
+}
+
+#[test]
+fn problems_of_all_engines_are_told_at_once() {
+    let dir = files(&[
+        ("a.cedar", "permit("),
+        ("b.rego", "package mcp\ndecision := {"),
+        (
+            "c.cel.toml",
+            "[[rule]]\nid = \"c\"\neffect = \"permit\"\nwhen = \"1 +\"",
+        ),
+    ]);
+    let errors = load(&within(&dir)).unwrap_err();
+    let codes: Vec<&str> = errors.problems.iter().map(|problem| problem.code).collect();
+    assert_eq!(codes, ["policy::syntax"; 3]);
+
+    let named = "@id(\"c\") permit(principal, action == Mcp::Action::\"call_tool\", resource);";
+    let dir = files(&[("a.cedar", named), ("c.cel.toml", CEL)]);
+    let says = "policy::duplicate_id: two policies are called `c`";
+    check_refused(dir.path(), &[says]);
+}
+
+#[test]
+fn large_files_of_every_language_are_refused_at_once() {
+    for name in ["a.rego", "a.cel.toml"] {
+        let dir = files(&[(name, "")]);
+        let large = fs::File::create(dir.path().join(name)).unwrap();
+        large.set_len(10 << 20).unwrap();
+        check_refused(
+            dir.path(),
+            &["policy::file: `", "larger than 4194304 bytes"],
+        );
     }
 }
 

@@ -4,14 +4,12 @@ use std::path::Path;
 
 use strsim::osa_distance;
 
+use super::engines::Kinds;
 use super::labels;
-use crate::policy::EngineKind;
 
-/// How the names of policies end.
-const EXTENSION: &str = "cedar";
-
-/// How far from [`EXTENSION`] another one is taken for a misspelling of it.
-const NEAR: usize = 2;
+/// How far from an extension another one is taken for a misspelling of it. Short ones are near to
+/// too many words.
+const NEAR: [(&str, usize); 2] = [("cedar", 2), ("rego", 1)];
 
 /// What a file is that no engine reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,22 +20,17 @@ pub(super) enum Unclaimed {
     NotYet,
     /// An editor's copy of a policy that is there under its own name.
     CopyOf(String),
-    /// A policy in a language that this gate does not have.
-    OtherLanguage,
     /// Its author may believe that it is in force.
     Doubtful { meant: Option<String> },
 }
 
 impl Unclaimed {
     /// `inside` is the file's path below the policy directory, `path` the whole of it.
-    pub(super) fn of(inside: &Path, path: &Path, engine: &dyn EngineKind) -> Self {
+    pub(super) fn of(inside: &Path, path: &Path, engines: &Kinds) -> Self {
         let exact = path.file_name().unwrap_or_default().to_string_lossy();
         let name = exact.to_ascii_lowercase();
         let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
         let begins = |begins: &[&str]| begins.iter().any(|begin| name.starts_with(begin));
-        if ends(&[".rego", ".cel.toml"]) {
-            return Self::OtherLanguage;
-        }
         if name == "manifest" {
             return Self::NotYet;
         }
@@ -48,13 +41,15 @@ impl Unclaimed {
         }
         // Fixtures of tests lie beside policies or below them; editors find schemas there. But
         // `deny.cedar.md` is a policy that was saved with one ending too many.
-        if !name.contains(".cedar.") && ends(&[".md", ".toml", ".cedarschema", ".cedarschema.json"])
-        {
+        let is_of_language = [".cedar.", ".rego.", ".cel."]
+            .iter()
+            .any(|part| name.contains(part));
+        if !is_of_language && ends(&[".md", ".toml", ".cedarschema", ".cedarschema.json"]) {
             return Self::Aside;
         }
         if let Some(meant) = meant(&exact) {
             let original = path.with_file_name(&meant);
-            let is_copy = ends(&["~", ".bak", ".orig", "#"]) && engine.claims(&original);
+            let is_copy = ends(&["~", ".bak", ".orig", "#"]) && engines.claims(&original);
             return if is_copy && original.is_file() {
                 Self::CopyOf(meant)
             } else {
@@ -78,12 +73,20 @@ pub(super) fn is_of_tests(inside: &Path) -> bool {
 fn meant(name: &str) -> Option<String> {
     let name = name.trim_start_matches('#');
     let lower = name.to_ascii_lowercase();
-    let stem = if let Some(at) = lower.rfind(&format!(".{EXTENSION}")) {
-        name.get(..at)?
-    } else {
-        let (stem, extension) = name.rsplit_once('.')?;
-        let distance = osa_distance(&extension.to_ascii_lowercase(), EXTENSION);
-        (distance <= NEAR).then_some(stem)?
-    };
-    Some(format!("{stem}.{EXTENSION}"))
+    for (extension, _) in NEAR {
+        if let Some(at) = lower.rfind(&format!(".{extension}")) {
+            return Some(format!("{}.{extension}", name.get(..at)?));
+        }
+    }
+    if let Some(at) = lower.rfind(".cel") {
+        let rest = lower.get(at + ".cel".len()..)?;
+        if !rest.starts_with(char::is_alphanumeric) {
+            return Some(format!("{}.cel.toml", name.get(..at)?));
+        }
+    }
+    let (stem, written) = name.rsplit_once('.')?;
+    let written = written.to_ascii_lowercase();
+    let near = |(extension, near): &(&str, usize)| osa_distance(&written, extension) <= *near;
+    let (extension, _) = NEAR.iter().find(|row| near(row))?;
+    Some(format!("{stem}.{extension}"))
 }

@@ -93,6 +93,10 @@ pub struct Surfaces {
     pub tools: OpenTools,
     /// Actions that some policy may permit, tools included, and none forbids outright.
     pub open: Vec<ActionName>,
+    /// Actions of which only asking tells, as with engines whose rules are programs.
+    pub by_policy: Vec<ActionName>,
+    /// Actions that some policy forbids outright, whatever others say.
+    pub closed: Vec<ActionName>,
 }
 
 /// Which tools can be called, as far as that can be said without asking.
@@ -103,6 +107,17 @@ pub enum OpenTools {
     Named(Vec<String>),
     /// Policies decide by more than the name.
     ByPolicy,
+}
+
+impl From<Verdict> for Visibility {
+    /// What an engine that is asked about listing itself means by its answer.
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Allow { .. } => Self::Shown,
+            Verdict::Deny { .. } => Self::Hidden,
+            Verdict::Abstain => Self::Abstain,
+        }
+    }
 }
 
 /// Who lists, and in what circumstances.
@@ -139,6 +154,39 @@ impl Surfaces {
     pub fn is_open(&self, action: ActionName) -> bool {
         self.open.contains(&action)
     }
+
+    /// What the rules of two engines leave open together.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.tools = match (self.tools, other.tools) {
+            (OpenTools::ByPolicy, _) | (_, OpenTools::ByPolicy) => OpenTools::ByPolicy,
+            (OpenTools::None, tools) | (tools, OpenTools::None) => tools,
+            (OpenTools::Named(mut names), OpenTools::Named(more)) => {
+                names.extend(more);
+                names.sort();
+                names.dedup();
+                OpenTools::Named(names)
+            }
+        };
+        join(&mut self.open, other.open);
+        join(&mut self.by_policy, other.by_policy);
+        join(&mut self.closed, other.closed);
+        let closed = &self.closed;
+        self.open.retain(|action| !closed.contains(action));
+        let open = &self.open;
+        self.by_policy
+            .retain(|action| !closed.contains(action) && !open.contains(action));
+        if closed.contains(&ActionName::CallTool) {
+            self.tools = OpenTools::None;
+        }
+        self
+    }
+}
+
+fn join(actions: &mut Vec<ActionName>, more: Vec<ActionName>) {
+    actions.extend(more);
+    actions.sort_unstable();
+    actions.dedup();
 }
 
 /// One line, for example `tools: echo, add; open: resources, prompts; closed: sampling`.
@@ -149,10 +197,17 @@ impl fmt::Display for Surfaces {
             OpenTools::Named(names) => write!(f, "tools: {}", names.join(", "))?,
             OpenTools::ByPolicy => f.write_str("tools: by policy")?,
         }
-        for (word, wanted) in [("open", true), ("closed", false)] {
-            let words = SURFACES
-                .iter()
-                .filter(|(_, action)| self.is_open(*action) == wanted);
+        let state = |action| {
+            if self.is_open(action) {
+                "open"
+            } else if self.by_policy.contains(&action) {
+                "by policy"
+            } else {
+                "closed"
+            }
+        };
+        for word in ["open", "by policy", "closed"] {
+            let words = SURFACES.iter().filter(|(_, action)| state(*action) == word);
             let words: Vec<&str> = words.map(|(word, _)| *word).collect();
             if !words.is_empty() {
                 write!(f, "; {word}: {}", words.join(", "))?;

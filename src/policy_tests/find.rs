@@ -7,6 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::errors::FixtureProblem;
+use crate::loading;
+
+/// Which files count.
+type Wanted = fn(&Path) -> bool;
 
 /// A fixture, by the path that reports call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +67,7 @@ pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
     }
     let mut fixtures = Vec::new();
     // Not deeper: tests of other kinds keep their data there.
-    files(&tests, "toml", 0, &mut fixtures)?;
+    files(&tests, is_fixture, 0, &mut fixtures)?;
     let found = |fixture| Found {
         fixture,
         pack: Some(pack.to_owned()),
@@ -75,7 +79,11 @@ pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
 pub(super) fn has_policies(dir: &Path) -> bool {
     let mut found = Vec::new();
     // What cannot be read is for the loader to complain of.
-    files(dir, "cedar", DEEPEST, &mut found).is_err() || !found.is_empty()
+    files(dir, loading::claims, DEEPEST, &mut found).is_err() || !found.is_empty()
+}
+
+fn is_fixture(path: &Path) -> bool {
+    path.extension() == Some(OsStr::new("toml")) && !loading::claims(path)
 }
 
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
@@ -99,7 +107,7 @@ fn below(path: &Path) -> io::Result<Vec<Found>> {
     packs(path, DEEPEST, &mut found)?;
     if found.is_empty() {
         let mut fixtures = Vec::new();
-        files(path, "toml", 0, &mut fixtures)?;
+        files(path, is_fixture, 0, &mut fixtures)?;
         found.extend(fixtures.into_iter().map(|fixture| Found {
             pack: pack_of(&fixture),
             fixture,
@@ -148,21 +156,21 @@ pub(super) fn pack_of(fixture: &Path) -> Option<PathBuf> {
             return Some(here.to_owned());
         }
         let mut policies = Vec::new();
-        files(dir, "cedar", 0, &mut policies).ok()?;
+        files(dir, loading::claims, 0, &mut policies).ok()?;
         (!policies.is_empty()).then(|| dir.to_owned())
     })
 }
 
-/// Files with an extension, in the order of their paths, so many directories deep. Symbolic links
+/// Files that are wanted, in the order of their paths, so many directories deep. Symbolic links
 /// are followed as the gate follows them when it loads policies.
-fn files(dir: &Path, extension: &str, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    walk(dir, extension, depth, &mut Vec::new(), found)
+fn files(dir: &Path, wanted: Wanted, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    walk(dir, wanted, depth, &mut Vec::new(), found)
 }
 
 /// `above` are the real paths of the directories that are being walked.
 fn walk(
     dir: &Path,
-    extension: &str,
+    wanted: Wanted,
     depth: usize,
     above: &mut Vec<PathBuf>,
     found: &mut Vec<PathBuf>,
@@ -175,9 +183,9 @@ fn walk(
     for path in entries(dir)? {
         if path.is_dir() {
             if depth > above.len() - 1 {
-                walk(&path, extension, depth, above, found)?;
+                walk(&path, wanted, depth, above, found)?;
             }
-        } else if path.extension() == Some(OsStr::new(extension)) {
+        } else if wanted(&path) {
             found.push(path);
         }
     }

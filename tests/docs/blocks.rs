@@ -20,7 +20,8 @@ fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
         "console" => commands::run_with_output(workshop, &block.text),
         "toml" => toml(workshop, &block.text),
         "json" => json(workshop, &block.text),
-        "cedar" => cedar(workshop, &block.text),
+        "cedar" => policy(workshop, "snippet.cedar", &block.text),
+        "rego" => policy(workshop, "snippet.rego", &block.text),
         "text" => names::drawing(&block.text),
         other => Err(format!("`{other}` is not a kind of block that is tested")),
     };
@@ -30,6 +31,8 @@ fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
 fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
     if text.contains("[[test]]") {
         fixture(workshop, text)
+    } else if text.contains("[[rule]]") {
+        policy(workshop, "snippet.cel.toml", text)
     } else if text.contains("[upstream]") {
         configuration(workshop, text)
     } else {
@@ -88,11 +91,11 @@ fn record(text: &str) -> Result<(), String> {
 }
 
 /// Policies that load without a warning.
-fn cedar(workshop: &Workshop, text: &str) -> Result<(), String> {
+fn policy(workshop: &Workshop, name: &str, text: &str) -> Result<(), String> {
     let dir = workshop.file("policies");
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir(&dir).unwrap();
-    fs::write(dir.join("snippet.cedar"), text).unwrap();
+    fs::write(dir.join(name), text).unwrap();
     let settings = Settings {
         dir: Some(dir),
         ..Settings::default()

@@ -2,3 +2,10 @@
 
 pub mod allowlist;
 pub mod cedar;
+pub mod cel;
+mod document;
+pub mod rego;
+mod stack;
+
+#[cfg(test)]
+mod tests;

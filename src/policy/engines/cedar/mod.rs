@@ -42,7 +42,6 @@ mod wildcard;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use std::thread;
 
 use miette::Severity;
 
@@ -60,11 +59,9 @@ use super::super::{
     OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource,
     RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
+use super::stack::on_big_stack;
 
 const NAME: EngineName = EngineName("cedar");
-
-/// Parser and checker recurse on the text; measured, [`nesting`] lets through a tenth of this.
-const COMPILE_STACK: usize = 64 << 20;
 
 /// How Cedar sources are compiled.
 #[derive(Debug, Default)]
@@ -194,18 +191,4 @@ impl std::fmt::Debug for CedarEngine {
 
 fn fault(message: String) -> PolicyErrors {
     PolicyProblem::error("policy::internal", message).into()
-}
-
-/// No text may end the process: what recurses gets a stack of its own, and a panic is a problem.
-fn on_big_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, PolicyErrors> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new()
-            .name("policy".to_owned())
-            .stack_size(COMPILE_STACK)
-            .spawn_scoped(scope, work)
-            .map_err(|error| fault(format!("no thread to compile policies on: {error}")))?;
-        thread
-            .join()
-            .map_err(|_| fault("the policy compiler failed".to_owned()))
-    })
 }

@@ -29,6 +29,10 @@ impl ToolGroups {
         }
     }
 
+    pub fn of(&self, tool: &str) -> &[String] {
+        self.0.get(tool).map(Vec::as_slice).unwrap_or_default()
+    }
+
     pub fn extend(&mut self, other: Self) {
         for (tool, groups) in other.0 {
             for group in groups {

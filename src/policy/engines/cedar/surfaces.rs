@@ -19,9 +19,15 @@ pub(super) fn of(words: &Vocabulary, groups: &ToolGroups, rules: &Rules) -> Surf
         .into_iter()
         .filter(|action| view.is_open(*action))
         .collect();
+    let closed = ActionName::ALL
+        .into_iter()
+        .filter(|action| view.is_closed(*action))
+        .collect();
     Surfaces {
         tools: view.tools(),
         open,
+        by_policy: Vec::new(),
+        closed,
     }
 }
 
@@ -53,6 +59,12 @@ impl View<'_> {
             rules().any(|rule| rule.effect == Effect::Permit) && !rules().any(closed)
         });
         calls.map(|(name, _)| name)
+    }
+
+    /// Some policy forbids all of it.
+    fn is_closed(&self, action: ActionName) -> bool {
+        let mut rules = self.rules.of_action(action);
+        rules.any(|(rule, _)| rule.effect == Effect::Forbid && rule.unconditional)
     }
 
     fn tools(&self) -> OpenTools {

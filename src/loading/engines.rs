@@ -1,0 +1,142 @@
+//! The engines that files are handed to.
+//!
+//! Cedar is always there, for the builtin policies; another engine only if a file is its.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::policy::engines::cedar::{Cedar, ToolGroups};
+use crate::policy::engines::cel::Cel;
+use crate::policy::engines::rego::Rego;
+use crate::policy::{
+    Compiled, EngineKind, Lock, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
+    RuleEngine, Surfaces, Warnings,
+};
+
+/// One of each kind.
+#[derive(Debug)]
+pub(super) struct Kinds {
+    cedar: Cedar,
+    others: Vec<Box<dyn EngineKind>>,
+}
+
+/// All engines together.
+#[derive(Debug)]
+pub(super) struct All {
+    pub(super) engines: Vec<Box<dyn RuleEngine>>,
+    pub(super) policies: Vec<PolicyEntry>,
+    pub(super) notices: Vec<PolicyProblem>,
+    pub(super) surfaces: Surfaces,
+}
+
+/// How the names of files end that some engine reads.
+pub(super) const EXTENSIONS: [&str; 3] = ["cedar", "rego", "cel.toml"];
+
+/// Whether some engine reads a file of this name.
+pub(crate) fn claims(path: &Path) -> bool {
+    Kinds::default().claims(path)
+}
+
+impl Default for Kinds {
+    fn default() -> Self {
+        Self::new(&ToolGroups::default(), &Arc::default(), Warnings::default())
+    }
+}
+
+impl Kinds {
+    pub(super) fn new(groups: &ToolGroups, lock: &Arc<Lock>, warnings: Warnings) -> Self {
+        Self {
+            cedar: Cedar {
+                groups: groups.clone(),
+                lock: Arc::clone(lock),
+                warnings,
+            },
+            others: vec![
+                Box::new(Rego {
+                    groups: groups.clone(),
+                }),
+                Box::new(Cel {
+                    groups: groups.clone(),
+                }),
+            ],
+        }
+    }
+
+    pub(super) fn claims(&self, path: &Path) -> bool {
+        self.cedar.claims(path) || self.others.iter().any(|kind| kind.claims(path))
+    }
+
+    /// What is built in or compiled is Cedar, and so has a name that no other engine claims.
+    pub(super) fn compile(&self, sources: &[PolicySource]) -> Result<All, PolicyErrors> {
+        let of_kind = |kind: &dyn EngineKind| -> Vec<PolicySource> {
+            let claimed = |source: &&PolicySource| kind.claims(Path::new(&*source.name));
+            sources.iter().filter(claimed).cloned().collect()
+        };
+        let others: Vec<_> = self
+            .others
+            .iter()
+            .map(|kind| (kind, of_kind(kind.as_ref())))
+            .filter(|(_, sources)| !sources.is_empty())
+            .collect();
+        let is_of_another = |source: &&PolicySource| {
+            let mut all = others.iter().flat_map(|(_, sources)| sources);
+            all.any(|other| other.name == source.name)
+        };
+        let of_cedar: Vec<PolicySource> = sources
+            .iter()
+            .filter(|source| !is_of_another(source))
+            .cloned()
+            .collect();
+        let mut all = Vec::new();
+        let mut problems = Vec::new();
+        let results = std::iter::once(self.cedar.compile(&of_cedar))
+            .chain(others.iter().map(|(kind, sources)| kind.compile(sources)));
+        for result in results {
+            match result {
+                Ok(compiled) => all.push(compiled),
+                Err(errors) => problems.extend(errors.problems),
+            }
+        }
+        problems.extend(namesakes(&all));
+        if !problems.is_empty() {
+            return Err(PolicyErrors { problems });
+        }
+        joined(all).ok_or(PolicyErrors { problems })
+    }
+}
+
+fn joined(all: Vec<Compiled>) -> Option<All> {
+    let joined = |all: All, one: All| All {
+        engines: all.engines.into_iter().chain(one.engines).collect(),
+        policies: all.policies.into_iter().chain(one.policies).collect(),
+        notices: all.notices.into_iter().chain(one.notices).collect(),
+        surfaces: all.surfaces.and(one.surfaces),
+    };
+    let all = all.into_iter().map(|compiled| All {
+        engines: vec![compiled.engine],
+        policies: compiled.policies,
+        notices: compiled.notices,
+        surfaces: compiled.surfaces,
+    });
+    all.reduce(joined)
+}
+
+/// Policies of two engines that have one name. Each engine sees to its own.
+fn namesakes(all: &[Compiled]) -> Vec<PolicyProblem> {
+    let mut first: HashMap<&PolicyId, (usize, &PolicyEntry)> = HashMap::new();
+    let mut problems = Vec::new();
+    for (engine, compiled) in all.iter().enumerate() {
+        for policy in &compiled.policies {
+            let (owner, earlier) = *first.entry(&policy.id).or_insert((engine, policy));
+            if owner != engine {
+                let message = format!("two policies are called `{}`", policy.id);
+                let (here, there) = (&policy.origin, &earlier.origin);
+                let help = format!("they are at {there} and at {here}; give each its own name");
+                let problem = PolicyProblem::error("policy::duplicate_id", message);
+                problems.push(problem.with_help(help));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,114 @@
+//! Facts to verdict.
+//!
+//! As with Cedar here, a rule that fails is a fault, of a permit too, and a fault denies.
+
+use std::sync::Arc;
+
+use cel::common::types::CelBool;
+use cel::{Context, Value};
+
+use super::super::document;
+use super::file::{Effect, Rule};
+use super::meter::{env, metered, spend};
+use super::value::value;
+use super::{CelEngine, NAME};
+use crate::policy::{EngineFault, Facts, FaultKind, PolicyId, Verdict};
+
+impl CelEngine {
+    pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        let action = facts.action.name();
+        let rules: Vec<&Rule> = self
+            .rules
+            .iter()
+            .filter(|rule| rule.actions.contains(&action))
+            .collect();
+        if rules.is_empty() {
+            return Ok(Verdict::Abstain);
+        }
+        let members = document::of(facts, &self.groups).map_err(|error| unsayable(&error))?;
+        let env = env().map_err(|error| unsayable(&error))?;
+        let mut context = Context::with_env(Arc::clone(&env));
+        for (name, node) in members {
+            context.add_variable_as_val(name, value(node));
+        }
+        let held = metered(|| self.patterns.during(|| held(&rules, &context)));
+        let held = held.map_err(|error| fault(FaultKind::Evaluation, None, &error))??;
+        Ok(verdict(&held))
+    }
+}
+
+/// The rules that hold, or the smallest fault, so that the order of rules does not matter.
+fn held<'r>(rules: &[&'r Rule], context: &Context<'_, '_>) -> Result<Vec<&'r Rule>, EngineFault> {
+    let mut held = Vec::new();
+    let mut worst: Option<EngineFault> = None;
+    for rule in rules {
+        match holds(rule, context) {
+            Ok(true) => held.push(*rule),
+            Ok(false) => {}
+            Err(new) => worst = Some(worst.map_or(new.clone(), |old| old.min(new))),
+        }
+    }
+    worst.map_or(Ok(held), Err)
+}
+
+fn holds(rule: &Rule, context: &Context<'_, '_>) -> Result<bool, EngineFault> {
+    let Some(condition) = &rule.condition else {
+        return Ok(true);
+    };
+    let failed = |problem: &dyn ToString| {
+        fault(
+            FaultKind::Evaluation,
+            Some(rule.reason.policy.clone()),
+            problem,
+        )
+    };
+    if !spend(condition.nodes) {
+        return Err(failed(&"there are no steps left for it"));
+    }
+    let came = Value::resolve_val(&condition.tree, context).map_err(|error| failed(&error))?;
+    let truth = came.downcast_ref::<CelBool>().map(|truth| *truth.inner());
+    truth.ok_or_else(|| failed(&"the condition is not a boolean"))
+}
+
+fn verdict(held: &[&Rule]) -> Verdict {
+    let reasons = |effect| {
+        let rules = held.iter().filter(move |rule| rule.effect == effect);
+        rules.map(|rule| rule.reason.clone()).collect::<Vec<_>>()
+    };
+    let forbids = reasons(Effect::Forbid);
+    if !forbids.is_empty() {
+        return Verdict::Deny { reasons: forbids };
+    }
+    let permits = reasons(Effect::Permit);
+    if permits.is_empty() {
+        return Verdict::Abstain;
+    }
+    let obligations = held.iter().flat_map(|rule| rule.obligations.clone());
+    Verdict::Allow {
+        reasons: permits,
+        obligations: obligations.collect(),
+    }
+}
+
+fn unsayable(problem: &dyn ToString) -> EngineFault {
+    fault(FaultKind::Facts, None, problem)
+}
+
+fn fault(kind: FaultKind, policy: Option<PolicyId>, problem: &dyn ToString) -> EngineFault {
+    EngineFault {
+        engine: NAME,
+        kind,
+        policy,
+        problem: told(&problem.to_string()),
+    }
+}
+
+/// CEL's errors show the values that they are about, which may be a message's whole arguments.
+fn told(problem: &str) -> String {
+    const MOST: usize = 200;
+    let mut told: String = problem.chars().take(MOST).collect();
+    if told.len() < problem.len() {
+        told.push('…');
+    }
+    told
+}

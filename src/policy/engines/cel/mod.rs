@@ -1,0 +1,101 @@
+//! Rules whose conditions are CEL expressions, in files `*.cel.toml`.
+//!
+//! CEL has no budget of its own and lets an error beside a value that decides pass (`err || true`).
+//! So each expression is rewritten when it is loaded (`bound.rs`): every turn of a loop and every
+//! operand of unbounded size is counted, and `&&` and `||` stop at the first error.
+
+mod bound;
+mod file;
+mod judge;
+mod length;
+mod meter;
+mod names;
+mod patterns;
+mod surfaces;
+mod table;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::path::Path;
+
+use self::file::Rule;
+use super::cedar::ToolGroups;
+use super::document;
+use super::stack::on_big_stack;
+use crate::policy::{
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicySource,
+    Resource, RuleEngine, Verdict, Visibility,
+};
+
+const NAME: EngineName = EngineName("cel");
+
+/// How CEL sources are compiled.
+#[derive(Debug, Default)]
+pub struct Cel {
+    pub groups: ToolGroups,
+}
+
+/// Compiled rules.
+#[derive(Debug)]
+struct CelEngine {
+    groups: ToolGroups,
+    rules: Vec<Rule>,
+    patterns: patterns::Patterns,
+}
+
+impl EngineKind for Cel {
+    fn name(&self) -> EngineName {
+        NAME
+    }
+
+    fn claims(&self, path: &Path) -> bool {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().ends_with(".cel.toml"))
+    }
+
+    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
+        let read = on_big_stack(|| file::read(sources))?;
+        if !read.problems.is_empty() {
+            return Err(PolicyErrors {
+                problems: read.problems,
+            });
+        }
+        let surfaces = surfaces::of(&read.rules);
+        Ok(Compiled {
+            engine: Box::new(CelEngine {
+                groups: self.groups.clone(),
+                rules: read.rules,
+                patterns: read.patterns,
+            }),
+            policies: read.policies,
+            notices: Vec::new(),
+            surfaces,
+        })
+    }
+}
+
+impl RuleEngine for CelEngine {
+    fn name(&self) -> EngineName {
+        NAME
+    }
+
+    fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        self.verdict(facts)
+    }
+
+    /// Each item is shown, hidden or passed over as the rules for `list_…` say.
+    fn visible(
+        &self,
+        facts: &ListFacts<'_>,
+        items: &[Resource<'_>],
+    ) -> Vec<Result<Visibility, EngineFault>> {
+        let items = items.iter();
+        items
+            .map(|item| match document::listing(facts, *item) {
+                Some(asked) => self.verdict(&asked).map(Visibility::from),
+                None => Ok(Visibility::Hidden),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,425 @@
+use super::super::super::fixture::{World, told, tool};
+use super::*;
+use crate::policy::{
+    Decision, DenialCause, Leaf, OpenTools, PolicySnapshot, Principal, Prompt, ResourceFacts,
+};
+
+#[test]
+fn a_rule_decides() {
+    let when = "resource.name == 'read' && context.arguments.path.startsWith('/srv/')";
+    let with = |path| World::new().with(&[("/path", path)]);
+    assert_eq!(judged(&permit(when), &with("/srv/a")), "allow p");
+    assert_eq!(judged(&permit(when), &with("/etc/a")), "nothing");
+    // What is not there is an error, until the rule asks for it.
+    assert_eq!(judged(&permit(when), &World::new()), "fault");
+    let asked = format!("has(context.arguments.path) && {when}");
+    assert_eq!(judged(&permit(&asked), &World::new()), "nothing");
+}
+
+#[test]
+fn a_forbid_beats_a_permit_and_silence_is_no_opinion() {
+    check_rules(
+        &[("permit", None), ("forbid", Some("false"))],
+        "allow permit0",
+    );
+    check_rules(
+        &[("permit", None), ("forbid", Some("true"))],
+        "deny forbid1",
+    );
+    check_rules(&[("permit", None), ("forbid", None)], "deny forbid1");
+    check_rules(&[("permit", Some("false"))], "nothing");
+    assert_eq!(judged("", &World::new()), "nothing");
+}
+
+#[test]
+fn an_error_is_a_fault_whatever_the_other_rules_say() {
+    for bad in [
+        "context.arguments.no",
+        "context.arguments.no == 1",
+        "1 / (context.touch.bytes - 0) == 1",
+        "resource.level + 9223372036854775807 + 1 > 0",
+        "resource.name < 1",
+        "resource.level",
+        "resource.name",
+        "null",
+        "true && 5",
+        "resource.name[0] == 'r'",
+        "int(resource.name) == 1",
+        "[1][1] == 1",
+        "resource.name.size() + 'x' == 'y'",
+    ] {
+        check_rules(&[("permit", Some(bad))], "fault");
+        check_rules(&[("permit", None), ("forbid", Some(bad))], "fault");
+        check_rules(&[("forbid", None), ("permit", Some(bad))], "fault");
+    }
+}
+
+#[test]
+fn an_error_beside_a_value_that_decides_is_still_an_error() {
+    let bad = "context.arguments.no";
+    for (when, expected) in [
+        (format!("{bad} || true"), "fault"),
+        (format!("{bad} && false"), "fault"),
+        (format!("true || {bad}"), "allow permit0"),
+        (format!("false && {bad}"), "nothing"),
+        (format!("[1, 2].exists(x, x == 2 || {bad})"), "fault"),
+        (
+            format!("[1, 2].exists(x, x == 1 || {bad})"),
+            "allow permit0",
+        ),
+        (format!("[1, 2].all(x, x == 2 && {bad})"), "nothing"),
+        (format!("[1, 2].all(x, {bad} && x == 2)"), "fault"),
+    ] {
+        check_rules(&[("permit", Some(&when))], expected);
+    }
+}
+
+#[test]
+fn rules_apply_to_the_actions_and_groups_that_they_name() {
+    for (actions, expected) in [
+        ("[\"call_tool\"]", "allow p"),
+        ("[\"use\"]", "allow p"),
+        ("[\"any\"]", "allow p"),
+        ("[\"list_tool\", \"call_tool\"]", "allow p"),
+        ("[\"list_tool\"]", "nothing"),
+        ("[\"server_request\", \"lifecycle\"]", "nothing"),
+    ] {
+        let rules = format!("[[rule]]\nid = \"p\"\neffect = \"permit\"\nactions = {actions}\n");
+        assert_eq!(judged(&rules, &World::new()), expected, "{actions}");
+    }
+}
+
+#[test]
+fn macros_and_functions_mean_what_cel_says() {
+    for when in [
+        "[1, 2, 3].all(x, x > 0) && [1, 2].exists(x, x == 2)",
+        "[1, 2, 2].exists_one(x, x == 1) && ![1, 2, 2].exists_one(x, x == 2)",
+        "[1, 2, 3].filter(x, x > 1) == [2, 3]",
+        "[1, 2, 3].map(x, x * 2) == [2, 4, 6]",
+        "[1, 2, 3].map(x, x > 1, x * 2) == [4, 6]",
+        "[[1], [2]].map(x, x.map(y, y + 1)) == [[2], [3]]",
+        "{'a': 1, 'b': 2}.all(k, k in ['a', 'b'])",
+        "'b' in {'a': 1, 'b': 2} && {'a': 1}['a'] == 1 && {'a': 1}.a == 1",
+        "'abc'.contains('b') && 'abc'.startsWith('a') && 'abc'.endsWith('c')",
+        "'abc'.size() == 3 && size([1, 2]) == 2 && size({'a': 1}) == 1",
+        "'read-42'.matches('^[a-z]+-[0-9]+$') && !'x'.matches('y')",
+        "resource.name.matches(r'^re\\w+$')",
+        "1 == 1.0 && 1 < 1.5 && 2.5 > 2",
+        "resource.level == 0 ? true : false",
+        "string(1) == '1' && int('7') == 7 && double('1.5') == 1.5",
+        "type(1) == int && type('a') == string",
+        "principal.type == 'Agent' && resource.type == 'Tool' && action == 'call_tool'",
+        "'use' in actionGroups && context.env.transport == 'stdio'",
+        "context.env.now >= '2026-11-01' && context.env.nowMs > 0",
+        "!(resource.name in ['write']) || -1 == 1",
+    ] {
+        check_rules(&[("permit", Some(when))], "allow permit0");
+    }
+}
+
+#[test]
+fn two_million_steps_are_refused_within_the_budget() {
+    let list = format!("[{}]", vec!["1"; 130].join(","));
+    for when in [
+        // 130³ turns.
+        format!("{list}.all(a, {list}.all(b, {list}.all(c, a + b + c > 0)))"),
+        format!("{list}.map(a, {list}.map(b, {list}.map(c, a))).size() > 0"),
+        format!("{list}.filter(a, {list}.filter(b, {list}.exists_one(c, c == 2)) == [1]) == []"),
+        // A list, and a text, that grow eightfold nine times.
+        format!(
+            "[[1]]{}.size() > 0",
+            ".map(a, a + a + a + a + a + a + a + a)".repeat(9)
+        ),
+        format!(
+            "['a']{}.size() > 0",
+            ".map(a, a + a + a + a + a + a + a + a)".repeat(9)
+        ),
+        // The whole of a large argument, at every turn.
+        format!("{list}.all(a, {list}.all(b, context.arguments == context.arguments))"),
+        format!("{list}.all(a, {list}.all(b, !context.arguments.text.contains('b')))"),
+        format!("{list}.map(a, {list}.map(b, context.arguments)).size() > 0"),
+        format!("{list}.map(a, {list}.map(b, {{'k': context.arguments}})).size() > 0"),
+        format!("{list}.all(a, {list}.all(b, size(context.arguments.text) > a))"),
+        format!("{list}.all(a, {list}.all(b, context.arguments.text.matches('^a*$')))"),
+    ] {
+        let text = "a".repeat(100_000);
+        let world = World::new().with(&[("/text", &text)]);
+        let Decision::Deny(denial) = snapshot(&permit(&when))
+            .unwrap()
+            .judge(&world.call(&tool("t")))
+        else {
+            panic!("{when:.80}: allowed");
+        };
+        let DenialCause::Fault(fault) = denial.cause else {
+            panic!("{when:.80}: {:?}", denial.cause);
+        };
+        assert!(fault.problem.contains("more than 100000 steps"), "{fault}");
+    }
+}
+
+#[test]
+fn ordinary_rules_are_far_from_the_budget() {
+    let paths: Vec<String> = (0..200)
+        .map(|number| format!("/srv/file{number}"))
+        .collect();
+    let mut world = World::new();
+    let leaf = |(index, path): (usize, &String)| {
+        (format!("/paths/{index}"), Leaf::String(path.clone().into()))
+    };
+    world.arguments.0.extend(paths.iter().enumerate().map(leaf));
+    let items = paths.iter().map(|path| path.clone().into()).collect();
+    world
+        .arguments
+        .0
+        .push(("/paths".to_owned(), Leaf::Strings(items)));
+    let when = "context.arguments.paths.all(p, p.startsWith('/srv/') && !p.contains('..'))";
+    assert_eq!(judged(&permit(when), &world), "allow p");
+}
+
+/// On a test's thread, whose stack is a sixteenth of the gate's.
+#[test]
+fn the_deepest_that_is_accepted_can_be_evaluated() {
+    for when in [
+        format!("{}true{}", "(".repeat(24), ")".repeat(24)),
+        format!("{}1{} == [1]", "[".repeat(22), "]".repeat(22)),
+        format!("1{} > 1", " + 1".repeat(22)),
+        format!("true{}", " && true".repeat(250)),
+        format!("{}true", "!".repeat(23)),
+        format!("{}true{}", "[1].all(x, ".repeat(11), ")".repeat(11)),
+        format!("{}true{}", "[1].map(x, ".repeat(7), ")".repeat(7)),
+    ] {
+        let snapshot = snapshot(&permit(&when)).unwrap();
+        let decision = snapshot.judge(&World::new().call(&tool("t")));
+        assert_eq!(
+            format!("{decision:?}").matches("levels").count(),
+            0,
+            "{when}"
+        );
+    }
+}
+
+#[test]
+fn what_would_overflow_a_stack_or_take_long_is_refused() {
+    for (open, close) in [("(", ")"), ("[", "]"), ("{1: ", "}"), ("size(", ")")] {
+        let when = format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+        check_refused(&permit(&when), "policy::too_deep", "longer than");
+        let when = format!("{}1{}", open.repeat(25), close.repeat(25));
+        check_refused(&permit(&when), "policy::too_deep", "brackets in each other");
+    }
+    let deep = format!("1{} > 0", " + 1".repeat(60));
+    check_refused(&permit(&deep), "policy::rule", "levels deep");
+    let deep = format!("resource{} == 1", ".name".repeat(60));
+    check_refused(&permit(&deep), "policy::rule", "levels deep");
+    let deep = format!("{}true", "!".repeat(1025));
+    check_refused(&permit(&deep), "policy::too_deep", "words and operators");
+    check_refused(&"[".repeat(100_000), "policy::syntax", "");
+    check_refused(
+        &format!("a = {}", "[".repeat(100_000)),
+        "policy::syntax",
+        "",
+    );
+    check_refused(
+        &permit(&"x".repeat(10 << 20)),
+        "policy::too_deep",
+        "longer than",
+    );
+}
+
+#[test]
+fn mistakes_are_told_all_at_once_with_their_place() {
+    let rules = r#"
+other = 1
+
+[[rule]]
+id = "a"
+effect = "allow"
+wen = "true"
+
+[[rule]]
+effect = "permit"
+actions = ["call_tol"]
+when = "resource.lvel == 1 && prinicpal.trust > 0"
+
+[[rule]]
+id = "b"
+effect = "forbid"
+obligation_annotate = "x"
+when = "now() == 1 && 'a'.matches(resource.name) && 'a'.matches('(')"
+
+[[rule]]
+id = "c"
+effect = "permit"
+when = "resource.name =="
+
+[[rule]]
+id = "d"
+effect = "permit"
+
+[[rule]]
+id = "d"
+effect = "permit"
+
+[[rule]]
+id = ""
+effect = 1
+actions = []
+when = true
+"#;
+    let problems = snapshot(rules).map(|_| ()).unwrap_err().problems;
+    let told: Vec<String> = problems
+        .iter()
+        .map(|problem| {
+            let place = problem
+                .labels
+                .first()
+                .map_or(0, miette::LabeledSpan::offset);
+            let line = rules.as_bytes()[..place]
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count();
+            let help = problem.help.as_deref().unwrap_or("-");
+            format!("{line} {} {} [{help:.60}]", problem.code, problem.message)
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn odd_texts_are_plain_strings() {
+    let rules = "[[rule]]\nid = \"it's \\\"odd\\\" \\n \u{202e}\"\neffect = \"permit\"\n\
+                 when = '''context.arguments[\"a/b\"] == \"\\\"\\n\u{202e}\"'''\n";
+    let world = World::new().with(&[("/a~1b", "\"\n\u{202e}")]);
+    assert_eq!(judged(rules, &world), "allow it's \"odd\" \n \u{202e}");
+    check_refused(&permit("\u{202e}"), "policy::syntax", "");
+    check_refused(&permit("'"), "policy::syntax", "");
+}
+
+#[test]
+fn a_list_shows_what_rules_for_lists_permit() {
+    let rules = r#"
+[[rule]]
+id = "a"
+effect = "permit"
+actions = ["list_tool"]
+when = "resource.name != 'd'"
+
+[[rule]]
+id = "b"
+effect = "forbid"
+actions = ["list_tool"]
+when = "resource.name == 'b' || resource.name == 'c' && context.env.session.calls / 0 == 1"
+
+[[rule]]
+id = "d"
+effect = "permit"
+actions = ["call_tool"]
+"#;
+    let snapshot = snapshot(rules).unwrap();
+    let world = World::new();
+    let list = ListFacts {
+        principal: Principal::Agent(&world.agent),
+        env: world.env(),
+    };
+    let tools = ["a", "b", "c", "d"].map(tool);
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let listing = snapshot.listing(&list, &items);
+    assert_eq!(listing.shown, [true, false, false, false]);
+    assert_eq!(listing.faults.len(), 1);
+    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
+    let others = [
+        Resource::Prompt(&prompt),
+        Resource::Resource(&resource),
+        Resource::Server(&world.server),
+    ];
+    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+}
+
+#[test]
+fn numbers_that_cannot_be_told_deny() {
+    let number = |text: &'static str| {
+        let mut world = World::new();
+        world
+            .arguments
+            .0
+            .push(("/n".to_owned(), Leaf::Number(text)));
+        judged(&permit("context.arguments.n >= 100"), &world)
+    };
+    assert_eq!(number("100"), "allow p");
+    assert_eq!(number("1e2"), "allow p");
+    assert_eq!(number("99.5"), "nothing");
+    assert_eq!(number("9223372036854775808"), "fault");
+    assert_eq!(number("1e999"), "fault");
+}
+
+#[test]
+fn what_is_left_open_is_said() {
+    let rules = r#"
+[[rule]]
+id = "a"
+effect = "permit"
+actions = ["call_tool", "sample"]
+when = "resource.id == 'x'"
+
+[[rule]]
+id = "b"
+effect = "permit"
+
+[[rule]]
+id = "c"
+effect = "forbid"
+actions = ["list_roots"]
+"#;
+    let compiled = Cel::default().compile(&[source(rules)]).unwrap();
+    assert_eq!(compiled.surfaces.tools, OpenTools::ByPolicy);
+    let closed: Vec<&str> = compiled
+        .surfaces
+        .closed
+        .iter()
+        .map(|it| it.as_str())
+        .collect();
+    assert_eq!(closed, ["list_roots"]);
+    assert_eq!(compiled.surfaces.open.len(), 17);
+}
+
+fn permit(when: &str) -> String {
+    format!("[[rule]]\nid = \"p\"\neffect = \"permit\"\nwhen = '''\n{when}'''\n")
+}
+
+/// Rules that are called by their effect and their place.
+fn check_rules(rules: &[(&str, Option<&str>)], expected: &str) {
+    let rules = rules.iter().enumerate().map(|(number, (effect, when))| {
+        let when = when.map_or(String::new(), |when| format!("when = '''{when}'''"));
+        format!("[[rule]]\nid = \"{effect}{number}\"\neffect = \"{effect}\"\n{when}\n\n")
+    });
+    let rules: String = rules.collect();
+    assert_eq!(judged(&rules, &World::new()), expected, "{rules}");
+}
+
+fn check_refused(rules: &str, code: &str, says: &str) {
+    let problems = snapshot(rules).map(|_| ()).unwrap_err().problems;
+    let found = problems
+        .iter()
+        .any(|problem| problem.code == code && problem.message.contains(says));
+    assert!(found, "{rules:.120}: {problems:.600?}");
+}
+
+fn judged(rules: &str, world: &World) -> String {
+    let tool = tool("read");
+    told(&snapshot(rules).unwrap().judge(&world.call(&tool)))
+}
+
+fn source(rules: &str) -> PolicySource {
+    PolicySource {
+        name: "t.cel.toml".into(),
+        text: rules.into(),
+    }
+}
+
+fn snapshot(rules: &str) -> Result<PolicySnapshot, PolicyErrors> {
+    let compiled = Cel::default().compile(&[source(rules)])?;
+    Ok(PolicySnapshot::new(
+        vec![compiled.engine],
+        vec![],
+        compiled.policies,
+    ))
+}

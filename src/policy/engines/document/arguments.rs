@@ -1,0 +1,107 @@
+//! Leaves by pointer to the nested value that they came from.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::numbers::number;
+use super::{Node, Unsayable};
+use crate::policy::{Arguments, Leaf};
+
+/// The `arguments` object as it was sent.
+///
+/// # Errors
+/// When a number is beyond what engines can represent, or the leaves are not those of one value.
+pub(super) fn nested<'a>(arguments: &'a Arguments<'_>) -> Result<Node<'a>, Unsayable> {
+    let mut root = Tree::default();
+    for (pointer, leaf) in &arguments.0 {
+        let mut at = &mut root;
+        // The pointer of the whole is empty; others begin with a slash.
+        for step in pointer.split('/').skip(1) {
+            at = at.below.entry(unescaped(step)).or_default();
+        }
+        at.take(pointer, leaf)?;
+    }
+    root.node("")
+}
+
+/// A value under construction.
+#[derive(Debug, Default)]
+struct Tree<'a> {
+    leaf: Option<&'a Leaf<'a>>,
+    /// The items, as far as the mark of the array has them.
+    array: Option<&'a [Cow<'a, str>]>,
+    below: BTreeMap<Cow<'a, str>, Tree<'a>>,
+}
+
+impl<'a> Tree<'a> {
+    fn take(&mut self, pointer: &str, leaf: &'a Leaf<'_>) -> Result<(), Unsayable> {
+        if self.leaf.is_some() || self.array.is_some() {
+            return Err(Unsayable::Repeated(pointer.to_owned()));
+        }
+        match leaf {
+            Leaf::Strings(items) => self.array = Some(items),
+            Leaf::Array => self.array = Some(&[]),
+            Leaf::String(_)
+            | Leaf::Number(_)
+            | Leaf::Bool(_)
+            | Leaf::Null
+            | Leaf::EmptyObject
+            | Leaf::EmptyArray => self.leaf = Some(leaf),
+        }
+        Ok(())
+    }
+
+    /// The wire's depth limit bounds the recursion.
+    fn node(self, pointer: &str) -> Result<Node<'a>, Unsayable> {
+        let shapeless = || Unsayable::Shapeless(pointer.to_owned());
+        let down = |key: &str| format!("{pointer}/{key}");
+        let Some(leaf) = self.leaf else {
+            if let Some(texts) = self.array {
+                if !texts.is_empty() {
+                    let texts = texts.iter().map(|text| Node::Text(Cow::Borrowed(text)));
+                    return Ok(Node::List(texts.collect()));
+                }
+                let mut items = BTreeMap::new();
+                for (key, tree) in self.below {
+                    let index: usize = key.parse().map_err(|_| shapeless())?;
+                    items.insert(index, tree.node(&down(&key))?);
+                }
+                let in_a_row = items.keys().copied().eq(0..items.len());
+                if !in_a_row {
+                    return Err(shapeless());
+                }
+                return Ok(Node::List(items.into_values().collect()));
+            }
+            let mut members = BTreeMap::new();
+            for (key, tree) in self.below {
+                let node = tree.node(&down(&key))?;
+                members.insert(key, node);
+            }
+            return Ok(Node::Object(members));
+        };
+        if !self.below.is_empty() {
+            return Err(shapeless());
+        }
+        Ok(match leaf {
+            Leaf::String(text) => Node::Text(Cow::Borrowed(text)),
+            Leaf::Number(text) => {
+                number(text).ok_or_else(|| Unsayable::Number(pointer.to_owned()))?
+            }
+            Leaf::Bool(value) => Node::Bool(*value),
+            Leaf::Null => Node::Null,
+            Leaf::EmptyObject => Node::Object(BTreeMap::new()),
+            Leaf::EmptyArray => Node::List(Vec::new()),
+            // Marks of an array whose items are leaves of their own.
+            Leaf::Strings(_) | Leaf::Array => return Err(shapeless()),
+        })
+    }
+}
+
+/// RFC 6901, section 4.
+fn unescaped(step: &str) -> Cow<'_, str> {
+    if step.contains('~') {
+        Cow::Owned(step.replace("~1", "/").replace("~0", "~"))
+    } else {
+        Cow::Borrowed(step)
+    }
+}

@@ -1,0 +1,121 @@
+//! What an engine without our schema is asked: the facts as one document.
+//!
+//! The words are those of the Cedar schema, so that a rule says the same thing in each language; the
+//! shape is published as `docs/schema/input.schema.json`. What a number or a pointer cannot say
+//! faithfully is not said at all: the engine has a fault.
+
+mod arguments;
+mod numbers;
+mod parts;
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+pub(super) use self::samples::samples;
+
+use self::parts::{context, principal, resource};
+use super::cedar::ToolGroups;
+use crate::policy::{Action, ActionName, Facts, ListFacts, Resource};
+
+/// A JSON value, with integers apart from other numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node<'a> {
+    Null,
+    Bool(bool),
+    Integer(i64),
+    Number(f64),
+    Text(Cow<'a, str>),
+    List(Vec<Node<'a>>),
+    Object(Object<'a>),
+}
+
+/// Members in the order of their names.
+pub(super) type Object<'a> = BTreeMap<Cow<'a, str>, Node<'a>>;
+
+/// Some fact has no faithful form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unsayable {
+    #[error("a time is beyond the years that can be written")]
+    Time,
+    #[error("the argument `{0}` is a number that neither 64 bits nor 17 digits hold")]
+    Number(String),
+    #[error("two arguments have the pointer `{0}`")]
+    Repeated(String),
+    #[error("the arguments below `{0}` are of no shape")]
+    Shapeless(String),
+}
+
+/// The members of the document: `action`, `actionGroups`, `principal`, `resource`, `context`.
+pub(super) fn of<'a>(
+    facts: &'a Facts<'_>,
+    groups: &'a ToolGroups,
+) -> Result<Object<'a>, Unsayable> {
+    let name = facts.action.name();
+    Ok(object([
+        ("action", text(name.as_str())),
+        ("actionGroups", texts(action_groups(name))),
+        ("principal", principal(facts.principal)),
+        (
+            "resource",
+            resource(facts.resource, facts.env.server, groups),
+        ),
+        ("context", context(&facts.action, &facts.env)?),
+    ]))
+}
+
+/// The question whether an item may be listed; nothing for what is in no list.
+pub(super) fn listing<'a>(list: &ListFacts<'a>, item: Resource<'a>) -> Option<Facts<'a>> {
+    let action = match item {
+        Resource::Tool(_) => Action::ListTool,
+        Resource::Resource(_) => Action::ListResource,
+        Resource::Prompt(_) => Action::ListPrompt,
+        Resource::Server(_) | Resource::Client(_) => return None,
+    };
+    Some(Facts {
+        principal: list.principal,
+        action,
+        resource: item,
+        env: list.env.clone(),
+    })
+}
+
+/// The groups of the Cedar schema that an action is in, near and far.
+pub(super) const fn action_groups(name: ActionName) -> &'static [&'static str] {
+    match name {
+        ActionName::Initialize | ActionName::Ping | ActionName::Cancel | ActionName::Notify => {
+            &["lifecycle", "any"]
+        }
+        ActionName::ListTool | ActionName::ListResource | ActionName::ListPrompt => {
+            &["discover", "any"]
+        }
+        ActionName::SetLevel
+        | ActionName::Listen
+        | ActionName::CallTool
+        | ActionName::ReadResource
+        | ActionName::Subscribe
+        | ActionName::GetPrompt
+        | ActionName::Complete => &["use", "any"],
+        ActionName::Sample | ActionName::Elicit | ActionName::ListRoots => {
+            &["server_request", "any"]
+        }
+        ActionName::ReceiveResult => &["any"],
+    }
+}
+
+fn object<'a>(members: impl IntoIterator<Item = (&'static str, Node<'a>)>) -> Object<'a> {
+    members
+        .into_iter()
+        .map(|(key, value)| (Cow::Borrowed(key), value))
+        .collect()
+}
+
+fn text(text: &str) -> Node<'_> {
+    Node::Text(Cow::Borrowed(text))
+}
+
+fn texts<T: AsRef<str>>(items: &[T]) -> Node<'_> {
+    Node::List(items.iter().map(|item| text(item.as_ref())).collect())
+}

@@ -1,0 +1,293 @@
+//! Principal, resource and context, member by member.
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+
+use super::super::cedar::ToolGroups;
+use super::arguments;
+use super::{Node, Object, Unsayable, object, text, texts};
+use crate::policy::{
+    Action, Agent, Client, Consent, Environment, Permissions, Principal, Prompt, Resource,
+    ResourceFacts, Server, SessionState, Tool, Touch,
+};
+
+pub(super) fn principal(principal: Principal<'_>) -> Node<'_> {
+    match principal {
+        Principal::Agent(agent) => Node::Object(agent_members(agent)),
+        Principal::Server(server) => Node::Object(server_members(server)),
+    }
+}
+
+/// `server` is the protected one: tools, resources and prompts belong to it.
+pub(super) fn resource<'a>(
+    resource: Resource<'a>,
+    server: &'a Server,
+    groups: &'a ToolGroups,
+) -> Node<'a> {
+    let belongs = |mut members: Object<'a>| {
+        members.insert(
+            Cow::Borrowed("server"),
+            Node::Object(server_members(server)),
+        );
+        Node::Object(members)
+    };
+    match resource {
+        Resource::Tool(tool) => belongs(tool_members(tool, groups)),
+        Resource::Resource(facts) => belongs(resource_members(facts)),
+        Resource::Prompt(Prompt { name, groups }) => belongs(object([
+            ("type", text("Prompt")),
+            ("id", text(name)),
+            ("name", text(name)),
+            ("groups", texts(groups)),
+        ])),
+        Resource::Server(server) => Node::Object(server_members(server)),
+        Resource::Client(client) => Node::Object(client_members(client)),
+    }
+}
+
+pub(super) fn context<'a>(
+    action: &Action<'a>,
+    env: &'a Environment<'_>,
+) -> Result<Node<'a>, Unsayable> {
+    let mut members = object([("env", env_node(env)?)]);
+    let mut put = |key: &'static str, value| members.insert(Cow::Borrowed(key), value);
+    match *action {
+        Action::Initialize
+        | Action::Ping
+        | Action::SetLevel
+        | Action::Cancel
+        | Action::ListTool
+        | Action::ListResource
+        | Action::ListPrompt
+        | Action::Listen
+        | Action::ReadResource
+        | Action::Subscribe
+        | Action::ListRoots => {}
+        Action::Notify { method } => {
+            put("method", text(method));
+        }
+        Action::CallTool {
+            arguments: given,
+            touch,
+        } => {
+            put("arguments", arguments::nested(given)?);
+            put("touch", touch_node(touch));
+        }
+        Action::GetPrompt { arguments: given } => {
+            put("arguments", arguments::nested(given)?);
+        }
+        Action::Complete { argument } => {
+            put("argument", text(argument));
+        }
+        Action::ReceiveResult {
+            level,
+            labels,
+            bytes,
+            is_error,
+        } => {
+            let result = object([
+                ("level", Node::Integer(level)),
+                ("labels", texts(labels)),
+                ("bytes", Node::Integer(bytes)),
+                ("isError", Node::Bool(is_error)),
+            ]);
+            put("result", Node::Object(result));
+        }
+        Action::Sample {
+            max_tokens,
+            include_context,
+            tools,
+        } => {
+            put("maxTokens", Node::Integer(max_tokens));
+            put("includeContext", text(include_context));
+            put("tools", Node::Bool(tools));
+        }
+        Action::Elicit { mode, fields } => {
+            put("mode", text(mode));
+            put("fields", texts(fields));
+        }
+    }
+    Ok(Node::Object(members))
+}
+
+fn agent_members(agent: &Agent) -> Object<'_> {
+    let mut members = object([
+        ("type", text("Agent")),
+        ("id", text(&agent.id)),
+        ("roles", texts(&agent.roles)),
+        ("teams", texts(&agent.teams)),
+        ("client", Node::Object(client_members(&agent.client))),
+        ("capabilities", texts(&agent.capabilities)),
+        ("trust", Node::Integer(agent.trust)),
+    ]);
+    if let Some(user) = &agent.user {
+        members.insert(Cow::Borrowed("user"), text(user));
+    }
+    members
+}
+
+fn client_members(client: &Client) -> Object<'_> {
+    object([
+        ("type", text("Client")),
+        ("id", text(&client.name)),
+        ("name", text(&client.name)),
+        ("version", text(&client.version)),
+    ])
+}
+
+fn server_members(server: &Server) -> Object<'_> {
+    object([
+        ("type", text("Server")),
+        ("id", text(&server.name)),
+        ("name", text(&server.name)),
+        ("groups", texts(&server.groups)),
+        ("origin", text(&server.origin)),
+        ("trust", Node::Integer(server.trust)),
+    ])
+}
+
+fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
+    let hints = object([
+        ("readOnly", Node::Bool(tool.hints.read_only)),
+        ("destructive", Node::Bool(tool.hints.destructive)),
+        ("idempotent", Node::Bool(tool.hints.idempotent)),
+        ("openWorld", Node::Bool(tool.hints.open_world)),
+    ]);
+    let pin = object([
+        ("known", Node::Bool(tool.pin.known)),
+        ("schemaOk", Node::Bool(tool.pin.schema_ok)),
+        ("descriptionOk", Node::Bool(tool.pin.description_ok)),
+    ]);
+    object([
+        ("type", text("Tool")),
+        ("id", text(&tool.name)),
+        ("name", text(&tool.name)),
+        ("level", Node::Integer(tool.level)),
+        ("capabilities", capabilities(&tool.capabilities)),
+        ("declaredCapabilities", texts(&tool.capabilities)),
+        ("permissions", permissions(tool.permissions)),
+        ("hints", Node::Object(hints)),
+        ("pin", Node::Object(pin)),
+        ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
+        ("consent", text(tool.consent.as_str())),
+    ])
+}
+
+/// Those that were compiled, and those of `tools.toml`.
+fn tool_groups<'a>(compiled: &'a [String], own: &'a [String]) -> Node<'a> {
+    let mut all: Vec<&str> = compiled.iter().chain(own).map(String::as_str).collect();
+    all.sort_unstable();
+    all.dedup();
+    Node::List(all.into_iter().map(text).collect())
+}
+
+/// Closed upwards, as the hierarchy of Cedar's entities is: `fs.write` is also `fs`.
+fn capabilities(names: &[String]) -> Node<'_> {
+    let mut closed: Vec<&str> = names
+        .iter()
+        .flat_map(|name| {
+            let ends = name
+                .match_indices('.')
+                .map(|(end, _)| end)
+                .chain([name.len()]);
+            ends.filter_map(|end| name.get(..end))
+        })
+        .collect();
+    closed.sort_unstable();
+    closed.dedup();
+    Node::List(closed.into_iter().map(text).collect())
+}
+
+fn permissions(permissions: Permissions) -> Node<'static> {
+    let Permissions {
+        read,
+        write,
+        connect,
+    } = permissions;
+    let all = [("read", read), ("write", write), ("connect", connect)];
+    let held = all.into_iter().filter(|(_, has)| *has);
+    Node::List(held.map(|(name, _)| text(name)).collect())
+}
+
+fn resource_members(facts: &ResourceFacts) -> Object<'_> {
+    let mut members = object([
+        ("type", text("Resource")),
+        ("id", text(&facts.uri)),
+        ("uri", text(&facts.uri)),
+        ("scheme", text(&facts.scheme)),
+        ("level", Node::Integer(facts.level)),
+        ("labels", texts(&facts.labels)),
+        ("roots", texts(&facts.roots)),
+        ("groups", texts(&facts.groups)),
+    ]);
+    if let Some(mime) = &facts.mime {
+        members.insert(Cow::Borrowed("mime"), text(mime));
+    }
+    members
+}
+
+fn touch_node(touch: &Touch) -> Node<'_> {
+    Node::Object(object([
+        ("roots", texts(&touch.roots)),
+        ("outside", Node::Bool(touch.outside)),
+        ("hosts", texts(&touch.hosts)),
+        ("bytes", Node::Integer(touch.bytes)),
+        ("level", Node::Integer(touch.level)),
+        ("writable", Node::Bool(touch.writable)),
+    ]))
+}
+
+fn env_node<'a>(env: &'a Environment<'_>) -> Result<Node<'a>, Unsayable> {
+    let mut members = object([
+        ("transport", text(env.transport)),
+        ("protocol", text(env.protocol)),
+        ("now", time(env.now_ms)?),
+        ("nowMs", Node::Integer(env.now_ms)),
+        ("session", session(&env.session)?),
+        ("consent", consent(&env.consent)?),
+    ]);
+    if let Some(peer) = env.peer {
+        // As for Cedar: an IPv4 address in IPv6 would pass by every filter.
+        let peer = peer.to_canonical().to_string();
+        members.insert(Cow::Borrowed("peer"), Node::Text(Cow::Owned(peer)));
+    }
+    Ok(Node::Object(members))
+}
+
+fn session(session: &SessionState) -> Result<Node<'_>, Unsayable> {
+    Ok(Node::Object(object([
+        ("level", Node::Integer(session.level)),
+        ("labels", texts(&session.labels)),
+        ("untrusted", Node::Bool(session.untrusted)),
+        ("calls", Node::Integer(session.calls)),
+        ("startedAt", time(session.started_ms)?),
+        ("startedAtMs", Node::Integer(session.started_ms)),
+    ])))
+}
+
+fn consent(consent: &Consent) -> Result<Node<'_>, Unsayable> {
+    let mut members = object([
+        ("granted", Node::Bool(consent.granted)),
+        ("scope", text(&consent.scope)),
+    ]);
+    if let Some(by) = &consent.by {
+        members.insert(Cow::Borrowed("by"), text(by));
+    }
+    if let Some(at) = consent.at_ms {
+        members.insert(Cow::Borrowed("at"), time(at)?);
+        members.insert(Cow::Borrowed("atMs"), Node::Integer(at));
+    }
+    Ok(Node::Object(members))
+}
+
+/// RFC 3339 in UTC, always with milliseconds, so that texts compare as the times do: years of four
+/// digits only.
+fn time(ms: i64) -> Result<Node<'static>, Unsayable> {
+    let time = Timestamp::from_millisecond(ms).map_err(|_| Unsayable::Time)?;
+    let text = format!("{time:.3}");
+    if text.starts_with('-') {
+        return Err(Unsayable::Time);
+    }
+    Ok(Node::Text(Cow::Owned(text)))
+}

@@ -1,0 +1,129 @@
+//! One document of every shape, for whoever has to know all names.
+
+use std::net::Ipv4Addr;
+use std::sync::LazyLock;
+
+use super::super::cedar::ToolGroups;
+use super::{Node, Object, of};
+use crate::policy::{
+    Action, Agent, Arguments, Consent, Environment, Facts, Leaf, Principal, Prompt, Resource,
+    ResourceFacts, Server, SessionState, Tool, Touch,
+};
+
+/// With every member that there can be. Nothing is known of what is below `arguments`.
+pub(in super::super) fn samples() -> Vec<Object<'static>> {
+    static WORLD: LazyLock<World> = LazyLock::new(World::new);
+    let world = &*WORLD;
+    let env = || Environment {
+        server: &world.server,
+        transport: "stdio",
+        protocol: "2025-11-25",
+        now_ms: 0,
+        peer: Some(Ipv4Addr::LOCALHOST.into()),
+        session: SessionState::default(),
+        consent: Consent {
+            by: Some(String::new()),
+            at_ms: Some(0),
+            ..Consent::default()
+        },
+    };
+    let resources = [
+        Resource::Tool(&world.tool),
+        Resource::Resource(&world.resource),
+        Resource::Prompt(&world.prompt),
+        Resource::Server(&world.server),
+        Resource::Client(&world.agent.client),
+    ];
+    let actions = [
+        Action::CallTool {
+            arguments: &world.arguments,
+            touch: &world.touch,
+        },
+        Action::Notify { method: "" },
+        Action::Complete { argument: "" },
+        Action::ReceiveResult {
+            level: 0,
+            labels: &[],
+            bytes: 0,
+            is_error: false,
+        },
+        Action::Sample {
+            max_tokens: 0,
+            include_context: "",
+            tools: false,
+        },
+        Action::Elicit {
+            mode: "",
+            fields: &[],
+        },
+    ];
+    let mut samples = Vec::new();
+    for principal in [
+        Principal::Agent(&world.agent),
+        Principal::Server(&world.server),
+    ] {
+        for resource in resources {
+            for action in actions {
+                let facts = Facts {
+                    principal,
+                    action,
+                    resource,
+                    env: env(),
+                };
+                samples.extend(of(&facts, &world.groups).ok().map(owned));
+            }
+        }
+    }
+    samples
+}
+
+struct World {
+    agent: Agent,
+    server: Server,
+    tool: Tool,
+    resource: ResourceFacts,
+    prompt: Prompt,
+    touch: Touch,
+    arguments: Arguments<'static>,
+    groups: ToolGroups,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            agent: Agent {
+                user: Some(String::new()),
+                ..Agent::default()
+            },
+            server: Server::default(),
+            tool: Tool::default(),
+            resource: ResourceFacts {
+                mime: Some(String::new()),
+                ..ResourceFacts::default()
+            },
+            prompt: Prompt::default(),
+            touch: Touch::default(),
+            arguments: Arguments(vec![(String::new(), Leaf::EmptyObject)]),
+            groups: ToolGroups::default(),
+        }
+    }
+}
+
+fn owned(members: Object<'_>) -> Object<'static> {
+    members
+        .into_iter()
+        .map(|(key, node)| (key.into_owned().into(), owned_node(node)))
+        .collect()
+}
+
+fn owned_node(node: Node<'_>) -> Node<'static> {
+    match node {
+        Node::Null => Node::Null,
+        Node::Bool(value) => Node::Bool(value),
+        Node::Integer(value) => Node::Integer(value),
+        Node::Number(value) => Node::Number(value),
+        Node::Text(text) => Node::Text(text.into_owned().into()),
+        Node::List(items) => Node::List(items.into_iter().map(owned_node).collect()),
+        Node::Object(members) => Node::Object(owned(members)),
+    }
+}

@@ -1,0 +1,133 @@
+//! `decision` to verdict. Whatever is not exactly of its shape is a fault.
+//!
+//! `{"allow": bool, "deny": bool, "reasons": […], "obligations": […]}`, where `allow` has to be there.
+//! `deny` wins over `allow`; neither is no opinion. A reason is `{"id", "code", "advice", "on_deny"}`, an
+//! obligation `{"annotate": "…"}` or `{"strip_meta": "…"}`.
+
+use std::sync::Arc;
+
+use regorus::Value;
+
+use super::compile::Ids;
+use crate::policy::{Obligation, OnDeny, Reason, Verdict};
+
+pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
+    if *answer == Value::Undefined {
+        return Ok(Verdict::Abstain);
+    }
+    let members = members(
+        answer,
+        "`decision`",
+        &["allow", "deny", "reasons", "obligations"],
+    )?;
+    let (mut allow, mut deny) = (None, false);
+    let (mut reasons, mut obligations) = (Vec::new(), Vec::new());
+    for (key, value) in members {
+        match key {
+            "allow" => allow = Some(boolean(value, "`allow`")?),
+            "deny" => deny = boolean(value, "`deny`")?,
+            "reasons" => {
+                let items = items(value, "`reasons`")?.into_iter();
+                reasons = items
+                    .map(|item| reason(item, ids))
+                    .collect::<Result<_, _>>()?;
+            }
+            _ => {
+                let items = items(value, "`obligations`")?.into_iter();
+                obligations = items.map(obligation).collect::<Result<_, _>>()?;
+            }
+        }
+    }
+    let allow = allow.ok_or("`decision` has no `allow`")?;
+    if reasons.is_empty() {
+        reasons.push(ids.whole());
+    }
+    Ok(match (allow, deny) {
+        (_, true) => Verdict::Deny { reasons },
+        (true, false) => Verdict::Allow {
+            reasons,
+            obligations,
+        },
+        (false, false) => Verdict::Abstain,
+    })
+}
+
+fn reason(value: &Value, ids: &Ids) -> Result<Reason, String> {
+    let mut id = None;
+    let (mut code, mut advice, mut on_deny) = (None, None, None);
+    for (key, value) in members(value, "a reason", &["id", "code", "advice", "on_deny"])? {
+        let text = text(value, "a member of a reason")?;
+        match key {
+            "id" => id = Some(text),
+            "code" => code = Some(text),
+            "on_deny" if &*text == "ask_consent" => on_deny = Some(OnDeny::AskConsent),
+            "on_deny" => return Err("`on_deny` is not `ask_consent`".to_owned()),
+            _ => advice = Some(text),
+        }
+    }
+    let id = id.ok_or("a reason has no `id`")?;
+    let known = ids
+        .get(&id)
+        .ok_or_else(|| format!("no file has the words `\"id\": \"{}\"`", id.escape_debug()))?;
+    Ok(Reason {
+        code,
+        advice,
+        on_deny,
+        ..known
+    })
+}
+
+fn obligation(value: &Value) -> Result<Obligation, String> {
+    let members = members(value, "an obligation", &["annotate", "strip_meta"])?;
+    let [(key, value)] = members.as_slice() else {
+        return Err("an obligation has not exactly one member".to_owned());
+    };
+    let what = text(value, "what an obligation says")?;
+    match *key {
+        _ if what.is_empty() => Err("an obligation says nothing".to_owned()),
+        "strip_meta" => Ok(Obligation::StripMeta(what)),
+        _ => Ok(Obligation::Annotate(what)),
+    }
+}
+
+/// The members of an object that has no others than these.
+fn members<'v>(
+    value: &'v Value,
+    what: &str,
+    known: &[&str],
+) -> Result<Vec<(&'v str, &'v Value)>, String> {
+    let Value::Object(members) = value else {
+        return Err(format!("{what} is no object"));
+    };
+    let mut found = Vec::new();
+    for (key, value) in members.iter() {
+        let name = match key.as_string() {
+            Ok(name) if known.contains(&&**name) => name,
+            Ok(_) | Err(_) => {
+                return Err(format!("{what} has a member that nobody knows: {key:.60?}"));
+            }
+        };
+        found.push((&**name, value));
+    }
+    Ok(found)
+}
+
+fn items<'v>(value: &'v Value, what: &str) -> Result<Vec<&'v Value>, String> {
+    if let Value::Array(items) = value {
+        Ok(items.iter().collect())
+    } else if let Value::Set(items) = value {
+        Ok(items.iter().collect())
+    } else {
+        Err(format!("{what} is neither an array nor a set"))
+    }
+}
+
+fn boolean(value: &Value, what: &str) -> Result<bool, String> {
+    let truth = value.as_bool().copied();
+    truth.map_err(|_| format!("{what} is neither `true` nor `false`"))
+}
+
+fn text(value: &Value, what: &str) -> Result<Arc<str>, String> {
+    let text = value.as_string().map(Arc::clone);
+    text.map_err(|_| format!("{what} is no string"))
+}

@@ -1,0 +1,284 @@
+//! Files to one package.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use regorus::Engine;
+
+use super::functions::{self, Refused, Segment};
+use super::limits;
+use super::tokens::{Kind, Token, tokens};
+use super::{ENTRY, evaluated, told, value};
+use crate::policy::engines::document;
+use crate::policy::{
+    Origin, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource, Reason,
+};
+
+/// What reasons may be called: every `"id": "…"` that stands in the files.
+#[derive(Debug, Default)]
+pub(super) struct Ids {
+    named: BTreeMap<String, Reason>,
+    whole: Option<Reason>,
+}
+
+impl Ids {
+    pub(super) fn get(&self, id: &str) -> Option<Reason> {
+        self.named.get(id).cloned()
+    }
+
+    /// The name of what gives no reason: the place of the first package.
+    pub(super) fn whole(&self) -> Reason {
+        self.whole.clone().unwrap_or_else(|| {
+            reason(
+                ENTRY,
+                Origin {
+                    file: "<rego>".into(),
+                    line: 0,
+                },
+            )
+        })
+    }
+}
+
+type Output = (Engine, Vec<PolicyEntry>, Ids);
+
+/// INVARIANT: runs on a thread with a stack for all that `limits.rs` lets through.
+pub(super) fn compile(sources: &[PolicySource]) -> Result<Output, PolicyErrors> {
+    let mut problems = Vec::new();
+    let size: usize = sources.iter().map(|source| source.text.len()).sum();
+    if size > limits::MAX_BYTES {
+        let message = format!("more than {} bytes of Rego in all", limits::MAX_BYTES);
+        return Err(PolicyProblem::error("policy::too_long", message).into());
+    }
+    let files: Vec<File<'_>> = sources.iter().map(File::of).collect();
+    for file in &files {
+        file.check(&mut problems);
+    }
+    give_up(&mut problems)?;
+    check_rules(&files, &mut problems);
+    let mut engine = Engine::new();
+    engine.set_strict_builtin_errors(true);
+    // In OPA and here: whoever prints, prints to nobody.
+    engine.set_gather_prints(true);
+    for file in &files {
+        let (name, text) = (file.source.name.to_string(), file.source.text.to_string());
+        if let Err(error) = engine.add_policy(name, text) {
+            problems.push(file.syntax(&error.to_string()));
+        }
+    }
+    give_up(&mut problems)?;
+    let compiled = engine.compile_with_entrypoint(&ENTRY.into());
+    if let Err(error) = compiled {
+        let problem = PolicyProblem::error("policy::rule", told(&error.to_string()));
+        let help = "a package `mcp` has to have a rule `decision`";
+        problems.push(problem.with_help(help));
+    }
+    give_up(&mut problems)?;
+    try_out(&engine, &mut problems);
+    give_up(&mut problems)?;
+    let (policies, ids) = policies(&files);
+    Ok((engine, policies, ids))
+}
+
+fn give_up(problems: &mut Vec<PolicyProblem>) -> Result<(), PolicyErrors> {
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(PolicyErrors {
+        problems: std::mem::take(problems),
+    })
+}
+
+struct File<'s> {
+    source: &'s PolicySource,
+    tokens: Vec<Token<'s>>,
+}
+
+impl<'s> File<'s> {
+    fn of(source: &'s PolicySource) -> Self {
+        Self {
+            source,
+            tokens: tokens(&source.text),
+        }
+    }
+
+    fn check(&self, problems: &mut Vec<PolicyProblem>) {
+        if let Err((why, at)) = limits::check(&self.tokens) {
+            let problem = self.problem("policy::too_deep", at, why);
+            problems.push(problem.with_help("split it into several rules"));
+            return;
+        }
+        let package = match self.tokens.as_slice() {
+            [package, name, rest @ ..] if package.is("package") => {
+                let ends = rest.first().is_none_or(|next| next.begins_line);
+                (name.is("mcp") && ends).then_some(())
+            }
+            _ => None,
+        };
+        if package.is_none() {
+            let at = self.tokens.first().map_or(0, |token| token.at);
+            let message = "the file does not begin with `package mcp`";
+            problems.push(self.problem("policy::rule", at, message.to_owned()));
+        }
+    }
+
+    /// What regorus says, at the place that it names.
+    fn syntax(&self, error: &str) -> PolicyProblem {
+        let message = told(error);
+        let place = error.lines().find_map(|line| line.strip_prefix("--> "));
+        let offset = place.and_then(|place| {
+            let mut parts = place.rsplitn(3, ':');
+            let column: usize = parts.next()?.trim().parse().ok()?;
+            let line: usize = parts.next()?.parse().ok()?;
+            let lines = self.source.text.split_inclusive('\n');
+            let before: usize = lines.take(line.checked_sub(1)?).map(str::len).sum();
+            Some((before + column.checked_sub(1)?).min(self.source.text.len()))
+        });
+        let message = message.rsplit(": ").next().unwrap_or(&message).to_owned();
+        self.problem("policy::syntax", offset.unwrap_or(0), message)
+    }
+
+    fn problem(&self, code: &'static str, at: usize, message: String) -> PolicyProblem {
+        let end = self.tokens.iter().find(|token| token.at == at);
+        let end = end.map_or(at, |token| at + token.text.len());
+        PolicyProblem::error(code, message)
+            .in_source(self.source)
+            .at(at..end, "here")
+    }
+
+    fn origin(&self, at: usize) -> Origin {
+        let before = self.source.text.get(..at).unwrap_or_default();
+        let line = before.matches('\n').count().saturating_add(1);
+        Origin {
+            file: Arc::clone(&self.source.name),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// Functions and calls, over all files together.
+fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
+    let segments: Vec<Vec<Segment<'_>>> = files
+        .iter()
+        .map(|file| {
+            let segments = functions::segments(&file.tokens).into_iter();
+            segments
+                .filter(|segment| !["package", "import"].contains(&segment.name))
+                .collect()
+        })
+        .collect();
+    let names: BTreeSet<&str> = segments.iter().flatten().map(|rule| rule.name).collect();
+    for file in files {
+        for Refused { at, message, help } in functions::calls(&file.tokens, &names) {
+            let problem = file.problem("policy::function", at, message);
+            problems.push(match help {
+                Some(help) => problem.with_help(help),
+                None => problem,
+            });
+        }
+        for at in functions::lookups(&file.tokens, &names) {
+            let message = "`data` is looked up without the name of a rule";
+            let problem = file.problem("policy::rule", at, message.to_owned());
+            problems.push(problem.with_help("only what the rules of `package mcp` say is there"));
+        }
+    }
+    let all: Vec<&Segment<'_>> = segments.iter().flatten().collect();
+    let Some(name) = functions::recursion(&all) else {
+        return;
+    };
+    let message = format!(
+        "the rule `{name}` leads back to itself, or over more than {} others",
+        functions::MAX_CALLS
+    );
+    for (file, rules) in files.iter().zip(&segments) {
+        let rule = rules.iter().find(|rule| rule.name == name);
+        if let Some(at) = rule.and_then(|rule| rule.tokens.first()) {
+            problems.push(file.problem("policy::recursion", at.at, message));
+            return;
+        }
+    }
+}
+
+/// regorus finds some mistakes only when it runs. One question of every shape shows those.
+fn try_out(engine: &Engine, problems: &mut Vec<PolicyProblem>) {
+    let mut told: BTreeSet<String> = BTreeSet::new();
+    for sample in document::samples() {
+        if let Err(problem) = evaluated(engine, value::object(sample)) {
+            let is_mistake = ["is unsafe", "could not find function", "rule conflicts"]
+                .iter()
+                .any(|words| problem.contains(words));
+            if is_mistake {
+                told.insert(problem);
+            }
+        }
+    }
+    let found = told.into_iter();
+    problems.extend(found.map(|problem| PolicyProblem::error("policy::rule", problem)));
+}
+
+/// One policy for each id, and one for each file.
+fn policies(files: &[File<'_>]) -> (Vec<PolicyEntry>, Ids) {
+    let mut policies = Vec::new();
+    let mut ids = Ids::default();
+    for file in files {
+        let start = file.tokens.first().map_or(0, |token| token.at);
+        let origin = file.origin(start);
+        let id = origin.to_string();
+        ids.whole.get_or_insert_with(|| reason(&id, origin.clone()));
+        policies.push(PolicyEntry {
+            id: PolicyId::new(&id),
+            origin,
+            text: Arc::clone(&file.source.text),
+        });
+        for segment in functions::segments(&file.tokens) {
+            for id in named(&segment) {
+                if ids.named.contains_key(id) {
+                    continue;
+                }
+                let (start, end) = range(&segment);
+                let origin = file.origin(start);
+                ids.named.insert(id.to_owned(), reason(id, origin.clone()));
+                policies.push(PolicyEntry {
+                    id: PolicyId::new(id),
+                    origin,
+                    text: file.source.text.get(start..end).unwrap_or_default().into(),
+                });
+            }
+        }
+    }
+    (policies, ids)
+}
+
+/// The words of `"id": "…"`.
+fn named<'t>(segment: &Segment<'t>) -> Vec<&'t str> {
+    let windows = segment.tokens.windows(3);
+    windows
+        .filter_map(|window| match window {
+            [key, colon, id] if id.kind == Kind::String => {
+                let is_id = key.plain_string() == Some("id") && colon.is(":");
+                let id = id.text.strip_prefix('"')?.strip_suffix('"')?;
+                (is_id && !id.is_empty() && !id.contains('\\')).then_some(id)
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+fn range(segment: &Segment<'_>) -> (usize, usize) {
+    let start = segment.tokens.first().map_or(0, |token| token.at);
+    let end = segment.tokens.last();
+    (
+        start,
+        end.map_or(start, |token| token.at + token.text.len()),
+    )
+}
+
+fn reason(id: &str, origin: Origin) -> Reason {
+    Reason {
+        policy: PolicyId::new(id),
+        origin,
+        code: None,
+        advice: None,
+        on_deny: None,
+    }
+}

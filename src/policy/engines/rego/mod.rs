@@ -1,0 +1,162 @@
+//! Rego policies: the files `*.rego` of a directory are one package `mcp`, asked for its `decision`.
+//!
+//! Measured before it is parsed (`limits.rs`), held to functions that are pure (`functions.rs`),
+//! evaluated strictly and for a bounded time. What is undefined is no opinion; any error, and any
+//! answer of another shape, is a fault.
+
+mod answer;
+mod compile;
+mod functions;
+mod limits;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod value;
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+
+use regorus::Engine;
+use regorus::utils::limits::ExecutionTimerConfig;
+
+use self::compile::Ids;
+use super::cedar::ToolGroups;
+use super::document;
+use super::stack::on_big_stack;
+use crate::policy::{
+    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
+    OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine, Surfaces, Verdict, Visibility,
+};
+
+const NAME: EngineName = EngineName("rego");
+
+/// The rule that is asked.
+const ENTRY: &str = "data.mcp.decision";
+
+/// How long one evaluation may take. Only a program that runs away comes near it:
+/// ordinary rules take some ten microseconds, and a busy machine must not make them faults.
+const LIMIT: Duration = Duration::from_millis(250);
+
+/// Steps of an evaluation between two looks at the time.
+const INTERVAL: NonZeroU32 = NonZeroU32::MIN.saturating_add(63);
+
+/// How Rego sources are compiled.
+#[derive(Debug, Default)]
+pub struct Rego {
+    pub groups: ToolGroups,
+}
+
+/// A compiled package.
+struct RegoEngine {
+    groups: ToolGroups,
+    /// Copied for each question, which costs a fraction of a microsecond: evaluating changes it.
+    engine: Engine,
+    ids: Ids,
+}
+
+impl EngineKind for Rego {
+    fn name(&self) -> EngineName {
+        NAME
+    }
+
+    fn claims(&self, path: &Path) -> bool {
+        path.extension()
+            .is_some_and(|extension| extension == "rego")
+    }
+
+    fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
+        let (engine, policies, ids) = on_big_stack(|| compile::compile(sources))??;
+        Ok(Compiled {
+            engine: Box::new(RegoEngine {
+                groups: self.groups.clone(),
+                engine,
+                ids,
+            }),
+            policies,
+            notices: Vec::new(),
+            // What a program permits, only asking tells.
+            surfaces: Surfaces {
+                tools: OpenTools::ByPolicy,
+                open: Vec::new(),
+                by_policy: ActionName::ALL.to_vec(),
+                closed: Vec::new(),
+            },
+        })
+    }
+}
+
+impl RuleEngine for RegoEngine {
+    fn name(&self) -> EngineName {
+        NAME
+    }
+
+    fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        let members = document::of(facts, &self.groups)
+            .map_err(|error| fault(FaultKind::Facts, &error.to_string()))?;
+        let answer = evaluated(&self.engine, value::object(members));
+        answer
+            .and_then(|answer| answer::verdict(&answer, &self.ids))
+            .map_err(|problem| fault(FaultKind::Evaluation, &problem))
+    }
+
+    /// Each item is shown, hidden or passed over as the package answers for `list_…`.
+    fn visible(
+        &self,
+        facts: &ListFacts<'_>,
+        items: &[Resource<'_>],
+    ) -> Vec<Result<Visibility, EngineFault>> {
+        let items = items.iter();
+        items
+            .map(|item| match document::listing(facts, *item) {
+                Some(asked) => self.judge(&asked).map(Visibility::from),
+                None => Ok(Visibility::Hidden),
+            })
+            .collect()
+    }
+}
+
+impl std::fmt::Debug for RegoEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RegoEngine").finish_non_exhaustive()
+    }
+}
+
+/// What the package says of an input; undefined where it says nothing.
+fn evaluated(engine: &Engine, input: regorus::Value) -> Result<regorus::Value, String> {
+    let mut engine = engine.clone();
+    engine.set_execution_timer_config(ExecutionTimerConfig {
+        limit: LIMIT,
+        check_interval: INTERVAL,
+    });
+    engine.set_input(input);
+    let answer = engine.eval_rule(ENTRY.to_owned());
+    answer.map_err(|error| told(&error.to_string()))
+}
+
+/// regorus draws a picture around its message; a record wants the message.
+fn told(problem: &str) -> String {
+    const MOST: usize = 300;
+    let place = problem.lines().find_map(|line| line.strip_prefix("--> "));
+    let message = problem
+        .rsplit("error: ")
+        .next()
+        .unwrap_or(problem)
+        .lines()
+        .next();
+    let told = match (place, message) {
+        (Some(place), Some(message)) => format!("{place}: {message}"),
+        (None, Some(message)) => message.to_owned(),
+        (_, None) => problem.to_owned(),
+    };
+    told.chars().take(MOST).collect()
+}
+
+fn fault(kind: FaultKind, problem: &str) -> EngineFault {
+    EngineFault {
+        engine: NAME,
+        kind,
+        policy: None,
+        problem: problem.to_owned(),
+    }
+}

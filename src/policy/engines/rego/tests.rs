@@ -1,0 +1,438 @@
+use std::fmt::Write as _;
+
+use super::super::super::fixture::{World, told as outcome, tool};
+use super::*;
+use crate::policy::{
+    Decision, DenialCause, Leaf, PolicyId, PolicySnapshot, Principal, Prompt, ResourceFacts,
+};
+
+const READ: &str = r#"package mcp
+
+decision := {"allow": true, "reasons": [{"id": "read"}]} if {
+	input.action == "call_tool"
+	input.resource.name == "read"
+	startswith(input.context.arguments.path, "/srv/")
+}
+"#;
+
+#[test]
+fn a_rule_decides() {
+    let world = World::new().with(&[("/path", "/srv/a")]);
+    assert_eq!(judged(READ, &world), "allow read");
+    let world = World::new().with(&[("/path", "/etc/a")]);
+    assert_eq!(judged(READ, &world), "nothing");
+}
+
+#[test]
+fn what_is_undefined_is_no_opinion() {
+    assert_eq!(judged(READ, &World::new()), "nothing");
+    check("{\"allow\": true} if input.no.such.thing", "nothing");
+    check("{\"allow\": false}", "nothing");
+}
+
+#[test]
+fn a_deny_beats_an_allow() {
+    check("{\"allow\": true, \"deny\": true}", "deny t.rego:1");
+    check("{\"allow\": false, \"deny\": true}", "deny t.rego:1");
+    check("{\"allow\": true, \"deny\": false}", "allow t.rego:1");
+}
+
+#[test]
+fn an_answer_of_another_shape_is_a_fault() {
+    for answer in [
+        "true",
+        "\"allow\"",
+        "[]",
+        "null",
+        "{}",
+        "{\"deny\": true}",
+        "{\"allow\": 1}",
+        "{\"allow\": \"true\"}",
+        "{\"allow\": null}",
+        "{\"allow\": true, \"deny\": 0}",
+        "{\"allow\": true, \"denny\": true}",
+        "{\"allow\": true, 1: true}",
+        "{\"allow\": true, \"reasons\": {}}",
+        "{\"allow\": true, \"reasons\": [\"read\"]}",
+        "{\"allow\": true, \"reasons\": [{}]}",
+        "{\"allow\": true, \"reasons\": [{\"id\": 1}]}",
+        "{\"allow\": true, \"reasons\": [{\"id\": input.resource.name}]}",
+        "{\"allow\": true, \"reasons\": [{\"id\": \"a\", \"more\": \"b\"}]}",
+        "{\"allow\": true, \"reasons\": [{\"id\": \"a\", \"advice\": 7}]}",
+        "{\"allow\": true, \"obligations\": [\"log\"]}",
+        "{\"allow\": true, \"obligations\": [{}]}",
+        "{\"allow\": true, \"obligations\": [{\"annotate\": \"\"}]}",
+        "{\"allow\": true, \"obligations\": [{\"redact\": \"/a\"}]}",
+    ] {
+        check(answer, "fault");
+    }
+}
+
+#[test]
+fn an_error_is_a_fault_even_behind_a_not() {
+    for condition in [
+        "not to_number(input.resource.name) == 5",
+        "not startswith(input.context.touch.bytes, \"x\")",
+        "not 1 / (input.context.touch.bytes - 0) == 3",
+    ] {
+        check(&format!("{{\"allow\": true}} if {condition}"), "fault");
+    }
+    let conflict = "{\"allow\": true} if input.action != \"\"\n\
+                    decision := {\"allow\": false} if input.resource.name == \"read\"";
+    check(conflict, "fault");
+}
+
+#[test]
+fn reasons_carry_code_and_advice_and_notes() {
+    let text = "package mcp\n\n\
+        decision := {\"allow\": true, \"reasons\": r, \"obligations\": {{\"annotate\": \"seen\"}}}\n\n\
+        r contains {\"id\": \"one\", \"code\": \"c\", \"advice\": \"a\"}\n\n\
+        r contains {\"id\": \"two\"}\n";
+    let tool = tool("read");
+    let Decision::Allow(allowance) = snapshot(text).unwrap().judge(&World::new().call(&tool))
+    else {
+        panic!("denied");
+    };
+    let told: Vec<String> = allowance
+        .reasons
+        .iter()
+        .map(|reason| format!("{} {} {:?}", reason.policy, reason.origin, reason.code))
+        .collect();
+    assert_eq!(told, ["one t.rego:5 Some(\"c\")", "two t.rego:7 None"]);
+    assert_eq!(allowance.obligations.len(), 1);
+}
+
+#[test]
+fn all_files_are_one_package_and_each_id_has_its_text() {
+    let sources = [
+        source(
+            "a.rego",
+            "package mcp\n\ndecision := {\"allow\": yes, \"reasons\": why}\n",
+        ),
+        source(
+            "b.rego",
+            "# first\npackage mcp\n\ndefault yes := false\nyes if count(why) > 0\n\n\
+             why contains {\"id\": \"b\"} if input.resource.name == \"read\"\n",
+        ),
+    ];
+    let compiled = Rego::default().compile(&sources).unwrap();
+    let told: Vec<(&str, String, &str)> = compiled
+        .policies
+        .iter()
+        .map(|policy| (policy.id.as_str(), policy.origin.to_string(), &*policy.text))
+        .collect();
+    let text = "why contains {\"id\": \"b\"} if input.resource.name == \"read\"";
+    assert_eq!(told[0].0, "a.rego:1");
+    assert_eq!(told[1].0, "b.rego:2");
+    assert_eq!(told[2], ("b", "b.rego:7".to_owned(), text));
+    let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], compiled.policies);
+    let tool = tool("read");
+    assert_eq!(
+        outcome(&snapshot.judge(&World::new().call(&tool))),
+        "allow b"
+    );
+    assert!(snapshot.policy_source(&PolicyId::new("b")).is_some());
+}
+
+#[test]
+fn a_program_that_runs_away_is_stopped_and_denies() {
+    let text = "{\"allow\": count([1 | some a in l; some b in l; some c in l; some d in l; \
+                some e in l; some f in l; some g in l; some h in l]) >= 0}\n\
+                l := [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
+    let world = World::new();
+    let tool = tool("read");
+    let decision = snapshot(&program(text)).unwrap().judge(&world.call(&tool));
+    let Decision::Deny(denial) = decision else {
+        panic!("allowed")
+    };
+    let DenialCause::Fault(fault) = denial.cause else {
+        panic!("{:?}", denial.cause)
+    };
+    assert!(fault.problem.contains("time limit"), "{fault}");
+}
+
+#[test]
+fn functions_that_are_impure_or_amplify_are_refused_by_name() {
+    for (name, _) in functions::REFUSED {
+        let says = format!("`{name}` is refused");
+        check_refused(
+            &program(&format!("{{\"allow\": {name}(1, 2) == 1}}")),
+            "policy::function",
+            &says,
+        );
+    }
+    for (call, says) in [
+        (
+            "startwith(\"a\", \"b\")",
+            "there is no function `startwith`",
+        ),
+        (
+            "data.rand.intn(1, 2)",
+            "there is no function `data.rand.intn`",
+        ),
+        ("numbers[\"range\"](1, 2)", "called by its plain name"),
+        ("rand[\"intn\"] (1, 2)", "called by its plain name"),
+        ("rand\n.intn\n(1, 2)", "`rand.intn` is refused"),
+        ("rand.#\nintn(1, 2)", "`rand.intn` is refused"),
+    ] {
+        check_refused(
+            &program(&format!("{{\"allow\": {call} == 1}}")),
+            "policy::function",
+            says,
+        );
+    }
+}
+
+#[test]
+fn every_function_that_is_allowed_is_one_of_the_interpreter() {
+    let mut missing = Vec::new();
+    for name in functions::ALLOWED {
+        let mut engine = Engine::new();
+        let text = format!("package mcp\ndecision := {name}(1)");
+        engine.add_policy("t".to_owned(), text).unwrap();
+        let error = engine.eval_rule(ENTRY.to_owned()).err();
+        if error.is_some_and(|error| error.to_string().contains("could not find function")) {
+            missing.push(name);
+        }
+    }
+    assert_eq!(missing, [""; 0]);
+}
+
+#[test]
+fn recursion_is_refused_whoever_calls_whom() {
+    for (rules, name) in [
+        ("f(x) := f(x)\nx := f(1)", "f"),
+        ("a if b\nb if a", "a"),
+        ("a := data.mcp.b\nb := data.mcp.a", "a"),
+        ("a := data[\"mcp\"].b\nb := data.mcp[\"a\"]", "a"),
+        (
+            "f(x) := y if { y := g(x) }\ng(x) := y if {\n\ty := f(x)\n}",
+            "f",
+        ),
+    ] {
+        let says = format!("the rule `{name}` leads back to itself");
+        check_refused(
+            &program(&format!("{{\"allow\": true}}\n{rules}")),
+            "policy::recursion",
+            &says,
+        );
+    }
+    let mut row = "a0 := 1\n".to_owned();
+    for number in 1..60 {
+        writeln!(row, "a{number} := a{}", number - 1).unwrap();
+    }
+    check_refused(
+        &program(&format!("{{\"allow\": a59 == 1}}\n{row}")),
+        "policy::recursion",
+        "over more than",
+    );
+    for whole in [
+        "data.mcp",
+        "data",
+        "data[input.action]",
+        "data.mcp[input.action]",
+    ] {
+        let text = program(&format!("{{\"allow\": count({whole}) > 0}}"));
+        check_refused(&text, "policy::rule", "without the name of a rule");
+    }
+    // What is below the input is no rule, whatever it is called.
+    check(
+        "{\"allow\": level} if input.resource.level == 0\nlevel if input.resource.level == 0",
+        "allow t.rego:1",
+    );
+}
+
+#[test]
+fn what_would_take_long_or_overflow_a_stack_is_refused() {
+    for (open, close) in [
+        ("[", "]"),
+        ("{", "}"),
+        ("(", ")"),
+        ("{1: ", "}"),
+        ("[1 | ", "]"),
+        ("abs(", ")"),
+    ] {
+        for depth in [11, 30, 100_000 / open.len()] {
+            let text = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            let code = if depth > 100 && text.len() > limits::MAX_BYTES {
+                "policy::too_long"
+            } else {
+                "policy::too_deep"
+            };
+            check_refused(
+                &program(&format!("{{\"allow\": {text} == 1}}")),
+                code,
+                "more than",
+            );
+        }
+    }
+    let many = format!("{}1{}, ", "[".repeat(8), "]".repeat(8)).repeat(200);
+    check_refused(
+        &program(&format!("{{\"allow\": [{many}] == 1}}")),
+        "policy::too_deep",
+        "for the length",
+    );
+    for chain in [" + 1", ".a", " | {1}"] {
+        let text = format!("{{\"allow\": input{} == 1}}", chain.repeat(60));
+        check_refused(&program(&text), "policy::too_deep", "operators and dots");
+        let text = format!(
+            "{{\"allow\": input{} == 1}}",
+            format!("\n{}", chain.trim()).repeat(60)
+        );
+        check_refused(&program(&text), "policy::too_deep", "operators and dots");
+    }
+    check_refused(&"x".repeat(10 << 20), "policy::too_long", "more than");
+}
+
+/// On a test's thread, whose stack is a sixteenth of the gate's.
+#[test]
+fn the_deepest_that_is_accepted_can_be_evaluated() {
+    let nested = format!("{}1{}", "[".repeat(9), "]".repeat(9));
+    let chain = " + 1".repeat(45);
+    let mut row = "a0 := 1\n".to_owned();
+    for number in 1..22 {
+        writeln!(row, "a{number} := a{} {}", number - 1, " + 1".repeat(40)).unwrap();
+    }
+    check(
+        &format!("{{\"allow\": true}} if {{ 1{chain} > 1; {nested} != 1; a21 > 1 }}\n{row}"),
+        "allow t.rego:1",
+    );
+}
+
+#[test]
+fn mistakes_have_their_place() {
+    for (text, code, says) in [
+        ("", "policy::rule", "does not begin with `package mcp`"),
+        (
+            "package other\ndecision := 1",
+            "policy::rule",
+            "does not begin",
+        ),
+        (
+            "package mcp.more\ndecision := 1",
+            "policy::rule",
+            "does not begin",
+        ),
+        (
+            "package mcp\nother := 1",
+            "policy::rule",
+            "not a valid rule path",
+        ),
+        (
+            "package mcp\ndecision := {",
+            "policy::syntax",
+            "expecting expression",
+        ),
+        (
+            "package mcp\ndecision := \"\u{202e}\n\"",
+            "policy::syntax",
+            "invalid character",
+        ),
+        (
+            "package mcp\ndecision := {\"allow\": nobody}",
+            "policy::rule",
+            "nobody is unsafe",
+        ),
+        ("package mcp\n\ndecision := \u{202e}", "policy::syntax", ""),
+    ] {
+        check_refused(text, code, says);
+    }
+}
+
+#[test]
+fn odd_names_are_plain_strings() {
+    let id = "it's \u{202e} odd";
+    let text = program(&format!(
+        "{{\"allow\": true, \"reasons\": [{{\"id\": \"{id}\"}}]}}"
+    ));
+    assert_eq!(judged(&text, &World::new()), format!("allow {id}"));
+    let world = World::new().with(&[("/a~1b", "\"\n\u{202e}")]);
+    let text = program("{\"allow\": input.context.arguments[\"a/b\"] == \"\\\"\\n\u{202e}\"}");
+    assert_eq!(judged(&text, &world), "allow t.rego:1");
+}
+
+#[test]
+fn a_list_shows_what_the_package_answers_for_it() {
+    let text = program(
+        "{\"allow\": true} if { input.action == \"list_tool\"; input.resource.name == \"a\" }\n\
+         else := {\"allow\": true, \"deny\": true} if input.resource.name == \"b\"\n\
+         else := 7 if input.resource.name == \"c\"\n\
+         else := {\"allow\": true} if input.action == \"call_tool\"",
+    );
+    let snapshot = snapshot(&text).unwrap();
+    let world = World::new();
+    let list = ListFacts {
+        principal: Principal::Agent(&world.agent),
+        env: world.env(),
+    };
+    let tools = ["a", "b", "c", "d"].map(tool);
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let listing = snapshot.listing(&list, &items);
+    assert_eq!(listing.shown, [true, false, false, false]);
+    assert_eq!(listing.faults.len(), 1);
+    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
+    let others = [
+        Resource::Prompt(&prompt),
+        Resource::Resource(&resource),
+        Resource::Server(&world.server),
+    ];
+    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+}
+
+#[test]
+fn numbers_that_cannot_be_told_deny() {
+    let number = |text: &'static str| {
+        let mut world = World::new();
+        world
+            .arguments
+            .0
+            .push(("/n".to_owned(), Leaf::Number(text)));
+        judged(
+            &program("{\"allow\": input.context.arguments.n >= 100}"),
+            &world,
+        )
+    };
+    assert_eq!(number("100"), "allow t.rego:1");
+    assert_eq!(number("1e2"), "allow t.rego:1");
+    assert_eq!(number("99.5"), "nothing");
+    assert_eq!(number("9223372036854775808"), "fault");
+    assert_eq!(number("1e999"), "fault");
+}
+
+fn program(decision: &str) -> String {
+    format!("package mcp\n\ndecision := {decision}\n")
+}
+
+fn check(decision: &str, expected: &str) {
+    let world = World::new();
+    assert_eq!(judged(&program(decision), &world), expected, "{decision}");
+}
+
+fn check_refused(text: &str, code: &str, says: &str) {
+    let problems = snapshot(text).map(|_| text.len()).unwrap_err().problems;
+    let found = problems
+        .iter()
+        .any(|problem| problem.code == code && problem.message.contains(says));
+    assert!(found, "{text:.120}: {problems:.600?}");
+}
+
+fn judged(text: &str, world: &World) -> String {
+    let tool = tool("read");
+    outcome(&snapshot(text).unwrap().judge(&world.call(&tool)))
+}
+
+fn source(name: &str, text: &str) -> PolicySource {
+    PolicySource {
+        name: name.into(),
+        text: text.into(),
+    }
+}
+
+fn snapshot(text: &str) -> Result<PolicySnapshot, PolicyErrors> {
+    let compiled = Rego::default().compile(&[source("t.rego", text)])?;
+    Ok(PolicySnapshot::new(
+        vec![compiled.engine],
+        vec![],
+        compiled.policies,
+    ))
+}
