@@ -17,6 +17,10 @@ pub enum Exit {
     TestsNotRun,
     /// `test-policy`: the policies under test are not valid.
     PoliciesInvalid,
+    /// `explain`: the message is denied.
+    Denied,
+    /// `explain`: there is no decision to explain.
+    NotExplained,
     /// `test-policy`: coverage is under the threshold.
     CoverageTooLow,
     /// `tools`: the server's definitions are not those of the lock.
@@ -34,8 +38,12 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed | Self::Drift | Self::Findings => 1,
-            Self::Unrecoverable | Self::TestsNotRun | Self::NotCompared | Self::NotChecked => 2,
+            Self::Invalid | Self::TestsFailed | Self::Denied | Self::Drift | Self::Findings => 1,
+            Self::Unrecoverable
+            | Self::TestsNotRun
+            | Self::NotExplained
+            | Self::NotCompared
+            | Self::NotChecked => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -62,6 +70,8 @@ mod tests {
             (Exit::TestsNotRun, 2),
             (Exit::PoliciesInvalid, 3),
             (Exit::CoverageTooLow, 4),
+            (Exit::Denied, 1),
+            (Exit::NotExplained, 2),
             (Exit::Drift, 1),
             (Exit::NotCompared, 2),
             (Exit::Findings, 1),

@@ -1,7 +1,7 @@
 //! Text that nobody can do harm with by having it printed.
 
 /// A frame or a name under test may hold anything; a terminal must not be told to do it.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if misleads(c) {

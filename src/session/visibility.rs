@@ -144,6 +144,29 @@ mod tests {
     }
 
     #[test]
+    fn a_definition_that_has_changed_is_asked_about_anew() {
+        let mut visibilities = Visibilities::default();
+        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let agent = Arc::new(world.agent.clone());
+        let approved = crate::policy::Tool {
+            pin: Pin {
+                known: true,
+                schema_ok: true,
+                description_ok: true,
+            },
+            ..tool("one")
+        };
+        let mut changed = approved.clone();
+        changed.pin.description_ok = false;
+        let items = [Resource::Tool(&approved)];
+        let (generation, _) = visibilities.known(&snapshot, &agent, &world.env(), &items);
+        visibilities.keep(generation, &items, &[true]);
+        let items = [Resource::Tool(&approved), Resource::Tool(&changed)];
+        let (_, known) = visibilities.known(&snapshot, &agent, &world.env(), &items);
+        assert_eq!(known, [Some(true), None]);
+    }
+
+    #[test]
     fn there_is_an_end_to_what_is_kept() {
         let mut visibilities = Visibilities::default();
         let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());

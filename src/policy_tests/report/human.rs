@@ -61,7 +61,16 @@ impl Report {
         if summary.left_out > 0 {
             write!(out, ", {} left out by the filter", summary.left_out)?;
         }
-        writeln!(out)
+        writeln!(out)?;
+        for coverage in &self.coverage {
+            writeln!(out)?;
+            coverage.write(out)?;
+        }
+        for mutation in &self.mutation {
+            writeln!(out)?;
+            mutation.write(out)?;
+        }
+        Ok(())
     }
 }
 

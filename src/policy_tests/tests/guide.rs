@@ -59,6 +59,9 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         config: config.map(|config| dir.join(config)),
         format: TestFormat::Human,
         filter: None,
+        coverage: false,
+        min_coverage: None,
+        mutate: false,
         watch: false,
     };
     let mut out = Vec::new();
@@ -84,6 +87,7 @@ fn the_policies_of_the_guide_pass_its_tests() {
     assert!(under_config.contains("in 10 suites: "), "{under_config}");
     check(Some("policies"), None);
     check(Some("allowlist"), None);
+    check(Some("locked/policies"), None);
 }
 
 #[test]
@@ -125,5 +129,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 8);
+    assert_eq!(seen, 11);
 }
