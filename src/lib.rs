@@ -29,6 +29,10 @@ pub mod cli;
 pub mod clock;
 // What was written in `gate.toml`, and what it means.
 pub mod config;
+// What is wrong with an author's files, in the formats in which programs take it.
+pub mod findings;
+// What looks wrong in policies that are valid.
+pub mod lint;
 // Why one message is allowed or denied.
 pub mod explain;
 // Policy fixtures, judged by the path that the gate itself uses.

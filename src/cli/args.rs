@@ -35,6 +35,7 @@ pub struct Cli {
 pub enum Command {
     Proxy(ProxyArgs),
     ValidateConfig(ValidateConfigArgs),
+    Check(CheckArgs),
     TestPolicy(TestPolicyArgs),
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
@@ -111,14 +112,75 @@ pub struct ValidateConfigArgs {
     pub format: Format,
 }
 
+/// Check policies, labels and tests, and tell what looks wrong in what is valid.
+///
+/// Starts nothing, connects nowhere, and runs no test. For people it tells everything at once on
+/// standard error; other formats go to standard output.
+///
+/// Exit codes: 0 nothing found, 1 something found, 2 nothing could be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(after_help = "Examples:
+  mcp-protector check policies/
+  mcp-protector check --config gate.toml --format sarif
+  mcp-protector check --print schema")]
+pub struct CheckArgs {
+    /// Packs (directories with policies or `tests/`), or directories of packs.
+    #[arg(value_name = "PATHS", conflicts_with = "config")]
+    pub paths: Vec<PathBuf>,
+
+    /// Check what this file names, its allowlist included.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// How to report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: CheckFormat,
+
+    /// Tell of warnings, but do not count them as findings; as `policy.allow_warnings` does for the
+    /// gate.
+    #[arg(long)]
+    pub allow_warnings: bool,
+
+    /// Leave out these lints: names, with commas between them or repeated.
+    #[arg(long, value_name = "LINTS", value_delimiter = ',')]
+    pub allow: Vec<String>,
+
+    /// Print this instead of checking: the allowlist of the configuration as Cedar, or the schema
+    /// that policies are checked against.
+    #[arg(long, value_enum)]
+    pub print: Option<Print>,
+}
+
+/// Who reads what `check` found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// People.
+    #[default]
+    Human,
+    /// Programs.
+    Json,
+    /// Code hosts and editors (SARIF 2.1.0).
+    Sarif,
+    /// Workflows of GitHub, which annotate the lines of a change.
+    Github,
+}
+
+/// What `check` can print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Print {
+    Allowlist,
+    Schema,
+}
+
 /// Run policy tests offline, through the decisions that the gate itself makes.
 ///
 /// Exit codes: 0 all passed, 1 a test failed or did not notice a change, 2 the tests could not
 /// run, 3 policies are not valid, 4 coverage is under the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   mcp-protector test-policy policies/ --filter workspace --watch
-  mcp-protector test-policy policies/ --min-coverage 100 --mutate")]
+  mcp-protector test-policy policies/ --min-coverage 100 --mutate
+  mcp-protector test-policy --config gate.toml --format junit")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
     #[arg(value_name = "PATHS")]
@@ -130,7 +192,7 @@ pub struct TestPolicyArgs {
 
     /// How to report.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: TestFormat,
 
     /// Run only tests with this text in their name, or in that of their suite or agent.
     #[arg(long, value_name = "TEXT")]
@@ -230,6 +292,24 @@ pub struct ToolsSource {
     pub format: Format,
 }
 
+/// Who reads what tests came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// People.
+    #[default]
+    Human,
+    /// Programs.
+    Json,
+    /// Collectors of test results (JUnit XML).
+    Junit,
+    /// Collectors of test results (TAP version 14).
+    Tap,
+    /// Workflows of GitHub, which annotate the lines of a change.
+    Github,
+    /// Code hosts and editors (SARIF 2.1.0).
+    Sarif,
+}
+
 /// Who reads the output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
@@ -265,6 +345,8 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             .is_some_and(|name| name == "test-policy" || name == "tools")
         {
             Exit::TestsNotRun
+        } else if subcommand.as_ref().is_some_and(|name| name == "check") {
+            Exit::NotChecked
         } else if subcommand.is_some_and(|name| name == "explain") {
             Exit::NotExplained
         } else {
@@ -448,6 +530,16 @@ mod tests {
             Exit::TestsNotRun,
         );
         refused(
+            "check --fromat json",
+            ErrorKind::UnknownArgument,
+            Exit::NotChecked,
+        );
+        refused(
+            "check p --config gate.toml",
+            ErrorKind::ArgumentConflict,
+            Exit::NotChecked,
+        );
+        refused(
             "valdate-config",
             ErrorKind::InvalidSubcommand,
             Exit::Invalid,
@@ -474,7 +566,7 @@ mod tests {
         assert_eq!(args.config, Some(PathBuf::from("gate.toml")));
         assert_eq!(
             (args.format, args.filter.as_deref()),
-            (Format::Json, Some("x"))
+            (TestFormat::Json, Some("x"))
         );
     }
 }

@@ -27,6 +27,10 @@ pub enum Exit {
     Drift,
     /// `tools`: there was nothing to compare.
     NotCompared,
+    /// `check`: something is wrong, or looks wrong.
+    Findings,
+    /// `check`: nothing could be checked (nothing found, unreadable, wrong usage).
+    NotChecked,
 }
 
 impl Exit {
@@ -34,8 +38,12 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed | Self::Denied | Self::Drift => 1,
-            Self::Unrecoverable | Self::TestsNotRun | Self::NotExplained | Self::NotCompared => 2,
+            Self::Invalid | Self::TestsFailed | Self::Denied | Self::Drift | Self::Findings => 1,
+            Self::Unrecoverable
+            | Self::TestsNotRun
+            | Self::NotExplained
+            | Self::NotCompared
+            | Self::NotChecked => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -66,6 +74,8 @@ mod tests {
             (Exit::NotExplained, 2),
             (Exit::Drift, 1),
             (Exit::NotCompared, 2),
+            (Exit::Findings, 1),
+            (Exit::NotChecked, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

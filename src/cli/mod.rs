@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub mod args;
+pub mod check;
 pub mod diagnostics;
 pub mod exit;
 pub mod explain;
@@ -32,6 +33,7 @@ pub fn run(typed: Cli) -> Exit {
         Command::ValidateConfig(args) => {
             validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
         }
+        Command::Check(args) => check::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 
 use crate::config::ConfigErrors;
+use crate::findings::visible;
 use crate::policy::PolicyErrors;
 
 /// What is wrong with a configuration.
@@ -28,7 +29,8 @@ pub fn text(diagnostic: &dyn miette::Diagnostic) -> String {
     if handler.render_report(&mut report, diagnostic).is_err() {
         report = diagnostic.to_string();
     }
-    report
+    // A snippet shows an author's text, which may hold what deceives its reader.
+    visible(&report)
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.

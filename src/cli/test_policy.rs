@@ -5,10 +5,11 @@ mod watch;
 
 use std::io::{self, IsTerminal as _, Write};
 
-use super::args::{Format, TestPolicyArgs};
+use super::args::{TestFormat, TestPolicyArgs};
 use super::exit::Exit;
 use super::{proxy, report};
 use crate::config::{self, Config, ConfigErrors};
+use crate::findings;
 use crate::policy_tests::{
     self, Configured, Mutants, NotRun, Outcome, Paint, Report, WantedCoverage,
 };
@@ -33,14 +34,13 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
         }
         Err(errors) => Err(Failure::Config(errors)),
     };
-    let written = match (&done, args.format) {
-        (Ok(report), Format::Human) => report.write(stdout, paint()),
-        (Ok(report), Format::Json) => json(report, stdout),
-        (Err(failure), Format::Human) => {
+    let written = match &done {
+        Ok(report) => write(report, args.format, stdout),
+        Err(failure) if args.format == TestFormat::Human => {
             failure.tell_people();
             Ok(())
         }
-        (Err(failure), Format::Json) => json(&failure.report(), stdout),
+        Err(failure) => write(&failure.report(), args.format, stdout),
     };
     let outcome = match &done {
         Ok(report) => report.outcome,
@@ -114,9 +114,15 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
     }
 }
 
-fn json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, report)?;
-    writeln!(out)
+fn write(report: &Report, format: TestFormat, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        TestFormat::Human => report.write(out, paint()),
+        TestFormat::Json => findings::json(report, out),
+        TestFormat::Junit => report.junit(out),
+        TestFormat::Tap => report.tap(out),
+        TestFormat::Github => report.github(out),
+        TestFormat::Sarif => report.sarif(out),
+    }
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.
@@ -152,7 +158,7 @@ mod tests {
         dir
     }
 
-    fn run_with(path: Option<&Path>, config: Option<&Path>, format: Format) -> (Exit, String) {
+    fn run_with(path: Option<&Path>, config: Option<&Path>, format: TestFormat) -> (Exit, String) {
         let args = TestPolicyArgs {
             paths: path.map(Path::to_owned).into_iter().collect(),
             config: config.map(Path::to_owned),
@@ -184,11 +190,11 @@ mod tests {
         ];
         for (policies, tests, expected, outcome) in cases {
             let dir = pack(policies, tests);
-            let (exit, human) = run_with(Some(dir.path()), None, Format::Human);
+            let (exit, human) = run_with(Some(dir.path()), None, TestFormat::Human);
             assert_eq!(exit, expected, "{policies} {tests}");
             // What keeps tests from running is told on standard error.
             assert_eq!(human.is_empty(), expected.code() > 1, "{human}");
-            let (exit, json) = run_with(Some(dir.path()), None, Format::Json);
+            let (exit, json) = run_with(Some(dir.path()), None, TestFormat::Json);
             assert_eq!(exit, expected, "{policies} {tests}");
             assert!(
                 json.starts_with(&format!("{{\"schema\":1,\"outcome\":\"{outcome}\"")),
@@ -196,7 +202,7 @@ mod tests {
             );
             assert_eq!(json.matches('\n').count(), 1);
         }
-        let (exit, _) = run_with(Some(Path::new("no/such/path")), None, Format::Human);
+        let (exit, _) = run_with(Some(Path::new("no/such/path")), None, TestFormat::Human);
         assert_eq!(exit, Exit::TestsNotRun);
     }
 
@@ -206,7 +212,7 @@ mod tests {
         let config = dir.path().join("gate.toml");
         let check = |text: &str, expected: Exit| {
             fs::write(&config, format!("upstream.command = ['x']\n{text}")).unwrap();
-            let (exit, out) = run_with(None, Some(&config), Format::Json);
+            let (exit, out) = run_with(None, Some(&config), TestFormat::Json);
             assert_eq!(exit, expected, "{text}: {out}");
             out
         };
@@ -244,7 +250,7 @@ mod tests {
         let args = TestPolicyArgs {
             paths: vec![dir.path().to_owned()],
             config: None,
-            format: Format::Human,
+            format: TestFormat::Human,
             filter: None,
             coverage: false,
             min_coverage: None,

@@ -73,6 +73,30 @@ pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
     }
 }
 
+/// Policies with the texts that they come from, whether they load or not: for whoever tells their
+/// author more than what keeps them from loading.
+#[derive(Debug)]
+pub struct Survey {
+    /// Files of policies.
+    pub policies: Vec<PolicySource>,
+    /// `agents.toml` and `tools.toml`.
+    pub labels: Vec<PolicySource>,
+    /// What those say, as far as they can be read.
+    pub said: Labels,
+    pub loaded: Result<Loaded, PolicyErrors>,
+}
+
+/// Loads, and keeps what was read.
+pub fn survey(settings: &Settings) -> Survey {
+    let found = read(settings);
+    Survey {
+        policies: found.sources.clone(),
+        labels: found.labels.clone(),
+        said: labels::read(&found.labels, &mut Vec::new()).0,
+        loaded: compile(settings, found),
+    }
+}
+
 /// The same, with texts changed between reading and compiling: for tests of tests.
 pub fn load_changed(
     settings: &Settings,
@@ -272,7 +296,7 @@ fn no_tools(settings: &Settings) -> PolicyProblem {
 }
 
 /// A name in the allowlist that looks as if more was meant than the exact name.
-fn doubt(name: &str) -> Option<PolicyProblem> {
+pub fn doubt(name: &str) -> Option<PolicyProblem> {
     let why = if name.is_empty() {
         "is empty"
     } else if name.contains(['*', '?']) {

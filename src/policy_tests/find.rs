@@ -17,7 +17,7 @@ pub(super) struct Found {
 }
 
 /// Deeper than any tree that people make.
-const DEEPEST: usize = 16;
+pub(super) const DEEPEST: usize = 16;
 
 /// Where builds and packages put what is not ours.
 const FOREIGN: [&str; 2] = ["target", "node_modules"];
@@ -124,7 +124,7 @@ fn packs(dir: &Path, depth: usize, found: &mut Vec<Found>) -> io::Result<()> {
 }
 
 /// The directory above `tests`, or else the nearest one that holds a policy.
-fn pack_of(fixture: &Path) -> Option<PathBuf> {
+pub(super) fn pack_of(fixture: &Path) -> Option<PathBuf> {
     // As it was typed first, so that reports name places as the user does.
     let absolute = std::path::absolute(fixture).ok();
     let ancestors = [Some(fixture.to_owned()), absolute];
@@ -186,7 +186,7 @@ fn walk(
 }
 
 /// Sorted; without dot-entries and what is not ours.
-fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;

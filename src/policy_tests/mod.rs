@@ -34,6 +34,7 @@ mod report;
 mod run;
 mod section;
 mod suggest;
+mod survey;
 mod table;
 mod witness;
 
@@ -50,6 +51,7 @@ pub use report::{
     UnknownDecision,
 };
 pub use run::{Progress, Settings, run, run_telling, watched};
+pub use survey::{Survey, packs, survey};
 
 #[cfg(test)]
 mod tests;

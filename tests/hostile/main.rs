@@ -22,6 +22,8 @@ mod modes;
 #[path = "../support/peer.rs"]
 mod peer;
 #[cfg(test)]
+mod pins;
+#[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
 #[cfg(test)]

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 18] = [
+const TABLE: [(&str, May); 20] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -29,6 +29,8 @@ const TABLE: [(&str, May); 18] = [
     ),
     ("upstream", May::Only(&["gate", "wire", "clock"])),
     ("agent", May::Only(&["gate", "session", "wire"])),
+    ("findings", May::Only(&[])),
+    ("lint", May::Only(&["policy"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),
     ("explain", May::AllBut(&["agent", "upstream", "cli"])),
     ("config", May::AllBut(&["cli", "policy_tests", "explain"])),

@@ -6,7 +6,6 @@ use std::process::{Command, Output};
 
 const POLICIES: &str = r#"
 @id("read")
-@id("read")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");
 "#;
 

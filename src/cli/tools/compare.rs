@@ -30,7 +30,10 @@ impl Differences {
     pub(super) fn between(locked: Option<&LockFile>, offered: &LockFile) -> Self {
         let nothing = LockFile::default();
         let locked = locked.unwrap_or(&nothing);
-        let tool = |name: &str| Tool::new(name, locked.shown(name), offered.shown(name));
+        let tool = |name: &str| {
+            let (before, after) = (locked.shown(name), offered.shown(name));
+            Tool::new(name, before.as_deref(), after.as_deref())
+        };
         let added = offered
             .names()
             .filter(|name| locked.definition(name).is_none());
@@ -87,11 +90,8 @@ impl Differences {
 }
 
 impl Tool {
-    fn new(name: &str, before: Option<String>, after: Option<String>) -> Self {
-        let lines = lines::difference(
-            before.as_deref().unwrap_or_default(),
-            after.as_deref().unwrap_or_default(),
-        );
+    fn new(name: &str, before: Option<&str>, after: Option<&str>) -> Self {
+        let lines = lines::difference(before.unwrap_or_default(), after.unwrap_or_default());
         Self {
             name: name.to_owned(),
             lines,

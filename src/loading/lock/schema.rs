@@ -46,9 +46,10 @@ fn record(schema: Value<'_>, above: &str, depth: usize, room: &mut usize) -> Opt
         let pointer = format!("{above}/{}", escaped(&name));
         match shape(property, &pointer, depth, room)? {
             Ok((shape, presence)) => record.members.push(Member {
-                presence: match presence {
-                    Presence::Required if !required.contains(&name) => Presence::Optional,
-                    presence => presence,
+                presence: if presence == Presence::Required && !required.contains(&name) {
+                    Presence::Optional
+                } else {
+                    presence
                 },
                 name: name.into_owned(),
                 pointer,

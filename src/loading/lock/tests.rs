@@ -206,21 +206,22 @@ fn a_lock_that_lies_is_no_lock() {
     );
     check(&format!("{good}{good}"), "after the end");
     check(&"[".repeat(100_000), "nesting is deeper than 64");
-    // The text of each entry, without the line break before it.
-    let start = good.find("    {").unwrap();
-    let between = good.find("\n    },").unwrap() + "\n    }".len();
-    let end = good.rfind("\n    }").unwrap() + "\n    }".len();
-    let (echo, zoo) = (&good[start..between], &good[between + 2..end]);
-    let of =
-        |first: &str, second: &str| format!("{}{first},\n{second}{}", &good[..start], &good[end..]);
+    let (head, rest) = good.split_once("    {").unwrap();
+    let (echo, zoo) = rest.split_once(",\n    {").unwrap();
+    let (zoo, tail) = zoo.rsplit_once("\n  ]").unwrap();
+    let of = |first: &str, second: &str| format!("{head}    {{{first},\n    {{{second}\n  ]{tail}");
     assert_eq!(of(echo, zoo), good);
     check(&of(echo, echo), "`echo` is there twice");
     check(
         &of(zoo, echo),
         "`echo` does not stand where its name belongs",
     );
-    // All at once, in the order of the text.
-    let both = with("Says it again.", "x").replacen(
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_lock_is_told_at_once_in_the_order_of_the_text() {
+    let good = file(&[ECHO, r#"{"name":"zoo","inputSchema":{}}"#]).text();
+    let both = good.replacen("Says it again.", "x", 1).replacen(
         "\"inputSchema\": {}",
         "\"inputSchema\": {\"a\": 1}",
         1,
@@ -419,7 +420,7 @@ fn real_definitions_come_to_these_types() {
     let mut types = String::new();
     for server in ["everything", "filesystem"] {
         for (name, record) in lock(&recorded(server)).typed() {
-            types.push_str(&format!("{name}({})\n", super::tests::told(record)));
+            types = types + name + "(" + &told(record) + ")\n";
         }
     }
     insta::assert_snapshot!(types);

@@ -69,12 +69,13 @@ impl LockFile {
             }
             break_line(2, &mut out);
             out.push('{');
-            for (key, value) in [
-                ("name", name.as_str()),
-                ("sha256", &digest(&entry.definition)),
-            ] {
+            let digest = digest(&entry.definition);
+            for (key, value) in [("name", name), ("sha256", &digest)] {
                 break_line(3, &mut out);
-                out.push_str(&format!("\"{key}\": {},", quoted(value)));
+                push_quoted(key, &mut out);
+                out.push_str(": ");
+                push_quoted(value, &mut out);
+                out.push(',');
             }
             break_line(3, &mut out);
             out.push_str("\"definition\": ");

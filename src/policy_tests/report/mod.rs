@@ -6,9 +6,14 @@
 
 mod build;
 mod extras;
+mod failure;
+mod github;
 mod hint;
 mod human;
+mod junit;
 mod not_run;
+mod sarif;
+mod tap;
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Every snippet of `docs/policy-guide.md`.
 
 use super::*;
-use crate::cli::args::{Format, TestPolicyArgs};
+use crate::cli::args::{TestFormat, TestPolicyArgs};
 use crate::cli::exit::Exit;
 use crate::cli::test_policy;
 use crate::policy::ActionName;
@@ -57,7 +57,7 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
     let args = TestPolicyArgs {
         paths: path.map(|path| dir.join(path)).into_iter().collect(),
         config: config.map(|config| dir.join(config)),
-        format: Format::Human,
+        format: TestFormat::Human,
         filter: None,
         coverage: false,
         min_coverage: None,
@@ -87,6 +87,7 @@ fn the_policies_of_the_guide_pass_its_tests() {
     assert!(under_config.contains("in 10 suites: "), "{under_config}");
     check(Some("policies"), None);
     check(Some("allowlist"), None);
+    check(Some("locked/policies"), None);
 }
 
 #[test]
@@ -193,5 +194,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 13);
+    assert_eq!(seen, 16);
 }

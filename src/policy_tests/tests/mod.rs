@@ -4,6 +4,7 @@ mod broken;
 mod configured;
 mod conversations;
 mod coverage;
+mod formats;
 mod guide;
 mod judged;
 mod matrices;

@@ -23,11 +23,12 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
 }
 
-const KNOWN: [&str; 6] = [
+const KNOWN: [&str; 7] = [
     "id",
     "code",
     "advice",
     "on_deny",
+    "lint_allow",
     "obligation_annotate",
     "obligation_strip_meta",
 ];
@@ -69,6 +70,8 @@ impl Annotations {
             "id" => self.id = Some(value.to_owned()),
             "code" => self.code = Some(value.into()),
             "advice" => self.advice = Some(value.into()),
+            // Read by `check`, which knows the lints; it changes no decision.
+            "lint_allow" => {}
             "on_deny" if value == "ask_consent" => self.on_deny = Some(OnDeny::AskConsent),
             "on_deny" => self.error(
                 format!("`@on_deny` does not know `{}`", value.escape_debug()),

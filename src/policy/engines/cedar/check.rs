@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cedar_policy::{
-    PolicyId, PolicySet, PolicySetError, ValidationError, ValidationMode, Validator,
-};
+use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, Validator};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
+use super::fold::folded;
 use super::verb::CALL;
 use super::vocabulary::Vocabulary;
 use crate::policy::{Lock, PolicyProblem, PolicySource};
@@ -30,8 +29,8 @@ pub(super) fn check_types(
     let results = [(&base.validator, &untyped), (&words.validator, &typed)].map(
         |(validator, drafts): (&Validator, &Vec<&Draft<'_>>)| {
             let policies = drafts.iter().map(|draft| draft.policy.clone());
-            let set = PolicySet::from_policies(policies)?;
-            Ok(validator.validate(&set, ValidationMode::Strict))
+            let set = PolicySet::from_policies(policies).map_err(|error| error.to_string())?;
+            Ok::<_, String>(validator.validate(&set, ValidationMode::Strict))
         },
     );
     let places: HashMap<&str, (usize, &Draft<'_>)> = drafts
@@ -45,8 +44,7 @@ pub(super) fn check_types(
         let result = match result {
             Ok(result) => result,
             Err(error) => {
-                let error: PolicySetError = error;
-                problems.push(PolicyProblem::error("policy::set", error.to_string()));
+                problems.push(PolicyProblem::error("policy::set", error));
                 continue;
             }
         };
@@ -73,7 +71,8 @@ pub(super) fn check_types(
         (*place, offset, problem.message.clone())
     };
     found.sort_by_key(order);
-    problems.extend(found.into_iter().map(|(_, problem)| problem));
+    let found = found.into_iter().map(|(_, problem)| problem);
+    problems.extend(folded(found.collect()));
 }
 
 /// What Cedar says, with the labels that it gives.

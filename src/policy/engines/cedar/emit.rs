@@ -1,6 +1,6 @@
 //! Types of arguments as a schema of Cedar's: one action for each tool, in `call_tool`.
 
-use cedar_policy::{SchemaError, SchemaFragment};
+use cedar_policy::SchemaFragment;
 use serde_json::{Map, Value, json};
 
 use super::verb::CALL;
@@ -8,14 +8,15 @@ use crate::policy::{Lock, Presence, Record, Scalar, Shape};
 
 /// In Cedar's JSON format, where every name of a tool and of an argument is a string: the format for
 /// people would need them quoted.
-pub(super) fn calls(lock: &Lock) -> Result<SchemaFragment, SchemaError> {
+pub(super) fn calls(lock: &Lock) -> Result<SchemaFragment, String> {
     let actions: Map<String, Value> = lock
         .typed()
         .map(|(name, arguments)| (format!("{CALL}{name}"), call(arguments)))
         .collect();
-    SchemaFragment::from_json_value(json!({
+    let fragment = SchemaFragment::from_json_value(json!({
         "Mcp": { "commonTypes": {}, "entityTypes": {}, "actions": actions }
-    }))
+    }));
+    fragment.map_err(|error| error.to_string())
 }
 
 fn call(arguments: &Record) -> Value {

@@ -282,7 +282,8 @@ fn is_action(expr: &Expr) -> bool {
     matches!(expr.expr_kind(), ExprKind::Lit(Literal::EntityUID(uid)) if uid.is_action())
 }
 
-pub(super) fn children(expr: &Expr) -> Vec<&Expr> {
+/// What stands directly in an expression.
+pub fn children(expr: &Expr) -> Vec<&Expr> {
     match expr.expr_kind() {
         ExprKind::Lit(_) | ExprKind::Var(_) | ExprKind::Slot(_) | ExprKind::Unknown(_) => vec![],
         ExprKind::If {

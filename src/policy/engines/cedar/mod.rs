@@ -13,6 +13,7 @@ mod context;
 mod draft;
 mod emit;
 mod entities;
+mod fold;
 mod glance;
 mod idle;
 mod inspect;
@@ -31,6 +32,7 @@ mod surfaces;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod trees;
 mod typed;
 mod value;
 mod verb;
@@ -44,7 +46,9 @@ use std::thread;
 
 use miette::Severity;
 
+pub use inspect::children;
 pub use subjects::ToolGroups;
+pub use trees::{PolicyTree, read_trees};
 pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;

@@ -115,7 +115,7 @@ impl Vocabulary {
     }
 
     fn read(lock: &Lock) -> Result<Self, String> {
-        let schema = schema_with(lock).map_err(|error| error.to_string())?;
+        let schema = schema_with(lock)?;
         let actions = schema
             .action_entities()
             .map_err(|error| error.to_string())?;
@@ -176,10 +176,12 @@ pub(super) fn uid(kind: &EntityType, id: &str) -> EntityUID {
     EntityUID::from_components(kind.clone(), Eid::new(id), None)
 }
 
-fn schema_with(lock: &Lock) -> Result<Schema, cedar_policy::SchemaError> {
-    let base = SchemaFragment::from_json_str(BASE_SCHEMA_JSON)?;
+fn schema_with(lock: &Lock) -> Result<Schema, String> {
+    let base = SchemaFragment::from_json_str(BASE_SCHEMA_JSON);
+    let base = base.map_err(|error| error.to_string())?;
     let calls = lock.typed().next().map(|_| emit::calls(lock)).transpose()?;
-    Schema::from_schema_fragments([base].into_iter().chain(calls))
+    let schema = Schema::from_schema_fragments([base].into_iter().chain(calls));
+    schema.map_err(|error| error.to_string())
 }
 
 fn entity_type(name: &str) -> Result<EntityType, String> {

@@ -345,7 +345,7 @@ fn a_mistake_about_arguments_or_tools_is_told_with_what_was_meant() {
     check(a, "context.arguments.n > 1", &["context.arguments has n"]);
     check(
         a,
-        r#"context.arguments.opts.depth > 1"#,
+        "context.arguments.opts.depth > 1",
         &["context.arguments has opts"],
     );
     check(
@@ -602,11 +602,12 @@ fn any_policies() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec(policy, 0..6).prop_map(|policies| {
         let numbered = policies.into_iter().enumerate();
-        numbered
-            .map(|(number, (effect, scope, condition))| {
-                format!("@id(\"{number}\") {effect}(principal, {scope}, resource) when {{ {condition} }};\n")
-            })
-            .collect()
+        let texts = numbered.map(|(number, (effect, scope, condition))| {
+            format!(
+                "@id(\"{number}\") {effect}(principal, {scope}, resource) when {{ {condition} }};"
+            )
+        });
+        texts.collect::<Vec<_>>().join("\n")
     })
 }
 

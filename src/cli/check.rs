@@ -1,0 +1,136 @@
+//! `check`: what is wrong with policies, labels and tests, and what looks wrong.
+
+mod look;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::io::Write;
+
+use miette::Diagnostic;
+
+use self::look::Target;
+use self::report::{Outcome, Report};
+use super::args::{CheckArgs, CheckFormat, Print};
+use super::exit::Exit;
+use super::report as terminal;
+use crate::config::Config;
+use crate::findings::{Finding, Level};
+use crate::lint::{ALL, Lint};
+use crate::policy::PolicyProblem;
+use crate::policy::engines::allowlist::CompiledAllowlist;
+use crate::policy::engines::cedar::BASE_SCHEMA;
+use crate::policy_tests;
+
+/// Checks what the arguments name. What people read goes to `stderr`, anything else to `stdout`.
+pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
+    let done = match args.print {
+        Some(Print::Schema) => return printed(stdout, BASE_SCHEMA),
+        Some(Print::Allowlist) => match allowlist(args) {
+            Ok(text) => return printed(stdout, &text),
+            Err(why) => Err(why),
+        },
+        None => check(args),
+    };
+    let report = match done {
+        Ok(found) => Report::of(found, args),
+        Err(why) => Report::not_checked(why),
+    };
+    let written = match args.format {
+        CheckFormat::Human => report.human(stderr),
+        CheckFormat::Json => report.json(stdout),
+        CheckFormat::Sarif => report.sarif(stdout),
+        CheckFormat::Github => report.github(stdout),
+    };
+    // A report that nobody could read is no success.
+    match (report.outcome, written.and_then(|()| stdout.flush())) {
+        (_, Err(_)) | (Outcome::NotChecked, _) => Exit::NotChecked,
+        (Outcome::Clean, Ok(())) => Exit::Success,
+        (Outcome::Findings, Ok(())) => Exit::Findings,
+    }
+}
+
+/// Anything that can be told.
+type Told = Box<dyn Diagnostic + Send + Sync>;
+
+/// What was found in what was checked.
+struct Found {
+    told: Vec<Told>,
+    checked: Vec<String>,
+}
+
+fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
+    let without = without(&args.allow)?;
+    let targets = targets(args)?;
+    let mut told = Vec::new();
+    for target in &targets {
+        told.extend(target.look(&without)?);
+    }
+    let checked = targets.into_iter().map(|target| target.name).collect();
+    Ok(Found { told, checked })
+}
+
+fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
+    if let Some(file) = &args.config {
+        let config = Config::load(file).map_err(one)?;
+        return Ok(vec![Target::configured(file, &config, args)]);
+    }
+    if args.paths.is_empty() {
+        let problem = PolicyProblem::error("check::nothing-named", "there is nothing to check")
+            .with_help(
+                "name a pack (`mcp-protector check policies/`) or a configuration \
+                 (`mcp-protector check --config gate.toml`)",
+            );
+        return Err(one(problem));
+    }
+    let packs = policy_tests::packs(&args.paths).map_err(one)?;
+    Ok(packs
+        .into_iter()
+        .map(|pack| Target::pack(pack, args))
+        .collect())
+}
+
+/// The lints that are left out; a name that no lint has is a mistake, not a wish that is met.
+fn without(names: &[String]) -> Result<Vec<&'static Lint>, Vec<Told>> {
+    let mut lints = Vec::new();
+    let mut problems: Vec<Told> = Vec::new();
+    for name in names {
+        match Lint::named(name) {
+            Some(lint) => lints.push(lint),
+            None => problems.push(Box::new(Lint::unknown(name))),
+        }
+    }
+    if problems.is_empty() {
+        Ok(lints)
+    } else {
+        Err(problems)
+    }
+}
+
+/// The allowlist of the configuration, as the engine gets it.
+fn allowlist(args: &CheckArgs) -> Result<String, Vec<Told>> {
+    let wrong = |message: &str| {
+        let problem = PolicyProblem::error("check::no-allowlist", message);
+        let help = "`--print allowlist` prints what `policy.allow` of `--config` comes to";
+        one(problem.with_help(help))
+    };
+    let Some(file) = &args.config else {
+        return Err(wrong("no configuration is named"));
+    };
+    let config = Config::load(file).map_err(one)?;
+    match &config.policy.allow {
+        Some(names) => Ok(CompiledAllowlist::of(names).to_string()),
+        None => Err(wrong("the configuration has no allowlist")),
+    }
+}
+
+fn printed(stdout: &mut dyn Write, text: &str) -> Exit {
+    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => Exit::Success,
+        Err(_) => Exit::NotChecked,
+    }
+}
+
+fn one(diagnostic: impl Diagnostic + Send + Sync + 'static) -> Vec<Told> {
+    vec![Box::new(diagnostic)]
+}

@@ -1,0 +1,118 @@
+//! One set of policies, and everything that is told of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Told, one};
+use crate::cli::args::CheckArgs;
+use crate::cli::proxy;
+use crate::config::Config;
+use crate::lint::{self, Lint, Material};
+use crate::loading::{self, Warnings};
+use crate::policy::{PolicyProblem, PolicySource};
+use crate::policy_tests::{self, Configured};
+
+/// Policies that would be in force together.
+pub(super) struct Target {
+    /// What reports call it.
+    pub(super) name: String,
+    settings: loading::Settings,
+    /// The configuration that names them.
+    configuration: Option<(PolicySource, Configured)>,
+}
+
+impl Target {
+    pub(super) fn pack(pack: PathBuf, args: &CheckArgs) -> Self {
+        let mut settings = loading::Settings {
+            dir: Some(pack),
+            ..loading::Settings::default()
+        };
+        allow_warnings(&mut settings, args);
+        Self {
+            name: display(settings.dir.as_deref()),
+            settings,
+            configuration: None,
+        }
+    }
+
+    pub(super) fn configured(file: &Path, config: &Config, args: &CheckArgs) -> Self {
+        let mut settings = proxy::policy_settings(&config.policy);
+        allow_warnings(&mut settings, args);
+        let source = PolicySource {
+            name: file.to_string_lossy().as_ref().into(),
+            // It was read a moment ago; if it is gone now, what is told of it has no place.
+            text: fs::read_to_string(file).unwrap_or_default().into(),
+        };
+        let configured = Configured {
+            file: file.to_owned(),
+            policies: settings.clone(),
+            server: config.upstream.name.clone(),
+        };
+        Self {
+            name: display(Some(file)),
+            settings,
+            configuration: Some((source, configured)),
+        }
+    }
+
+    /// Everything that is wrong or looks wrong: first what keeps the policies from loading, then
+    /// what lints find, then what keeps the tests from running.
+    pub(super) fn look(&self, without: &[&Lint]) -> Result<Vec<Told>, Vec<Told>> {
+        let loading::Survey {
+            policies,
+            labels,
+            said,
+            loaded,
+        } = loading::survey(&self.settings);
+        let mut problems = match loaded {
+            Ok(loaded) => loaded.notices,
+            Err(errors) => errors.problems,
+        };
+        let configured = self.configuration.as_ref();
+        self.point_at_doubts(&mut problems);
+        let tests = match &self.settings.dir {
+            Some(dir) => policy_tests::survey(dir, configured.map(|(_, configured)| configured)),
+            None => policy_tests::Survey::default(),
+        };
+        let material = Material {
+            policies,
+            labels,
+            said,
+            allow: self.settings.allow.clone(),
+            configuration: configured.map(|(source, _)| source.clone()),
+            tested: tests.tools,
+        };
+        let linted = lint::lint(&material, without).map_err(one)?;
+        problems.extend(linted);
+        let mut told: Vec<Told> = problems.into_iter().map(|it| Box::new(it) as _).collect();
+        told.extend(tests.problems.into_iter().map(|it| Box::new(it) as Told));
+        Ok(told)
+    }
+
+    /// The loader knows the names of an allowlist, and not where they are written.
+    fn point_at_doubts(&self, problems: &mut Vec<PolicyProblem>) {
+        let Some((source, _)) = &self.configuration else {
+            return;
+        };
+        let names = self.settings.allow.iter().flatten();
+        let doubts = names.filter_map(|name| Some((name, loading::doubt(name)?)));
+        let doubts: Vec<PolicyProblem> = doubts
+            .map(|(name, doubt)| match lint::place_of_allowed(source, name) {
+                Some(place) => doubt.in_source(source).at(place, "here"),
+                None => doubt,
+            })
+            .collect();
+        problems.retain(|known| doubts.iter().all(|doubt| doubt.code != known.code));
+        problems.splice(0..0, doubts);
+    }
+}
+
+fn allow_warnings(settings: &mut loading::Settings, args: &CheckArgs) {
+    if args.allow_warnings {
+        settings.warnings = Warnings::Allow;
+    }
+}
+
+fn display(path: Option<&Path>) -> String {
+    path.map_or_else(String::new, |path| path.display().to_string())
+}

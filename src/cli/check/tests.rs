@@ -1,0 +1,446 @@
+//! The command as its users meet it.
+
+use std::fs;
+use std::path::Path;
+
+use clap::ValueEnum as _;
+use serde_json::Value;
+
+use super::*;
+
+const PAGE: &str = include_str!("../../../docs/lints.md");
+
+/// A directory with files.
+fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    dir
+}
+
+fn args(paths: &[&Path]) -> CheckArgs {
+    CheckArgs {
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        config: None,
+        format: CheckFormat::Json,
+        allow_warnings: false,
+        allow: Vec::new(),
+        print: None,
+    }
+}
+
+fn run_with(args: &CheckArgs) -> (Exit, String, String) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = run(args, &mut out, &mut err);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (exit, text(out), text(err))
+}
+
+/// The exit, and the codes of what was found.
+fn codes(args: &CheckArgs) -> (Exit, Vec<String>) {
+    let (exit, out, err) = run_with(args);
+    assert_eq!((err.as_str(), out.matches('\n').count()), ("", 1), "{out}");
+    let report: Value = out.parse().unwrap();
+    let schema = include_str!("../../../docs/schema/check.schema.json");
+    let schema: Value = schema.parse().unwrap();
+    jsonschema::validate(&schema, &report).unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    let code = |finding: &Value| finding["code"].as_str().unwrap().to_owned();
+    (exit, findings.iter().map(code).collect())
+}
+
+#[track_caller]
+fn check(files: &[(&str, &str)], exit: Exit, expected: &[&str]) {
+    let dir = directory(files);
+    let found = codes(&args(&[dir.path()]));
+    let expected = expected.iter().map(ToString::to_string).collect();
+    assert_eq!(found, (exit, expected), "{files:?}");
+}
+
+const GOOD: &str = "@id(\"read\")\npermit (principal is Mcp::Agent, action in Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"read\");\n";
+const TEST: &str = "[[test]]\nname = 'x'\ncall = 'read'\nexpect = 'allow'\n";
+
+#[test]
+fn the_exit_says_whether_something_was_found() {
+    let exact = GOOD.replace("action in", "action ==");
+    check(&[("p.cedar", GOOD)], Exit::Success, &[]);
+    check(
+        &[("p.cedar", GOOD), ("tests/t.toml", TEST)],
+        Exit::Success,
+        &[],
+    );
+    check(
+        &[("p.cedar", &exact)],
+        Exit::Findings,
+        &["lint::exact-call"],
+    );
+    check(
+        &[("p.cedar", "permit (")],
+        Exit::Findings,
+        &["policy::syntax"],
+    );
+    check(
+        &[("readme.txt", "")],
+        Exit::NotChecked,
+        &["check::nothing-found"],
+    );
+    let (exit, found) = codes(&args(&[]));
+    assert_eq!(
+        (exit, found),
+        (Exit::NotChecked, vec!["check::nothing-named".to_owned()])
+    );
+    let (exit, found) = codes(&args(&[Path::new("no/such/path")]));
+    assert_eq!(
+        (exit, found),
+        (Exit::NotChecked, vec!["test::unreadable".to_owned()])
+    );
+}
+
+#[test]
+fn policies_labels_and_tests_are_told_of_at_once() {
+    check(
+        &[
+            ("p.cedar", &GOOD.replace("Mcp::Tool", "Mcp::Tol")),
+            (
+                "q.cedar",
+                "@id(\"ping\") permit (principal, action == Mcp::Action::\"ping\", resource) when { context.env.session.level == 1 };",
+            ),
+            ("tools.toml", "[tools.x]\npermision = 'read'\n"),
+            ("tests/t.toml", &TEST.replace("expect", "expct")),
+        ],
+        Exit::Findings,
+        // A fixture that cannot be read shows nothing about which tools are tested.
+        &[
+            "policy::labels",
+            "policy::type",
+            "lint::equality-on-level",
+            "test::required",
+            "test::unknown-key",
+        ],
+    );
+}
+
+#[test]
+fn warnings_that_are_allowed_are_told_and_do_not_count() {
+    let dir = directory(&[("p.cedar", &GOOD.replace("action in", "action =="))]);
+    let mut args = args(&[dir.path()]);
+    args.allow_warnings = true;
+    assert_eq!(
+        codes(&args),
+        (Exit::Success, vec!["lint::exact-call".to_owned()])
+    );
+    fs::write(dir.path().join("q.cedar"), "permit (").unwrap();
+    assert_eq!(codes(&args).0, Exit::Findings);
+}
+
+#[test]
+fn a_configuration_names_what_is_checked() {
+    let config = "[upstream]\ncommand = ['x']\n[policy]\ndir = 'p'\nallow = ['read_*']\n";
+    let dir = directory(&[
+        ("gate.toml", config),
+        ("p/p.cedar", GOOD),
+        ("p/tests/t.toml", &format!("allow = ['read_*']\n{TEST}")),
+    ]);
+    let mut args = args(&[]);
+    let file = dir.path().join("gate.toml");
+    args.config = Some(file.clone());
+    assert_eq!(
+        codes(&args),
+        (Exit::Findings, vec!["policy::allow".to_owned()])
+    );
+    let (_, out, _) = run_with(&args);
+    let report: Value = out.parse().unwrap();
+    let place = &report["findings"][0];
+    assert_eq!(
+        (&place["line"], &place["column"]),
+        (&5.into(), &10.into()),
+        "{out}"
+    );
+
+    args.print = Some(Print::Allowlist);
+    let (exit, out, _) = run_with(&args);
+    assert_eq!(exit, Exit::Success);
+    assert!(
+        out.contains("@id(\"allowlist\")") && out.contains("\"read_*\""),
+        "{out}"
+    );
+    fs::write(&file, config.replace("allow = ['read_*']\n", "")).unwrap();
+    assert_eq!(codes(&args).1, ["check::no-allowlist"]);
+    args.print = None;
+    fs::write(&file, "[upstrem]\n").unwrap();
+    assert_eq!(codes(&args).0, Exit::NotChecked);
+    args.print = Some(Print::Schema);
+    assert!(run_with(&args).1.contains("namespace Mcp"));
+}
+
+#[test]
+fn what_is_allowed_is_not_found_and_an_unknown_name_is_an_error() {
+    let exact = format!(
+        "@lint_allow(\"exact-call\")\n{}",
+        GOOD.replace("action in", "action ==")
+    );
+    check(&[("p.cedar", &exact)], Exit::Success, &[]);
+    let allowed = |names: &str| format!("@lint_allow(\"{names}\")\n{GOOD}");
+    let unknown = "lint::unknown-lint";
+    check(
+        &[("p.cedar", &allowed("lint::exact-cal, glob-litera"))],
+        Exit::Findings,
+        &[unknown, unknown],
+    );
+    check(
+        &[("p.cedar", &allowed("exact-cal"))],
+        Exit::Findings,
+        &[unknown],
+    );
+    check(&[("p.cedar", &allowed(""))], Exit::Findings, &[unknown]);
+    let both = exact.replace("exact-call", "glob-literal, lint::exact-call");
+    check(
+        &[(
+            "p.cedar",
+            &both.replace("Tool::\"read\"", "Tool::\"read*\""),
+        )],
+        Exit::Success,
+        &[],
+    );
+
+    let dir = directory(&[("p.cedar", &GOOD.replace("action in", "action =="))]);
+    let mut args = args(&[dir.path()]);
+    args.allow = vec!["exact-call".to_owned()];
+    assert_eq!(codes(&args), (Exit::Success, Vec::new()));
+    args.allow.push("exact-cal".to_owned());
+    assert_eq!(codes(&args), (Exit::NotChecked, vec![unknown.to_owned()]));
+}
+
+/// Shipped packs and everything that documents them are as good as we ask others to be.
+#[test]
+fn no_lint_finds_anything_in_the_shipped_packs() {
+    let packs = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies");
+    let args = args(&[packs.as_path()]);
+    let (exit, out, _) = run_with(&args);
+    assert_eq!(exit, Exit::Success, "{out}");
+    let report: Value = out.parse().unwrap();
+    assert!(report["checked"].as_array().unwrap().len() > 1, "{out}");
+}
+
+/// What no compiler or lint may fall over, in every format.
+#[test]
+fn whatever_policies_hold_ends_with_a_report() {
+    let wide = |condition: String| {
+        format!("@id(\"x\") permit (principal, action, resource) when {{ {condition} }};")
+    };
+    let texts = [
+        wide(format!("{}true{}", "(".repeat(5000), ")".repeat(5000))),
+        wide(format!("{}true{}", "(".repeat(60), ")".repeat(60))),
+        wide(format!("{}true", "!(true) && ".repeat(250))),
+        wide(format!("{}true", "true || ".repeat(5000))),
+        wide(format!(
+            "{}principal == principal",
+            "if true then false else ".repeat(60)
+        )),
+        wide(format!("[{}].contains(1)", vec!["1"; 20_000].join(","))),
+        wide("\"\u{202e}a\\u{0}\\n`\" == \"%25::error::\"".to_owned()),
+        "@id(\"a\u{202e},:%\\r\\n::error::x\")\npermit (principal, action, resource);".to_owned(),
+        "permit (principal, action, resource);\n".repeat(200),
+        "\u{feff}permit".to_owned(),
+        "@id(".repeat(5000),
+    ];
+    for text in &texts {
+        let dir = directory(&[("p.cedar", text)]);
+        for format in CheckFormat::value_variants() {
+            let mut args = args(&[dir.path()]);
+            args.format = *format;
+            let (exit, out, err) = run_with(&args);
+            assert_ne!(exit, Exit::NotChecked, "{format:?} {text:.80}");
+            let told = if *format == CheckFormat::Human {
+                &err
+            } else {
+                &out
+            };
+            let silent = *format == CheckFormat::Github && exit == Exit::Success;
+            assert_eq!(told.is_empty(), silent, "{format:?} {text:.80}");
+            let raw = |c: char| c == '\u{202e}' || c.is_control() && c != '\n';
+            assert!(
+                *format == CheckFormat::Human || !told.contains(raw),
+                "{format:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_sarif_log_keeps_to_its_schema() {
+    let schema = include_str!("../../../tests/support/sarif/sarif-schema-2.1.0.json");
+    let mut schema: Value = schema.parse().unwrap();
+    // A stray bracket: it is no regular expression by ECMA-262, and we write no language.
+    for of in ["run", "toolComponent"] {
+        let language = &mut schema["definitions"][of]["properties"]["language"];
+        let pattern = language.as_object_mut().unwrap().remove("pattern");
+        assert_eq!(pattern.unwrap(), "^[a-zA-Z]{2}|^[a-zA-Z]{2}-[a-zA-Z]{2}]?$");
+    }
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let names = GOOD
+        .replace("@id(\"read\")\n", "")
+        .replace("\"read\"", "\"r\u{e9}\u{202e}d\"");
+    let odd = directory(&[("a b%,é.cedar", &names), ("q.cedar", "permit (")]);
+    let clean = directory(&[("p.cedar", GOOD)]);
+    for (dir, least) in [
+        (odd.path(), 2),
+        (clean.path(), 0),
+        (Path::new("no/such"), 1),
+    ] {
+        let mut args = args(&[dir]);
+        args.format = CheckFormat::Sarif;
+        let (_, out, _) = run_with(&args);
+        let log: Value = out.parse().unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&log)
+            .map(|it| it.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{out}");
+        let run = &log["runs"][0];
+        let results = run["results"].as_array().unwrap();
+        assert!(results.len() >= least, "{out}");
+        let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+        for result in results {
+            let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+            assert_eq!(rules[index]["id"], result["ruleId"], "{out}");
+        }
+    }
+    // The schema itself says what is wrong.
+    assert!(!validator.is_valid(&serde_json::json!({"version": "2.1.0", "runs": [{}]})));
+}
+
+/// Files of one section of the page: those for both cases, and those of one.
+fn snippets(text: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), inside) {
+            (Some(fence), false) => {
+                let title = fence
+                    .split_once("title=\"")
+                    .and_then(|(_, it)| it.strip_suffix('"'));
+                found.push((title.unwrap_or_default().to_owned(), String::new()));
+                inside = true;
+            }
+            (Some(_), true) => inside = false,
+            (None, true) => {
+                let text = &mut found.last_mut().unwrap().1;
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn the_page_has_a_row_and_a_section_for_each_lint_that_shows_it() {
+    let mut sections = PAGE.split("\n### ");
+    let head = sections.next().unwrap();
+    let mut named = Vec::new();
+    for section in sections {
+        let (name, text) = section.split_once('\n').unwrap();
+        let lint = Lint::named(name).unwrap_or_else(|| panic!("no lint is called {name}"));
+        let row = format!("| [`{name}`](#{name}) | {} | warning |", lint.about);
+        assert!(head.contains(&row), "{row}");
+        named.push(lint.name());
+        let files = snippets(text);
+        for (case, found) in [("bad", true), ("good", false)] {
+            let of_case = files
+                .iter()
+                .filter_map(|(title, text)| match title.split_once('/') {
+                    Some((of, file)) if of == "bad" || of == "good" => {
+                        (of == case).then_some((file, text))
+                    }
+                    _ => Some((title.as_str(), text)),
+                });
+            let of_case: Vec<(&str, &str)> =
+                of_case.map(|(file, text)| (file, text.as_str())).collect();
+            let dir = directory(&of_case);
+            let mut args = args(&[dir.path()]);
+            args.allow_warnings = true;
+            let (exit, codes) = codes(&args);
+            assert_eq!(exit, Exit::Success, "{name} {case}: {codes:?}");
+            assert_eq!(
+                codes.iter().any(|code| code == lint.code),
+                found,
+                "{name} {case}: {codes:?}"
+            );
+        }
+    }
+    let all: Vec<&str> = ALL.iter().map(|lint| lint.name()).collect();
+    assert_eq!(named, all);
+    assert_eq!(head.matches(" | warning |").count(), all.len());
+    assert!(all.is_sorted(), "{all:?}");
+}
+
+#[test]
+fn what_the_page_shows_before_its_lints_works() {
+    let (head, _) = PAGE.split_once("\n### ").unwrap();
+    let (mut commands, mut files) = (0, 0);
+    for (title, text) in snippets(head) {
+        if title.is_empty() {
+            for command in text.lines() {
+                let command = command.split(" #").next().unwrap();
+                let parsed = crate::cli::args::parse(command.split_whitespace());
+                assert!(parsed.is_ok(), "{command}");
+                commands += 1;
+            }
+            continue;
+        }
+        files += 1;
+        if let Some(file) = title.strip_prefix("allowed/") {
+            check(&[(file, &text)], Exit::Success, &[]);
+        } else {
+            workflow(&text);
+        }
+    }
+    assert_eq!((commands, files), (4, 2));
+}
+
+/// A workflow whose commands are ours and accepted.
+fn workflow(text: &str) {
+    let runs = text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("run: "));
+    let mut seen = 0;
+    for command in runs {
+        let command = command.split(" > ").next().unwrap();
+        let parsed = crate::cli::args::parse(command.split_whitespace());
+        assert!(parsed.is_ok(), "{command}");
+        seen += 1;
+    }
+    assert_eq!(seen, 2, "{text}");
+    for key in ["on:", "permissions:", "jobs:", "    runs-on:", "    steps:"] {
+        assert!(text.lines().any(|line| line.starts_with(key)), "{key}");
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_no_success() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+            Err(std::io::ErrorKind::StorageFull.into())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let dir = directory(&[("p.cedar", GOOD)]);
+    for format in CheckFormat::value_variants() {
+        let mut args = args(&[dir.path()]);
+        args.format = *format;
+        let exit = run(&args, &mut Full, &mut Full);
+        let silent = *format == CheckFormat::Github;
+        // Where nothing is found there is nothing to annotate.
+        assert_eq!(exit == Exit::Success, silent, "{format:?}");
+        args.print = Some(Print::Schema);
+        assert_eq!(run(&args, &mut Full, &mut Full), Exit::NotChecked);
+    }
+}

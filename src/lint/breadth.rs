@@ -1,0 +1,397 @@
+//! Policies that permit too much, or nothing.
+
+use cedar_policy::Effect;
+use cedar_policy_core::ast::{EntityReference, EntityUID, PrincipalOrResourceConstraint};
+
+use super::expressions::{Part, Sign, parts, truth};
+use super::found::{Found, Say};
+use super::material::World;
+use super::table::Lint;
+use crate::policy::ActionName;
+use crate::policy::engines::cedar::PolicyTree;
+
+pub(super) const UNCONDITIONAL_PERMIT: Lint = Lint {
+    code: "lint::unconditional-permit",
+    about: "a permit of tools that write or connect, for every agent and without a condition",
+    look: unconditional,
+};
+
+pub(super) const PERMITS_NOTHING: Lint = Lint {
+    code: "lint::permits-nothing",
+    about: "policies that only forbid, and no allowlist: nothing is permitted",
+    look: nothing,
+};
+
+pub(super) const SHADOWED_PERMIT: Lint = Lint {
+    code: "lint::shadowed-permit",
+    about: "a permit whose every message some `forbid` forbids",
+    look: shadowed,
+};
+
+fn unconditional(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        let principal = policy.template.principal_constraint().as_inner();
+        let resource = policy.template.resource_constraint().as_inner();
+        let is_open = policy.effect == Effect::Permit
+            && policy.condition().is_none_or(|it| truth(it) == Some(true))
+            && policy.actions.contains(&ActionName::CallTool)
+            && is_anybody(principal)
+            && reaches_danger(resource);
+        if !is_open {
+            continue;
+        }
+        let say = Say {
+            message: "every agent may call tools that write or connect, with any arguments"
+                .to_owned(),
+            help: "name a role, tools or a capability in the scope, or add a condition; \
+                   `resource in Mcp::Permission::\"read\"` with `unless` for the other two leaves \
+                   tools that only read"
+                .to_owned(),
+            label: "nothing narrows this",
+        };
+        found.at(&UNCONDITIONAL_PERMIT, policy, None, say);
+    }
+}
+
+fn nothing(world: &World<'_>, found: &mut Found) {
+    let allows = world
+        .given
+        .allow
+        .as_ref()
+        .is_some_and(|names| !names.is_empty());
+    let permits = world.policies.iter().any(|it| it.effect == Effect::Permit);
+    let (false, false, Some(first)) = (allows, permits, world.policies.first()) else {
+        return;
+    };
+    let say = Say {
+        message: "no policy permits anything: all of these only forbid".to_owned(),
+        help: "what nothing permits is denied; add a `permit`, or an allowlist in the \
+               configuration"
+            .to_owned(),
+        label: "the first of them",
+    };
+    found.at(&PERMITS_NOTHING, first, None, say);
+}
+
+fn shadowed(world: &World<'_>, found: &mut Found) {
+    let forbids = || {
+        world
+            .policies
+            .iter()
+            .filter(|it| it.effect == Effect::Forbid)
+    };
+    for policy in world
+        .policies
+        .iter()
+        .filter(|it| it.effect == Effect::Permit)
+    {
+        let Some(forbid) = forbids().find(|forbid| covers(world, forbid, policy)) else {
+            continue;
+        };
+        let say = Say {
+            message: format!("this permits nothing: `{}` forbids all of it", forbid.id),
+            help: format!(
+                "a `forbid` wins over every `permit`; narrow the one at {}, or take this out",
+                forbid.origin
+            ),
+            label: "never permits",
+        };
+        found.at(&SHADOWED_PERMIT, policy, None, say);
+    }
+}
+
+/// Whether a forbid matches whatever a permit matches, as far as their texts show it: its scope is
+/// at least as wide, and each of its conditions is also one of the permit's.
+fn covers(world: &World<'_>, forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
+    let actions =
+        !permit.actions.is_empty() && permit.actions.iter().all(|it| forbid.actions.contains(it));
+    let (wide, narrow) = (forbid.template, permit.template);
+    let (principal, resource) = types(&permit.actions);
+    actions
+        && is_within(
+            world,
+            wide.principal_constraint().as_inner(),
+            narrow.principal_constraint().as_inner(),
+            principal,
+        )
+        && is_within(
+            world,
+            wide.resource_constraint().as_inner(),
+            narrow.resource_constraint().as_inner(),
+            resource,
+        )
+        && conditions_cover(forbid, permit)
+}
+
+fn conditions_cover(forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
+    let Some(condition) = forbid.condition() else {
+        return true;
+    };
+    // A condition of one may be the scope of the other.
+    let permitting = permit.template.condition();
+    let permitting = parts(&permitting, Sign::Holds);
+    let is_there = |part: &Part<'_>| permitting.iter().any(|other| other.is_same(part));
+    parts(condition, Sign::Holds).iter().all(is_there)
+}
+
+fn is_within(
+    world: &World<'_>,
+    wide: &PrincipalOrResourceConstraint,
+    narrow: &PrincipalOrResourceConstraint,
+    only: Option<&str>,
+) -> bool {
+    use PrincipalOrResourceConstraint as C;
+    match wide {
+        C::Any => true,
+        C::Is(kind) => match narrow {
+            C::Any | C::In(_) => only.is_some_and(|only| kind.to_string() == only),
+            C::Is(other) | C::IsIn(other, _) => kind == other,
+            C::Eq(one) => uid(one).is_some_and(|uid| uid.entity_type() == &**kind),
+        },
+        C::In(EntityReference::EUID(group)) => match narrow {
+            C::In(other) | C::IsIn(_, other) => uid(other) == Some(group),
+            C::Eq(one) => {
+                uid(one).is_some_and(|uid| uid == &**group || is_labelled(world, uid, group))
+            }
+            C::Any | C::Is(_) => false,
+        },
+        C::Eq(_) | C::IsIn(..) | C::In(EntityReference::Slot(_)) => wide == narrow,
+    }
+}
+
+/// Whether `tools.toml` puts a tool into a permission or a capability.
+fn is_labelled(world: &World<'_>, tool: &EntityUID, group: &EntityUID) -> bool {
+    let (name, group_name): (&str, &str) = (tool.eid().as_ref(), group.eid().as_ref());
+    let Some(labels) = world.given.said.tools.get(name) else {
+        return false;
+    };
+    if tool.entity_type().to_string() != "Mcp::Tool" {
+        return false;
+    }
+    match group.entity_type().to_string().as_str() {
+        "Mcp::Permission" => match group_name {
+            "read" => labels.permissions.read,
+            "write" => labels.permissions.write,
+            "connect" => labels.permissions.connect,
+            _ => false,
+        },
+        "Mcp::Capability" => labels.capabilities.iter().any(|capability| {
+            let rest = capability.strip_prefix(group_name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        }),
+        _ => false,
+    }
+}
+
+/// The only types of principal and resource that some actions have, where there is one.
+fn types(actions: &[ActionName]) -> (Option<&'static str>, Option<&'static str>) {
+    let all = |these: &[ActionName]| actions.iter().all(|it| these.contains(it));
+    let of_server = [
+        ActionName::Sample,
+        ActionName::Elicit,
+        ActionName::ListRoots,
+    ];
+    let either = [ActionName::Ping, ActionName::Cancel, ActionName::Notify];
+    let principal = if all(&of_server) {
+        Some("Mcp::Server")
+    } else {
+        let by_agents = |it: &ActionName| !of_server.contains(it) && !either.contains(it);
+        actions.iter().all(by_agents).then_some("Mcp::Agent")
+    };
+    let tools = [ActionName::CallTool, ActionName::ListTool];
+    (principal, all(&tools).then_some("Mcp::Tool"))
+}
+
+fn is_anybody(principal: &PrincipalOrResourceConstraint) -> bool {
+    use PrincipalOrResourceConstraint as C;
+    matches!(principal, C::Any | C::Is(_))
+}
+
+/// All tools, or all that write or connect.
+fn reaches_danger(resource: &PrincipalOrResourceConstraint) -> bool {
+    use PrincipalOrResourceConstraint as C;
+    let dangerous = |group: &EntityReference| {
+        uid(group).is_some_and(|uid| {
+            let (kind, name): (String, &str) = (uid.entity_type().to_string(), uid.eid().as_ref());
+            kind == "Mcp::Server" || kind == "Mcp::Permission" && name != "read"
+        })
+    };
+    match resource {
+        C::Any => true,
+        C::Is(kind) => kind.to_string() == "Mcp::Tool",
+        C::In(group) | C::IsIn(_, group) => dangerous(group),
+        C::Eq(_) => false,
+    }
+}
+
+fn uid(reference: &EntityReference) -> Option<&EntityUID> {
+    match reference {
+        EntityReference::EUID(uid) => Some(uid),
+        EntityReference::Slot(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check, check_in, source};
+    use super::super::material::Material;
+    use crate::policy::{Labels, Permissions, ToolLabels};
+
+    #[test]
+    fn a_permit_that_nothing_narrows_is_found() {
+        let lint = "unconditional-permit";
+        for resource in [
+            "resource",
+            "resource is Mcp::Tool",
+            "resource in Mcp::Permission::\"write\"",
+            "resource is Mcp::Tool in Mcp::Permission::\"connect\"",
+        ] {
+            check(lint, &call("permit", resource, ""), 1);
+            check(lint, &call("permit", resource, "when { true }"), 1);
+            check(lint, &call("forbid", resource, ""), 0);
+            check(
+                lint,
+                &call("permit", resource, "when { principal.trust > 1 }"),
+                0,
+            );
+            check(
+                lint,
+                &call("permit", resource, "unless { resource.hints.destructive }"),
+                0,
+            );
+            let role = call("permit", resource, "");
+            check(
+                lint,
+                &role.replace("is Mcp::Agent", "in Mcp::Role::\"a\""),
+                0,
+            );
+            let listing = call("permit", resource, "");
+            check(lint, &listing.replace("call_tool", "list_tool"), 0);
+        }
+        check(lint, "@id(\"x\") permit (principal, action, resource);", 1);
+        for resource in [
+            "resource == Mcp::Tool::\"write_file\"",
+            "resource in Mcp::Permission::\"read\"",
+            "resource in Mcp::Capability::\"fs.write\"",
+            "resource in Mcp::ToolGroup::\"allow\"",
+        ] {
+            check(lint, &call("permit", resource, ""), 0);
+        }
+    }
+
+    #[test]
+    fn policies_that_only_forbid_are_found() {
+        let lint = "permits-nothing";
+        let forbid = call("forbid", "", "");
+        let second = forbid.replace("@id(\"x\")", "@id(\"y\")");
+        check(lint, &format!("{forbid}{second}"), 1);
+        check(
+            lint,
+            &format!("{forbid}{}", second.replace("forbid", "permit")),
+            0,
+        );
+        check(lint, "// nothing\n", 0);
+        let beside = |names: &[&str]| Material {
+            policies: vec![source("x.cedar", &forbid)],
+            allow: Some(names.iter().map(ToString::to_string).collect()),
+            ..Material::default()
+        };
+        check_in(lint, &beside(&["a"]), 0);
+        check_in(lint, &beside(&[]), 1);
+    }
+
+    /// Whether a permit is found beside a forbid, both on calls of tools.
+    #[track_caller]
+    fn shadow(forbid: (&str, &str), permit: (&str, &str), findings: usize) {
+        let forbid = call("forbid", forbid.0, forbid.1).replace("@id(\"x\")", "@id(\"no\")");
+        let permit = call("permit", permit.0, permit.1);
+        let tool = ToolLabels {
+            permissions: Permissions {
+                read: true,
+                write: true,
+                connect: false,
+            },
+            capabilities: vec!["fs.write".to_owned()],
+            ..ToolLabels::default()
+        };
+        let mut said = Labels::default();
+        said.tools.insert("w".to_owned(), tool);
+        let material = Material {
+            policies: vec![source("p/x.cedar", &format!("{permit}{forbid}"))],
+            said,
+            ..Material::default()
+        };
+        check_in("shadowed-permit", &material, findings);
+    }
+
+    #[test]
+    fn a_permit_that_a_forbid_covers_is_found() {
+        let tool = "resource == Mcp::Tool::\"a\"";
+        let labelled = "resource == Mcp::Tool::\"w\"";
+        let read_only = "when { resource.hints.readOnly }";
+        let both = "when { resource.hints.readOnly && principal.trust > 1 }";
+        shadow(("", ""), (tool, ""), 1);
+        shadow(("resource is Mcp::Tool", ""), ("", read_only), 1);
+        shadow((tool, ""), (tool, both), 1);
+        shadow(("", read_only), (tool, both), 1);
+        shadow(
+            ("", "unless { resource.hints.readOnly }"),
+            (tool, "when { !resource.hints.readOnly }"),
+            1,
+        );
+        shadow(
+            ("resource in Mcp::Capability::\"a\"", ""),
+            ("resource in Mcp::Capability::\"a\"", read_only),
+            1,
+        );
+        shadow(
+            ("resource in Mcp::Permission::\"write\"", ""),
+            (labelled, ""),
+            1,
+        );
+        shadow(
+            ("resource in Mcp::Capability::\"fs\"", ""),
+            (labelled, ""),
+            1,
+        );
+        // Something is left.
+        shadow(("", both), (tool, read_only), 0);
+        shadow((tool, ""), ("", ""), 0);
+        shadow((tool, ""), ("resource == Mcp::Tool::\"b\"", ""), 0);
+        shadow(
+            ("", "unless { resource.hints.readOnly }"),
+            (tool, read_only),
+            0,
+        );
+        shadow(
+            ("resource in Mcp::Permission::\"connect\"", ""),
+            (labelled, ""),
+            0,
+        );
+        shadow(
+            ("resource in Mcp::Permission::\"write\"", ""),
+            (tool, ""),
+            0,
+        );
+        shadow(
+            ("resource in Mcp::Capability::\"f\"", ""),
+            (labelled, ""),
+            0,
+        );
+    }
+
+    #[test]
+    fn a_forbid_of_other_actions_or_principals_covers_nothing() {
+        let text = |principal: &str, action: &str| {
+            format!(
+                "{}@id(\"no\") forbid (principal {principal}, action {action}, resource);",
+                call("permit", "", "when { principal.trust > 1 }")
+            )
+        };
+        let lint = "shadowed-permit";
+        check(lint, &text("", ""), 1);
+        check(lint, &text("is Mcp::Agent", "in Mcp::Action::\"use\""), 1);
+        check(lint, &text("", "== Mcp::Action::\"list_tool\""), 0);
+        check(lint, &text("in Mcp::Role::\"a\"", ""), 0);
+    }
+}

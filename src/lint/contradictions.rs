@@ -1,0 +1,336 @@
+//! Conditions that exclude each other.
+
+use std::borrow::Cow;
+
+use cedar_policy_core::ast::{EntityType, Expr, ExprKind, Literal, Pattern};
+
+use super::expressions::{Chain, Part, Sign, chains, equality, literal, membership, parts, truth};
+use super::found::{Found, Say};
+use super::material::World;
+use super::ranges::{Range, compared, domain};
+use super::table::Lint;
+use crate::policy::engines::cedar::PolicyTree;
+
+pub(super) const NEVER_MATCHES: Lint = Lint {
+    code: "lint::never-matches",
+    about: "a policy that no message can match, because its conditions exclude each other",
+    look,
+};
+
+pub(super) const CONSTANT_CONDITION: Lint = Lint {
+    code: "lint::constant-condition",
+    about: "a part of a condition that never holds, or always does",
+    // Found in the same look as the other.
+    look: |_, _| {},
+};
+
+/// What a part of a chain says of one subject.
+struct Claim<'e> {
+    subject: &'e Expr,
+    says: Says<'e>,
+}
+
+enum Says<'e> {
+    OneOf(Vec<&'e Literal>),
+    NoneOf(Vec<&'e Literal>),
+    Within(Range),
+    Like(&'e Pattern, Sign),
+    Is(&'e EntityType, Sign),
+}
+
+/// Why a chain cannot hold: the part that shows it, in words.
+struct Clash<'e> {
+    at: &'e Expr,
+    why: Cow<'static, str>,
+}
+
+fn look(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        // With the scope, whose parts are expressions like any other.
+        let whole = policy.template.condition();
+        let clash = clash(&parts(&whole, Sign::Holds));
+        if let Some(clash) = &clash {
+            let what = match policy.effect {
+                cedar_policy::Effect::Permit => "permits",
+                cedar_policy::Effect::Forbid => "forbids",
+            };
+            let say = Say {
+                message: format!("this policy {what} nothing: {}", clash.why),
+                help: "no message can match it; if one of several was meant, write `||` or a set"
+                    .to_owned(),
+                label: "never together with the rest",
+            };
+            found.at(&NEVER_MATCHES, policy, place(policy, clash.at), say);
+        }
+        let Some(condition) = policy.condition() else {
+            continue;
+        };
+        if truth(condition).is_some() {
+            written_out(policy, condition, found);
+        }
+        for (at, chain, parts) in chains(condition) {
+            let constants = parts.iter().filter(|part| truth(part.expr).is_some());
+            constants.for_each(|part| written_out(policy, part.expr, found));
+            // The policy as a whole has been told of.
+            if clash.is_some() && chain == Chain::All && std::ptr::eq(at, condition) {
+                continue;
+            }
+            constant(policy, chain, &parts, found);
+        }
+    }
+}
+
+fn constant(policy: &PolicyTree<'_>, chain: Chain, parts: &[Part<'_>], found: &mut Found) {
+    let Some(clash) = clash(parts) else {
+        return;
+    };
+    let (message, help) = match chain {
+        Chain::All => (
+            format!("this part never holds: {}", clash.why),
+            "if one of several was meant, write `||` or a set",
+        ),
+        Chain::Any => (
+            format!("this part always holds: it fails only where {}", clash.why),
+            "to exclude several values, join the comparisons by `&&`, or negate a set",
+        ),
+    };
+    let say = Say {
+        message,
+        help: help.to_owned(),
+        label: "together with the rest",
+    };
+    found.at(&CONSTANT_CONDITION, policy, place(policy, clash.at), say);
+}
+
+fn written_out(policy: &PolicyTree<'_>, expr: &Expr, found: &mut Found) {
+    let say = Say {
+        message: format!("`{expr}` is no condition"),
+        help: "take it out, or write the condition that belongs here".to_owned(),
+        label: "always the same",
+    };
+    found.at(&CONSTANT_CONDITION, policy, place(policy, expr), say);
+}
+
+/// The place of an expression, unless it is one of the scope's, which have the whole policy's.
+fn place<'e>(
+    policy: &PolicyTree<'_>,
+    expr: &'e Expr,
+) -> Option<&'e cedar_policy_core::parser::Loc> {
+    expr.source_loc()
+        .filter(|loc| (loc.start()..loc.end()) != policy.span)
+}
+
+/// The first part that cannot hold beside the ones before it.
+fn clash<'e>(parts: &[Part<'e>]) -> Option<Clash<'e>> {
+    let claims: Vec<Option<Claim<'e>>> = parts.iter().map(Claim::of).collect();
+    for (at, part) in parts.iter().enumerate() {
+        let clash = |why| Clash { at: part.expr, why };
+        let claim = claims.get(at).and_then(Option::as_ref);
+        if let Some(why) = claim.and_then(Claim::impossible) {
+            return Some(clash(why));
+        }
+        for (earlier, before) in parts.iter().zip(&claims).take(at) {
+            if earlier.sign != part.sign && earlier.expr.eq_shape(part.expr) {
+                return Some(clash("one condition must hold and must not".into()));
+            }
+            if let (Some(before), Some(claim)) = (before, claim)
+                && before.subject.eq_shape(claim.subject)
+                && (before.says.excludes(&claim.says) || claim.says.excludes(&before.says))
+            {
+                return Some(clash(
+                    "two conditions on one value exclude each other".into(),
+                ));
+            }
+        }
+    }
+    None
+}
+
+impl<'e> Claim<'e> {
+    fn of(part: &Part<'e>) -> Option<Self> {
+        let claim = |subject, says| Some(Self { subject, says });
+        let values = |values: Vec<&'e Literal>| match part.sign {
+            Sign::Holds => Says::OneOf(values),
+            Sign::Fails => Says::NoneOf(values),
+        };
+        if let Some((subject, value)) = equality(part.expr) {
+            return claim(subject, values(vec![literal(value)?]));
+        }
+        if let Some((subject, items)) = membership(part.expr) {
+            let items: Option<Vec<&Literal>> = items.iter().map(literal).collect();
+            return claim(subject, values(items?));
+        }
+        if let Some((subject, range)) = compared(part) {
+            return claim(subject, Says::Within(range));
+        }
+        if let ExprKind::Like { expr, pattern } = part.expr.expr_kind() {
+            return claim(expr, Says::Like(pattern, part.sign));
+        }
+        if let ExprKind::Is { expr, entity_type } = part.expr.expr_kind() {
+            return claim(expr, Says::Is(entity_type, part.sign));
+        }
+        None
+    }
+
+    /// What the subject cannot be, whatever else is said.
+    fn impossible(&self) -> Option<Cow<'static, str>> {
+        let domain = domain(self.subject)?;
+        let none = match &self.says {
+            Says::OneOf(values) => values.iter().all(|value| !within(value, domain)),
+            Says::Within(range) => range.within(domain).is_empty(),
+            Says::NoneOf(_) | Says::Like(..) | Says::Is(..) => false,
+        };
+        let Range { low, high } = domain;
+        none.then(|| match high {
+            3 => "levels go from 0 to 3".into(),
+            _ => format!("it is never below {low}").into(),
+        })
+    }
+}
+
+impl Says<'_> {
+    fn excludes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::OneOf(values), _) => values.iter().all(|value| !other.takes(value)),
+            (Self::Within(one), Self::Within(other)) => one.within(*other).is_empty(),
+            (Self::Is(one, Sign::Holds), Self::Is(other, Sign::Holds)) => one != other,
+            (Self::NoneOf(_) | Self::Within(_) | Self::Like(..) | Self::Is(..), _) => false,
+        }
+    }
+
+    fn takes(&self, value: &Literal) -> bool {
+        match self {
+            Self::OneOf(values) => values.contains(&value),
+            Self::NoneOf(values) => !values.contains(&value),
+            Self::Within(range) => within(value, *range),
+            Self::Like(pattern, sign) => match value {
+                Literal::String(text) => pattern.wildcard_match(text) == (*sign == Sign::Holds),
+                Literal::Bool(_) | Literal::Long(_) | Literal::EntityUID(_) => true,
+            },
+            Self::Is(kind, sign) => match value {
+                Literal::EntityUID(uid) => (uid.entity_type() == *kind) == (*sign == Sign::Holds),
+                Literal::Bool(_) | Literal::Long(_) | Literal::String(_) => true,
+            },
+        }
+    }
+}
+
+fn within(value: &Literal, range: Range) -> bool {
+    match value {
+        Literal::Long(value) => range.holds(*value),
+        Literal::Bool(_) | Literal::String(_) | Literal::EntityUID(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check};
+
+    /// How often a condition is found to be impossible for the whole policy, and in a part.
+    #[track_caller]
+    fn when(condition: &str, never: usize, constant: usize) {
+        for effect in ["permit", "forbid"] {
+            let policy = call(effect, "", &format!("when {{ {condition} }}"));
+            check("never-matches", &policy, never);
+            check("constant-condition", &policy, constant);
+        }
+    }
+
+    #[test]
+    fn conditions_that_exclude_each_other_are_found() {
+        for condition in [
+            "resource.name == \"a\" && resource.name == \"b\"",
+            "\"a\" == resource.name && resource.name like \"b*\"",
+            "resource.name == \"ab\" && !(resource.name like \"a*\")",
+            "[\"a\", \"b\"].contains(resource.name) && resource.name == \"c\"",
+            "[\"a\", \"b\"].contains(resource.name) && [\"c\"].contains(resource.name)",
+            "resource.name == \"a\" && resource.name != \"a\"",
+            "resource.hints.readOnly && principal.trust > 1 && !resource.hints.readOnly",
+            "principal.trust > 3 && principal.trust < 3",
+            "principal.trust > 2 && !(principal.trust >= 3)",
+            "principal.trust == 2 && principal.trust >= 3",
+            "resource == Mcp::Tool::\"a\" && resource == Mcp::Tool::\"b\"",
+            "resource.level > 3",
+            "resource.level == 4",
+            "context.env.session.level < 0",
+            "context.touch.bytes < 0",
+            "!(resource.level <= 3)",
+            "!(resource.name != \"a\" || resource.name != \"b\")",
+        ] {
+            when(condition, 1, 0);
+        }
+    }
+
+    #[test]
+    fn conditions_that_can_hold_together_are_not() {
+        for condition in [
+            "resource.name == \"a\" || resource.name == \"b\"",
+            "resource.name == \"a\" && context.env.transport == \"b\"",
+            "resource.name == \"ab\" && resource.name like \"a*\"",
+            "[\"a\", \"b\"].contains(resource.name) && resource.name == \"b\"",
+            "[\"a\", \"b\"].contains(resource.name) && resource.name != \"b\"",
+            "principal.trust > 2 && principal.trust <= 3",
+            "principal.trust >= 3 && principal.trust <= 3",
+            "principal.trust > 1 && resource.level < 1",
+            "resource.level >= 3",
+            "principal.trust > 3",
+            "principal.trust < 0",
+            "!(resource.level > 2)",
+        ] {
+            when(condition, 0, 0);
+        }
+    }
+
+    #[test]
+    fn the_scope_is_part_of_the_condition() {
+        let policy = |rest: &str| call("permit", "resource == Mcp::Tool::\"a\"", rest);
+        check(
+            "never-matches",
+            &policy("when { [Mcp::Tool::\"b\", Mcp::Tool::\"c\"].contains(resource) }"),
+            1,
+        );
+        check(
+            "never-matches",
+            &policy("unless { resource == Mcp::Tool::\"a\" }"),
+            1,
+        );
+        check(
+            "never-matches",
+            &policy("when { [Mcp::Tool::\"a\", Mcp::Tool::\"c\"].contains(resource) }"),
+            0,
+        );
+    }
+
+    #[test]
+    fn parts_that_never_or_always_hold_are_found() {
+        when(
+            "principal.trust > 1 && (resource.name != \"a\" || resource.name != \"b\")",
+            0,
+            1,
+        );
+        when(
+            "principal.trust > 1 || resource.name == \"a\" && resource.name == \"b\"",
+            0,
+            1,
+        );
+        when(
+            "principal.trust > 1 && !(resource.level > 3 && principal.trust > 2)",
+            0,
+            1,
+        );
+        when("principal.trust > 1 || true", 0, 1);
+        when("true && !(principal.trust > 1 && true)", 0, 2);
+        when("true", 0, 1);
+        when(
+            "principal.trust > 1 && (resource.name == \"a\" || resource.name != \"b\")",
+            0,
+            0,
+        );
+        let policy = call(
+            "forbid",
+            "",
+            "unless { resource.name == \"a\" && resource.name == \"b\" }",
+        );
+        check("constant-condition", &policy, 1);
+    }
+}

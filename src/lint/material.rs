@@ -1,0 +1,41 @@
+//! What lints look at.
+
+use std::collections::BTreeSet;
+
+use crate::policy::engines::cedar::PolicyTree;
+use crate::policy::{Labels, PolicySource};
+
+/// The texts of one directory, or of one configuration, and what is known beside them.
+#[derive(Debug, Default)]
+pub struct Material {
+    /// Files of policies.
+    pub policies: Vec<PolicySource>,
+    /// `agents.toml` and `tools.toml`.
+    pub labels: Vec<PolicySource>,
+    /// What those say.
+    pub said: Labels,
+    /// Exact tool names that are permitted beside the policies.
+    pub allow: Option<Vec<String>>,
+    /// The configuration that names them.
+    pub configuration: Option<PolicySource>,
+    /// Tools that some test calls or lists; `None` where there are no tests to go by.
+    pub tested: Option<BTreeSet<String>>,
+}
+
+/// The same, with the policies read.
+pub(super) struct World<'m> {
+    pub(super) policies: &'m [PolicyTree<'m>],
+    pub(super) given: &'m Material,
+}
+
+impl World<'_> {
+    /// Whether some file of labels is called so.
+    pub(super) fn has(&self, file: &str) -> bool {
+        self.label_files(file).next().is_some()
+    }
+
+    pub(super) fn label_files(&self, file: &str) -> impl Iterator<Item = &PolicySource> {
+        let labels = self.given.labels.iter();
+        labels.filter(move |source| source.name.ends_with(file))
+    }
+}

@@ -1,0 +1,122 @@
+//! Wildcards where there are none.
+
+use cedar_policy_core::ast::{Expr, ExprKind, Literal, Pattern, PatternElem};
+
+use super::expressions::{equality, literal, membership, text};
+use super::found::{Found, Say};
+use super::material::World;
+use super::table::Lint;
+
+pub(super) const GLOB_LITERAL: Lint = Lint {
+    code: "lint::glob-literal",
+    about: "a `*` or `?` in a name or text that is compared exactly, or a `?` in a pattern",
+    look,
+};
+
+fn look(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        let whole = policy.template.condition();
+        for expr in whole.subexpressions() {
+            let (message, at) = if let Some(Literal::EntityUID(uid)) = literal(expr) {
+                let name: &str = uid.eid().as_ref();
+                if !is_glob(name) {
+                    continue;
+                }
+                let at = uid.loc().or_else(|| expr.source_loc());
+                (format!("`{uid}` is one name: names are exact"), at)
+            } else if let Some(text) = compared(expr) {
+                let message = format!("`{text}` is compared letter by letter");
+                (message, expr.source_loc())
+            } else if let ExprKind::Like { pattern, .. } = expr.expr_kind() {
+                if !is_question(pattern) {
+                    continue;
+                }
+                let message = "`?` stands for itself in a pattern; only `*` stands for others";
+                (message.to_owned(), expr.source_loc())
+            } else {
+                continue;
+            };
+            let say = Say {
+                message,
+                help: "write `like` for patterns (`resource.name like \"read_*\"`), where `*` \
+                       stands for any text, or put tools into a capability"
+                    .to_owned(),
+                label: "no wildcard",
+            };
+            let at = at.filter(|loc| (loc.start()..loc.end()) != policy.span);
+            found.at(&GLOB_LITERAL, policy, at, say);
+        }
+    }
+}
+
+/// A text with a wildcard that is compared by `==` or stands in a set.
+fn compared(expr: &Expr) -> Option<&str> {
+    let is_meant = |text: &&str| is_glob(text);
+    if let Some((_, value)) = equality(expr) {
+        return text(value).filter(is_meant);
+    }
+    let (_, items) = membership(expr)?;
+    items.iter().filter_map(text).find(is_meant)
+}
+
+/// Not a `?` that begins the query of a URL, and not a wildcard that stands alone: `*` and `?` are
+/// values of their own (`?` is the host that cannot be read).
+fn is_glob(text: &str) -> bool {
+    let question = text.contains('?') && !text.contains("://") && !text.contains(' ');
+    text.len() > 1 && !text.ends_with(['?', '!']) && question
+        || text.len() > 1 && text.contains('*')
+}
+
+/// A `?` among other characters, in what is no URL.
+fn is_question(pattern: &Pattern) -> bool {
+    let characters = pattern.iter().filter_map(|element| match element {
+        PatternElem::Char(c) => Some(*c),
+        PatternElem::Wildcard => None,
+    });
+    let literal: String = characters.collect();
+    let inside = literal.trim_end_matches('?');
+    inside.contains('?') && !inside.contains(['/', '=', ' '])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check};
+
+    #[test]
+    fn a_wildcard_that_stands_for_itself_is_found() {
+        let cases = [
+            ("resource.name == \"read_*\"", 1),
+            ("[\"read_*\", \"b\"].contains(resource.name)", 1),
+            ("resource == Mcp::Tool::\"read_*\"", 1),
+            (
+                "[Mcp::Tool::\"a\", Mcp::Tool::\"file?.txt\"].contains(resource)",
+                1,
+            ),
+            ("resource.name like \"file?.txt\"", 1),
+            ("resource.name like \"read_*\"", 0),
+            ("resource.name == \"read_file\"", 0),
+            ("resource.name like \"*?*\"", 0),
+            ("resource.name like \"https://example.com/?q=*\"", 0),
+            // Values of their own.
+            ("context.touch.hosts.contains(\"?\")", 0),
+            ("[\"?\", \"b\"].contains(resource.name)", 0),
+            ("resource.name == \"*\"", 0),
+            ("resource.name == \"https://example.com/?q=1\"", 0),
+            ("resource.name == \"really?\"", 0),
+        ];
+        for (condition, findings) in cases {
+            let policy = call("permit", "", &format!("when {{ {condition} }}"));
+            check("glob-literal", &policy, findings);
+        }
+        check(
+            "glob-literal",
+            &call("permit", "resource == Mcp::Tool::\"read_*\"", ""),
+            1,
+        );
+        check(
+            "glob-literal",
+            &call("permit", "resource == Mcp::Tool::\"read\"", ""),
+            0,
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What is there twice.
+
+use super::expressions::{Part, Sign, chains, parts};
+use super::found::{Found, Say};
+use super::material::World;
+use super::table::Lint;
+use crate::policy::engines::cedar::PolicyTree;
+
+pub(super) const DUPLICATE_CONDITION: Lint = Lint {
+    code: "lint::duplicate-condition",
+    about: "a condition that stands twice in one chain of `&&` or `||`, or in the scope as well",
+    look: conditions,
+};
+
+pub(super) const DUPLICATE_POLICY: Lint = Lint {
+    code: "lint::duplicate-policy",
+    about: "a policy that says what another one says",
+    look: policies,
+};
+
+fn conditions(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        let whole = policy.template.condition();
+        report(policy, &parts(&whole, Sign::Holds), found);
+        let Some(condition) = policy.condition() else {
+            continue;
+        };
+        for (at, _, parts) in chains(condition) {
+            if !std::ptr::eq(at, condition) || !is_conjunction(&parts, condition) {
+                report(policy, &parts, found);
+            }
+        }
+    }
+}
+
+/// Whether the parts are what the whole policy has already been read as.
+fn is_conjunction(found: &[Part<'_>], condition: &cedar_policy_core::ast::Expr) -> bool {
+    let whole = parts(condition, Sign::Holds);
+    whole.len() == found.len()
+        && whole
+            .iter()
+            .zip(found)
+            .all(|(one, other)| one.is_same(other))
+}
+
+fn report(policy: &PolicyTree<'_>, parts: &[Part<'_>], found: &mut Found) {
+    for (at, part) in parts.iter().enumerate() {
+        let earlier = parts.iter().take(at).any(|earlier| earlier.is_same(part));
+        let loc = part.expr.source_loc();
+        let loc = loc.filter(|loc| (loc.start()..loc.end()) != policy.span);
+        if earlier && loc.is_some() {
+            let say = Say {
+                message: "this condition stands here twice".to_owned(),
+                help: "take it out; if something else was meant, this is the place".to_owned(),
+                label: "again",
+            };
+            found.at(&DUPLICATE_CONDITION, policy, loc, say);
+        }
+    }
+}
+
+fn policies(world: &World<'_>, found: &mut Found) {
+    for (at, policy) in world.policies.iter().enumerate() {
+        let mut earlier = world.policies.iter().take(at);
+        let Some(same) = earlier.find(|other| is_same(policy, other)) else {
+            continue;
+        };
+        let say = Say {
+            message: format!("this policy says what `{}` says", same.id),
+            help: format!("that one is at {}; one of them is enough", same.origin),
+            label: "again",
+        };
+        found.at(&DUPLICATE_POLICY, policy, None, say);
+    }
+}
+
+fn is_same(one: &PolicyTree<'_>, other: &PolicyTree<'_>) -> bool {
+    let (a, b) = (one.template, other.template);
+    let conditions = match (one.condition(), other.condition()) {
+        (Some(one), Some(other)) => one.eq_shape(other),
+        (None, None) => true,
+        (None, Some(_)) | (Some(_), None) => false,
+    };
+    one.effect == other.effect
+        && a.principal_constraint() == b.principal_constraint()
+        && a.action_constraint() == b.action_constraint()
+        && a.resource_constraint() == b.resource_constraint()
+        && conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check};
+
+    #[test]
+    fn a_condition_that_stands_twice_is_found() {
+        let cases = [
+            (
+                "when { resource.hints.readOnly && principal.trust > 1 && resource.hints.readOnly }",
+                1,
+            ),
+            (
+                "when { resource.hints.readOnly } when { resource.hints.readOnly }",
+                1,
+            ),
+            (
+                "when { resource.hints.readOnly } unless { !resource.hints.readOnly }",
+                1,
+            ),
+            ("when { principal.trust > 1 || principal.trust > 1 }", 1),
+            (
+                "when { principal.trust > 1 || !(resource.hints.readOnly && resource.hints.readOnly) }",
+                1,
+            ),
+            ("when { principal is Mcp::Agent }", 1),
+            ("when { principal.trust > 1 || principal.trust > 2 }", 0),
+            (
+                "when { resource.hints.readOnly && (principal.trust > 1 || resource.hints.readOnly) }",
+                0,
+            ),
+            (
+                "when { context.args.hasTag(\"/a\") } unless { context.args.getTag(\"/a\") has s }",
+                0,
+            ),
+        ];
+        for (rest, findings) in cases {
+            check("duplicate-condition", &call("permit", "", rest), findings);
+        }
+    }
+
+    #[test]
+    fn a_policy_that_says_the_same_is_found() {
+        let one = call("permit", "", "when { resource.hints.readOnly }");
+        let other = |policy: &str| policy.replace("@id(\"x\")", "@id(\"y\")");
+        let check = |second: &str, findings| {
+            check(
+                "duplicate-policy",
+                &format!("{one}{}", other(second)),
+                findings,
+            );
+        };
+        check(&one, 1);
+        check(&one.replace(" && ", "&&\n"), 1);
+        check(&one.replace("permit", "forbid"), 0);
+        check(&one.replace("readOnly", "openWorld"), 0);
+        check(&one.replace("is Mcp::Agent", "in Mcp::Role::\"a\""), 0);
+        check(&call("permit", "", ""), 0);
+    }
+}

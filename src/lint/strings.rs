@@ -1,0 +1,379 @@
+//! Tests of paths, URLs and hosts by the look of their text.
+
+use cedar_policy::Effect;
+use cedar_policy_core::ast::{EntityReference, Expr, ExprKind, PrincipalOrResourceConstraint};
+
+use super::expressions::{argument, equality, membership, pieces, text};
+use super::found::{Found, Say};
+use super::material::World;
+use super::table::Lint;
+use crate::policy::ToolLabels;
+use crate::policy::engines::cedar::PolicyTree;
+
+pub(super) const STRING_TEST_ON_PATH: Lint = Lint {
+    code: "lint::string-test-on-path",
+    about: "a path tested by how it begins, which `..` or a longer name gets round",
+    look: paths,
+};
+
+pub(super) const STRING_TEST_ON_HOST: Lint = Lint {
+    code: "lint::string-test-on-host",
+    about: "the host of a URL tested as text, which other spellings and longer names get round",
+    look: hosts,
+};
+
+/// Last names of pointers that people give to what is a path.
+const PATHS: [&str; 10] = [
+    "path",
+    "file",
+    "filename",
+    "filepath",
+    "dir",
+    "directory",
+    "folder",
+    "root",
+    "source",
+    "destination",
+];
+const URLS: [&str; 6] = ["url", "uri", "href", "link", "endpoint", "website"];
+const HOSTS: [&str; 3] = ["host", "hostname", "domain"];
+
+/// A test of an argument's text.
+struct Test<'e> {
+    at: &'e Expr,
+    pointer: &'e str,
+    kind: Kind<'e>,
+}
+
+enum Kind<'e> {
+    /// The pieces between the wildcards.
+    Like(Vec<String>),
+    Is(Vec<&'e str>),
+}
+
+fn tests(condition: &Expr) -> Vec<Test<'_>> {
+    let mut tests = Vec::new();
+    for at in condition.subexpressions() {
+        if let ExprKind::Like { expr, pattern } = at.expr_kind() {
+            if let Some(pointer) = argument(expr) {
+                let kind = Kind::Like(pieces(pattern));
+                tests.push(Test { at, pointer, kind });
+            }
+        } else if let Some((side, value)) = equality(at) {
+            if let (Some(pointer), Some(value)) = (argument(side), text(value)) {
+                let kind = Kind::Is(vec![value]);
+                tests.push(Test { at, pointer, kind });
+            }
+        } else if let Some((asked, items)) = membership(at)
+            && let Some(pointer) = argument(asked)
+        {
+            let kind = Kind::Is(items.iter().filter_map(text).collect());
+            tests.push(Test { at, pointer, kind });
+        }
+    }
+    tests
+}
+
+fn paths(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        let tests = policy.condition().map(tests).unwrap_or_default();
+        let looks_up = |pointer: &str| {
+            tests.iter().any(|test| {
+                test.pointer == pointer
+                    && matches!(&test.kind, Kind::Like(pieces) if pieces.concat().contains(".."))
+            })
+        };
+        for test in tests.iter().filter(|test| is_named(test.pointer, &PATHS)) {
+            let Kind::Like(pieces) = &test.kind else {
+                continue;
+            };
+            let [start, .., end] = pieces.as_slice() else {
+                continue;
+            };
+            if !begins_a_path(start) || !end.is_empty() {
+                continue;
+            }
+            let message = if !start.ends_with(['/', '\\']) {
+                format!("`{start}*` is also the beginning of `{start}-elsewhere`")
+            } else if !looks_up(test.pointer) {
+                format!("`{start}../elsewhere` begins so, too")
+            } else {
+                continue;
+            };
+            let say = Say {
+                message,
+                help: "end the beginning with `/`, and exclude `..`, as in \
+                       `!(… like \"*/../*\")`; where the gate knows roots, compare \
+                       `context.touch.roots` instead of text"
+                    .to_owned(),
+                label: "tested as text",
+            };
+            found.at(&STRING_TEST_ON_PATH, policy, test.at.source_loc(), say);
+        }
+    }
+}
+
+fn begins_a_path(start: &str) -> bool {
+    let mut characters = start.chars();
+    let drive = characters.next().is_some_and(|c| c.is_ascii_alphabetic())
+        && characters.next() == Some(':')
+        && matches!(characters.next(), Some('/' | '\\'));
+    drive || start.len() > 1 && start.starts_with(['/', '~'])
+}
+
+fn hosts(world: &World<'_>, found: &mut Found) {
+    for policy in world.policies {
+        let labels = labels(world, policy);
+        let labelled = |pointer: &str, of: fn(&ToolLabels) -> &Vec<String>| {
+            labels
+                .iter()
+                .any(|tool| of(tool).iter().any(|it| it == pointer))
+        };
+        for test in policy.condition().map(tests).unwrap_or_default() {
+            let url = labelled(test.pointer, |tool| &tool.urls);
+            let host = labelled(test.pointer, |tool| &tool.hosts);
+            let why = if url || is_named(test.pointer, &URLS) {
+                test.of_url(Labelled::of(url))
+            } else if host || is_named(test.pointer, &HOSTS) {
+                test.of_host(Labelled::of(host))
+            } else {
+                None
+            };
+            let Some(why) = why else { continue };
+            let help = if url || host {
+                "`context.touch.hosts` holds the host as clients read it: compare that, as in \
+                 `[\"example.com\"].containsAll(context.touch.hosts)`"
+            } else {
+                "say in `tools.toml` that the argument is a URL (`urls = [\"…\"]`) or a host, and \
+                 compare `context.touch.hosts`; or write the beginning up to the slash after the \
+                 host"
+            };
+            let say = Say {
+                message: format!("`{}` is tested as text: {why}", test.pointer),
+                help: help.to_owned(),
+                label: match policy.effect {
+                    Effect::Permit => "lets through what it should not",
+                    Effect::Forbid => "does not say which host it is",
+                },
+            };
+            found.at(&STRING_TEST_ON_HOST, policy, test.at.source_loc(), say);
+        }
+    }
+}
+
+/// Whether the host says what an argument is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Labelled {
+    Yes,
+    No,
+}
+
+impl Labelled {
+    const fn of(labelled: bool) -> Self {
+        if labelled { Self::Yes } else { Self::No }
+    }
+}
+
+impl Test<'_> {
+    /// What gets round a test of a URL.
+    fn of_url(&self, labelled: Labelled) -> Option<&'static str> {
+        let Kind::Like(pieces) = &self.kind else {
+            return None;
+        };
+        let [start, rest @ ..] = pieces.as_slice() else {
+            return None;
+        };
+        if rest.is_empty() {
+            return None;
+        }
+        if let Some((_, after)) = start.split_once("://") {
+            return match after.split_once('/') {
+                Some((_, path)) => {
+                    let whole_host = path.is_empty() && rest.concat().is_empty();
+                    let spellings = "a port, a user or capitals make another spelling";
+                    (whole_host && labelled == Labelled::Yes).then_some(spellings)
+                }
+                None => Some("the name of the host may go on, or begin otherwise"),
+            };
+        }
+        let names_host = pieces
+            .iter()
+            .any(|piece| piece.contains("://") || is_domain(piece));
+        names_host.then_some("the name may stand anywhere in it, also behind another host")
+    }
+
+    /// What gets round a test of a host's name.
+    fn of_host(&self, labelled: Labelled) -> Option<&'static str> {
+        let spellings = "capitals and a dot at the end make another spelling";
+        match &self.kind {
+            Kind::Is(names) => {
+                (labelled == Labelled::Yes && !names.is_empty()).then_some(spellings)
+            }
+            Kind::Like(pieces) => {
+                let [first, .., last] = pieces.as_slice() else {
+                    return None;
+                };
+                let begins = first.is_empty()
+                    && pieces
+                        .get(1)
+                        .is_some_and(|it| it.starts_with(char::is_alphanumeric));
+                let goes_on =
+                    last.is_empty() && pieces.iter().rev().nth(1).is_some_and(|it| is_domain(it));
+                if goes_on {
+                    Some("the name may go on")
+                } else {
+                    (begins && is_domain(last)).then_some("the name may begin otherwise")
+                }
+            }
+        }
+    }
+}
+
+/// Labels of the tools that a policy is about.
+fn labels<'w>(world: &'w World<'_>, policy: &PolicyTree<'_>) -> Vec<&'w ToolLabels> {
+    let said = &world.given.said;
+    let scope = policy.template.resource_constraint().as_inner();
+    if let PrincipalOrResourceConstraint::Eq(EntityReference::EUID(uid)) = scope {
+        let name: &str = uid.eid().as_ref();
+        return vec![said.tools.get(name).unwrap_or(&said.unlabelled)];
+    }
+    said.tools.values().chain([&said.unlabelled]).collect()
+}
+
+/// Whether the last name of a JSON pointer is one of a few.
+fn is_named(pointer: &str, names: &[&str]) -> bool {
+    let last = pointer.rsplit('/').next().unwrap_or_default();
+    let last = last.to_ascii_lowercase().replace(['_', '-'], "");
+    names.contains(&last.as_str())
+}
+
+/// Whether a text holds what looks like the name of a host, such as `example.com`.
+fn is_domain(text: &str) -> bool {
+    let before_path = text.split('/').next().unwrap_or_default();
+    let mut labels = before_path.trim_matches('.').split('.');
+    let is_label =
+        |label: &str| !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || c == '-');
+    before_path.trim_matches('.').contains('.') && labels.all(is_label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check_in, source};
+    use super::super::material::Material;
+    use crate::policy::{Labels, ToolLabels};
+
+    /// A condition on arguments, with `$p` for the argument's text, and whether it is found.
+    #[track_caller]
+    fn argument(lint: &str, pointer: &str, condition: &str, labels: ToolLabels, findings: usize) {
+        let guard = format!(
+            "context.args.hasTag(\"{pointer}\") && context.args.getTag(\"{pointer}\") has s"
+        );
+        let text = format!("context.args.getTag(\"{pointer}\").s");
+        let condition = condition.replace("$p", &text);
+        let scope = "resource == Mcp::Tool::\"t\"";
+        let policy = call(
+            "permit",
+            scope,
+            &format!("when {{ {guard} && ({condition}) }}"),
+        );
+        let mut said = Labels::default();
+        said.tools.insert("t".to_owned(), labels);
+        let material = Material {
+            policies: vec![source("p/x.cedar", &policy)],
+            said,
+            ..Material::default()
+        };
+        check_in(lint, &material, findings);
+    }
+
+    #[test]
+    fn a_path_that_only_begins_right_is_found() {
+        let check = |pointer: &str, condition: &str, findings| {
+            let lint = "string-test-on-path";
+            argument(lint, pointer, condition, ToolLabels::default(), findings);
+        };
+        check("/path", "$p like \"/srv/project/*\"", 1);
+        check("/options/file_path", "$p like \"/srv/project/*\"", 1);
+        check(
+            "/path",
+            "$p like \"/srv/project*\" && !($p like \"*..*\")",
+            1,
+        );
+        check("/path", "$p like \"C:\\\\data\\\\*\"", 1);
+        check(
+            "/path",
+            "$p like \"/srv/project/*\" && !($p like \"*/../*\")",
+            0,
+        );
+        check("/path", "$p like \"/srv/project/*.md\"", 0);
+        check("/path", "$p like \"*/.*\"", 0);
+        check("/path", "$p like \"*.md\"", 0);
+        check("/path", "$p like \"/*\"", 0);
+        check("/path", "$p == \"/srv/project\"", 0);
+        check("/title", "$p like \"/srv/project/*\"", 0);
+    }
+
+    #[test]
+    fn a_host_that_is_tested_as_text_is_found() {
+        let check = |pointer: &str, condition: &str, plain, labelled| {
+            let lint = "string-test-on-host";
+            argument(lint, pointer, condition, ToolLabels::default(), plain);
+            let labels = ToolLabels {
+                urls: vec!["/url".to_owned(), "/page".to_owned()],
+                hosts: vec!["/host".to_owned()],
+                ..ToolLabels::default()
+            };
+            argument(lint, pointer, condition, labels, labelled);
+        };
+        check("/url", "$p like \"*.example.com*\"", 1, 1);
+        check("/url", "$p like \"*example.com/*\"", 1, 1);
+        check("/url", "$p like \"https://example.com*\"", 1, 1);
+        check("/url", "$p like \"https://*.example.com/*\"", 1, 1);
+        check("/url", "$p like \"*://example.com/*\"", 1, 1);
+        check("/page", "$p like \"*.example.com*\"", 0, 1);
+        check("/url", "$p like \"https://example.com/*\"", 0, 1);
+        // What a list of hosts could not say.
+        check("/url", "$p like \"https://example.com/guide/*\"", 0, 0);
+        check("/url", "$p == \"https://example.com/guide\"", 0, 0);
+        check("/url", "$p like \"*.pdf\"", 0, 0);
+        check("/url", "$p like \"*token=*\"", 0, 0);
+        check("/title", "$p like \"*example.com*\"", 0, 0);
+
+        check("/host", "$p like \"*example.com\"", 1, 1);
+        check("/host", "$p like \"example.com*\"", 1, 1);
+        check("/host", "$p == \"example.com\"", 0, 1);
+        check(
+            "/host",
+            "[\"example.com\", \"b.example\"].contains($p)",
+            0,
+            1,
+        );
+        check("/host", "$p like \"*.example.com\"", 0, 0);
+        check("/host", "$p like \"internal-*\"", 0, 0);
+    }
+
+    #[test]
+    fn what_another_tool_calls_a_url_is_not() {
+        let policy = call(
+            "permit",
+            "resource == Mcp::Tool::\"other\"",
+            "when { context.args.hasTag(\"/page\") && context.args.getTag(\"/page\") has s && \
+             context.args.getTag(\"/page\").s like \"*.example.com*\" }",
+        );
+        let mut said = Labels::default();
+        let labels = ToolLabels {
+            urls: vec!["/page".to_owned()],
+            ..ToolLabels::default()
+        };
+        said.tools.insert("t".to_owned(), labels);
+        let mut material = Material {
+            policies: vec![source("p/x.cedar", &policy)],
+            said,
+            ..Material::default()
+        };
+        check_in("string-test-on-host", &material, 0);
+        let all = policy.replace("resource == Mcp::Tool::\"other\"", "resource");
+        material.policies = vec![source("p/x.cedar", &all)];
+        check_in("string-test-on-host", &material, 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! All lints.
+
+use super::found::Found;
+use super::material::World;
+use super::{
+    actions, appearance, breadth, contradictions, levels, names, overflow, patterns, repeated,
+    strings, untested, words,
+};
+
+/// One lint.
+pub struct Lint {
+    /// Stable: annotations and other programs name it.
+    pub code: &'static str,
+    /// What it finds, in a few words.
+    pub about: &'static str,
+    pub(super) look: fn(&World<'_>, &mut Found),
+}
+
+/// In the order of their codes.
+pub const ALL: &[&Lint] = &[
+    &words::ANNOTATION_WITHOUT_EFFECT,
+    &overflow::CAN_ERROR,
+    &contradictions::CONSTANT_CONDITION,
+    &repeated::DUPLICATE_CONDITION,
+    &repeated::DUPLICATE_POLICY,
+    &levels::EQUALITY_ON_LEVEL,
+    &actions::EXACT_CALL,
+    &patterns::GLOB_LITERAL,
+    &appearance::LOOK_ALIKE,
+    &contradictions::NEVER_MATCHES,
+    &breadth::PERMITS_NOTHING,
+    &breadth::SHADOWED_PERMIT,
+    &strings::STRING_TEST_ON_HOST,
+    &strings::STRING_TEST_ON_PATH,
+    &breadth::UNCONDITIONAL_PERMIT,
+    &names::UNKNOWN_NAME,
+    &appearance::UNSEEN_CHARACTER,
+    &untested::UNTESTED_TOOL,
+];
+
+/// What every code begins with.
+pub(super) const PREFIX: &str = "lint::";
+
+impl Lint {
+    /// The code as annotations may write it: without what all begin with.
+    pub fn name(&self) -> &'static str {
+        self.code.strip_prefix(PREFIX).unwrap_or(self.code)
+    }
+
+    /// By its code, with or without what all begin with.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        let name = name.strip_prefix(PREFIX).unwrap_or(name);
+        ALL.iter().copied().find(|lint| lint.name() == name)
+    }
+}
+
+impl std::fmt::Debug for Lint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.code)
+    }
+}

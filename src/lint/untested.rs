@@ -1,0 +1,64 @@
+//! Tools that no test knows of.
+
+use toml::de::DeTable;
+
+use super::found::Found;
+use super::material::World;
+use super::table::Lint;
+use crate::policy::PolicyProblem;
+
+pub(super) const UNTESTED_TOOL: Lint = Lint {
+    code: "lint::untested-tool",
+    about: "a tool of `tools.toml` that no test names, though there are tests",
+    look,
+};
+
+fn look(world: &World<'_>, found: &mut Found) {
+    let Some(tested) = &world.given.tested else {
+        return;
+    };
+    for source in world.label_files("tools.toml") {
+        // What is wrong with the file is told when it is loaded.
+        let Ok(file) = DeTable::parse(&source.text) else {
+            continue;
+        };
+        let tools = file
+            .get_ref()
+            .get("tools")
+            .and_then(|it| it.get_ref().as_table());
+        for (name, _) in tools.into_iter().flat_map(|tools| tools.iter()) {
+            if tested.contains(name.get_ref().as_ref()) {
+                continue;
+            }
+            let message = format!("no test names `{}`", name.get_ref());
+            let problem = PolicyProblem::warning(UNTESTED_TOOL.code, message)
+                .with_help("test a call of it, or list it in `visible` or `hidden`")
+                .in_source(source)
+                .at(name.span(), "labelled here");
+            found.add(&UNTESTED_TOOL, problem);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{check_in, source};
+    use super::super::material::Material;
+
+    #[test]
+    fn a_labelled_tool_that_no_test_names_is_found() {
+        let check = |tested: Option<&[&str]>, findings| {
+            let tested = tested.map(|names| names.iter().map(ToString::to_string).collect());
+            let material = Material {
+                labels: vec![source("p/tools.toml", "[tools.a]\n[tools.b]\n[default]\n")],
+                tested,
+                ..Material::default()
+            };
+            check_in("untested-tool", &material, findings);
+        };
+        check(Some(&["a", "b", "c"]), 0);
+        check(Some(&["a"]), 1);
+        check(Some(&[]), 2);
+        check(None, 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! Words on a policy that nobody reads there.
+
+use cedar_policy::Effect;
+
+use super::found::{Found, Say};
+use super::material::World;
+use super::table::Lint;
+
+pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
+    code: "lint::annotation-without-effect",
+    about: "`@code` or `@advice` on a permit, where nobody is refused",
+    look: annotation_without_effect,
+};
+
+/// What is told to whoever is refused.
+const OF_FORBIDS: [&str; 2] = ["code", "advice"];
+
+fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
+    for policy in world
+        .policies
+        .iter()
+        .filter(|it| it.effect == Effect::Permit)
+    {
+        for (key, annotation) in policy.template.annotations() {
+            let key: &str = key.as_ref();
+            if OF_FORBIDS.contains(&key) {
+                let say = Say {
+                    message: format!("`@{key}` on a permit is told to nobody"),
+                    help: "it is for whoever a `forbid` refuses; move it to the `forbid`, or take \
+                           it out"
+                        .to_owned(),
+                    label: "here",
+                };
+                let lint = &ANNOTATION_WITHOUT_EFFECT;
+                found.at(lint, policy, annotation.loc.as_ref(), say);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{call, check};
+
+    #[test]
+    fn words_for_the_refused_are_found_on_permits() {
+        let lint = "annotation-without-effect";
+        for key in ["code", "advice"] {
+            let noted = |effect| format!("@{key}(\"x\")\n{}", call(effect, "", ""));
+            check(lint, &noted("permit"), 1);
+            check(lint, &noted("forbid"), 0);
+        }
+        check(
+            lint,
+            &format!("@obligation_annotate(\"x\")\n{}", call("permit", "", "")),
+            0,
+        );
+    }
+}

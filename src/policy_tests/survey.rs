@@ -1,0 +1,100 @@
+//! Fixtures that are read and not run.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::errors::{FixtureErrors, FixtureProblem};
+use super::find;
+use super::load::{self, Configured};
+
+/// What the tests of one directory say of themselves.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// What keeps them from running, but for what is wrong with the policies.
+    pub problems: Vec<FixtureProblem>,
+    /// The tools that the upstream of some test offers; `None` where there are no tests, or none
+    /// that can be read.
+    pub tools: Option<BTreeSet<String>>,
+}
+
+/// Reads the tests beside some policies.
+pub fn survey(pack: &Path, configured: Option<&Configured>) -> Survey {
+    match find::tests_of(pack) {
+        Ok(tests) if tests.is_empty() => return Survey::default(),
+        Ok(_) => {}
+        Err(error) => {
+            return Survey {
+                problems: vec![find::unreadable(pack, &error)],
+                tools: None,
+            };
+        }
+    }
+    match load::load(&[pack.join("tests")], configured) {
+        Ok(suites) => {
+            let offered = suites.into_iter().flat_map(|it| it.fixture.offers.tools);
+            Survey {
+                problems: Vec::new(),
+                tools: Some(offered.collect()),
+            }
+        }
+        Err(problems) => Survey {
+            problems: problems.fixtures,
+            tools: None,
+        },
+    }
+}
+
+/// The packs that paths name: directories with policies or tests in them, those that are below a
+/// directory, or the one that a file is part of. Each once, in the order of the paths.
+///
+/// # Errors
+/// A path that cannot be read, or that leads to none.
+pub fn packs(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FixtureErrors> {
+    let mut found = Vec::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        let before = found.len();
+        match below(path, find::DEEPEST, &mut found) {
+            Ok(()) if found.len() == before => problems.push(nothing(path)),
+            Ok(()) => {}
+            Err(error) => problems.push(find::unreadable(path, &error)),
+        }
+    }
+    if !problems.is_empty() {
+        return Err(FixtureErrors { problems });
+    }
+    let mut seen = BTreeSet::new();
+    found.retain(|pack| {
+        let real = std::fs::canonicalize(pack);
+        seen.insert(real.unwrap_or_else(|_| pack.clone()))
+    });
+    Ok(found)
+}
+
+fn below(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    if !std::fs::metadata(path)?.is_dir() {
+        found.extend(find::pack_of(path));
+        return Ok(());
+    }
+    let entries = find::entries(path)?;
+    let is_policy = |path: &PathBuf| path.extension() == Some(OsStr::new("cedar"));
+    if entries.iter().any(is_policy) || !find::tests_of(path)?.is_empty() {
+        found.push(path.to_owned());
+        return Ok(());
+    }
+    for path in entries {
+        if path.is_dir() && !path.is_symlink() && depth > 0 {
+            below(&path, depth - 1, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn nothing(path: &Path) -> FixtureProblem {
+    FixtureProblem::about(path, "check::nothing-found", "no policies are here").with_help(
+        "name directories with policies, or directories of such; or a configuration with \
+         `--config`",
+    )
+}

@@ -1,0 +1,95 @@
+//! Servers that define their tools in another way than they were approved.
+
+use std::process::{Command, Output};
+
+use crate::dialogue::{SAFE_RAN, Talk};
+use crate::fixtures::fixture;
+use crate::setup::{ALLOW_ALL, GATE, Setup};
+
+/// The gate's other subcommands under the same configuration.
+fn tools(setup: &Setup, words: &[&str]) -> Output {
+    let arguments = setup.arguments();
+    let config = ["--config", arguments.last().unwrap()];
+    let mut command = Command::new(GATE);
+    command.arg("tools").args(words).args(config);
+    command.output().unwrap()
+}
+
+fn before(mode: &str) -> Setup {
+    Setup::of([&fixture("hostile-server"), mode]).policies(ALLOW_ALL)
+}
+
+/// Locks what a well-behaved server offers, and then puts the gate before another one.
+fn locked_then(mode: &str) -> Setup {
+    let mut setup = before("proper");
+    let locked = tools(&setup, &["lock"]);
+    assert!(locked.status.success(), "{locked:?}");
+    assert!(setup.path("policies/tools.lock").is_file());
+    setup.command[1] = mode.to_owned();
+    setup
+}
+
+#[test]
+fn a_poisoned_definition_is_neither_shown_nor_called_once_the_tools_are_locked() {
+    for (mode, reaches) in [
+        ("proper", true),
+        ("poisoned-tools", false),
+        ("changing-tools", false),
+    ] {
+        let setup = locked_then(mode);
+        let diff = tools(&setup, &["diff"]);
+        assert_eq!(diff.status.code(), Some(i32::from(!reaches)), "{diff:?}");
+        let mut talk = Talk::through(setup);
+        talk.open();
+        let listed = talk.ask("\"list\"", r#""tools/list""#);
+        assert_eq!(listed.contains("\"safe\""), reaches, "{mode}: {listed}");
+        assert!(!listed.contains("IMPORTANT"), "{listed}");
+        assert!(listed.contains("\"evil\""), "{listed}");
+        talk.call("7", "safe", "x");
+        let answer = talk.answer("7");
+        if reaches {
+            assert_eq!(answer, SAFE_RAN.replace("$ID", "7"));
+        } else {
+            assert!(answer.contains("Unknown tool: safe"), "{answer}");
+        }
+        let past = talk.end();
+        let denied = past
+            .audit
+            .iter()
+            .any(|record| record["policies"][0] == "lock.drift");
+        assert_eq!(denied, !reaches, "{mode}");
+    }
+}
+
+#[test]
+fn what_a_hostile_server_lists_is_locked_as_a_whole_or_not_at_all() {
+    for (mode, says) in [
+        ("conflicting-tools", "`safe` is defined more than once"),
+        (
+            "tool-schema-missing",
+            "`broken`: its `inputSchema` is not an object",
+        ),
+        ("tool-duplicate-key", "twice"),
+        ("cursor-endless", "more than 1000 pages"),
+        ("cursor-number", "`nextCursor` that is no string"),
+        ("tools-missing", "no array `tools`"),
+        ("list-error", "refused `tools/list`: no list today"),
+    ] {
+        let setup = before(mode);
+        let locked = tools(&setup, &["lock"]);
+        assert_eq!(locked.status.code(), Some(2), "{mode}: {locked:?}");
+        let told = String::from_utf8_lossy(&locked.stderr).into_owned();
+        assert!(told.contains(says), "{mode}: {told}");
+        assert!(!setup.path("policies/tools.lock").exists(), "{mode}");
+    }
+}
+
+#[test]
+fn nothing_that_was_hidden_in_a_definition_is_hidden_in_its_lock() {
+    let setup = before("poisoned-tools");
+    assert!(tools(&setup, &["lock"]).status.success());
+    let text = std::fs::read_to_string(setup.path("policies/tools.lock")).unwrap();
+    assert!(text.contains("<IMPORTANT>") && text.contains("\\u200b\\udb40\\udc61\\u001b[8m"));
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
+    assert_eq!(tools(&setup, &["diff"]).status.code(), Some(0));
+}
