@@ -245,3 +245,116 @@ fn json(explanation: &Explanation, out: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer(&mut *out, explanation)?;
     writeln!(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::args::{self, Command};
+    use super::*;
+
+    const POLICIES: &str = r#"
+        @id("read")
+        permit (principal in Mcp::Role::"reader", action, resource == Mcp::Tool::"read");
+        @id("guides")
+        permit (principal, action in Mcp::Action::"read_resource", resource)
+        when { resource.scheme == "guide" };
+    "#;
+
+    const RECORD: &str = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"request","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ALLOW"}"#;
+
+    fn told(typed: &str, stdin: &str) -> (Exit, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let policies = dir.path().join("policies");
+        fs::create_dir(&policies).unwrap();
+        fs::write(policies.join("p.cedar"), POLICIES).unwrap();
+        fs::write(dir.path().join("log"), format!("{RECORD}\n")).unwrap();
+        let log = dir.path().join("log");
+        let typed = typed.replace("DIR", &policies.to_string_lossy());
+        let typed = typed.replace("LOG", &log.to_string_lossy());
+        let line = ["mcp-protector", "explain"].into_iter();
+        let line = line.chain(typed.split_whitespace());
+        let Command::Explain(args) = args::parse(line).unwrap().command else {
+            panic!("{typed}")
+        };
+        let mut out = Vec::new();
+        let exit = run(&args, &mut stdin.as_bytes(), &mut out);
+        (exit, String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn the_exit_code_says_what_became_of_the_message() {
+        let check = |typed: &str, stdin: &str, expected: Exit, holds: &str| {
+            let (exit, json) = told(&format!("{typed} --format json"), stdin);
+            assert_eq!(exit, expected, "{typed} {stdin}: {json}");
+            assert!(json.contains(holds), "{typed} {stdin}: {json}");
+            assert_eq!(json.matches('\n').count(), 1);
+            let (exit, human) = told(typed, stdin);
+            assert_eq!(exit, expected, "{typed} {stdin}: {human}");
+            assert_eq!(human.is_empty(), expected == Exit::NotExplained, "{human}");
+        };
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}"#;
+        let roots = r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#;
+        check(
+            "DIR --call read --role reader",
+            "",
+            Exit::Success,
+            r#""decision":"allow""#,
+        );
+        check("DIR --call read", "", Exit::Denied, "not-permitted");
+        check("DIR --read guide://x", "", Exit::Success, r#""guides""#);
+        check("DIR --read file:///x", "", Exit::Denied, "read_resource");
+        check("DIR --prompt x", "", Exit::Denied, "get_prompt");
+        check("DIR --role reader", call, Exit::Success, "call_tool");
+        check("DIR", roots, Exit::Denied, "unknown-method");
+        check("DIR --from server", roots, Exit::Denied, "list_roots");
+        check("DIR", RECORD, Exit::Success, "is not in the record");
+        check("DIR --audit LOG --seq 7", "", Exit::Success, "guides");
+        check("--allow read --call read", "", Exit::Success, "allowlist");
+        check("DIR", "no json", Exit::Denied, "decode");
+
+        let not = Exit::NotExplained;
+        check("DIR", "", not, "explain::nothing");
+        check(
+            "DIR --call read --args {path:1}",
+            "",
+            not,
+            "explain::arguments",
+        );
+        check("DIR --audit LOG --seq 8", "", not, "explain::record");
+        check("DIR --audit DIR/no --seq 8", "", not, "explain::unreadable");
+        check("DIR/none --call x", "", not, "not_explained");
+        check("--config DIR/none.toml --call x", "", not, "not_explained");
+    }
+
+    #[test]
+    fn arguments_that_the_gate_refuses_are_explained_and_slips_in_quoting_are_not() {
+        let twice = r#"DIR --call read --args {"a":1,"a":2}"#;
+        let (exit, json) = told(&format!("{twice} --format json"), "");
+        assert_eq!(exit, Exit::Denied);
+        assert!(json.contains("duplicate-key"), "{json}");
+        let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+        let deep = format!(r#"DIR --call read --args {{"a":{deep}}}"#);
+        let (exit, json) = told(&format!("{deep} --format json"), "");
+        assert_eq!(exit, Exit::Denied, "{json}");
+    }
+
+    #[test]
+    fn usage_that_names_no_policies_or_two_messages_is_an_error() {
+        for line in [
+            "--call x",
+            "p --call x --read y",
+            "p --audit log",
+            "p --seq 1",
+            "p --read x --args {}",
+            "p --config c --call x",
+            "p --audit log --seq 1 --role x",
+        ] {
+            let words = ["mcp-protector", "explain"]
+                .into_iter()
+                .chain(line.split(' '));
+            let nothing = args::parse(words).expect_err(line);
+            assert_eq!(nothing.exit, Exit::NotExplained, "{line}");
+        }
+    }
+}

@@ -43,7 +43,11 @@ impl Explanation {
             ("advice", self.advice.as_ref()),
             // A tool that is hidden from an agent is one that does not exist, in its words.
             ("told", self.text.as_ref().filter(|_| self.is_hidden())),
-            ("revision", self.revision.as_ref()),
+            // Of use to whoever compares; people who ask why have the policies before them.
+            (
+                "revision",
+                self.revision.as_ref().filter(|_| cover == Cover::All),
+            ),
         ];
         for (name, text) in lines {
             if let Some(text) = text {

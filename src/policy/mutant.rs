@@ -85,25 +85,22 @@ mod tests {
     #[test]
     fn a_change_keeps_the_lines_that_follow_where_they_are() {
         let text = "@a(\"x\")\n@id(\"y\")\nforbid (\n);\nlast";
-        let check = |span: Range<usize>, with: &str, along: Vec<Range<usize>>, expected: &str| {
-            let mutant = Mutant {
-                policy: PolicyId::new("y"),
-                file: "f".into(),
-                kind: MutantKind::Effect,
-                span,
-                with: with.to_owned(),
-                along,
+        let check =
+            |span: Range<usize>, with: &str, along: Option<Range<usize>>, expected: &str| {
+                let mutant = Mutant {
+                    policy: PolicyId::new("y"),
+                    file: "f".into(),
+                    kind: MutantKind::Effect,
+                    span,
+                    with: with.to_owned(),
+                    along: along.into_iter().collect(),
+                };
+                let changed = mutant.apply(text);
+                assert_eq!(changed, expected);
+                assert_eq!(changed.lines().count(), text.lines().count());
             };
-            let changed = mutant.apply(text);
-            assert_eq!(changed, expected);
-            assert_eq!(changed.lines().count(), text.lines().count());
-        };
-        check(
-            17..23,
-            "permit",
-            vec![0..7],
-            "\n@id(\"y\")\npermit (\n);\nlast",
-        );
-        check(0..29, "", vec![], "\n\n\n\nlast");
+        let flipped = "\n@id(\"y\")\npermit (\n);\nlast";
+        check(17..23, "permit", Some(0..7), flipped);
+        check(0..29, "", None, "\n\n\n\nlast");
     }
 }

@@ -77,6 +77,15 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
                 .output();
             succeeds(&output.unwrap())
         }
+        // Denied is an answer as well; packs are named from the root of the project.
+        ["mcp-protector", "explain", ..] => {
+            let from_root = format!("cd '{}' && {command}", root().display());
+            let output = workshop.run("sh", &["-c", &from_root]);
+            match output.status.code() {
+                Some(0 | 1) => Ok(printed(&output)),
+                _ => succeeds(&output),
+            }
+        }
         ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
         ["cargo", "run", ..] if words.ends_with(&["--example", "quickstart"]) => {
             ci_runs(command)?;

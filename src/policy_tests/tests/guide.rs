@@ -99,6 +99,71 @@ fn the_report_of_the_guide_is_what_its_failing_test_gives() {
 }
 
 #[test]
+fn the_explanation_of_the_guide_is_what_the_command_tells() {
+    let dir = written();
+    let policies = dir.path().join("policies");
+    let line = ["mcp-protector", "explain", &policies.to_string_lossy()].map(str::to_owned);
+    let more = ["--call", "read_file", "--args", r#"{"path":"/etc/passwd"}"#].map(str::to_owned);
+    let cli = crate::cli::args::parse(line.into_iter().chain(more)).unwrap();
+    let crate::cli::args::Command::Explain(args) = cli.command else {
+        panic!("{cli:?}")
+    };
+    let mut out = Vec::new();
+    let exit = crate::cli::explain::run(&args, &mut std::io::empty(), &mut out);
+    assert_eq!(exit, Exit::Denied);
+    let out = String::from_utf8(out).unwrap();
+    let out = out.replace(&format!("{}/", dir.path().display()), "");
+    assert_eq!(
+        out,
+        fs::read_to_string(dir.path().join("explained")).unwrap()
+    );
+}
+
+#[test]
+fn the_survivors_of_the_guide_are_those_of_its_policy_and_its_excuse_excuses() {
+    let dir = written();
+    let tried = |pack: &str| {
+        let mut settings = settings(&[&dir.path().join(pack)]);
+        settings.mutants = Mutants::Tried;
+        let report = run(&settings).unwrap();
+        let mut out = Vec::new();
+        report.write(&mut out, Paint::Plain).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let out = out.replace(&format!("{}/", dir.path().display()), "");
+        let (_, told) = out.split_once("changes of").unwrap();
+        (report.outcome, format!("changes of{told}"))
+    };
+    let told = fs::read_to_string(dir.path().join("survivor")).unwrap();
+    assert_eq!(tried("numbers"), (Outcome::MutantsSurvived, told));
+    let tests = r#"
+        tools = ["greet", "other"]
+        [[test]]
+        name = "a name"
+        call = "greet"
+        args = { name = "x" }
+        expect = "allow"
+        [[test]]
+        name = "a number"
+        call = "greet"
+        args = { name = 7 }
+        expect = { decision = "deny", because = ["only-text"] }
+        [[test]]
+        name = "nothing"
+        call = "greet"
+        expect = { decision = "deny", reason = "not-permitted" }
+        [[test]]
+        name = "no other tool"
+        list = "tools"
+        visible = ["greet"]
+    "#;
+    fs::create_dir(dir.path().join("excused/tests")).unwrap();
+    fs::write(dir.path().join("excused/tests/greet.toml"), tests).unwrap();
+    let (outcome, out) = tried("excused");
+    assert_eq!(outcome, Outcome::Passed, "{out}");
+    assert!(out.contains("1 that no test can notice"), "{out}");
+}
+
+#[test]
 fn the_guide_names_every_key_of_the_format_and_every_action() {
     let keys = GUIDE.split("## Fixtures, key by key").nth(1).unwrap();
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -129,5 +194,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 11);
+    assert_eq!(seen, 16);
 }
