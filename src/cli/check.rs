@@ -73,7 +73,7 @@ fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
 fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
     if let Some(file) = &args.config {
         let config = Config::load(file).map_err(one)?;
-        return Ok(vec![Target::configured(file, &config, args)]);
+        return Ok(Target::configured(file, &config, args));
     }
     if args.paths.is_empty() {
         let problem = PolicyProblem::error("check::nothing-named", "there is nothing to check")

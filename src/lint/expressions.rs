@@ -250,6 +250,7 @@ pub(super) fn pieces(pattern: &Pattern) -> Vec<String> {
 mod tests {
     use std::str::FromStr;
 
+    use super::Chain::{All, Any};
     use super::*;
 
     #[test]
@@ -262,7 +263,6 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{text}");
         };
-        use Chain::{All, Any};
         check("principal == resource", &[]);
         check("context.a && context.b && !context.c", &[(All, 3)]);
         check("context.a && !(context.b || context.c)", &[(All, 3)]);

@@ -1,6 +1,6 @@
 //! All lints on one material.
 
-use miette::LabeledSpan;
+use miette::{LabeledSpan, NamedSource};
 
 use super::allowed;
 use super::found::Found;
@@ -18,7 +18,7 @@ pub fn lint(given: &Material, without: &[&Lint]) -> Result<Vec<PolicyProblem>, P
     read_trees(&given.policies, |policies| {
         let mut problems = look(given, policies, without);
         let order = |problem: &PolicyProblem| {
-            let file = problem.source.as_ref().map(|source| source.name());
+            let file = problem.source.as_ref().map(NamedSource::name);
             let file = given.policies.iter().position(|it| file == Some(&*it.name));
             let place = problem.labels.first().map(LabeledSpan::offset);
             (file.is_none(), file, place)

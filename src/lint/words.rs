@@ -14,12 +14,12 @@ pub(super) const MISSING_ID: Lint = Lint {
 
 pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
     code: "lint::annotation-without-effect",
-    about: "`@code`, `@advice` or `@on_deny` on a permit, where nobody is refused",
+    about: "`@code` or `@advice` on a permit, where nobody is refused",
     look: annotation_without_effect,
 };
 
 /// What is told to whoever is refused.
-const OF_FORBIDS: [&str; 3] = ["code", "advice", "on_deny"];
+const OF_FORBIDS: [&str; 2] = ["code", "advice"];
 
 fn missing_id(world: &World<'_>, found: &mut Found) {
     for policy in world.policies {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn words_for_the_refused_are_found_on_permits() {
         let lint = "annotation-without-effect";
-        for key in ["code", "advice", "on_deny"] {
+        for key in ["code", "advice"] {
             let noted = |effect| format!("@{key}(\"x\")\n{}", call(effect, "", ""));
             check(lint, &noted("permit"), 1);
             check(lint, &noted("forbid"), 0);

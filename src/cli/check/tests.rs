@@ -65,6 +65,7 @@ const TEST: &str = "[[test]]\nname = 'x'\ncall = 'read'\nexpect = 'allow'\n";
 
 #[test]
 fn the_exit_says_whether_something_was_found() {
+    let exact = GOOD.replace("action in", "action ==");
     let nameless = GOOD.replace("@id(\"read\")\n", "");
     check(&[("p.cedar", GOOD)], Exit::Success, &[]);
     check(
@@ -73,9 +74,14 @@ fn the_exit_says_whether_something_was_found() {
         &[],
     );
     check(
+        &[("p.cedar", &exact)],
+        Exit::Findings,
+        &["lint::exact-call"],
+    );
+    check(
         &[("p.cedar", &nameless)],
         Exit::Findings,
-        &["lint::missing-id"],
+        &["policy::no_id"],
     );
     check(
         &[("p.cedar", "permit (")],
@@ -106,7 +112,7 @@ fn policies_labels_and_tests_are_told_of_at_once() {
             ("p.cedar", &GOOD.replace("Mcp::Tool", "Mcp::Tol")),
             (
                 "q.cedar",
-                "permit (principal, action == Mcp::Action::\"ping\", resource) when { context.env.session.level == 1 };",
+                "@id(\"q\") permit (principal, action == Mcp::Action::\"ping\", resource) when { context.env.session.level == 1 };",
             ),
             ("tools.toml", "[tools.x]\npermision = 'read'\n"),
             ("tests/t.toml", &TEST.replace("expect", "expct")),
@@ -116,7 +122,6 @@ fn policies_labels_and_tests_are_told_of_at_once() {
         &[
             "policy::labels",
             "policy::type",
-            "lint::missing-id",
             "lint::equality-on-level",
             "test::required",
             "test::unknown-key",
@@ -179,33 +184,40 @@ fn a_configuration_names_what_is_checked() {
 
 #[test]
 fn what_is_allowed_is_not_found_and_an_unknown_name_is_an_error() {
-    let nameless = GOOD.replace("@id(\"read\")", "@lint_allow(\"missing-id\")");
-    check(&[("p.cedar", &nameless)], Exit::Success, &[]);
-    let allowed = |names: &str| format!("@lint_allow(\"{names}\")\n{GOOD}");
-    let unknown = "lint::unknown-lint";
-    check(
-        &[("p.cedar", &allowed("lint::missing-id, glob-literal"))],
-        Exit::Findings,
-        &[unknown, unknown],
-    );
-    check(
-        &[("p.cedar", &allowed("mising-id"))],
-        Exit::Findings,
-        &[unknown],
-    );
-    check(&[("p.cedar", &allowed(""))], Exit::Findings, &[unknown]);
-    let both = nameless.replace("missing-id", "missing-id, lint::exact-call");
-    check(
-        &[("p.cedar", &both.replace("action in", "action =="))],
+    let exact = GOOD.replace("action in", "action ==");
+    let allowed = |names: &str, text: &str| format!("@lint_allow(\"{names}\")\n{text}");
+    let found = |text: &str, exit: Exit, expected: &[&str]| {
+        check(&[("p.cedar", text)], exit, expected);
+    };
+    found(&allowed("exact-call", &exact), Exit::Success, &[]);
+    found(&allowed("lint::exact-call", &exact), Exit::Success, &[]);
+    let both = exact
+        .replace("\"read\";", "\"read_*\";")
+        .replace("Tool::\"read\"", "Tool::\"read_*\"");
+    found(
+        &allowed("exact-call, glob-literal", &both),
         Exit::Success,
         &[],
     );
+    found(
+        &allowed("exact-call", &both),
+        Exit::Findings,
+        &["lint::glob-literal"],
+    );
+    let unknown = "lint::unknown-lint";
+    found(
+        &allowed("exact-call, glob-literal", GOOD),
+        Exit::Findings,
+        &[unknown, unknown],
+    );
+    found(&allowed("exact-cal", GOOD), Exit::Findings, &[unknown]);
+    found(&allowed("", GOOD), Exit::Findings, &[unknown]);
 
-    let dir = directory(&[("p.cedar", &GOOD.replace("@id(\"read\")\n", ""))]);
+    let dir = directory(&[("p.cedar", &exact)]);
     let mut args = args(&[dir.path()]);
-    args.allow = vec!["missing-id".to_owned()];
+    args.allow = vec!["exact-call".to_owned()];
     assert_eq!(codes(&args), (Exit::Success, Vec::new()));
-    args.allow.push("mising-id".to_owned());
+    args.allow.push("exact-cal".to_owned());
     assert_eq!(codes(&args), (Exit::NotChecked, vec![unknown.to_owned()]));
 }
 
@@ -277,7 +289,7 @@ fn a_sarif_log_keeps_to_its_schema() {
     }
     let validator = jsonschema::validator_for(&schema).unwrap();
     let names = GOOD
-        .replace("@id(\"read\")\n", "")
+        .replace("action in", "action ==")
         .replace("\"read\"", "\"r\u{e9}\u{202e}d\"");
     let odd = directory(&[("a b%,é.cedar", &names), ("q.cedar", "permit (")]);
     let clean = directory(&[("p.cedar", GOOD)]);
