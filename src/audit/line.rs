@@ -89,7 +89,7 @@ impl Formatter for OneLine {
 
 /// Characters that act instead of showing: controls, line separators, what turns the direction of
 /// text, and what is not seen at all (Unicode 16 `Default_Ignorable_Code_Point`, UAX 44 and UAX 9).
-pub(super) fn misleads(c: char) -> bool {
+pub fn misleads(c: char) -> bool {
     matches!(c,
         '\u{00}'..='\u{1f}' | '\u{7f}'..='\u{9f}'      // C0, DEL, C1
         | '\u{ad}' | '\u{34f}' | '\u{61c}'             // soft hyphen, grapheme joiner, Arabic mark

@@ -21,7 +21,7 @@ mod writer;
 
 pub use fault::{AuditFault, OpenError};
 pub use jsonl::Audit;
-pub use line::SCHEMA;
+pub use line::{SCHEMA, misleads};
 pub use memory::{Kept, Memory};
 pub use record::{
     Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,

@@ -33,6 +33,7 @@ pub enum Command {
     ValidateConfig(ValidateConfigArgs),
     Check(CheckArgs),
     TestPolicy(TestPolicyArgs),
+    Tools(ToolsArgs),
 }
 
 /// Run the gate in front of one server.
@@ -171,7 +172,7 @@ pub enum Print {
 /// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
-  mcp-protector test-policy policies/ --filter workspace
+  mcp-protector test-policy policies/ --filter workspace --watch
   mcp-protector test-policy --config gate.toml --format junit")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
@@ -186,9 +187,90 @@ pub struct TestPolicyArgs {
     #[arg(long, value_enum, default_value_t)]
     pub format: TestFormat,
 
-    /// Run only tests whose name contains this text.
+    /// Run only tests with this text in their name, or in that of their suite or agent.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// Run again whenever policies, tests or the configuration change, until interrupted; ends as
+    /// the last run did.
+    #[arg(long)]
+    pub watch: bool,
+}
+
+/// Lock, compare and approve the tool definitions of the server.
+///
+/// A lock (`tools.lock`, beside the policies) records how the server defines its tools. Policies get
+/// types for the arguments from it, and a tool whose definition is no longer the one of the lock is
+/// neither shown nor called.
+///
+/// Exit codes: 0 done, or no difference; 1 there are differences; 2 nothing could be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  mcp-protector tools lock --config gate.toml
+  mcp-protector tools diff --config gate.toml
+  mcp-protector tools approve read_file --config gate.toml"
+)]
+pub struct ToolsArgs {
+    #[command(subcommand)]
+    pub command: ToolsCommand,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ToolsCommand {
+    /// Write the lock, unless there is one that says something else.
+    #[command(after_help = "Example:
+  mcp-protector tools lock --config gate.toml")]
+    Lock {
+        #[command(flatten)]
+        source: ToolsSource,
+
+        /// Replace a lock that says something else.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show how the server's definitions differ from the lock.
+    #[command(after_help = "Examples:
+  mcp-protector tools diff --config gate.toml
+  mcp-protector tools diff --lock policies/tools.lock --from tools.json --format json")]
+    Diff {
+        #[command(flatten)]
+        source: ToolsSource,
+    },
+    /// Take over definitions into the lock, those of the named tools or all.
+    #[command(after_help = "Example:
+  mcp-protector tools approve read_file write_file --config gate.toml")]
+    Approve {
+        #[command(flatten)]
+        source: ToolsSource,
+
+        /// Exact names; without any, everything that differs is taken over.
+        #[arg(value_name = "TOOLS")]
+        tools: Vec<String>,
+    },
+}
+
+/// Where definitions come from, and where the lock is.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[group(skip)]
+pub struct ToolsSource {
+    /// Start the server that this file names and ask it, in the environment that a gate gives it.
+    #[arg(long, value_name = "FILE", required_unless_present_all = ["from", "lock"])]
+    pub config: Option<PathBuf>,
+
+    /// The lock; by default `tools.lock` in the policy directory of the configuration.
+    #[arg(long, value_name = "FILE")]
+    pub lock: Option<PathBuf>,
+
+    /// Start nothing: read a recorded reply to `tools/list`, or its result, from this file.
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+
+    /// How to report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Who reads what tests came to.
@@ -241,7 +323,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             Exit::Success
         } else if subcommand
             .as_ref()
-            .is_some_and(|name| name == "test-policy")
+            .is_some_and(|name| name == "test-policy" || name == "tools")
         {
             Exit::TestsNotRun
         } else if subcommand.is_some_and(|name| name == "check") {

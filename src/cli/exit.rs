@@ -23,6 +23,10 @@ pub enum Exit {
     Findings,
     /// `check`: nothing could be checked (nothing found, unreadable, wrong usage).
     NotChecked,
+    /// `tools`: the server's definitions are not those of the lock.
+    Drift,
+    /// `tools`: there was nothing to compare.
+    NotCompared,
 }
 
 impl Exit {
@@ -30,8 +34,8 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed | Self::Findings => 1,
-            Self::Unrecoverable | Self::TestsNotRun | Self::NotChecked => 2,
+            Self::Invalid | Self::TestsFailed | Self::Drift | Self::Findings => 1,
+            Self::Unrecoverable | Self::TestsNotRun | Self::NotCompared | Self::NotChecked => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -60,6 +64,8 @@ mod tests {
             (Exit::CoverageTooLow, 4),
             (Exit::Findings, 1),
             (Exit::NotChecked, 2),
+            (Exit::Drift, 1),
+            (Exit::NotCompared, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

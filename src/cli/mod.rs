@@ -8,6 +8,7 @@ pub mod launch;
 pub mod proxy;
 pub mod report;
 pub mod test_policy;
+pub mod tools;
 pub mod validate_config;
 
 use std::io;
@@ -33,6 +34,7 @@ pub fn run(typed: Cli) -> Exit {
         }
         Command::Check(args) => check::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
+        Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
     }
 }
 

@@ -49,6 +49,16 @@ pub fn gate_settings(limits: &config::Limits, denial: config::Denial) -> gate::S
     settings::gate(limits, denial)
 }
 
+/// How the server is started, in the environment that it is to have.
+pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
+    settings::upstream(config)
+}
+
+/// What the configuration holds and nobody may see.
+pub(super) fn upstream_secrets(config: &Config) -> crate::audit::Redactor {
+    settings::secrets(config)
+}
+
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
 pub fn run(args: ProxyArgs) -> Exit {
     let config = match args.settings() {

@@ -1,5 +1,8 @@
 //! `test-policy`: runs policy tests offline, through the decisions that the gate itself makes.
 
+mod progress;
+mod watch;
+
 use std::io::{self, IsTerminal as _, Write};
 
 use super::args::{TestFormat, TestPolicyArgs};
@@ -12,9 +15,21 @@ use crate::policy_tests::{self, Configured, NotRun, Outcome, Paint, Report};
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
 /// people, what keeps the tests from running goes to standard error.
 pub fn run(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
+    if args.watch {
+        watch::watch(args, stdout)
+    } else {
+        run_once(args, stdout)
+    }
+}
+
+fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     let config = args.config.as_deref().map(Config::load).transpose();
     let done = match config {
-        Ok(config) => policy_tests::run(&settings(args, config.as_ref())).map_err(Failure::NotRun),
+        Ok(config) => {
+            let settings = settings(args, config.as_ref());
+            progress::told(|progress| policy_tests::run_telling(&settings, progress))
+                .map_err(Failure::NotRun)
+        }
         Err(errors) => Err(Failure::Config(errors)),
     };
     let written = match &done {
@@ -136,6 +151,7 @@ mod tests {
             config: config.map(Path::to_owned),
             format,
             filter: None,
+            watch: false,
         };
         let mut out = Vec::new();
         let exit = run(&args, &mut out);
@@ -220,6 +236,7 @@ mod tests {
             config: None,
             format: TestFormat::Human,
             filter: None,
+            watch: false,
         };
         assert_eq!(run(&args, &mut Full), Exit::TestsNotRun);
     }

@@ -67,7 +67,7 @@ fn descend<'m>(value: Value<'m>, pointer: &mut String, leaves: &mut Leaves<'m>) 
             match strings {
                 Some(strings) if strings.is_empty() => Some(Leaf::EmptyArray),
                 Some(strings) => Some(Leaf::Strings(strings)),
-                None => None,
+                None => Some(Leaf::Array),
             }
         }
         Kind::String => Some(Leaf::String(value.as_str().unwrap_or_default())),

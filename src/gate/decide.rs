@@ -7,12 +7,13 @@ use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
 use crate::policy::{Allowance, Decision, Denial, DenialCause};
-use crate::policy::{Principal, Resource, Tool};
+use crate::policy::{Pin, Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Side};
 
 use super::identify::{Role, Scene};
 use super::own::OwnMessage;
+use super::pin;
 use super::refuse::{Hidden, Refusal};
 use super::understand::{Circumstances, Understood};
 
@@ -109,7 +110,8 @@ pub(super) fn decide(
     }
     if let Some(name) = called_tool(understood) {
         // A call that is permitted could still be of a tool that may not be listed.
-        if !listed(name, scene, snapshot, now) {
+        let pin = pin::of(name, snapshot, session);
+        if !listed(name, pin, scene, snapshot, now) {
             return Err(unknown_tool(name, Hidden::NotListed).into());
         }
         exists(name, session)?;
@@ -173,7 +175,7 @@ pub(super) fn visible_in(
         .collect()
 }
 
-fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
+pub(super) fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
     match (&understood.identified.role, &understood.target) {
         (Role::Request { .. }, Target::Tool(name)) => Some(name),
         _ => None,
@@ -192,7 +194,8 @@ fn denied(
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    if !sees(name, &understood.identified.scene, snapshot, now) {
+    let pin = pin::of(name, snapshot, session);
+    if !sees(name, pin, &understood.identified.scene, snapshot, now) {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
     match exists(name, session) {
@@ -203,8 +206,17 @@ fn denied(
 
 /// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
 /// it. This very call proves the rest, at a fraction of the cost of [`sees`].
-fn listed(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstances) -> bool {
-    let tool = Tool::named(name);
+fn listed(
+    name: &str,
+    pin: Pin,
+    scene: &Scene,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> bool {
+    let tool = Tool {
+        pin,
+        ..Tool::named(name)
+    };
     let decision = snapshot.judge(&Facts {
         principal: Principal::Agent(&scene.agent),
         action: Action::ListTool,
@@ -217,15 +229,18 @@ fn listed(name: &str, scene: &Scene, snapshot: &PolicySnapshot, now: Circumstanc
     }
 }
 
-/// Whether a list would show the tool.
 /// Whether the agent is shown a tool of this name, if there is one.
 pub(super) fn sees(
     name: &str,
+    pin: Pin,
     scene: &Scene,
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    let tool = Tool::named(name);
+    let tool = Tool {
+        pin,
+        ..Tool::named(name)
+    };
     visible(snapshot, scene, now, &[Resource::Tool(&tool)]) == [true]
 }
 

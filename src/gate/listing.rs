@@ -6,17 +6,16 @@
 
 use std::collections::HashMap;
 
-use sha2::{Digest as _, Sha256};
-
-use crate::policy::PolicySnapshot;
+use crate::policy::{Lock, Pin, PolicySnapshot};
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
-use crate::session::{Catalogue, Digest, Session, Traversal};
+use crate::session::{Catalogue, Session, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::decide::visible_in;
 use super::forward::UpstreamFault;
 use super::identify::Role;
 use super::oblige::Removal;
+use super::pin;
 use super::refuse::Refusal;
 use super::understand::{Circumstances, Understood, resource_facts};
 
@@ -71,7 +70,7 @@ pub(super) async fn removals<'m>(
         let earlier = &session.state().tools;
         let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
         readable.retain(|named| {
-            let conflicts = earlier.is_conflicting(at, &named.name, &digest(named.item));
+            let conflicts = earlier.is_conflicting(at, &named.name, &pin::fingerprint(named.item));
             if conflicts {
                 let because = "defined in a different way on an earlier page";
                 removed.push(named.removal(&shape, because));
@@ -81,7 +80,7 @@ pub(super) async fn removals<'m>(
     }
     let items: Vec<Item> = readable
         .iter()
-        .map(|named| Item::of(&shape, &named.name))
+        .map(|named| Item::of(&shape, named, snapshot.lock()))
         .collect();
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
     let mut shown = Vec::with_capacity(resources.len());
@@ -115,7 +114,7 @@ pub(super) fn note_offers(catalogue: &mut Catalogue, message: &Message, traversa
         traversal,
         offered
             .into_iter()
-            .map(|named| (named.name, digest(named.item)))
+            .map(|named| (named.name, pin::fingerprint(named.item)))
             .collect(),
         next_cursor(message).ok().flatten(),
     );
@@ -128,11 +127,6 @@ pub(super) fn changed(method: KnownMethod) -> Option<KnownMethod> {
         ListKind::Prompts => KnownMethod::PromptsListChanged,
         ListKind::Resources | ListKind::ResourceTemplates => KnownMethod::ResourcesListChanged,
     })
-}
-
-/// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
-fn digest(definition: Value<'_>) -> Digest {
-    Sha256::digest(definition.text().as_bytes()).into()
 }
 
 /// Where the next page of a list begins. `null` is as good as nothing: nobody can ask for it.
@@ -289,9 +283,17 @@ fn name(shape: &Shape, item: Value<'_>) -> Result<String, String> {
 }
 
 impl Item {
-    fn of(shape: &Shape, name: &str) -> Self {
+    fn of(shape: &Shape, named: &Named<'_>, lock: &Lock) -> Self {
+        let name = named.name.as_str();
         match shape.kind {
-            ListKind::Tools => Self::Tool(Tool::named(name)),
+            ListKind::Tools => Self::Tool(Tool {
+                pin: if lock.is_empty() {
+                    Pin::default()
+                } else {
+                    lock.pin(name, [pin::fingerprint(named.item)])
+                },
+                ..Tool::named(name)
+            }),
             ListKind::Prompts => Self::Prompt(Prompt::named(name)),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))

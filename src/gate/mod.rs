@@ -12,6 +12,7 @@ mod oblige;
 mod own;
 mod panics;
 mod parked;
+mod pin;
 mod record;
 mod refuse;
 mod reload;
@@ -171,9 +172,10 @@ impl Gate {
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
 
-        let understood = understand::understand(identified)?;
+        let mut understood = understand::understand(identified)?;
         trail.understood(&understood);
-        trail.shadowed(shadow::shadow(&understood, &snapshot, now));
+        pin::pin(&mut understood, &snapshot, session)?;
+        trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, session, now).await?;

@@ -14,6 +14,7 @@ use super::decide::sees;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::Scene;
 use super::own::{Occasion, OwnMessage};
+use super::pin;
 use super::talk::Talk;
 
 /// The step that records of new policies name.
@@ -79,7 +80,11 @@ impl Gate {
         };
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();
-        let differs = |name: &String| sees(name, &scene, old, now) != sees(name, &scene, &new, now);
+        let session = &talk.session;
+        let seen = |name: &String, under: &PolicySnapshot| {
+            sees(name, pin::of(name, under, session), &scene, under, now)
+        };
+        let differs = |name: &String| seen(name, old) != seen(name, &new);
         if !names.is_empty() && !names.iter().any(differs) {
             lists.retain(|changed| *changed != KnownMethod::ToolsListChanged);
         }

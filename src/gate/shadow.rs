@@ -1,8 +1,10 @@
 //! What a candidate for the next policies would have decided. Nothing here changes a decision.
 
 use crate::audit::{Shadow, Would};
-use crate::policy::{Decision, DenialCause, PolicySnapshot};
+use crate::policy::{Decision, DenialCause, PolicySnapshot, Resource, Tool};
+use crate::session::Session;
 
+use super::pin;
 use super::understand::{Circumstances, Understood};
 
 /// Asks the candidate of a snapshot, if it has one, what the snapshot itself is asked: the first
@@ -10,6 +12,7 @@ use super::understand::{Circumstances, Understood};
 pub(super) fn shadow(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
+    session: &Session,
     now: Circumstances,
 ) -> Option<Shadow> {
     let candidate = snapshot.candidate()?;
@@ -20,7 +23,22 @@ pub(super) fn shadow(
         policies: Vec::new(),
     };
     for question in &understood.questions {
-        let decision = candidate.judge(&question.facts(scene, now));
+        let mut facts = question.facts(scene, now);
+        // It may have approved other definitions.
+        let tool = match facts.resource {
+            Resource::Tool(tool) => Some(Tool {
+                pin: pin::of(&tool.name, candidate, session),
+                ..tool.clone()
+            }),
+            Resource::Resource(_)
+            | Resource::Prompt(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
+        };
+        if let Some(tool) = &tool {
+            facts.resource = Resource::Tool(tool);
+        }
+        let decision = candidate.judge(&facts);
         let ids = decision.reasons().iter();
         let ids = ids.map(|reason| reason.policy.as_str().into());
         match &decision {

@@ -15,6 +15,7 @@ mod malformed;
 mod own;
 mod parked;
 mod passage;
+mod pins;
 mod shadow;
 
 use std::sync::atomic::{AtomicU64, Ordering};

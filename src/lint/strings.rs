@@ -41,7 +41,7 @@ const HOSTS: [&str; 3] = ["host", "hostname", "domain"];
 /// A test of an argument's text.
 struct Test<'e> {
     at: &'e Expr,
-    pointer: &'e str,
+    pointer: String,
     kind: Kind<'e>,
 }
 
@@ -91,7 +91,7 @@ fn paths(world: &World<'_>, found: &mut Found) {
                 .flatten();
             paths.into_iter().any(|it| it == pointer)
         };
-        let named = |test: &&Test<'_>| is_named(test.pointer, &PATHS) || labelled(test.pointer);
+        let named = |test: &&Test<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
         for test in tests.iter().filter(named) {
             let Kind::Like(pieces) = &test.kind else {
                 continue;
@@ -104,9 +104,9 @@ fn paths(world: &World<'_>, found: &mut Found) {
             }
             let message = if !start.ends_with(['/', '\\']) {
                 format!("`{start}*` is also the beginning of `{start}-elsewhere`")
-            } else if !looks_up(test.pointer) {
+            } else if !looks_up(&test.pointer) {
                 format!("`{start}../elsewhere` begins so, too")
-            } else if labelled(test.pointer) {
+            } else if labelled(&test.pointer) {
                 format!("`{start}` may be written in other ways, and links are not followed")
             } else {
                 continue;
@@ -142,11 +142,11 @@ fn hosts(world: &World<'_>, found: &mut Found) {
                 .any(|tool| of(tool).iter().any(|it| it == pointer))
         };
         for test in policy.condition().map(tests).unwrap_or_default() {
-            let url = labelled(test.pointer, |tool| &tool.urls);
-            let host = labelled(test.pointer, |tool| &tool.hosts);
-            let why = if url || is_named(test.pointer, &URLS) {
+            let url = labelled(&test.pointer, |tool| &tool.urls);
+            let host = labelled(&test.pointer, |tool| &tool.hosts);
+            let why = if url || is_named(&test.pointer, &URLS) {
                 test.of_url(Labelled::of(url))
-            } else if host || is_named(test.pointer, &HOSTS) {
+            } else if host || is_named(&test.pointer, &HOSTS) {
                 test.of_host(Labelled::of(host))
             } else {
                 None

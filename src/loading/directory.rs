@@ -21,7 +21,7 @@ const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
 pub(super) struct Directory {
     root: PathBuf,
     pub(super) sources: Vec<PolicySource>,
-    /// Files of labels: `agents.toml` and `tools.toml`.
+    /// Files of labels: `agents.toml`, `tools.toml` and `tools.lock`.
     pub(super) labels: Vec<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,

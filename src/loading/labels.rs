@@ -21,6 +21,7 @@ use self::agents::Agents;
 use self::places::{Prompts, Resources, Roots};
 use self::table::Table;
 use self::tools::Tools;
+use super::lock;
 use crate::policy::{Labels, PolicyProblem, PolicySource};
 
 const AGENTS: &str = "agents.toml";
@@ -41,15 +42,16 @@ const LEVELS: &[(&str, i64)] = &[
 /// The code of every problem with labels.
 const CODE: &str = "policy::labels";
 
+/// The lock of the tools among them.
 pub(super) fn claims(path: &Path) -> bool {
     path.file_name()
-        .is_some_and(|name| ALL.iter().any(|file| name == *file))
+        .is_some_and(|name| ALL.iter().any(|file| name == *file) || name == lock::FILE)
 }
 
 /// The file of labels that an author may have had in mind with a name in lower case.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     let near = |file: &&str| strsim::osa_distance(name, file) <= 1;
-    ALL.into_iter().find(near)
+    ALL.into_iter().chain([lock::FILE]).find(near)
 }
 
 /// The labels, and the rules that they come to.
@@ -62,7 +64,8 @@ pub(super) fn read(
     let mut roots = Roots::default();
     let mut resources = Resources::default();
     let mut prompts = Prompts::default();
-    for source in sources {
+    let is_lock = |source: &&PolicySource| lock::claims(source.name.as_ref().as_ref());
+    for source in sources.iter().filter(|source| !is_lock(source)) {
         let root = match DeTable::parse(&source.text) {
             Ok(root) => root,
             Err(error) => {

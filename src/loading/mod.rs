@@ -5,6 +5,7 @@
 
 mod directory;
 mod labels;
+mod lock;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
@@ -16,12 +17,13 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    EngineKind, Labels, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    EngineKind, Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
     PolicySource, Surfaces,
 };
 
+pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
 pub use crate::policy::Warnings;
-pub use watch::{Cause, OnRemoval, Reload, Taken, Turn, Watch};
+pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
 use self::directory::Directory;
 
@@ -81,6 +83,7 @@ pub struct Survey {
     pub labels: Vec<PolicySource>,
     /// What those say, as far as they can be read.
     pub said: Labels,
+    pub lock: Arc<Lock>,
     pub loaded: Result<Loaded, PolicyErrors>,
 }
 
@@ -91,6 +94,7 @@ pub fn survey(settings: &Settings) -> Survey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
         said: labels::read(&found.labels, &mut Vec::new()).0,
+        lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
         loaded: compile(settings, found),
     }
 }
@@ -156,12 +160,29 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
             ));
         }
     }
+    let mut lock = Lock::default();
     if settings.dir.is_some() {
+        let sound = found.problems.len();
+        lock = lock::read(&found.labels, &mut found.problems);
+        if found.problems.len() > sound {
+            // Without it, whatever policies say of single tools would look wrong as well.
+            return Err(PolicyErrors {
+                problems: found.problems,
+            });
+        }
         sources.append(&mut found.sources);
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
         labels = read;
         sources.extend(compiled.sources);
         cedar.groups.extend(compiled.groups);
+    }
+    let lock = Arc::new(lock);
+    cedar.lock = Arc::clone(&lock);
+    if !lock.is_empty() {
+        sources.push(builtin(
+            "<lock.cedar>",
+            include_str!("../policy/builtin/lock.cedar"),
+        ));
     }
     let compiled = cedar.compile(&sources).and_then(|compiled| {
         match nameless(&sources, &compiled.policies, settings.warnings) {
@@ -184,6 +205,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
         }
     };
     let mut notices = found.notices;
+    notices.extend(lock::notices(&lock));
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     if compiled.surfaces.tools == OpenTools::None {
@@ -192,7 +214,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
     sources.extend(entities);
     sources.append(&mut found.labels);
     let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
-    let snapshot = snapshot.with_labels(labels);
+    let snapshot = snapshot.with_labels(labels).with_lock(lock);
     Ok(Loaded {
         snapshot,
         notices,

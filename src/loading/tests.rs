@@ -281,13 +281,14 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         ("tool.toml", "tools.toml"),
         ("Tools.toml", "tools.toml"),
         ("sub/agent.toml", "agents.toml"),
+        ("tool.lock", "tools.lock"),
+        ("Tools.lock", "tools.lock"),
     ] {
         check(name, Err(&format!("did you mean `{meant}`?")));
     }
     check("tests/tool.toml", Ok(&[]));
-    for name in ["tools.lock", "MANIFEST"] {
-        check(name, Ok(&["is not read: this version has no use for it"]));
-    }
+    let later = "is not read: this version has no use for it";
+    check("MANIFEST", Ok(&[later]));
     for name in ["a.cedar~", "a.cedar.bak", "a.cedar.orig", "#a.cedar#"] {
         check(name, Ok(&["is not read, `a.cedar` beside it is"]));
     }

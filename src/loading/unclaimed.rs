@@ -38,7 +38,7 @@ impl Unclaimed {
         if ends(&[".rego", ".cel.toml"]) {
             return Self::OtherLanguage;
         }
-        if ["tools.lock", "manifest"].contains(&&*name) {
+        if name == "manifest" {
             return Self::NotYet;
         }
         let of_tests = is_of_tests(inside);

@@ -3,6 +3,7 @@
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
 //! on; and what lacks policies that are in force counts only when somebody says that it is meant.
 
+mod changes;
 mod events;
 mod fingerprint;
 mod removals;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+pub use self::changes::{Changes, Waker, Woken};
 use self::events::Events;
 use self::fingerprint::Fingerprint;
 use super::directory::Directory;

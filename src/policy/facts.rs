@@ -172,6 +172,8 @@ pub enum Leaf<'a> {
     Strings(Vec<Cow<'a, str>>),
     EmptyObject,
     EmptyArray,
+    /// An array with something in it that is no string; its items are leaves of their own.
+    Array,
 }
 
 /// The circumstances of the message.

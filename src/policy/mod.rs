@@ -14,8 +14,12 @@ mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod labels;
+mod leaves;
 mod location;
+mod lock;
+mod numbers;
 mod outlook;
+mod shape;
 mod snapshot;
 mod store;
 
@@ -38,6 +42,8 @@ pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
 };
+pub use lock::{Fingerprint, Lock, LockedTool};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
+pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;

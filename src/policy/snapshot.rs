@@ -7,10 +7,11 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::combine::combine;
-use super::decision::{Decision, EngineFault, FaultKind, Origin, PolicyId};
+use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
+use super::lock::{self, Lock};
 use super::outlook::{OpenQuestion, Outlook};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
@@ -21,6 +22,7 @@ pub struct PolicySnapshot {
     sources: Vec<PolicySource>,
     policies: Vec<PolicyEntry>,
     labels: Labels,
+    lock: Arc<Lock>,
     /// What may come after it, asked beside it and never instead.
     candidate: Option<Box<PolicySnapshot>>,
 }
@@ -67,6 +69,7 @@ impl PolicySnapshot {
             sources,
             policies,
             labels: Labels::default(),
+            lock: Arc::default(),
             candidate: None,
         }
     }
@@ -76,6 +79,21 @@ impl PolicySnapshot {
     pub fn with_labels(mut self, labels: Labels) -> Self {
         self.labels = labels;
         self
+    }
+
+    /// With the definitions of tools that the host has approved. What they were read from must be
+    /// among the sources.
+    #[must_use]
+    pub fn with_lock(mut self, lock: Arc<Lock>) -> Self {
+        if !lock.is_empty() {
+            self.policies.push(lock::entry());
+        }
+        self.lock = lock;
+        self
+    }
+
+    pub fn lock(&self) -> &Lock {
+        &self.lock
     }
 
     /// With policies that are asked as well, so that what they would change can be told.
@@ -107,6 +125,13 @@ impl PolicySnapshot {
 
     /// An engine that panics has a fault like any other.
     pub fn judge(&self, facts: &Facts<'_>) -> Decision {
+        // Before any engine: what one of them could not read, another might permit.
+        if let Some(reason) = self.lock.refuses(facts) {
+            return Decision::Deny(Denial {
+                cause: DenialCause::Forbidden,
+                reasons: vec![reason],
+            });
+        }
         if self.labels.is_empty() {
             return self.decide(facts);
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::audit::{Audit, Direction, Kept, Record};
 use crate::clock::Clock as _;
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{Agent, Consent, PolicySnapshot, PolicyStore, Server};
+use crate::policy::{Agent, Consent, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
 use crate::wire::{Fragment, KnownMethod, Message, Side};
 
@@ -19,6 +19,7 @@ use super::fixture::{Answered, Listed, Offers, Plan, Reply, Sends, Step, Test};
 use super::got::{At, Broken, Got};
 use super::lines;
 use super::listing::{self, Catalogue, Sight};
+use super::load::Suite;
 use super::replay;
 use super::report::TestReport;
 
@@ -58,13 +59,25 @@ pub(super) struct Conversation<'s> {
     tools: Fragment,
 }
 
-impl Bench<'_> {
+impl<'s> Bench<'s> {
+    pub(super) fn new(suite: &'s Suite, server: &'s Server, settings: &'s gate::Settings) -> Self {
+        Self {
+            policies: Arc::clone(&suite.policies),
+            settings,
+            server,
+            catalogue: Catalogue::new(&suite.fixture.offers, suite.policies.current().lock()),
+            offers: &suite.fixture.offers,
+            agents: &suite.fixture.agents,
+        }
+    }
+
     /// What a test came to.
-    pub(super) async fn report(&self, test: &Test, snapshot: &PolicySnapshot) -> TestReport {
+    pub(super) async fn report(&self, test: &Test) -> TestReport {
         match &test.plan {
             Plan::Replay(recorded) => replay::replay(self, test, recorded).await,
             Plan::Message(_) | Plan::Conversation(_) => {
-                TestReport::new(test, self.judge(test).await, snapshot)
+                let came = self.judge(test).await;
+                TestReport::new(test, came, &self.policies.current())
             }
         }
     }
@@ -114,7 +127,7 @@ impl<'s> Conversation<'s> {
             kept,
             clock,
             begun: Cell::new(false),
-            tools: listing::tools(tools.iter()),
+            tools: bench.catalogue.of_calls(tools.iter()),
         };
         conversation.establish(None);
         conversation

@@ -1,10 +1,11 @@
 //! What a list shows, and whether an engine failed over it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::policy::{
-    Agent, Environment, ListFacts, Principal, Prompt, Resource, ResourceFacts, SessionState, Tool,
+    Agent, Environment, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts, SessionState,
+    Tool,
 };
 use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
@@ -24,26 +25,36 @@ pub(super) struct Sight {
 
 /// The lists of the upstream as it sends them; made once, since every test may need them.
 pub(super) struct Catalogue {
-    /// Of tools.
-    names: HashSet<String>,
+    /// Their definitions by name.
+    called: HashMap<String, Fragment>,
     tools: Fragment,
     prompts: Fragment,
     resources: Fragment,
 }
 
 impl Catalogue {
-    pub(super) fn new(offers: &Offers) -> Self {
+    /// Tools are defined as the lock says, where it says anything.
+    pub(super) fn new(offers: &Offers, lock: &Lock) -> Self {
         let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
+        let tool = |name: &String| {
+            let locked = lock.tool(name);
+            let locked = locked.and_then(|tool| Fragment::decode(&tool.definition).ok());
+            (
+                name.clone(),
+                locked.unwrap_or_else(|| item(Listed::Tools, name)),
+            )
+        };
+        let called: Vec<(String, Fragment)> = offers.tools.iter().map(tool).collect();
         Self {
-            names: offers.tools.iter().cloned().collect(),
-            tools: list(Listed::Tools),
+            tools: Fragment::array(called.iter().map(|(_, definition)| definition.clone())),
+            called: called.into_iter().collect(),
             prompts: list(Listed::Prompts),
             resources: list(Listed::Resources),
         }
     }
 
     pub(super) fn has_tool(&self, name: &str) -> bool {
-        self.names.contains(name)
+        self.called.contains_key(name)
     }
 
     pub(super) fn of(&self, list: Listed) -> &Fragment {
@@ -53,13 +64,17 @@ impl Catalogue {
             Listed::Resources => &self.resources,
         }
     }
-}
 
-/// A list of these tools, each once. What no message of a test can tell is left out: with thousands
-/// of names in a suite, the others would cost more than all that is tested.
-pub(super) fn tools<'n>(names: impl Iterator<Item = &'n String>) -> Fragment {
-    let names: BTreeSet<&String> = names.collect();
-    Fragment::array(names.into_iter().map(|name| item(Listed::Tools, name)))
+    /// A list of these tools, each once. What no message of a test can tell is left out: with
+    /// thousands of names in a suite, the others would cost more than all that is tested.
+    pub(super) fn of_calls<'n>(&self, names: impl Iterator<Item = &'n String>) -> Fragment {
+        let names: BTreeSet<&String> = names.collect();
+        let tool = |name: &String| {
+            let known = self.called.get(name).cloned();
+            known.unwrap_or_else(|| item(Listed::Tools, name))
+        };
+        Fragment::array(names.into_iter().map(tool))
+    }
 }
 
 /// The tool that a message calls.
@@ -114,14 +129,16 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
         env,
     };
     let names = bench.offers.of(list).iter().cloned();
+    let snapshot = bench.policies.current();
     let ask = |items: &[Resource<'_>]| {
-        let snapshot = bench.policies.current();
         let faults = snapshot.listing(&facts, items).faults;
         faults.into_iter().min().map(|fault| fault.to_string())
     };
     match list {
         Listed::Tools => {
-            let tool = |name| Tool {
+            let lock = snapshot.lock();
+            let tool = |name: String| Tool {
+                pin: lock.pin(&name, lock.tool(&name).map(|tool| tool.fingerprint)),
                 name,
                 ..Tool::default()
             };

@@ -41,7 +41,7 @@ pub use report::{
     ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
     UnknownDecision,
 };
-pub use run::{Settings, run};
+pub use run::{Progress, Settings, run, run_telling, watched};
 pub use survey::{Survey, packs, survey};
 
 #[cfg(test)]

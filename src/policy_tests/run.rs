@@ -1,12 +1,15 @@
 //! From paths to a report.
 
-use std::path::PathBuf;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::errors::{FixtureErrors, FixtureProblem};
+use super::find::{self, Found};
+use super::fixture::{Fixture, Test};
 use super::judge::Bench;
-use super::listing::Catalogue;
 use super::load::{self, Configured, Problems, Suite};
-use super::report::{NotRun, Report, SuiteReport};
+use super::report::{NotRun, Report, SuiteReport, TestReport};
 use crate::gate;
 use crate::policy::{PolicyErrors, Server};
 
@@ -16,7 +19,7 @@ pub struct Settings {
     /// Packs, directories of packs or of fixtures, fixtures. Without any: the tests of the
     /// configured policies, or whatever packs the current directory holds.
     pub paths: Vec<PathBuf>,
-    /// Only tests whose name contains this text.
+    /// Only tests whose name, suite, agent or cell contains this text.
     pub filter: Option<String>,
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
@@ -24,27 +27,41 @@ pub struct Settings {
     pub configured: Option<Configured>,
 }
 
+/// How far a run is, for whoever waits for it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicUsize,
+    of: AtomicUsize,
+}
+
 /// Cedar evaluates recursively; this is what the gate's own thread has.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
+
+/// More threads than this have never made a run shorter.
+const MOST_THREADS: usize = 16;
+
+/// With fewer tests each, threads cost more than they bring.
+const LEAST_TESTS: usize = 32;
 
 /// Runs the tests. Reads files and opens nothing else.
 ///
 /// # Errors
 /// Everything that keeps the tests from running: then none has run.
 pub fn run(settings: &Settings) -> Result<Report, NotRun> {
+    run_telling(settings, &Progress::default())
+}
+
+/// The same, with somebody who may look how far it is.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, NotRun> {
     let mut suites = load::load(&settings.paths, settings.configured.as_ref())?;
     let left_out = match &settings.filter {
         Some(filter) => keep(&mut suites, filter)?,
         None => 0,
     };
-    let judged = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("gate".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || judge(&suites, &settings.gate));
-        thread.ok()?.join().ok()?
-    });
-    match judged {
+    match judge(&suites, &settings.gate, progress) {
         Some(suites) => Ok(Report::new(suites, left_out)),
         None => Err(not_run(
             "test::internal",
@@ -54,50 +71,132 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
     }
 }
 
+/// Everything below which a result depends on: what was named, and the policies of each fixture.
+pub fn watched(settings: &Settings) -> Vec<PathBuf> {
+    let mut paths = settings.paths.clone();
+    if let Some(configured) = &settings.configured {
+        paths.extend(configured.policies.dir.clone());
+    }
+    let found = match (paths.as_slice(), &settings.configured) {
+        ([], None) => find::find_packs(Path::new(".")),
+        _ => find::find(&settings.paths),
+    };
+    // What cannot be found is told by the run.
+    for Found { fixture, pack } in found.unwrap_or_default() {
+        paths.push(fixture);
+        paths.extend(pack);
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+impl Progress {
+    /// How many tests have been judged, of how many.
+    pub fn seen(&self) -> (usize, usize) {
+        (
+            self.done.load(Ordering::Relaxed),
+            self.of.load(Ordering::Relaxed),
+        )
+    }
+}
+
 /// Leaves what the filter names; answers how many tests it left out.
 fn keep(suites: &mut Vec<Suite>, filter: &str) -> Result<usize, NotRun> {
     let count = |suites: &[Suite]| suites.iter().map(|suite| suite.fixture.tests.len()).sum();
     let all: usize = count(suites);
     for suite in suites.iter_mut() {
-        suite
-            .fixture
-            .tests
-            .retain(|test| test.name.contains(filter));
+        let Fixture { suite, tests, .. } = &mut suite.fixture;
+        if suite.contains(filter) {
+            continue;
+        }
+        tests.retain(|test| {
+            let cell = test.cell.as_ref();
+            test.name.contains(filter)
+                || test.agent.id.contains(filter)
+                || cell.is_some_and(|cell| cell.contains(filter))
+        });
     }
     suites.retain(|suite| !suite.fixture.tests.is_empty());
     let kept: usize = count(suites);
     if kept == 0 {
-        let message = format!("no test's name contains `{filter}`");
-        let help = "the filter is compared letter by letter with the names of tests";
+        let message = format!("no suite, test or agent has `{filter}` in its name");
+        let help = "the filter is compared letter by letter with the names of suites, tests, agents \
+                    and cells of a matrix";
         return Err(not_run("test::nothing-found", &message, help));
     }
     Ok(all - kept)
 }
 
-fn judge(suites: &[Suite], settings: &gate::Settings) -> Option<Vec<SuiteReport>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-    let reports = suites.iter().map(|suite| {
-        let server = Server {
-            name: suite.server.clone(),
-            ..Server::default()
-        };
-        let bench = Bench {
-            policies: suite.policies.clone(),
-            settings,
-            server: &server,
-            offers: &suite.fixture.offers,
-            catalogue: Catalogue::new(&suite.fixture.offers),
-            agents: &suite.fixture.agents,
-        };
-        let snapshot = suite.policies.current();
-        let tests = suite
-            .fixture
-            .tests
-            .iter()
-            .map(|test| runtime.block_on(bench.report(test, &snapshot)));
+/// Judges every test, on as many threads as help; the reports are in the order of the files
+/// whichever was done first. `None` if a thread could not be had, or failed.
+fn judge(
+    suites: &[Suite],
+    settings: &gate::Settings,
+    progress: &Progress,
+) -> Option<Vec<SuiteReport>> {
+    let servers = suites.iter().map(|suite| Server {
+        name: suite.server.clone(),
+        ..Server::default()
+    });
+    let servers: Vec<Server> = servers.collect();
+    let benches = suites.iter().zip(&servers);
+    let benches: Vec<Bench<'_>> = benches
+        .map(|(suite, server)| Bench::new(suite, server, settings))
+        .collect();
+    let tests = suites.iter().zip(&benches);
+    let tests: Vec<(&Bench<'_>, &Test)> = tests
+        .flat_map(|(suite, bench)| suite.fixture.tests.iter().map(move |test| (bench, test)))
+        .collect();
+    progress.of.store(tests.len(), Ordering::Relaxed);
+    let next = AtomicUsize::new(0);
+    let mut reports = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads(tests.len()))
+            .map(|_| {
+                std::thread::Builder::new()
+                    .name("gate".to_owned())
+                    .stack_size(STACK_BYTES)
+                    .spawn_scoped(scope, || work(&tests, &next, &progress.done))
+            })
+            .collect();
+        let mut reports = Vec::with_capacity(tests.len());
+        for thread in threads {
+            reports.extend(thread.ok()?.join().ok()??);
+        }
+        Some(reports)
+    })?;
+    reports.sort_by_key(|(place, _)| *place);
+    let mut reports = reports.into_iter().map(|(_, report)| report);
+    let of_suite = suites.iter().map(|suite| {
+        let tests = reports.by_ref().take(suite.fixture.tests.len());
         SuiteReport::new(suite, tests.collect())
     });
-    Some(reports.collect())
+    Some(of_suite.collect())
+}
+
+fn threads(tests: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    tests
+        .div_ceil(LEAST_TESTS)
+        .clamp(1, cores.min(MOST_THREADS))
+}
+
+/// Takes one test after the other until there is none.
+fn work(
+    tests: &[(&Bench<'_>, &Test)],
+    next: &AtomicUsize,
+    done: &AtomicUsize,
+) -> Option<Vec<(usize, TestReport)>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let mut reports = Vec::new();
+    loop {
+        let place = next.fetch_add(1, Ordering::Relaxed);
+        let Some((bench, test)) = tests.get(place) else {
+            return Some(reports);
+        };
+        reports.push((place, runtime.block_on(bench.report(test))));
+        done.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 fn not_run(code: &'static str, message: &str, help: &str) -> NotRun {

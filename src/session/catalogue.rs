@@ -3,6 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use crate::policy::Fingerprint;
+
 /// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
 /// completes. The agent's traversals and the gate's own do not disturb each other.
 #[derive(Debug, Default)]
@@ -14,15 +16,12 @@ pub struct Catalogue {
     fetch: Fetch,
 }
 
-/// The SHA-256 of a definition's text.
-pub type Digest = [u8; 32];
-
 /// Names, and how the pages of one list define them.
 type Names = HashMap<String, Definition>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Definition {
-    One(Digest),
+    One(Fingerprint),
     /// Pages disagree: whoever saw one of them does not know what would be called.
     Conflicting,
 }
@@ -87,6 +86,17 @@ impl Catalogue {
         }
     }
 
+    /// How the lists define a name: once, or twice where the agent's list and the gate's do not
+    /// agree.
+    pub fn definitions(&self, name: &str) -> impl Iterator<Item = Fingerprint> {
+        let complete = self.complete.as_ref().and_then(|names| names.get(name));
+        let found = [self.agents.get(name), complete];
+        found.into_iter().flatten().filter_map(|found| match found {
+            Definition::One(print) => Some(*print),
+            Definition::Conflicting => None,
+        })
+    }
+
     /// Every name that is known, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let lists = [Some(&self.agents), self.complete.as_ref()];
@@ -99,20 +109,20 @@ impl Catalogue {
     }
 
     /// Whether an earlier page of the agent's traversal defines a name in another way.
-    pub fn is_conflicting(&self, at: Traversal<'_>, name: &str, digest: &Digest) -> bool {
+    pub fn is_conflicting(&self, at: Traversal<'_>, name: &str, print: &Fingerprint) -> bool {
         let goes_on = match at {
             Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
             Traversal::AgentBegins | Traversal::Gate => false,
         };
         let earlier = self.agents.get(name);
-        goes_on && earlier.is_some_and(|earlier| *earlier != Definition::One(*digest))
+        goes_on && earlier.is_some_and(|earlier| *earlier != Definition::One(*print))
     }
 
     /// Adds a page, and completes the list if it is the last one: if no cursor comes next.
     pub fn add_page(
         &mut self,
         traversal: Traversal<'_>,
-        names: Vec<(String, Digest)>,
+        names: Vec<(String, Fingerprint)>,
         next: Option<String>,
     ) {
         let last = next.is_none();
@@ -130,19 +140,19 @@ impl Catalogue {
             }
             // The pages between are not known: this one tells what there is, not what is missing.
             (Traversal::AgentGoesOn(_), _) => {
-                for (name, digest) in names {
+                for (name, print) in names {
                     let entry = self.agents.entry(name);
-                    entry.or_insert(Definition::One(digest));
+                    entry.or_insert(Definition::One(print));
                 }
                 return;
             }
         };
-        for (name, digest) in names {
+        for (name, print) in names {
             match growing.entry(name) {
                 Entry::Vacant(vacant) => {
-                    vacant.insert(Definition::One(digest));
+                    vacant.insert(Definition::One(print));
                 }
-                Entry::Occupied(mut occupied) if *occupied.get() != Definition::One(digest) => {
+                Entry::Occupied(mut occupied) if *occupied.get() != Definition::One(print) => {
                     occupied.insert(Definition::Conflicting);
                 }
                 Entry::Occupied(_) => {}
@@ -212,8 +222,12 @@ mod tests {
 
     const LAST: Option<&str> = None;
 
+    fn print(words: &str) -> Fingerprint {
+        Fingerprint::of("{}", words)
+    }
+
     fn page(catalogue: &mut Catalogue, at: Traversal<'_>, names: &[&str], next: Option<&str>) {
-        let defined = |name: &&str| ((*name).to_owned(), [0; 32]);
+        let defined = |name: &&str| ((*name).to_owned(), print("0"));
         let names = names.iter().map(defined).collect();
         catalogue.add_page(at, names, next.map(str::to_owned));
     }
@@ -228,10 +242,10 @@ mod tests {
             Some("2"),
         );
         let second = Traversal::AgentGoesOn("2");
-        assert!(catalogue.is_conflicting(second, "a", &[1; 32]));
-        assert!(!catalogue.is_conflicting(second, "a", &[0; 32]));
-        assert!(!catalogue.is_conflicting(Traversal::AgentGoesOn("3"), "a", &[1; 32]));
-        let other = vec![("a".to_owned(), [1; 32])];
+        assert!(catalogue.is_conflicting(second, "a", &print("1")));
+        assert!(!catalogue.is_conflicting(second, "a", &print("0")));
+        assert!(!catalogue.is_conflicting(Traversal::AgentGoesOn("3"), "a", &print("1")));
+        let other = vec![("a".to_owned(), print("1"))];
         catalogue.add_page(second, other, Some("3".to_owned()));
         assert_eq!(catalogue.offers("a"), Offer::NotOffered);
         page(&mut catalogue, Traversal::AgentGoesOn("3"), &["a"], LAST);

@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use crate::policy::{Agent, Client, Consent, Labels, Server};
 use crate::wire::KnownMethod;
 
-pub use catalogue::{Catalogue, Digest, Offer, Traversal};
+pub use catalogue::{Catalogue, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
 pub use visibility::Visibilities;

@@ -5,6 +5,7 @@
 //! members that the protocol gives meaning to, and `Edits` changes a message without touching the
 //! rest of its text. What is forwarded is the compact text of the very tokens that were judged.
 
+mod definition;
 mod envelope;
 mod error;
 mod folding;
@@ -17,9 +18,12 @@ mod method;
 mod params;
 mod params_table;
 
+pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
-pub use json::{Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value};
+pub use json::{
+    Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value, input_offsets,
+};
 pub(crate) use line_writer::{Closed, End, LineWriter};
 pub use lines::{Frame, LineReader};
 pub use message::{Message, Outcome, Shape};

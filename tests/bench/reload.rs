@@ -169,9 +169,13 @@ impl Told {
                 .by_revision
                 .get(revision.as_str())
                 .expect("a revision that was in force");
-            let policies: Vec<&str> = record.policies.iter().map(|id| id.as_str()).collect();
+            let policies: Vec<&str> = record
+                .policies
+                .iter()
+                .map(mcp_protector::audit::Text::as_str)
+                .collect();
             // Of odd revisions, the last of all the policies forbids.
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 assert_eq!(
                     (record.decision, policies),
                     (Some(Decision::Allow), vec!["all"])
@@ -201,7 +205,7 @@ fn deploy(place: &Path, link: &Path, number: usize) {
     let first = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
     let last = format!(
         "@id(\"last\") forbid(principal, action in Mcp::Action::\"call_tool\", resource) when {{ {} }};\n",
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             "context.args.hasTag(\"/never\")"
         } else {
             "true"

@@ -16,7 +16,7 @@ const TABLE: [(&str, May); 19] = [
     ("guard", May::Only(&["wire", "policy"])),
     ("session", May::Only(&["wire", "clock", "policy"])),
     ("audit", May::Only(&["wire", "policy", "clock"])),
-    ("loading", May::Only(&["policy", "audit"])),
+    ("loading", May::Only(&["policy", "audit", "wire"])),
     (
         "consent",
         May::Only(&["wire", "session", "policy", "clock"]),

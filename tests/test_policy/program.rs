@@ -99,7 +99,10 @@ fn results_are_on_standard_output_and_obstacles_on_standard_error() {
     }
     let (code, out, err) = told(&run(passing.path(), &["--filter", "nothing"]));
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    assert!(err.contains("no test's name contains `nothing`"), "{err}");
+    assert!(
+        err.contains("no suite, test or agent has `nothing` in its name"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -9,8 +9,15 @@ use crate::cli::proxy;
 use crate::config::Config;
 use crate::lint::{self, Lint, Material};
 use crate::loading::{self, Warnings};
+use crate::policy::engines::cedar::schema_text;
 use crate::policy::{PolicyProblem, PolicySource};
 use crate::policy_tests::{self, Configured};
+
+/// What a lint finds, and what the gate calls it where it insists on it.
+const TOLD: [(&str, &str); 2] = [
+    ("lint::missing-id", "policy::no_id"),
+    ("lint::exact-call", "policy::exact_call"),
+];
 
 /// Policies that would be in force together.
 pub(super) struct Target {
@@ -72,6 +79,7 @@ impl Target {
             policies,
             labels,
             said,
+            lock,
             loaded,
         } = loading::survey(&self.settings);
         let mut problems = match loaded {
@@ -88,18 +96,26 @@ impl Target {
             policies,
             labels,
             said,
+            lock,
             allow: self.settings.allow.clone(),
             configuration: configured.map(|(source, _)| source.clone()),
             tested: tests.tools,
         };
         let linted = lint::lint(&material, without).map_err(one)?;
-        // Where the gate insists on names, it has told of those that lack.
-        let insists = problems.iter().any(|known| known.code == "policy::no_id");
-        let told = |new: &PolicyProblem| !insists || new.code != "lint::missing-id";
-        problems.extend(linted.into_iter().filter(told));
+        let known: Vec<&str> = problems.iter().map(|known| known.code).collect();
+        let is_news = |new: &PolicyProblem| {
+            let mut twins = TOLD.iter().filter(|(lint, _)| *lint == new.code);
+            twins.all(|(_, code)| !known.contains(code))
+        };
+        problems.extend(linted.into_iter().filter(is_news));
         let mut told: Vec<Told> = problems.into_iter().map(|it| Box::new(it) as _).collect();
         told.extend(tests.problems.into_iter().map(|it| Box::new(it) as Told));
         Ok(told)
+    }
+
+    /// What its policies are checked against.
+    pub(super) fn schema(&self) -> Result<String, Vec<Told>> {
+        schema_text(&loading::survey(&self.settings).lock).map_err(one)
     }
 
     /// The loader knows the names of an allowlist, and not where they are written.

@@ -179,7 +179,15 @@ fn a_configuration_names_what_is_checked() {
     fs::write(&file, "[upstrem]\n").unwrap();
     assert_eq!(codes(&args).0, Exit::NotChecked);
     args.print = Some(Print::Schema);
-    assert!(run_with(&args).1.contains("namespace Mcp"));
+    assert_eq!(codes(&args).0, Exit::NotChecked);
+    for config in [None, Some(config)] {
+        args.config = config.map(|text| {
+            fs::write(&file, text).unwrap();
+            file.clone()
+        });
+        let (exit, out, _) = run_with(&args);
+        assert_eq!((exit, out.as_str()), (Exit::Success, BASE_SCHEMA));
+    }
 }
 
 #[test]

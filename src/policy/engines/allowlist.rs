@@ -284,6 +284,7 @@ mod tests {
         let cedar = Cedar {
             groups: compiled.groups,
             warnings: Warnings::Error,
+            ..Cedar::default()
         };
         let cedar = cedar.compile(&[compiled.policy]).unwrap().engine;
         let set: Box<dyn RuleEngine> = Box::new(AllowlistEngine::new(allowed));

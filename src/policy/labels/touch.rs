@@ -80,7 +80,7 @@ fn found<'a>(
     leaves.filter_map(|(_, leaf)| match leaf {
         Leaf::String(text) => Some(Some(Cow::Borrowed(&**text))),
         // Its items are leaves of their own.
-        Leaf::Strings(_) | Leaf::EmptyArray | Leaf::EmptyObject => None,
+        Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray | Leaf::EmptyObject => None,
         Leaf::Number(_) | Leaf::Bool(_) | Leaf::Null => Some(None),
     })
 }

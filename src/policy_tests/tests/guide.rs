@@ -59,6 +59,7 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         config: config.map(|config| dir.join(config)),
         format: TestFormat::Human,
         filter: None,
+        watch: false,
     };
     let mut out = Vec::new();
     let exit = test_policy::run(&args, &mut out);
@@ -124,5 +125,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 7);
+    assert_eq!(seen, 8);
 }

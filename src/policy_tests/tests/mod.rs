@@ -10,6 +10,7 @@ mod matrices;
 mod packs;
 mod replays;
 mod reports;
+mod runs;
 
 use std::fs;
 use std::path::{Path, PathBuf};

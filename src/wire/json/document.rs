@@ -96,6 +96,14 @@ impl Document {
 /// Where the byte at `position` of the compact text stood in the input. Walks the input again:
 /// only errors ask, and a map of offsets would cost every message.
 pub(in crate::wire) fn input_offset(input: &[u8], position: usize) -> usize {
+    let found = input_offsets(input, &[position]);
+    found.first().copied().unwrap_or(input.len())
+}
+
+/// The same for many positions, which must be in order.
+pub fn input_offsets(input: &[u8], positions: &[usize]) -> Vec<usize> {
+    let mut found = Vec::with_capacity(positions.len());
+    let mut wanted = positions.iter().copied().peekable();
     let mut in_string = false;
     let mut escaped = false;
     let mut seen = 0;
@@ -103,8 +111,11 @@ pub(in crate::wire) fn input_offset(input: &[u8], position: usize) -> usize {
         if !in_string && byte.is_ascii_whitespace() {
             continue;
         }
-        if seen == position {
-            return offset;
+        while wanted.next_if(|position| *position <= seen).is_some() {
+            found.push(offset);
+        }
+        if wanted.peek().is_none() {
+            return found;
         }
         seen += 1;
         match byte {
@@ -114,5 +125,6 @@ pub(in crate::wire) fn input_offset(input: &[u8], position: usize) -> usize {
             _ => {}
         }
     }
-    input.len()
+    found.resize(positions.len(), input.len());
+    found
 }

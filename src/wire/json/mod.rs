@@ -5,6 +5,7 @@
 //! the whitespace between them) and a flat tape with one node per value that points into it.
 //! There is no tree and no number type: what is judged is what is sent, digit for digit.
 
+mod canonical;
 mod compact;
 mod document;
 mod edits;
@@ -17,7 +18,7 @@ mod tape;
 mod tokens;
 mod value;
 
-pub use document::{Document, Limits};
+pub use document::{Document, Limits, input_offsets};
 pub use edits::Edits;
 pub use error::{JsonError, JsonErrorKind};
 pub use fragment::Fragment;

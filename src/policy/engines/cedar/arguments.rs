@@ -7,6 +7,7 @@
 //! | boolean | `b` |
 //! | null | `isNull` |
 //! | array of nothing but strings | `many`, beside the tags of its items |
+//! | any other array | no tag, but those of its items |
 //! | empty array | `many`, empty |
 //! | empty object | none |
 
@@ -15,9 +16,9 @@ use std::collections::HashSet;
 use cedar_policy_core::ast::{Entity, PartialValue, Value};
 
 use super::inspect::Needs;
-use super::numbers::Exact;
 use super::value::{decimal, literal, record, strings};
 use super::vocabulary::Vocabulary;
+use crate::policy::numbers::Exact;
 use crate::policy::{Arguments, Leaf};
 
 /// `None` if two leaves have the same pointer: then nobody could say which one the server will take.
@@ -26,19 +27,19 @@ pub(super) fn entity(
     arguments: &Arguments<'_>,
     needs: Needs,
 ) -> Option<Entity> {
-    let tags = arguments.0.iter().map(|(pointer, leaf)| {
-        (
-            pointer.as_str().into(),
-            PartialValue::Value(tag(leaf, needs)),
-        )
+    let tags = arguments.0.iter().filter_map(|(pointer, leaf)| {
+        let tag = PartialValue::Value(tag(leaf, needs)?);
+        Some((pointer.as_str().into(), tag))
     });
     let uid = words.arguments.clone();
     let entity = Entity::new_with_attr_partial_value(uid, [], HashSet::new(), HashSet::new(), tags);
-    (entity.tags_len() == arguments.0.len()).then_some(entity)
+    let expected = arguments.0.iter().filter(|(_, leaf)| *leaf != Leaf::Array);
+    (entity.tags_len() == expected.count()).then_some(entity)
 }
 
-fn tag(leaf: &Leaf<'_>, needs: Needs) -> Value {
-    match leaf {
+fn tag(leaf: &Leaf<'_>, needs: Needs) -> Option<Value> {
+    Some(match leaf {
+        Leaf::Array => return None,
         Leaf::String(text) => record([("s", literal(text.as_ref()))]),
         Leaf::Number(text) => {
             let exact = Exact::of(text);
@@ -58,5 +59,5 @@ fn tag(leaf: &Leaf<'_>, needs: Needs) -> Value {
         Leaf::Strings(items) => record([("many", strings(items))]),
         Leaf::EmptyArray => record([("many", strings::<&str>(&[]))]),
         Leaf::EmptyObject => record([]),
-    }
+    })
 }

@@ -2,51 +2,72 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode};
+use cedar_policy::{
+    PolicyId, PolicySet, PolicySetError, ValidationError, ValidationMode, Validator,
+};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
 use super::fold::folded;
+use super::verb::CALL;
 use super::vocabulary::Vocabulary;
-use crate::policy::{PolicyProblem, PolicySource};
+use crate::policy::{Lock, PolicyProblem, PolicySource};
 
 /// Strict: every access is proved to succeed, whatever the request. What is left to fail is
 /// arithmetic that overflows.
 pub(super) fn check_types(
     words: &Vocabulary,
+    lock: &Lock,
     drafts: &[&Draft<'_>],
     problems: &mut Vec<PolicyProblem>,
 ) {
-    let set = match PolicySet::from_policies(drafts.iter().map(|draft| draft.policy.clone())) {
-        Ok(set) => set,
-        Err(error) => {
-            problems.push(PolicyProblem::error("policy::set", error.to_string()));
-            return;
-        }
+    // A policy is checked for each action that it could be about. What looks at no typed arguments
+    // finds in every call what it finds in `call_tool`, of which there is one and not a thousand.
+    let (typed, untyped): (Vec<_>, Vec<_>) = drafts.iter().partition(|draft| draft.is_typed());
+    let base = match Vocabulary::get() {
+        Ok(base) => base,
+        Err(error) => return problems.push(PolicyProblem::error("policy::internal", error)),
     };
+    let results = [(&base.validator, &untyped), (&words.validator, &typed)].map(
+        |(validator, drafts): (&Validator, &Vec<&Draft<'_>>)| {
+            let policies = drafts.iter().map(|draft| draft.policy.clone());
+            let set = PolicySet::from_policies(policies)?;
+            Ok(validator.validate(&set, ValidationMode::Strict))
+        },
+    );
     let places: HashMap<&str, (usize, &Draft<'_>)> = drafts
         .iter()
         .enumerate()
         .map(|(place, draft)| (draft.entry.id.as_str(), (place, *draft)))
         .collect();
-    let result = words.validator.validate(&set, ValidationMode::Strict);
     let mut found = Vec::new();
-    for error in result.validation_errors() {
-        let mut problem = placed(&places, error.policy_id(), error);
-        if let ValidationError::UnrecognizedActionId(_) = error {
-            problem.1.help = nearest_action(words, &problem.1);
+    let mut warned = Vec::new();
+    for result in results {
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => {
+                let error: PolicySetError = error;
+                problems.push(PolicyProblem::error("policy::set", error.to_string()));
+                continue;
+            }
+        };
+        for error in result.validation_errors() {
+            let mut problem = placed(&places, error.policy_id(), error);
+            if let ValidationError::UnrecognizedActionId(_) = error {
+                problem.1.help = nearest_action(words, lock, &problem.1);
+            }
+            found.push(problem);
         }
-        found.push(problem);
+        for warning in result.validation_warnings() {
+            let (place, mut problem) = placed(&places, warning.policy_id(), warning);
+            problem.severity = Severity::Warning;
+            warned.push((place, problem));
+        }
     }
     // What is wrong is often also impossible, which helps nobody.
     let wrong: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
-    for warning in result.validation_warnings() {
-        let (place, mut problem) = placed(&places, warning.policy_id(), warning);
-        problem.severity = Severity::Warning;
-        if !wrong.contains(&place) {
-            found.push((place, problem));
-        }
-    }
+    warned.retain(|(place, _)| !wrong.contains(place));
+    found.append(&mut warned);
     // The checker reports in the order of a hash map.
     let order = |(place, problem): &(usize, PolicyProblem)| {
         let offset = problem.labels.first().map(LabeledSpan::offset);
@@ -94,8 +115,29 @@ fn placed(
 }
 
 /// Cedar's own suggestion compares other parts of the name, and suggests `any`.
-fn nearest_action(words: &Vocabulary, problem: &PolicyProblem) -> Option<String> {
+fn nearest_action(words: &Vocabulary, lock: &Lock, problem: &PolicyProblem) -> Option<String> {
     let written = problem.message.split('`').nth(1)?;
+    if let Some(tool) = written
+        .strip_prefix("Mcp::Action::\"")
+        .and_then(|id| id.strip_prefix(CALL)?.strip_suffix('"'))
+    {
+        let why = lock
+            .tool(tool)
+            .and_then(|tool| tool.arguments.as_ref().err());
+        if let Some(why) = why {
+            return Some(format!(
+                "`tools.lock` gives no types to its arguments: {why}; write \
+                 `action in Mcp::Action::\"call_tool\"` and `resource == Mcp::Tool::\"{tool}\"`"
+            ));
+        }
+        if lock.is_empty() {
+            return Some(
+                "calls of single tools are actions of their own where a `tools.lock` lies beside \
+                 the policies; `mcp-protector tools lock` makes one"
+                    .to_owned(),
+            );
+        }
+    }
     let known = words
         .schema()
         .actions()

@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::nesting;
 use super::rules::Rules;
 use super::vocabulary::Vocabulary;
-use crate::policy::{PolicyEntry, PolicyId, PolicyProblem, PolicySource};
+use crate::policy::{Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource};
 
 /// What came of the sources.
 #[derive(Debug, Default)]
@@ -23,12 +23,17 @@ pub(super) struct Output {
 }
 
 /// INVARIANT: runs on a thread with a stack for [`nesting::MAX_NESTING`] levels of anything.
-pub(super) fn compile(words: &Vocabulary, sources: &[PolicySource]) -> Output {
+pub(super) fn compile(words: &Vocabulary, lock: &Lock, sources: &[PolicySource]) -> Output {
     let (drafts, mut problems) = parse(sources);
     let mut checked = distinct(&drafts, &mut problems);
     // The deep would exhaust the checker.
     checked.retain(|draft| draft.is_sound());
-    check_types(words, &checked, &mut problems);
+    if words.has_calls() {
+        for draft in &drafts {
+            draft.report_exact_calls(&mut problems);
+        }
+    }
+    check_types(words, lock, &checked, &mut problems);
     index(words, drafts, problems)
 }
 

@@ -8,6 +8,7 @@ use cedar_policy_core::ast::{Context, Literal, Value};
 use super::idle::{self, Idle};
 use super::inspect::Needs;
 use super::value::{datetime, entity, ip, literal, record, strings};
+use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{Action, Consent, Environment, SessionState, Touch};
 
@@ -26,6 +27,7 @@ pub(super) fn context(
     action: &Action<'_>,
     env: &Environment<'_>,
     needs: Needs,
+    arguments: Option<(Verb, Value)>,
 ) -> Result<Context, Unsayable> {
     if !needs.has(Needs::CONTEXT) {
         return idle.context(action.name()).ok_or(Unsayable("context"));
@@ -35,10 +37,15 @@ pub(super) fn context(
     } else {
         idle.env.clone()
     };
-    let context = assemble(words, action, env, needs);
+    // Without the arguments, the call of a tool has the context of any.
+    let verb = arguments
+        .as_ref()
+        .map_or(Verb::Named(action.name()), |(verb, _)| *verb);
+    let arguments = arguments.map(|(_, arguments)| arguments);
+    let context = assemble(words, action, env, needs, arguments);
     // Every shape of a context was checked when the process began (see `idle`), so this can only
     // find a defect of ours; a gate pays the microseconds.
-    idle::check(words, action.name(), &context).map_err(|_| Unsayable("context"))?;
+    idle::check(words, verb, &context).map_err(|_| Unsayable("context"))?;
     Ok(context)
 }
 
@@ -47,6 +54,7 @@ pub(super) fn assemble(
     action: &Action<'_>,
     env: Value,
     needs: Needs,
+    arguments: Option<Value>,
 ) -> Context {
     let args = || entity(words.arguments.clone());
     let mut fields = BTreeMap::new();
@@ -54,6 +62,9 @@ pub(super) fn assemble(
         fields.insert(key.into(), value);
     };
     put("env", env);
+    if let Some(arguments) = arguments {
+        put("arguments", arguments);
+    }
     match action {
         Action::Initialize
         | Action::Ping

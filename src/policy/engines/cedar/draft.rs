@@ -9,12 +9,11 @@ use cedar_policy_core::parser::Loc;
 use super::annotations::Annotations;
 use super::balance::{balanced, without_places};
 use super::glance::Glance;
-use super::inspect::{self, FindingKind, Findings};
+use super::inspect::{self, FindingKind, Findings, Needs};
 use super::rules::{Key, Rule};
+use super::verb::{Verb, Verbs};
 use super::vocabulary::Vocabulary;
-use crate::policy::{
-    ActionName, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason,
-};
+use crate::policy::{Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason};
 
 /// A policy on its way to become a rule.
 pub(super) struct Draft<'s> {
@@ -112,7 +111,31 @@ impl<'s> Draft<'s> {
         problem.in_source(self.source).at(start..end, label)
     }
 
-    pub(super) fn rule(&self, words: &Vocabulary) -> (Arc<Rule>, Vec<(ActionName, Key)>) {
+    /// It has to be checked with the types of arguments.
+    pub(super) fn is_typed(&self) -> bool {
+        self.findings.needs.has(Needs::ARGUMENTS) || self.findings.needs.has(Needs::CALL)
+    }
+
+    /// What is wrong as soon as some tool has an action of its own.
+    pub(super) fn report_exact_calls(&self, problems: &mut Vec<PolicyProblem>) {
+        for span in &self.findings.exact_calls {
+            let message =
+                "`call_tool` itself is no call of a tool that `tools.lock` gives types to";
+            let help = "write `action in Mcp::Action::\"call_tool\"`, which is every call, or \
+                        `action == Mcp::Action::\"call_tool/NAME\"` for one tool";
+            let problem = PolicyProblem::error("policy::exact_call", message).with_help(help);
+            // Scopes have no places in the tree.
+            let written = self.entry.text.match_indices("\"call_tool\"").next();
+            let written =
+                written.map(|(at, text)| self.start() + at..self.start() + at + text.len());
+            problems.push(match span.clone().or(written) {
+                Some(span) => problem.in_source(self.source).at(span, "here"),
+                None => self.locate(problem, "in this policy"),
+            });
+        }
+    }
+
+    pub(super) fn rule(&self, words: &Vocabulary) -> (Arc<Rule>, Vec<(Verb, Key)>) {
         let tree: &ast::Policy = self.policy.as_ref();
         let principal = self.policy.principal_constraint();
         let resource = self.policy.resource_constraint();
@@ -127,6 +150,7 @@ impl<'s> Draft<'s> {
             glance: Glance::of(words, &self.condition),
             slots: tree.env().clone(),
             needs: self.findings.needs,
+            names: self.findings.names.clone(),
             reason: Reason {
                 policy: self.entry.id.clone(),
                 origin: self.entry.origin.clone(),
@@ -137,12 +161,10 @@ impl<'s> Draft<'s> {
             obligations: self.annotations.obligations.clone(),
             unconditional,
         };
-        let actions = ActionName::ALL
-            .into_iter()
-            .filter(|name| matches(words, *name, &action));
+        let verbs = verbs(words, &action).unwrap_or_else(Verbs::everything);
         (
             Arc::new(rule),
-            actions.map(|name| (name, key.clone())).collect(),
+            verbs.each().map(|verb| (verb, key.clone())).collect(),
         )
     }
 }
@@ -168,18 +190,14 @@ fn key(principal: &PrincipalConstraint, resource: &ResourceConstraint) -> Key {
     }
 }
 
-pub(super) fn matches(words: &Vocabulary, name: ActionName, constraint: &ActionConstraint) -> bool {
-    let Some(action) = words.action(name) else {
-        return true;
-    };
-    let within = |uid: &EntityUid| {
-        let uid = core(uid);
-        *action.uid() == uid || action.is_descendant_of(&uid)
-    };
+pub(super) fn verbs(words: &Vocabulary, constraint: &ActionConstraint) -> Option<Verbs> {
     match constraint {
-        ActionConstraint::Any => true,
-        ActionConstraint::Eq(uid) => *action.uid() == core(uid),
-        ActionConstraint::In(uids) => uids.iter().any(within),
+        ActionConstraint::Any => Some(Verbs::everything()),
+        ActionConstraint::Eq(uid) => Verbs::same(words, &[core(uid)]),
+        ActionConstraint::In(uids) => {
+            let uids: Vec<EntityUID> = uids.iter().map(core).collect();
+            Verbs::within(words, &uids)
+        }
     }
 }
 

@@ -13,21 +13,26 @@ use cedar_policy_core::ast::{EntityType, EntityUID};
 
 use super::seen::{Attribute, Look, Seen, View};
 use super::subjects::Subject;
+use super::verb::Verbs;
 use super::wildcard::Wildcard;
-use crate::policy::ActionName;
+use crate::policy::Leaf;
 
 /// A condition, as far as it is plain.
 #[derive(Debug)]
 pub(super) enum Glance {
     Always(bool),
-    /// One of these actions, by `ActionName as usize`.
-    Action(u32),
+    /// One of these actions.
+    Action(Verbs),
     Principal(Place),
     Resource(Place),
     /// The arguments of the call have a leaf of this pointer.
     HasArgument(Box<str>),
     /// The leaf of this pointer, which must be there, has this attribute.
     ArgumentHas(Box<str>, Attribute),
+    /// The context has `arguments`: the action is the call of one tool.
+    HasArguments,
+    /// The arguments have this member, by the names that lead to it.
+    HasMember(Names),
     /// A boolean that is looked up.
     Holds(Term),
     Equal(Term, Term),
@@ -65,21 +70,32 @@ pub(super) enum Term {
     Fact(Look),
     /// An attribute of the leaf of this pointer.
     Argument(Box<str>, Attribute),
+    /// A member of the typed arguments.
+    Member(Names),
 }
+
+/// What leads to a member of the typed arguments, one name for each record.
+pub(super) type Names = Box<[Box<str>]>;
 
 impl Glance {
     /// `None` where only Cedar can tell.
     pub(super) fn at(&self, view: &View<'_>) -> Option<bool> {
         match self {
             Self::Always(value) => Some(*value),
-            Self::Action(among) => Some(among & bit(view.action) != 0),
+            Self::Action(among) => Some(among.has(view.verb)),
             Self::Principal(place) => Some(place.holds(view.principal)),
             Self::Resource(place) => Some(place.holds(view.resource)),
-            Self::HasArgument(pointer) => Some(view.arguments()?.get(pointer).is_some()),
+            Self::HasArgument(pointer) => {
+                let leaf = view.arguments()?.get(pointer);
+                Some(leaf.is_some_and(|leaf| *leaf != Leaf::Array))
+            }
             Self::ArgumentHas(pointer, attribute) => {
                 let leaf = view.arguments()?.get(pointer)?;
-                Some(Seen::is_in(leaf, *attribute))
+                // It has no tag.
+                (*leaf != Leaf::Array).then(|| Seen::is_in(leaf, *attribute))
             }
+            Self::HasArguments => view.context.is_some().then_some(view.record.is_some()),
+            Self::HasMember(names) => view.has_member(names),
             Self::Holds(term) => match term.at(view)? {
                 Seen::Bool(value) => Some(value),
                 Seen::Text(_) | Seen::Long(_) | Seen::Texts(_) => None,
@@ -139,6 +155,7 @@ impl Term {
             Self::Argument(pointer, attribute) => {
                 Seen::of_leaf(view.arguments()?.get(pointer)?, *attribute)
             }
+            Self::Member(names) => view.member(names),
         }
     }
 
@@ -159,9 +176,4 @@ fn first(parts: &[Glance], view: &View<'_>, ends: bool) -> Option<bool> {
         }
     }
     Some(!ends)
-}
-
-/// An action in the set of [`Glance::Action`].
-pub(super) fn bit(action: ActionName) -> u32 {
-    1 << (action as u32)
 }

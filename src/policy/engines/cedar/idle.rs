@@ -8,6 +8,7 @@ use cedar_policy_core::extensions::Extensions;
 
 use super::context::{Unsayable, assemble, env_value};
 use super::inspect::Needs;
+use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{
     Action, ActionName, Arguments, Consent, Environment, Principal, Resource, Server, SessionState,
@@ -26,7 +27,7 @@ pub(super) struct Idle {
 }
 
 static IDLE: LazyLock<Result<Idle, String>> =
-    LazyLock::new(|| Vocabulary::get().and_then(Idle::of));
+    LazyLock::new(|| Vocabulary::get().and_then(|words| Idle::of(&words)));
 
 impl Idle {
     pub(super) fn get() -> Result<&'static Self, String> {
@@ -68,13 +69,10 @@ impl Idle {
         for name in ActionName::ALL {
             let action = sample(name, &arguments, &touch);
             for shape in 0..8 {
-                check(
-                    words,
-                    name,
-                    &assemble(words, &action, env(shape)?, Needs::ALL),
-                )?;
+                let context = assemble(words, &action, env(shape)?, Needs::ALL, None);
+                check(words, Verb::Named(name), &context)?;
             }
-            contexts.push(assemble(words, &action, env(0)?, Needs::ALL));
+            contexts.push(assemble(words, &action, env(0)?, Needs::ALL, None));
         }
         Ok(Self {
             contexts,
@@ -87,8 +85,8 @@ impl Idle {
     }
 }
 
-pub(super) fn check(words: &Vocabulary, name: ActionName, context: &Context) -> Result<(), String> {
-    let action = words.action(name).ok_or("no such action")?.uid();
+pub(super) fn check(words: &Vocabulary, verb: Verb, context: &Context) -> Result<(), String> {
+    let action = words.action(verb).ok_or("no such action")?.uid();
     let result = words
         .core_schema()
         .validate_context(context, action, Extensions::all_available());
@@ -107,7 +105,7 @@ fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 5]; 2] {
         resources.map(|resource| {
             let [principal, resource] = [principal, resource].map(|kind| uid(kind, ""));
             let schema = words.core_schema();
-            words.action(name).is_some_and(|action| {
+            words.action(Verb::Named(name)).is_some_and(|action| {
                 schema
                     .validate_scope_variables(Some(&principal), Some(action.uid()), Some(&resource))
                     .is_ok()

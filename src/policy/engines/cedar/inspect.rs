@@ -1,8 +1,12 @@
 //! One look at the conditions of a policy: how deep, what it names, what it would fail on.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
+
+use super::verb::CALL;
+use crate::policy::ActionName;
 
 /// The deepest condition that is accepted, its chains balanced. Cedar evaluates on the stack of the
 /// calling thread and gives up where that is short, so a deeper one could decide differently from
@@ -11,13 +15,17 @@ pub(super) const MAX_DEPTH: usize = 40;
 
 /// What a policy can look at. What no policy can look at need not be built for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Needs(u16);
+pub(super) struct Needs(u32);
 
 /// What was found.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) needs: Needs,
     pub(super) faults: Vec<Finding>,
+    /// The names of attributes that are written, if the arguments are looked at.
+    pub(super) names: BTreeSet<String>,
+    /// Where `call_tool` is compared in a way that leaves out what is in it.
+    pub(super) exact_calls: Vec<Option<Range<usize>>>,
 }
 
 #[derive(Debug)]
@@ -55,7 +63,11 @@ impl Needs {
     pub(super) const ENV: Self = Self(1 << 12);
     /// `context.touch`.
     pub(super) const TOUCH: Self = Self(1 << 13);
-    pub(super) const ALL: Self = Self((1 << 14) - 1);
+    /// `context.arguments`.
+    pub(super) const ARGUMENTS: Self = Self(1 << 14);
+    /// The call of one tool by name, or the context as a whole.
+    pub(super) const CALL: Self = Self(1 << 15);
+    pub(super) const ALL: Self = Self((1 << 16) - 1);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -74,6 +86,7 @@ impl Needs {
         match name {
             "env" => Self::ENV,
             "touch" => Self::TOUCH,
+            "arguments" => Self::ARGUMENTS,
             "now" => Self::NOW,
             "startedAt" => Self::STARTED_AT,
             "at" => Self::CONSENT_AT,
@@ -91,12 +104,40 @@ impl Needs {
 /// `condition` is the whole condition of the policy, its scope included.
 pub(super) fn inspect(condition: &Expr) -> Findings {
     let mut findings = Findings::default();
-    findings.visit(condition, 1);
+    findings.visit(condition, 1, Stands::ForItself);
+    if !findings.needs.has(Needs::ARGUMENTS) {
+        findings.names.clear();
+    }
     findings
 }
 
+/// What an action in an expression stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    ForItself,
+    /// It is behind an `in`.
+    ForAllInIt,
+}
+
+impl Stands {
+    fn of_child(self, parent: &Expr, place: usize) -> Self {
+        let kind = parent.expr_kind();
+        if let ExprKind::BinaryApp { op, .. } = kind {
+            if *op == BinaryOp::In && place == 1 {
+                Self::ForAllInIt
+            } else {
+                Self::ForItself
+            }
+        } else if let ExprKind::Set(_) = kind {
+            self
+        } else {
+            Self::ForItself
+        }
+    }
+}
+
 impl Findings {
-    fn visit(&mut self, expr: &Expr, depth: usize) {
+    fn visit(&mut self, expr: &Expr, depth: usize, action: Stands) {
         if depth > MAX_DEPTH {
             // Once is enough, and deeper would be deep for us too.
             if self
@@ -109,27 +150,37 @@ impl Findings {
             return;
         }
         self.look_at(expr);
-        for child in children(expr) {
-            self.visit(child, depth + 1);
+        if action == Stands::ForItself && is_call_tool(expr) {
+            let span = expr.source_loc().map(|loc| loc.start()..loc.end());
+            self.exact_calls.push(span);
+        }
+        for (place, child) in children(expr).into_iter().enumerate() {
+            if matches!(child.expr_kind(), ExprKind::Var(Var::Context)) && !looks_up(expr) {
+                self.need(Needs::CALL);
+            }
+            self.visit(child, depth + 1, action.of_child(expr, place));
         }
     }
 
     fn look_at(&mut self, expr: &Expr) {
         let kind = expr.expr_kind();
-        if let ExprKind::Var(Var::Context) = kind {
+        if let ExprKind::Lit(Literal::EntityUID(uid)) = kind
+            && uid.is_action()
+            && AsRef::<str>::as_ref(uid.eid()).starts_with(CALL)
+        {
+            self.need(Needs::CALL);
+        } else if let ExprKind::Var(Var::Context) = kind {
             self.need(Needs::CONTEXT);
         } else if let ExprKind::Var(Var::Resource) = kind {
             self.need(Needs::RESOURCE);
         } else if let ExprKind::GetAttr { expr, attr } | ExprKind::HasAttr { expr, attr } = kind {
-            self.need(Needs::of_name(attr));
+            self.name(attr);
             self.look_into(expr);
         } else if let ExprKind::ExtHasAttr { expr, attrs } = kind {
-            attrs
-                .iter()
-                .for_each(|attr| self.need(Needs::of_name(attr)));
+            attrs.iter().for_each(|attr| self.name(attr));
             self.look_into(expr);
         } else if let ExprKind::Record(fields) = kind {
-            fields.keys().for_each(|key| self.need(Needs::of_name(key)));
+            fields.keys().for_each(|key| self.name(key));
         } else if let ExprKind::BinaryApp { op, arg1, arg2 } = kind {
             if matches!(op, BinaryOp::GetTag | BinaryOp::HasTag) {
                 self.need(Needs::TAGS);
@@ -158,6 +209,11 @@ impl Findings {
         if names_entity(target) {
             self.add(FindingKind::LiteralLookup, target);
         }
+    }
+
+    fn name(&mut self, attribute: &str) {
+        self.need(Needs::of_name(attribute));
+        self.names.insert(attribute.to_owned());
     }
 
     fn need(&mut self, needs: Needs) {
@@ -207,6 +263,21 @@ fn is_entity(expr: &Expr) -> bool {
     matches!(expr.expr_kind(), ExprKind::Lit(Literal::EntityUID(_)))
 }
 
+fn is_call_tool(expr: &Expr) -> bool {
+    matches!(
+        expr.expr_kind(),
+        ExprKind::Lit(Literal::EntityUID(uid))
+            if uid.is_action() && AsRef::<str>::as_ref(uid.eid()) == ActionName::CallTool.as_str()
+    )
+}
+
+fn looks_up(expr: &Expr) -> bool {
+    matches!(
+        expr.expr_kind(),
+        ExprKind::GetAttr { .. } | ExprKind::HasAttr { .. } | ExprKind::ExtHasAttr { .. }
+    )
+}
+
 fn is_action(expr: &Expr) -> bool {
     matches!(expr.expr_kind(), ExprKind::Lit(Literal::EntityUID(uid)) if uid.is_action())
 }
@@ -243,7 +314,8 @@ mod tests {
     /// A new attribute must be in the list above, or policies could not see it.
     #[test]
     fn every_attribute_of_an_entity_is_a_detail() {
-        let schema = Vocabulary::get().unwrap().core_schema();
+        let words = Vocabulary::get().unwrap();
+        let schema = words.core_schema();
         let types: Vec<&EntityType> = schema.entity_type_names().collect();
         assert!(types.len() > 10);
         for kind in types {

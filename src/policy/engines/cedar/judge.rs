@@ -9,9 +9,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use cedar_policy_core::ast::{
-    Effect, Entity, EntityUID, EntityUIDEntry, Literal, Request, Value, ValueKind,
-};
+use cedar_policy_core::ast::{Effect, Entity, EntityUIDEntry, Literal, Request, Value, ValueKind};
 use cedar_policy_core::entities::{Entities, NoEntitiesSchema, TCComputation};
 use cedar_policy_core::evaluator::Evaluator;
 use cedar_policy_core::extensions::Extensions;
@@ -19,20 +17,21 @@ use cedar_policy_core::extensions::Extensions;
 use super::entities::{principal_entities, resource_entities};
 use super::inspect::Needs;
 use super::rules::Rule;
-use super::seen::{Known, Leaves, View};
+use super::seen::{Known, View};
 use super::subjects::Subject;
+use super::verb::Verb;
 use super::vocabulary::Vocabulary;
-use super::{CedarEngine, NAME, arguments, context};
-use crate::policy::{ActionName, EngineFault, Facts, FaultKind, Obligation, Reason, Verdict};
+use super::{CedarEngine, NAME, arguments, context, typed};
+use crate::policy::leaves::Leaves;
+use crate::policy::{EngineFault, Facts, FaultKind, Misfit, Obligation, Reason, Resource, Verdict};
 
 impl CedarEngine {
     pub(super) fn verdict(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
-        let words = self.words;
+        let words = &*self.words;
+        let verb = Verb::of(words, &facts.action, facts.resource);
         let principal = Subject::of_principal(words, facts.principal);
         let resource = Subject::of_resource(words, &self.groups, facts.env.server, facts.resource);
-        let rules = self
-            .rules
-            .candidates(facts.action.name(), &principal, &resource);
+        let rules = self.rules.candidates(verb, &principal, &resource);
         if rules.is_empty() {
             return Ok(Verdict::Abstain);
         }
@@ -46,7 +45,8 @@ impl CedarEngine {
         }
         let mut tally = Tally::default();
         let view = View {
-            action: facts.action.name(),
+            verb,
+            record: words.arguments_of(verb),
             principal: &principal,
             resource: &resource,
             who: facts.principal,
@@ -58,7 +58,11 @@ impl CedarEngine {
             let needs = unclear
                 .iter()
                 .fold(Needs::default(), |needs, rule| needs.and(rule.needs));
-            let request = self.request(facts, &principal.uid, &resource.uid, needs)?;
+            let arguments = match self.arguments(&view, needs) {
+                Ok(arguments) => arguments,
+                Err(misfit) => return tally.refused(self.misfit(facts.resource, &misfit)?),
+            };
+            let request = self.request(facts, &view, needs, arguments)?;
             let entities = self.entities(facts, &principal, &resource, needs)?;
             let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
             tally.evaluate(&evaluator, &unclear);
@@ -70,25 +74,57 @@ impl CedarEngine {
     fn request(
         &self,
         facts: &Facts<'_>,
-        principal: &EntityUID,
-        resource: &EntityUID,
+        view: &View<'_>,
         needs: Needs,
+        arguments: Option<Value>,
     ) -> Result<Request, EngineFault> {
-        let action = self
-            .words
-            .action(facts.action.name())
+        let words = &*self.words;
+        let action = words
+            .action(view.verb)
             .ok_or_else(|| unsayable("no such action"))?
             .uid();
-        let context = context::context(self.words, self.idle, &facts.action, &facts.env, needs)
-            .map_err(unsayable)?;
-        let [principal, action, resource] =
-            [principal, action, resource].map(|uid| EntityUIDEntry::known(uid.clone(), None));
+        let arguments = arguments.map(|arguments| (view.verb, arguments));
+        let context = context::context(
+            words,
+            self.idle,
+            &facts.action,
+            &facts.env,
+            needs,
+            arguments,
+        )
+        .map_err(unsayable)?;
+        let [principal, action, resource] = [&view.principal.uid, action, &view.resource.uid]
+            .map(|uid| EntityUIDEntry::known(uid.clone(), None));
         Ok(Request::new_unchecked(
             principal,
             action,
             resource,
             Some(context),
         ))
+    }
+
+    /// The arguments as a record, where the rules look at one.
+    fn arguments(&self, view: &View<'_>, needs: Needs) -> Result<Option<Value>, Misfit> {
+        let record = self.words.arguments_of(view.verb);
+        let record = record.filter(|_| needs.has(Needs::ARGUMENTS) || needs.has(Needs::CALL));
+        let (Some(record), Some(leaves)) = (record, view.arguments()) else {
+            return Ok(None);
+        };
+        let is_named = |name: &str| self.rules.is_named(name);
+        typed::value(record, leaves, &is_named).map(Some)
+    }
+
+    /// The call is refused for its arguments alone.
+    fn misfit(&self, resource: Resource<'_>, misfit: &Misfit) -> Result<Reason, EngineFault> {
+        let tool = match resource {
+            Resource::Tool(tool) => self.lock.tool(&tool.name),
+            Resource::Resource(_)
+            | Resource::Prompt(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
+        };
+        tool.map(|tool| tool.reason(misfit))
+            .ok_or_else(|| unsayable(misfit))
     }
 
     /// What the rules can look at.
@@ -99,12 +135,13 @@ impl CedarEngine {
         resource: &Subject,
         needs: Needs,
     ) -> Result<Entities, EngineFault> {
-        let words = self.words;
+        let words = &*self.words;
         let arguments = facts.action.arguments().filter(|_| needs.has(Needs::TAGS));
         let arguments = arguments
             .map(|arguments| arguments::entity(words, arguments, needs).ok_or_else(repeated))
             .transpose()?;
-        let (base, actions) = with_actions(words, facts.action.name(), needs);
+        let verb = Verb::of(words, &facts.action, facts.resource);
+        let (base, actions) = with_actions(words, verb, needs);
         let added = principal_entities(words, principal, facts.principal, needs)
             .chain(resource_entities(
                 words,
@@ -122,13 +159,13 @@ impl CedarEngine {
 /// The action with its groups, or all actions if some rule compares others.
 pub(super) fn with_actions(
     words: &Vocabulary,
-    name: ActionName,
+    verb: Verb,
     needs: Needs,
 ) -> (Entities, Option<Arc<Entity>>) {
     if needs.has(Needs::ACTIONS) {
         (words.actions.clone(), None)
     } else {
-        (Entities::new(), words.action(name).cloned())
+        (Entities::new(), words.action(verb).cloned())
     }
 }
 
@@ -166,7 +203,11 @@ pub(super) fn failed(rule: &Rule, problem: impl Display) -> EngineFault {
 
 /// What conditions may look at without Cedar.
 fn known<'a>(facts: &'a Facts<'a>, rules: &[&Rule]) -> Result<Known<'a>, EngineFault> {
-    let wanted = rules.iter().any(|rule| rule.needs.has(Needs::TAGS));
+    let looks = |rule: &&Rule| {
+        let looks = [Needs::TAGS, Needs::ARGUMENTS, Needs::CALL];
+        looks.into_iter().any(|this| rule.needs.has(this))
+    };
+    let wanted = rules.iter().any(looks);
     let arguments = facts.action.arguments().filter(|_| wanted);
     Ok(Known {
         action: &facts.action,
@@ -223,6 +264,12 @@ impl Tally {
             self.permits.push(rule.reason.clone());
             self.obligations.extend_from_slice(&rule.obligations);
         }
+    }
+
+    /// Whatever the rules that are left would come to.
+    fn refused(mut self, reason: Reason) -> Result<Verdict, EngineFault> {
+        self.forbids.push(reason);
+        self.verdict()
     }
 
     fn verdict(self) -> Result<Verdict, EngineFault> {

@@ -11,6 +11,7 @@ mod check;
 mod compile;
 mod context;
 mod draft;
+mod emit;
 mod entities;
 mod fold;
 mod glance;
@@ -18,7 +19,6 @@ mod idle;
 mod inspect;
 mod judge;
 mod nesting;
-mod numbers;
 mod outcomes;
 mod outlook;
 mod plain;
@@ -29,26 +29,29 @@ mod surfaces;
 #[cfg(test)]
 mod tests;
 mod trees;
+mod typed;
 mod value;
+mod verb;
 mod visible;
 mod vocabulary;
 mod wildcard;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use miette::Severity;
 
 pub use inspect::children;
 pub use subjects::ToolGroups;
-pub use trees::{PolicyTree, read_trees};
+pub use trees::{PolicyTree, read_trees, schema_text};
 pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;
 use self::rules::Rules;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, OpenQuestion,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, OpenQuestion,
     Outlook, PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility,
     Warnings,
 };
@@ -62,23 +65,27 @@ const COMPILE_STACK: usize = 64 << 20;
 #[derive(Debug, Default)]
 pub struct Cedar {
     pub groups: ToolGroups,
+    /// Tools whose arguments have types.
+    pub lock: Arc<Lock>,
     pub warnings: Warnings,
 }
 
 /// Compiled Cedar policies.
 struct CedarEngine {
-    words: &'static Vocabulary,
+    words: Arc<Vocabulary>,
     groups: ToolGroups,
+    lock: Arc<Lock>,
     rules: Rules,
     lists_by: ListsBy,
     idle: &'static Idle,
 }
 
 impl CedarEngine {
-    fn new(words: &'static Vocabulary, groups: ToolGroups, rules: Rules) -> Result<Self, String> {
+    fn new(words: Arc<Vocabulary>, of: &Cedar, rules: Rules) -> Result<Self, String> {
         Ok(Self {
             words,
-            groups,
+            groups: of.groups.clone(),
+            lock: Arc::clone(&of.lock),
             lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
@@ -97,8 +104,9 @@ impl EngineKind for Cedar {
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
-        let words = Vocabulary::get().map_err(fault)?;
-        let mut output = on_big_stack(|| compile::compile(words, sources))?;
+        let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
+        let compile = || compile::compile(&words, &self.lock, sources);
+        let mut output = on_big_stack(compile)?;
         if self.warnings == Warnings::Error {
             for problem in &mut output.problems {
                 problem.severity = Severity::Error;
@@ -113,8 +121,8 @@ impl EngineKind for Cedar {
                 problems: output.problems,
             });
         }
-        let surfaces = surfaces::of(words, &self.groups, &output.rules);
-        let engine = CedarEngine::new(words, self.groups.clone(), output.rules).map_err(fault)?;
+        let surfaces = surfaces::of(&words, &self.groups, &output.rules);
+        let engine = CedarEngine::new(words, self, output.rules).map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,

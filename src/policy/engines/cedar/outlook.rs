@@ -22,6 +22,7 @@ use super::outcomes::Outcomes;
 use super::rules::Rule;
 use super::subjects::Subject;
 use super::value::{datetime, literal};
+use super::verb::Verb;
 use crate::policy::{ActionName, Chance, ClientIs, EngineFault, OpenQuestion, Outlook};
 
 /// The name of what is not known until the end.
@@ -30,20 +31,19 @@ const NOW: &str = "now";
 impl CedarEngine {
     /// What cannot even be asked may come to anything.
     pub(super) fn outlook_of(&self, question: &OpenQuestion<'_>) -> Outlook {
-        let words = self.words;
+        let words = &*self.words;
+        let verb = Verb::on(words, question.action, question.resource);
         let principal = Subject::of_principal(words, question.principal);
         let resource =
             Subject::of_resource(words, &self.groups, question.server, question.resource);
-        let rules = self
-            .rules
-            .candidates(question.action, &principal, &resource);
+        let rules = self.rules.candidates(verb, &principal, &resource);
         if rules.is_empty() {
             return Outlook::SILENT;
         }
         let fits = self
             .idle
             .fits(question.action, question.principal, question.resource);
-        let Some(action) = words.action(question.action).filter(|_| fits) else {
+        let Some(action) = words.action(verb).filter(|_| fits) else {
             return Outlook::OPEN;
         };
         let Ok(entities) = self.known_entities(question, &principal, &resource) else {
@@ -51,14 +51,19 @@ impl CedarEngine {
         };
         let [principal, action, resource] = [&principal.uid, action.uid(), &resource.uid]
             .map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        let context = open_context(question);
+        let context = open_context(question, verb);
         let request = Request::new_unchecked(principal, action, resource, Some(context));
         let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
         let now = question.now_ms.and_then(datetime);
+        // Arguments that are not of the types of the lock are denied, whatever rules say.
+        let misfit = match verb {
+            Verb::Named(_) => Outlook::SILENT,
+            Verb::Call(_) => denied(Chance::Sometimes),
+        };
         let rules = rules.into_iter();
         rules
             .map(|rule| outlook(&evaluator, rule, now.as_ref(), question.client))
-            .fold(Outlook::SILENT, Outlook::and)
+            .fold(misfit, Outlook::and)
     }
 
     fn known_entities(
@@ -67,7 +72,7 @@ impl CedarEngine {
         principal: &Subject,
         resource: &Subject,
     ) -> Result<Entities, EngineFault> {
-        let (words, needs) = (self.words, Needs::ALL);
+        let (words, needs) = (&*self.words, Needs::ALL);
         let own = principal_entities(words, principal, question.principal, needs);
         let asked = resource_entities(words, resource, question.server, question.resource, needs);
         with_entities(words.actions.clone(), own.chain(asked))
@@ -75,7 +80,7 @@ impl CedarEngine {
 }
 
 /// A record of what is known, and of unknowns.
-fn open_context(question: &OpenQuestion<'_>) -> Context {
+fn open_context(question: &OpenQuestion<'_>, verb: Verb) -> Context {
     let unknown = |name: &'static str| Expr::unknown(Unknown::new_untyped(name));
     let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
     let env = ["protocol", "session", "consent", NOW].map(|name| (name, unknown(name)));
@@ -89,6 +94,7 @@ fn open_context(question: &OpenQuestion<'_>) -> Context {
     };
     let mut fields = BTreeMap::from([("env".into(), env)]);
     let names: &[&'static str] = match question.action {
+        ActionName::CallTool if verb.call().is_some() => &["touch", "args", "arguments"],
         ActionName::CallTool => &["touch", "args"],
         ActionName::GetPrompt => &["args"],
         ActionName::Complete => &["argument"],

@@ -2,11 +2,11 @@
 
 use cedar_policy_core::ast::{BinaryOp, EntityUID, Expr, ExprKind, Literal, UnaryOp, Var};
 
-use super::glance::{Glance, Place, Term, bit};
+use super::glance::{Glance, Names, Place, Term};
 use super::seen::{Attribute, look};
+use super::verb::Verbs;
 use super::vocabulary::Vocabulary;
 use super::wildcard::Wildcard;
-use crate::policy::ActionName;
 
 impl Glance {
     pub(super) fn of(words: &Vocabulary, expr: &Expr) -> Self {
@@ -48,9 +48,11 @@ impl Glance {
                 Self::subject(expr, Place::Is(entity_type.clone()))?
             }
             ExprKind::Like { expr, pattern } => Self::Like(Term::of(expr)?, Wildcard::of(pattern)),
-            ExprKind::HasAttr { expr, attr } => {
-                Self::ArgumentHas(argument(expr)?.into(), Attribute::of(attr)?)
-            }
+            ExprKind::HasAttr { expr, attr } => match argument(expr) {
+                Some(pointer) => Self::ArgumentHas(pointer.into(), Attribute::of(attr)?),
+                None if is_var(expr, Var::Context) && attr == "arguments" => Self::HasArguments,
+                None => Self::HasMember(names(expr, Some(attr))?),
+            },
             ExprKind::BinaryApp { op, arg1, arg2 } => Self::binary(words, *op, arg1, arg2)?,
             ExprKind::GetAttr { .. } => Self::Holds(Term::of(expr)?),
             ExprKind::Lit(_)
@@ -70,10 +72,10 @@ impl Glance {
         let by = |make: fn(Term, Term) -> Self| terms().map(|(one, other)| make(one, other));
         match op {
             BinaryOp::Eq if is_var(one, Var::Action) && !is_set(other) => {
-                Some(Self::Action(actions(words, other, same)?))
+                Some(Self::Action(Verbs::same(words, &entities(other)?)?))
             }
             BinaryOp::In if is_var(one, Var::Action) => {
-                Some(Self::Action(actions(words, other, within)?))
+                Some(Self::Action(Verbs::within(words, &entities(other)?)?))
             }
             BinaryOp::Eq => match entities(other).as_deref() {
                 Some([uid]) if !is_set(other) => Self::subject(one, Place::Equals(uid.clone())),
@@ -124,36 +126,12 @@ impl Term {
         if let Some(pointer) = argument(inner) {
             return Some(Self::Argument(pointer.into(), Attribute::of(attr)?));
         }
+        if let Some(names) = names(expr, None) {
+            return Some(Self::Member(names));
+        }
         let (root, path) = path(expr)?;
         look(root, &path).map(Self::Fact)
     }
-}
-
-fn same(words: &Vocabulary, name: ActionName, uid: &EntityUID) -> Option<bool> {
-    Some(words.action(name)?.uid() == uid)
-}
-
-fn within(words: &Vocabulary, name: ActionName, uid: &EntityUID) -> Option<bool> {
-    let action = words.action(name)?;
-    Some(action.uid() == uid || action.is_descendant_of(uid))
-}
-
-/// The actions that are `how` to one of the entities that an expression names.
-fn actions(
-    words: &Vocabulary,
-    named: &Expr,
-    how: fn(&Vocabulary, ActionName, &EntityUID) -> Option<bool>,
-) -> Option<u32> {
-    let named = entities(named)?;
-    let mut among = 0;
-    for name in ActionName::ALL {
-        for uid in &named {
-            if how(words, name, uid)? {
-                among |= bit(name);
-            }
-        }
-    }
-    Some(among)
 }
 
 /// The entities that an expression names: one, or a set of them.
@@ -215,6 +193,18 @@ fn text(expr: &Expr) -> Option<&str> {
     } else {
         None
     }
+}
+
+/// The names that lead from `context.arguments` to a member, and perhaps one more.
+fn names(expr: &Expr, last: Option<&str>) -> Option<Names> {
+    let (Var::Context, path) = path(expr)? else {
+        return None;
+    };
+    let (_, names) = path
+        .split_first()
+        .filter(|(first, _)| **first == "arguments")?;
+    let names: Names = names.iter().copied().chain(last).map(Box::from).collect();
+    (!names.is_empty()).then_some(names)
 }
 
 /// A variable, and the attributes that are looked up one in the other.

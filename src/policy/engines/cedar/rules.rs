@@ -4,7 +4,7 @@
 //! match. So policies are kept by action, and within an action by the entity that their scope
 //! names; a request looks only at those that it could satisfy.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
@@ -12,6 +12,7 @@ use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
 use super::glance::Glance;
 use super::inspect::Needs;
 use super::subjects::Subject;
+use super::verb::{CallIndex, Verb};
 use crate::policy::{ActionName, ListsBy, Obligation, Reason};
 
 /// One policy.
@@ -24,6 +25,8 @@ pub(super) struct Rule {
     pub(super) glance: Glance,
     pub(super) slots: SlotEnv,
     pub(super) needs: Needs,
+    /// The names of attributes that a condition on typed arguments writes.
+    pub(super) names: BTreeSet<String>,
     pub(super) reason: Reason,
     pub(super) obligations: Vec<Obligation>,
     /// Neither scope nor condition depends on principal or resource.
@@ -41,10 +44,13 @@ pub(super) enum Key {
 /// All rules.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// By `ActionName as usize`.
+    /// By `ActionName as usize`. What is about `call_tool` is about every call.
     slices: Vec<Slice>,
+    /// What is about the call of one tool alone.
+    calls: HashMap<CallIndex, Slice>,
     /// Of all rules together.
     needs: Needs,
+    names: BTreeSet<String>,
 }
 
 /// The rules of one action.
@@ -58,16 +64,19 @@ struct Slice {
 impl Rules {
     pub(super) fn new() -> Self {
         Self {
-            needs: Needs::default(),
             slices: ActionName::ALL.iter().map(|_| Slice::default()).collect(),
+            ..Self::default()
         }
     }
 
-    pub(super) fn add(&mut self, action: ActionName, key: &Key, rule: &Arc<Rule>) {
-        let Some(slice) = self.slices.get_mut(action as usize) else {
-            return;
+    pub(super) fn add(&mut self, verb: Verb, key: &Key, rule: &Arc<Rule>) {
+        let slice = match verb {
+            Verb::Named(action) => self.slices.get_mut(action as usize),
+            Verb::Call(call) => Some(self.calls.entry(call).or_default()),
         };
+        let Some(slice) = slice else { return };
         self.needs = self.needs.and(rule.needs);
+        self.names.extend(rule.names.iter().cloned());
         let place = match key {
             Key::Any => &mut slice.any,
             Key::Resource(uid) => slice.by_resource.entry(uid.clone()).or_default(),
@@ -101,16 +110,37 @@ impl Rules {
         by.max().unwrap_or(ListsBy::Names)
     }
 
+    /// Whether some condition on typed arguments writes such a name.
+    pub(super) fn is_named(&self, attribute: &str) -> bool {
+        self.names.contains(attribute)
+    }
+
     /// Every rule whose scope could match.
     pub(super) fn candidates(
         &self,
-        action: ActionName,
+        verb: Verb,
         principal: &Subject,
         resource: &Subject,
     ) -> Vec<&Rule> {
-        let mut found = self.about_any(action, principal);
-        found.extend(self.about(action, resource));
+        let mut found = self.about_any(verb.name(), principal);
+        found.extend(self.about(verb.name(), resource));
+        found.extend(self.about_call(verb, principal, resource));
         found
+    }
+
+    /// Those that are about the call of one tool alone.
+    pub(super) fn about_call(
+        &self,
+        verb: Verb,
+        principal: &Subject,
+        resource: &Subject,
+    ) -> impl Iterator<Item = &Rule> {
+        let slice = verb.call().and_then(|call| self.calls.get(&call));
+        slice.into_iter().flat_map(|slice| {
+            let any = slice.any.iter().map(Arc::as_ref);
+            any.chain(find(&slice.by_principal, principal))
+                .chain(find(&slice.by_resource, resource))
+        })
     }
 
     /// Those whose scope names no resource.
@@ -140,17 +170,25 @@ impl Rules {
 
     /// Every rule of an action, whatever it is about.
     pub(super) fn of_action(&self, action: ActionName) -> impl Iterator<Item = (&Rule, Key)> {
-        self.slices
-            .get(action as usize)
-            .into_iter()
-            .flat_map(|slice| {
-                let any = slice.any.iter().map(|rule| (rule.as_ref(), Key::Any));
-                let resource = flatten(&slice.by_resource)
-                    .map(|(uid, rule)| (rule, Key::Resource(uid.clone())));
-                let principal = flatten(&slice.by_principal)
-                    .map(|(uid, rule)| (rule, Key::Principal(uid.clone())));
-                any.chain(resource).chain(principal)
-            })
+        let slice = self.slices.get(action as usize);
+        slice.into_iter().flat_map(Slice::all)
+    }
+
+    /// Every rule about the call of one tool alone.
+    pub(super) fn of_call(&self, call: CallIndex) -> impl Iterator<Item = &Rule> {
+        let slice = self.calls.get(&call);
+        slice.into_iter().flat_map(Slice::all).map(|(rule, _)| rule)
+    }
+}
+
+impl Slice {
+    fn all(&self) -> impl Iterator<Item = (&Rule, Key)> {
+        let any = self.any.iter().map(|rule| (rule.as_ref(), Key::Any));
+        let resource =
+            flatten(&self.by_resource).map(|(uid, rule)| (rule, Key::Resource(uid.clone())));
+        let principal =
+            flatten(&self.by_principal).map(|(uid, rule)| (rule, Key::Principal(uid.clone())));
+        any.chain(resource).chain(principal)
     }
 }
 

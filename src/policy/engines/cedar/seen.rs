@@ -1,23 +1,30 @@
 //! What a condition can see of the facts without Cedar, under the names of the schema.
 //!
+//! INVARIANT: arguments fit the record of their tool, or the snapshot has refused the call.
+//!
 //! INVARIANT: each name gives what the bridge (`context.rs`, `entities.rs`, `arguments.rs`) puts
-//! into Cedar's value of that name, or nothing. What is optional in the schema is not here: to look
-//! it up where it is missing must fail, and only Cedar fails.
+//! into Cedar's value of that name, or nothing. What is optional in the schema is not here, but for
+//! members of arguments where they are there: to look up what is missing must fail, and only Cedar
+//! fails.
 
 use std::borrow::Cow;
 
 use cedar_policy_core::ast::Var;
 
-use super::numbers::Exact;
 use super::subjects::Subject;
+use super::verb::Verb;
+use crate::policy::leaves::Leaves;
+use crate::policy::numbers::Exact;
 use crate::policy::{
-    Action, ActionName, Arguments, Environment, Leaf, Principal, Resource, ResourceFacts,
-    SessionState, Tool, Touch,
+    Action, Environment, Leaf, Principal, Record, Resource, ResourceFacts, Scalar, SessionState,
+    Shape, Tool, Touch,
 };
 
 /// One question, as conditions look at it.
 pub(super) struct View<'a> {
-    pub(super) action: ActionName,
+    pub(super) verb: Verb,
+    /// What the arguments are, where that is known.
+    pub(super) record: Option<&'a Record>,
     pub(super) principal: &'a Subject,
     pub(super) resource: &'a Subject,
     pub(super) who: Principal<'a>,
@@ -32,10 +39,6 @@ pub(super) struct Known<'a> {
     pub(super) env: &'a Environment<'a>,
     pub(super) arguments: Leaves<'a>,
 }
-
-/// The arguments of a call by pointer.
-#[derive(Debug, Default)]
-pub(super) struct Leaves<'a>(Vec<(&'a str, &'a Leaf<'a>)>);
 
 /// An attribute of a leaf's tag; see `arguments.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +77,41 @@ impl<'a> View<'a> {
     pub(super) fn arguments(&self) -> Option<&Leaves<'a>> {
         let known = self.context.as_ref()?;
         known.action.arguments().map(|_| &known.arguments)
+    }
+
+    /// Whether a member of the typed arguments is there.
+    pub(super) fn has_member(&self, names: &[Box<str>]) -> Option<bool> {
+        let (_, above) = names.split_last()?;
+        let is_there = |names: &[Box<str>]| {
+            let member = self.record?.at(names)?;
+            Some(member.is_in(self.arguments()?))
+        };
+        // To look into what is not there must fail, and only Cedar fails.
+        for end in 1..=above.len() {
+            is_there(names.get(..end)?)?.then_some(())?;
+        }
+        is_there(names)
+    }
+
+    /// A member of the typed arguments, which must be there.
+    pub(super) fn member(&self, names: &[Box<str>]) -> Option<Seen<'a>> {
+        let member = self.record?.at(names)?;
+        let leaf = self.arguments()?.get(&member.pointer)?;
+        match (&member.shape, leaf) {
+            (Shape::One(Scalar::String), Leaf::String(text)) => Some(Seen::Text(text)),
+            (Shape::One(Scalar::Boolean), Leaf::Bool(value)) => Some(Seen::Bool(*value)),
+            (Shape::One(Scalar::Integer), Leaf::Number(text)) => {
+                Exact::of(text).integer.map(Seen::Long)
+            }
+            (Shape::Many(Scalar::String), Leaf::Strings(items)) => {
+                Some(Seen::Texts(Texts::Borrowed(items)))
+            }
+            (Shape::Many(Scalar::String), Leaf::EmptyArray) => {
+                Some(Seen::Texts(Texts::Borrowed(&[])))
+            }
+            // Decimals, and sets of others than strings, are Cedar's.
+            _ => None,
+        }
     }
 
     fn env(&self) -> Option<&'a Environment<'a>> {
@@ -131,28 +169,6 @@ impl<'a> View<'a> {
     }
 }
 
-impl<'a> Leaves<'a> {
-    /// `None` if two leaves have the same pointer: then nobody could say which one the server will
-    /// take.
-    pub(super) fn of(arguments: Option<&'a Arguments<'a>>) -> Option<Self> {
-        let leaves = arguments.into_iter().flat_map(|arguments| &arguments.0);
-        let mut leaves: Vec<_> = leaves
-            .map(|(pointer, leaf)| (pointer.as_str(), leaf))
-            .collect();
-        leaves.sort_unstable_by_key(|(pointer, _)| *pointer);
-        let repeated = leaves.windows(2).any(|pair| match pair {
-            [(one, _), (other, _)] => one == other,
-            _ => false,
-        });
-        (!repeated).then_some(Self(leaves))
-    }
-
-    pub(super) fn get(&self, pointer: &str) -> Option<&'a Leaf<'a>> {
-        let found = self.0.binary_search_by_key(&pointer, |(name, _)| name);
-        self.0.get(found.ok()?).map(|(_, leaf)| *leaf)
-    }
-}
-
 impl Attribute {
     /// `None` for `n`, a decimal, which only Cedar can make.
     pub(super) fn of(name: &str) -> Option<Self> {
@@ -189,7 +205,7 @@ impl<'v> Seen<'v> {
             Leaf::Bool(_) => attribute == Attribute::Boolean,
             Leaf::Null => attribute == Attribute::IsNull,
             Leaf::Strings(_) | Leaf::EmptyArray => attribute == Attribute::Many,
-            Leaf::EmptyObject => false,
+            Leaf::EmptyObject | Leaf::Array => false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cedar_policy_core::ast::{Effect, EntityUID};
 
-use super::rules::{Key, Rules};
+use super::rules::{Key, Rule, Rules};
 use super::subjects::ToolGroups;
 use super::vocabulary::Vocabulary;
 use crate::policy::{ActionName, OpenTools, Surfaces};
@@ -42,14 +42,24 @@ impl View<'_> {
                 Effect::Forbid => {}
             }
         }
-        permitted
+        permitted || (action == ActionName::CallTool && self.calls().next().is_some())
+    }
+
+    /// The tools whose own action some policy may permit and none forbids outright.
+    fn calls(&self) -> impl Iterator<Item = &str> {
+        let calls = self.words.calls().filter(|(_, call)| {
+            let rules = || self.rules.of_call(*call);
+            let closed = |rule: &Rule| rule.effect == Effect::Forbid && rule.unconditional;
+            rules().any(|rule| rule.effect == Effect::Permit) && !rules().any(closed)
+        });
+        calls.map(|(name, _)| name)
     }
 
     fn tools(&self) -> OpenTools {
         if !self.is_open(ActionName::CallTool) {
             return OpenTools::None;
         }
-        let mut names = BTreeSet::new();
+        let mut names: BTreeSet<String> = self.calls().map(str::to_owned).collect();
         for (rule, key) in self.rules.of_action(ActionName::CallTool) {
             match (rule.effect, key) {
                 (Effect::Forbid, _) => {}

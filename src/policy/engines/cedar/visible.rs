@@ -18,9 +18,11 @@ use super::inspect::Needs;
 use super::judge::{unsayable, with_actions, with_entities};
 use super::outcomes::{Outcomes, outcomes};
 use super::rules::Rule;
-use super::seen::{Known, Leaves, View};
+use super::seen::{Known, View};
 use super::subjects::Subject;
+use super::verb::Verb;
 use super::{CedarEngine, context};
+use crate::policy::leaves::Leaves;
 use crate::policy::{Action, ActionName, EngineFault, ListFacts, Resource, Visibility};
 
 /// Who looks at a list.
@@ -38,7 +40,8 @@ struct Question<'a, 'r> {
     ground: OnceCell<Result<Ground, EngineFault>>,
     /// What the rules that look at no resource come to.
     common: Tally,
-    /// The rules that look at a resource, but whose scope names none.
+    /// The rules that look at a resource, or at the calls of single tools, but whose scope names
+    /// none.
     each: Vec<&'r Rule>,
 }
 
@@ -71,7 +74,7 @@ impl CedarEngine {
     ) -> Vec<Result<Visibility, EngineFault>> {
         let viewer = Viewer {
             facts,
-            subject: Subject::of_principal(self.words, facts.principal),
+            subject: Subject::of_principal(&self.words, facts.principal),
         };
         let mut asked: HashMap<ActionName, Result<[Question<'_, '_>; 2], EngineFault>> =
             HashMap::new();
@@ -82,7 +85,7 @@ impl CedarEngine {
                 Resource::Prompt(_) => (Action::ListPrompt, ActionName::GetPrompt),
                 Resource::Server(_) | Resource::Client(_) => return Ok(Visibility::Abstain),
             };
-            let subject = Subject::of_resource(self.words, &self.groups, facts.env.server, *item);
+            let subject = Subject::of_resource(&self.words, &self.groups, facts.env.server, *item);
             let sight = Sight {
                 resource: *item,
                 subject,
@@ -115,7 +118,7 @@ impl CedarEngine {
         let rules = self.rules.about_any(action, &viewer.subject);
         let (each, free) = rules
             .into_iter()
-            .partition(|rule| rule.needs.has(Needs::RESOURCE));
+            .partition(|rule| rule.needs.has(Needs::RESOURCE) || rule.needs.has(Needs::CALL));
         let mut question = Question {
             listing,
             action,
@@ -136,7 +139,10 @@ impl CedarEngine {
         let mut tallies = [Tally::default(); 2];
         for (tally, question) in tallies.iter_mut().zip(questions) {
             let named = self.rules.about(question.action, &item.subject);
-            let rules = question.each.iter().copied().chain(named).collect();
+            let verb = Verb::on(&self.words, question.action, item.resource);
+            let own = self.rules.about_call(verb, &viewer.subject, &item.subject);
+            let rules = question.each.iter().copied().chain(named).chain(own);
+            let rules = rules.collect();
             *tally = question
                 .common
                 .and(self.tally(viewer, question, item, rules)?);
@@ -160,7 +166,8 @@ impl CedarEngine {
         mut rules: Vec<&Rule>,
     ) -> Result<Tally, EngineFault> {
         let mut tally = Tally::default();
-        let view = question.view(viewer, item);
+        let verb = Verb::on(&self.words, question.action, item.resource);
+        let view = question.view(viewer, item, verb);
         rules.retain(|rule| match rule.glance.at(&view) {
             Some(value) => {
                 tally.add(rule, Outcomes::exactly(value));
@@ -176,9 +183,12 @@ impl CedarEngine {
             .get_or_init(|| self.ground(viewer, question));
         let Ground { context, entities } = ground.as_ref().map_err(Clone::clone)?;
         let (server, needs) = (viewer.facts.env.server, self.rules.needs());
-        let own = resource_entities(self.words, &item.subject, server, item.resource, needs);
-        let entities = with_entities(entities.clone(), own)?;
-        let action = self.words.action(question.action);
+        let own = resource_entities(&self.words, &item.subject, server, item.resource, needs);
+        // The action of one tool's calls is not among what all items have alike, unless all are.
+        let call = verb.call().filter(|_| !needs.has(Needs::ACTIONS));
+        let call = call.and_then(|_| self.words.action(verb).cloned());
+        let entities = with_entities(entities.clone(), own.chain(call))?;
+        let action = self.words.action(verb);
         let action = action.ok_or_else(|| unsayable("no such action"))?.uid();
         let [principal, action, resource] = [&viewer.subject.uid, action, &item.subject.uid]
             .map(|uid| EntityUIDEntry::known(uid.clone(), None));
@@ -199,10 +209,10 @@ impl CedarEngine {
         viewer: &Viewer<'_>,
         question: &Question<'_, '_>,
     ) -> Result<Ground, EngineFault> {
-        let (words, facts, needs) = (self.words, viewer.facts, self.rules.needs());
-        let context = |action| context::context(words, self.idle, &action, &facts.env, needs);
+        let (words, facts, needs) = (&*self.words, viewer.facts, self.rules.needs());
+        let context = |action| context::context(words, self.idle, &action, &facts.env, needs, None);
         let context = question.listing.map(context).transpose();
-        let (base, actions) = with_actions(words, question.action, needs);
+        let (base, actions) = with_actions(words, Verb::Named(question.action), needs);
         let principal = principal_entities(words, &viewer.subject, facts.principal, needs);
         Ok(Ground {
             context: context.map_err(unsayable)?,
@@ -212,9 +222,10 @@ impl CedarEngine {
 }
 
 impl Question<'_, '_> {
-    fn view<'v>(&'v self, viewer: &'v Viewer<'_>, item: &'v Sight<'_>) -> View<'v> {
+    fn view<'v>(&'v self, viewer: &'v Viewer<'_>, item: &'v Sight<'_>, verb: Verb) -> View<'v> {
         View {
-            action: self.action,
+            verb,
+            record: None,
             principal: &viewer.subject,
             resource: &item.subject,
             who: viewer.facts.principal,

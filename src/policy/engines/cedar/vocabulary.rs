@@ -1,13 +1,16 @@
 //! The schema, and the names of its types and actions, parsed once per process.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use cedar_policy::{Schema, Validator};
+use cedar_policy::{Schema, SchemaFragment, Validator};
 use cedar_policy_core::ast::{Eid, Entity, EntityType, EntityUID};
 use cedar_policy_core::entities::{Dereference, Entities};
 use cedar_policy_core::validator::ValidatorSchema;
 
-use crate::policy::ActionName;
+use super::emit;
+use super::verb::{CALL, CallIndex, Verb};
+use crate::policy::{ActionName, Lock, Record};
 
 /// The text of the schema, for people and editors.
 pub const BASE_SCHEMA: &str = include_str!("base.cedarschema");
@@ -22,6 +25,10 @@ pub(super) struct Vocabulary {
     pub(super) actions: Entities,
     /// By `ActionName as usize`.
     action_entities: Vec<Arc<Entity>>,
+    /// By `CallIndex`.
+    calls: Vec<Call>,
+    /// By the name of the tool.
+    call_places: HashMap<String, CallIndex>,
     pub(super) agent: EntityType,
     pub(super) capability: EntityType,
     pub(super) client: EntityType,
@@ -42,12 +49,53 @@ pub(super) struct Vocabulary {
     pub(super) arguments: EntityUID,
 }
 
-static VOCABULARY: LazyLock<Result<Vocabulary, String>> = LazyLock::new(Vocabulary::read);
+/// The call of a tool whose arguments have types.
+struct Call {
+    action: Arc<Entity>,
+    arguments: Record,
+}
+
+static VOCABULARY: LazyLock<Result<Arc<Vocabulary>, String>> =
+    LazyLock::new(|| Vocabulary::read(&Lock::default()).map(Arc::new));
 
 impl Vocabulary {
-    /// Fails only by a mistake in the built-in schema.
-    pub(super) fn get() -> Result<&'static Self, String> {
-        VOCABULARY.as_ref().map_err(Clone::clone)
+    /// What every gate has. Fails only by a mistake in the built-in schema.
+    pub(super) fn get() -> Result<Arc<Self>, String> {
+        VOCABULARY.clone()
+    }
+
+    /// The same with an action for each tool whose arguments have types.
+    pub(super) fn with(lock: &Lock) -> Result<Arc<Self>, String> {
+        if lock.typed().next().is_none() {
+            return Self::get();
+        }
+        Self::read(lock).map(Arc::new)
+    }
+
+    /// Whether any tool has an action of its own.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    pub(super) fn call(&self, tool: &str) -> Option<CallIndex> {
+        self.call_places.get(tool).copied()
+    }
+
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&str, CallIndex)> {
+        let places = self.call_places.iter();
+        places.map(|(name, call)| (name.as_str(), *call))
+    }
+
+    /// The call that an action of this name is.
+    pub(super) fn call_of(&self, uid: &EntityUID) -> Option<CallIndex> {
+        let name: &str = uid.eid().as_ref();
+        let call = self.call(name.strip_prefix(CALL)?)?;
+        (self.action(Verb::Call(call))?.uid() == uid).then_some(call)
+    }
+
+    /// What the arguments of a call are, where that is known.
+    pub(super) fn arguments_of(&self, verb: Verb) -> Option<&Record> {
+        self.calls.get(verb.call()?.0).map(|call| &call.arguments)
     }
 
     pub(super) fn schema(&self) -> &Schema {
@@ -59,28 +107,41 @@ impl Vocabulary {
     }
 
     /// The action with its groups, for the entity store of a request.
-    pub(super) fn action(&self, name: ActionName) -> Option<&Arc<Entity>> {
-        self.action_entities.get(name as usize)
+    pub(super) fn action(&self, verb: Verb) -> Option<&Arc<Entity>> {
+        match verb {
+            Verb::Named(name) => self.action_entities.get(name as usize),
+            Verb::Call(call) => self.calls.get(call.0).map(|call| &call.action),
+        }
     }
 
-    fn read() -> Result<Self, String> {
-        let schema = Schema::from_json_str(BASE_SCHEMA_JSON).map_err(|error| error.to_string())?;
+    fn read(lock: &Lock) -> Result<Self, String> {
+        let schema = schema_with(lock).map_err(|error| error.to_string())?;
         let actions = schema
             .action_entities()
             .map_err(|error| error.to_string())?;
         let actions: Entities = AsRef::<Entities>::as_ref(&actions).clone();
         let action_type = entity_type("Action")?;
-        let action_entities = ActionName::ALL.into_iter().map(|name| {
-            match actions.entity(&uid(&action_type, name.as_str())) {
-                Dereference::Data(entity) => Ok(Arc::new(entity.clone())),
-                Dereference::NoSuchEntity | Dereference::Residual(_) => {
-                    Err(format!("no action `{}`", name.as_str()))
-                }
+        let action = |name: &str| match actions.entity(&uid(&action_type, name)) {
+            Dereference::Data(entity) => Ok(Arc::new(entity.clone())),
+            Dereference::NoSuchEntity | Dereference::Residual(_) => {
+                Err(format!("no action `{name}`"))
             }
-        });
+        };
+        let action_entities = ActionName::ALL.iter().map(|name| action(name.as_str()));
         let action_entities = action_entities.collect::<Result<_, String>>()?;
+        let call = |(name, arguments): (&str, &Record)| {
+            Ok(Call {
+                action: action(&format!("{CALL}{name}"))?,
+                arguments: arguments.clone(),
+            })
+        };
+        let calls = lock.typed().map(call).collect::<Result<_, String>>()?;
+        let places = lock.typed().enumerate();
+        let places = places.map(|(place, (name, _))| (name.to_owned(), CallIndex(place)));
         Ok(Self {
             validator: Validator::new(schema),
+            call_places: places.collect(),
+            calls,
             actions,
             action_entities,
             agent: entity_type("Agent")?,
@@ -113,6 +174,12 @@ impl std::fmt::Debug for Vocabulary {
 /// An entity of a type of ours. The id may hold anything.
 pub(super) fn uid(kind: &EntityType, id: &str) -> EntityUID {
     EntityUID::from_components(kind.clone(), Eid::new(id), None)
+}
+
+fn schema_with(lock: &Lock) -> Result<Schema, cedar_policy::SchemaError> {
+    let base = SchemaFragment::from_json_str(BASE_SCHEMA_JSON)?;
+    let calls = lock.typed().next().map(|_| emit::calls(lock)).transpose()?;
+    Schema::from_schema_fragments([base].into_iter().chain(calls))
 }
 
 fn entity_type(name: &str) -> Result<EntityType, String> {

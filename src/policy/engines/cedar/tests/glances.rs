@@ -1,10 +1,12 @@
 //! Which conditions are told at a glance. That the answers are Cedar's own is a law (`laws.rs`).
 
 use super::super::glance::Glance;
-use super::super::seen::{Known, Leaves, View};
+use super::super::seen::{Known, View};
 use super::super::subjects::Subject;
+use super::super::verb::Verb;
 use super::*;
 use crate::policy::fixture::{World, tool};
+use crate::policy::leaves::Leaves;
 use crate::policy::{Arguments, Leaf};
 
 #[test]
@@ -113,7 +115,7 @@ fn open_glance(condition: &str) -> Option<bool> {
 
 fn look(condition: &str, known: bool) -> Option<bool> {
     let words = Vocabulary::get().unwrap();
-    let glance = Glance::of(words, &condition.parse().unwrap());
+    let glance = Glance::of(&words, &condition.parse().unwrap());
     let mut world = World::new().with(&[("/path", "/srv/x")]);
     world
         .arguments
@@ -122,10 +124,11 @@ fn look(condition: &str, known: bool) -> Option<bool> {
     let tool = tool("read");
     let facts = world.call(&tool);
     glance.at(&View {
-        action: facts.action.name(),
-        principal: &Subject::of_principal(words, facts.principal),
+        verb: Verb::Named(facts.action.name()),
+        record: None,
+        principal: &Subject::of_principal(&words, facts.principal),
         resource: &Subject::of_resource(
-            words,
+            &words,
             &ToolGroups::default(),
             facts.env.server,
             facts.resource,

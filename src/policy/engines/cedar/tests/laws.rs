@@ -9,8 +9,10 @@ use super::super::idle::Idle;
 use super::super::inspect::Needs;
 use super::super::subjects::Subject;
 use super::super::value::datetime;
+use super::super::verb::Verb;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
+use crate::policy::leaves::Leaves;
 use crate::policy::{
     Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, Pin, Prompt,
     Resource, ResourceFacts, SessionState, Tool, Touch,
@@ -18,15 +20,15 @@ use crate::policy::{
 
 /// The facts of any message, owned.
 #[derive(Debug, Clone)]
-struct Scene {
-    world: World,
-    tool: Tool,
+pub(super) struct Scene {
+    pub(super) world: World,
+    pub(super) tool: Tool,
     resource: ResourceFacts,
     prompt: Prompt,
     peer: Option<std::net::IpAddr>,
     words: Vec<String>,
     number: i64,
-    action: usize,
+    pub(super) action: usize,
 }
 
 proptest! {
@@ -70,7 +72,7 @@ proptest! {
     fn cedars_own_authorizer_decides_the_same(
         text in any_policies(), scene in any_scene(), groups in any_groups(),
     ) {
-        let cedar = Cedar { groups: groups.clone(), warnings: Warnings::Allow };
+        let cedar = Cedar { groups: groups.clone(), warnings: Warnings::Allow, ..Cedar::default() };
         let compiled = cedar.compile(&[source(&text)]).unwrap();
         let ours = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).judge(&scene.facts());
 
@@ -132,7 +134,23 @@ proptest! {
 
 /// The request and everything there is, as public Cedar takes it.
 pub(super) fn whole_request(facts: &Facts<'_>, groups: &ToolGroups) -> (Request, Entities) {
-    let words = Vocabulary::get().unwrap();
+    whole_request_in(&Vocabulary::get().unwrap(), facts, groups)
+}
+
+/// The same where some tools have actions of their own; their arguments must fit.
+pub(super) fn whole_request_in(
+    words: &Vocabulary,
+    facts: &Facts<'_>,
+    groups: &ToolGroups,
+) -> (Request, Entities) {
+    let verb = Verb::of(words, &facts.action, facts.resource);
+    let typed = words.arguments_of(verb).map(|record| {
+        let leaves = Leaves::of(facts.action.arguments()).unwrap();
+        (
+            verb,
+            super::super::typed::value(record, &leaves, &|_| true).unwrap(),
+        )
+    });
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);
     let known = |uid: &ast::EntityUID| ast::EntityUIDEntry::known(uid.clone(), None);
@@ -142,11 +160,12 @@ pub(super) fn whole_request(facts: &Facts<'_>, groups: &ToolGroups) -> (Request,
         &facts.action,
         &facts.env,
         Needs::ALL,
+        typed,
     )
     .unwrap();
     let request = ast::Request::new_unchecked(
         known(&principal.uid),
-        known(words.action(facts.action.name()).unwrap().uid()),
+        known(words.action(verb).unwrap().uid()),
         known(&resource.uid),
         Some(context),
     );
@@ -171,7 +190,7 @@ fn uid_of(uid: Option<&cedar_policy::EntityUid>) -> ast::EntityUID {
 }
 
 impl Scene {
-    fn facts(&self) -> Facts<'_> {
+    pub(super) fn facts(&self) -> Facts<'_> {
         let world = &self.world;
         let server = Resource::Server(&world.server);
         let tool = Resource::Tool(&self.tool);
@@ -212,7 +231,7 @@ impl Scene {
     }
 }
 
-fn any_scene() -> impl Strategy<Value = Scene> {
+pub(super) fn any_scene() -> impl Strategy<Value = Scene> {
     let items = (any_tool(), any_resource(), any_name(), any_names());
     (
         any_world(),
@@ -316,6 +335,7 @@ fn any_arguments() -> impl Strategy<Value = Arguments<'static>> {
         Just(Leaf::Null),
         any_names().prop_map(|names| Leaf::Strings(names.into_iter().map(Into::into).collect())),
         Just(Leaf::EmptyArray),
+        Just(Leaf::Array),
         Just(Leaf::EmptyObject),
     ];
     let pointer = prop::sample::select(vec!["/path", "/n", "/__entity", "", "/a/b", "/é\"\n"]);

@@ -283,7 +283,7 @@ fn what_typed_partial_evaluation_denies_is_hidden() {
             for tool in tools() {
                 let shown = ours.visible(&list_facts(&world), &[Resource::Tool(&tool)])[0];
                 let denied =
-                    typed(words, &set, &world, &tool) == Some(cedar_policy::Decision::Deny);
+                    typed(&words, &set, &world, &tool) == Some(cedar_policy::Decision::Deny);
                 assert!(!(shown && denied), "{text} {}", tool.name);
                 agreed += u32::from(shown != denied);
             }

@@ -4,6 +4,7 @@ mod glances;
 mod laws;
 mod listing;
 mod meaning;
+mod typed;
 
 use super::*;
 use crate::policy::fixture::told;
@@ -28,8 +29,8 @@ fn unchecked(text: &str) -> PolicySnapshot {
     let source = source(text);
     let sources = [source.clone()];
     let (drafts, _) = compile::parse(&sources);
-    let output = compile::index(words, drafts, vec![]);
-    let engine = CedarEngine::new(words, ToolGroups::default(), output.rules).unwrap();
+    let output = compile::index(&words, drafts, vec![]);
+    let engine = CedarEngine::new(words, &Cedar::default(), output.rules).unwrap();
     PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)
 }
 

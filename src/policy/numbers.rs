@@ -1,4 +1,4 @@
-//! What Cedar can represent of a JSON number.
+//! What policies can compare of a JSON number.
 
 /// A number by its exact JSON text (RFC 8259, section 6).
 #[derive(Debug, PartialEq, Eq, Default)]

@@ -1,0 +1,42 @@
+//! One line on standard error for whoever waits for tests: how many are done.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::policy_tests::Progress;
+
+/// Nobody wonders about less.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+const EVERY: Duration = Duration::from_millis(200);
+
+/// Does the work, and tells how far it is where somebody sees it.
+pub(super) fn told<T>(work: impl FnOnce(&Progress) -> T) -> T {
+    let progress = Progress::default();
+    if !io::stderr().is_terminal() {
+        return work(&progress);
+    }
+    // Dropped at the end of the work, which the other end learns at once.
+    let (working, end) = sync_channel::<()>(0);
+    thread::scope(|scope| {
+        let progress = &progress;
+        scope.spawn(move || {
+            let mut wait = PATIENCE;
+            let mut written = false;
+            while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                let (done, of) = progress.seen();
+                // Nobody reads a closed stderr.
+                let _ = write!(io::stderr(), "\r{done} of {of} tests");
+                (wait, written) = (EVERY, true);
+            }
+            if written {
+                let _ = write!(io::stderr(), "\r\u{1b}[2K");
+            }
+        });
+        let done = work(progress);
+        drop(working);
+        done
+    })
+}

@@ -1,0 +1,200 @@
+//! `tools`: records, compares and approves the tool definitions of the server.
+
+mod ask;
+mod compare;
+mod lines;
+mod offered;
+mod place;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::args::{Format, ToolsArgs, ToolsCommand, ToolsSource};
+use super::exit::Exit;
+use crate::loading::LockFile;
+
+use self::compare::Differences;
+use self::offered::{Asked, Failure};
+use self::place::Place;
+
+/// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
+/// `stderr`.
+pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
+    let done = match &args.command {
+        ToolsCommand::Lock { source, force } => lock(source, Force::of(*force), stdout),
+        ToolsCommand::Diff { source } => diff(source, stdout),
+        ToolsCommand::Approve { source, tools } => approve(source, tools, stdout),
+    };
+    match done {
+        Ok(exit) => exit,
+        Err(failure) => {
+            // The exit code tells where nobody reads.
+            let _ = failure.tell(stderr);
+            Exit::NotCompared
+        }
+    }
+}
+
+/// Whether a lock that says something else may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Force {
+    Replace,
+    Refuse,
+}
+
+impl Force {
+    fn of(forced: bool) -> Self {
+        if forced { Self::Replace } else { Self::Refuse }
+    }
+}
+
+/// What a program reads: one line.
+#[derive(Debug, Serialize)]
+struct Outcome<'o> {
+    /// Version of this format.
+    schema: u32,
+    lock: String,
+    /// Whether the file was written.
+    written: bool,
+    #[serde(flatten)]
+    differences: &'o Differences,
+}
+
+fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let asked = Asked::of(source)?;
+    let found = match asked.place.read() {
+        // What cannot be read can still be replaced.
+        Err(Failure::Lock(_)) if force == Force::Replace => None,
+        found => found?,
+    };
+    let differences = Differences::between(found.as_ref(), &asked.offered);
+    let write = match (&found, force) {
+        (None, _) => true,
+        (Some(_), Force::Replace) => !differences.is_empty(),
+        (Some(_), Force::Refuse) if differences.is_empty() => false,
+        (Some(_), Force::Refuse) => {
+            tell(source.format, &asked.place, Written::No, &differences, out)?;
+            if source.format == Format::Human {
+                let file = asked.place.shown();
+                writeln!(
+                    out,
+                    "\n{file} stays as it is: `tools approve` takes over what you name, \
+                     `tools lock --force` takes over everything"
+                )?;
+            }
+            return Ok(Exit::Drift);
+        }
+    };
+    if write {
+        asked.place.write(&asked.offered)?;
+    }
+    match source.format {
+        Format::Json => tell(
+            source.format,
+            &asked.place,
+            Written::of(write),
+            &differences,
+            out,
+        )?,
+        Format::Human => {
+            let file = asked.place.shown();
+            let count = asked.offered.names().count();
+            let word = if write { "holds now" } else { "holds already" };
+            writeln!(out, "{file} {word} the definitions of {count} tools")?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, Failure> {
+    let asked = Asked::of(source)?;
+    let found = asked.place.read()?;
+    let found = found.ok_or_else(|| Failure::NoLock(asked.place.shown()))?;
+    let differences = Differences::between(Some(&found), &asked.offered);
+    tell(source.format, &asked.place, Written::No, &differences, out)?;
+    Ok(if differences.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Drift
+    })
+}
+
+fn approve(source: &ToolsSource, named: &[String], out: &mut dyn Write) -> Result<Exit, Failure> {
+    let asked = Asked::of(source)?;
+    let mut lock = asked.place.read()?.unwrap_or_default();
+    for name in named {
+        if lock.definition(name).is_none() && asked.offered.definition(name).is_none() {
+            return Err(unknown(name, &lock, &asked.offered));
+        }
+    }
+    let mut differences = Differences::between(Some(&lock), &asked.offered);
+    if !named.is_empty() {
+        differences.retain(|name| named.iter().any(|named| named == name));
+    }
+    for name in differences.names() {
+        lock.adopt(name, &asked.offered);
+    }
+    let write = Written::of(!differences.is_empty());
+    if write == Written::Yes {
+        asked.place.write(&lock)?;
+    }
+    tell(source.format, &asked.place, write, &differences, out)?;
+    Ok(Exit::Success)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Yes,
+    No,
+}
+
+impl Written {
+    fn of(written: bool) -> Self {
+        if written { Self::Yes } else { Self::No }
+    }
+}
+
+fn tell(
+    format: Format,
+    place: &Place,
+    written: Written,
+    differences: &Differences,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Json => {
+            let outcome = Outcome {
+                schema: 1,
+                lock: place.shown(),
+                written: written == Written::Yes,
+                differences,
+            };
+            serde_json::to_writer(&mut *out, &outcome)?;
+            writeln!(out)
+        }
+        Format::Human if differences.is_empty() => {
+            writeln!(out, "{}: no difference", place.shown())
+        }
+        Format::Human => {
+            differences.write(out)?;
+            if written == Written::Yes {
+                writeln!(out, "\napproved in {}", place.shown())?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn unknown(name: &str, lock: &LockFile, offered: &LockFile) -> Failure {
+    let nearest = lock
+        .names()
+        .chain(offered.names())
+        .min_by_key(|known| (strsim::damerau_levenshtein(known, name), known.to_string()));
+    Failure::UnknownTool {
+        name: lines::shown(name),
+        nearest: nearest.map(lines::shown),
+    }
+}

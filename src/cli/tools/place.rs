@@ -1,0 +1,63 @@
+//! Where the lock is.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::offered::Failure;
+use crate::loading::{LOCK_FILE, LockFile};
+use crate::policy::{PolicyErrors, PolicySource};
+
+/// The file of a lock, which may not be there yet.
+#[derive(Debug)]
+pub(super) struct Place(PathBuf);
+
+impl Place {
+    pub(super) fn of(file: &Path) -> Self {
+        Self(file.to_owned())
+    }
+
+    pub(super) fn in_directory(dir: &Path) -> Self {
+        Self(dir.join(LOCK_FILE))
+    }
+
+    pub(super) fn shown(&self) -> String {
+        super::lines::shown(&self.0.to_string_lossy())
+    }
+
+    /// `None` when there is none.
+    pub(super) fn read(&self) -> Result<Option<LockFile>, Failure> {
+        let text = match fs::read_to_string(&self.0) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::file(&self.0, &error)),
+        };
+        let source = PolicySource {
+            name: self.0.to_string_lossy().as_ref().into(),
+            text: text.into(),
+        };
+        let read = LockFile::read(&source);
+        read.map(Some)
+            .map_err(|problems| Failure::Lock(PolicyErrors { problems }))
+    }
+
+    /// Whole or not at all: a gate may be watching the directory.
+    pub(super) fn write(&self, lock: &LockFile) -> Result<(), Failure> {
+        let error = |error: io::Error| Failure::file(&self.0, &error);
+        let name = self.0.file_name().unwrap_or_default();
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(".new");
+        let beside = self.0.with_file_name(beside);
+        let written = fs::File::create(&beside).and_then(|mut file| {
+            file.write_all(lock.text().as_bytes())?;
+            file.sync_all()
+        });
+        let moved = written.and_then(|()| fs::rename(&beside, &self.0));
+        moved.map_err(|cause| {
+            // What is left of it is of no use to anybody.
+            let _ = fs::remove_file(&beside);
+            error(cause)
+        })
+    }
+}

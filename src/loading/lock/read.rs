@@ -1,0 +1,265 @@
+//! A text to a lock, or everything that is wrong with it.
+
+use std::ops::Range;
+
+use crate::policy::{PolicyProblem, PolicySource};
+use crate::wire::{Document, Fragment, Kind, Value, input_offsets};
+
+use super::write::{digest, quoted};
+use super::{CODE, Entry, LIMITS, LockFile, VERSION};
+
+/// What `tools lock` and its like are for.
+const HELP: &str =
+    "locks are not written by hand: `mcp-protector tools lock --force` writes it anew";
+
+/// One finding, at a place in the compact text.
+struct Finding {
+    place: Range<usize>,
+    message: String,
+    help: Option<String>,
+}
+
+struct Reading {
+    findings: Vec<Finding>,
+}
+
+impl LockFile {
+    /// # Errors
+    /// Everything that is wrong: then nothing of it counts.
+    pub fn read(source: &PolicySource) -> Result<Self, Vec<PolicyProblem>> {
+        let input = source.text.as_bytes();
+        let document = Document::decode(input, &LIMITS).map_err(|error| {
+            let problem = PolicyProblem::error(CODE, error.kind.to_string()).in_source(source);
+            let at = error.offset.min(input.len().saturating_sub(1));
+            vec![problem.at(at..at, "here").with_help(HELP)]
+        })?;
+        let mut reading = Reading {
+            findings: Vec::new(),
+        };
+        let (mut file, mut places) = reading.file(document.root());
+        if reading.findings.is_empty() {
+            places.sort_unstable();
+            let starts: Vec<usize> = places.iter().map(|(place, _)| *place).collect();
+            let lines = lines(input, &input_offsets(input, &starts));
+            for ((_, name), line) in places.iter().zip(lines) {
+                if let Some(entry) = file.tools.get_mut(name) {
+                    entry.line = line;
+                }
+            }
+            return Ok(file);
+        }
+        Err(reading.problems(source))
+    }
+}
+
+impl Reading {
+    /// The lock, and where each tool stands in the compact text.
+    fn file(&mut self, root: Value<'_>) -> (LockFile, Vec<(usize, String)>) {
+        let mut file = LockFile::default();
+        let mut places = Vec::new();
+        let [version, tools] = self.members(root, ["version", "tools"]);
+        if let Some(version) = version
+            && version.as_i64() != Some(VERSION)
+        {
+            let message = format!("this version of the gate reads locks of version {VERSION}");
+            self.find(version, message, Some(HELP.to_owned()));
+            return (file, places);
+        }
+        if let Some(tools) = tools {
+            if !tools.is_array() {
+                self.wrong(tools, "`tools` has to be an array");
+            }
+            let mut last: Option<String> = None;
+            for tool in tools.items() {
+                let Some((name, entry)) = self.tool(tool) else {
+                    continue;
+                };
+                match last.as_deref().map(|last| last.cmp(&name)) {
+                    Some(std::cmp::Ordering::Equal) => {
+                        self.wrong(tool, &format!("`{}` is there twice", shown(&name)));
+                    }
+                    Some(std::cmp::Ordering::Greater) => {
+                        let message =
+                            format!("`{}` does not stand where its name belongs", shown(&name));
+                        self.wrong(tool, &message);
+                    }
+                    Some(std::cmp::Ordering::Less) | None => {}
+                }
+                places.push((tool.range().start, name.clone()));
+                file.tools.insert(name.clone(), entry);
+                last = Some(name);
+            }
+        }
+        (file, places)
+    }
+
+    fn tool(&mut self, tool: Value<'_>) -> Option<(String, Entry)> {
+        let before = self.findings.len();
+        let [name, sha256, definition] = self.members(tool, ["name", "sha256", "definition"]);
+        let (name, sha256, definition) = (name?, sha256?, definition?);
+        let text = name.as_str().unwrap_or_default();
+        if text.is_empty() || text.chars().any(char::is_control) {
+            self.wrong(
+                name,
+                "`name` has to be a string with something in it, and no controls",
+            );
+        }
+        if !definition.is_object() {
+            self.wrong(definition, "`definition` has to be an object");
+        }
+        if let Some(second) = definition.get("name") {
+            self.wrong(second, "the name stands before the definition, not in it");
+        }
+        let schema = definition.get("inputSchema");
+        if definition.is_object() && !schema.is_some_and(Value::is_object) {
+            self.wrong(definition, "`inputSchema` has to be an object");
+        }
+        let text = text.into_owned();
+        let whole = self.whole(&text, definition)?;
+        if self.findings.len() > before {
+            return None;
+        }
+        if sha256.as_str().as_deref() != Some(&*digest(&whole)) {
+            let message = format!(
+                "`{}`: the digest is not that of the definition",
+                shown(&text)
+            );
+            self.wrong(sha256, &message);
+            return None;
+        }
+        let entry = Entry {
+            definition: whole,
+            line: 0,
+        };
+        Some((text, entry))
+    }
+
+    /// The definition as a server gives it: with its name, and the lines of its description joined.
+    fn whole(&mut self, name: &str, definition: Value<'_>) -> Option<String> {
+        let mut members = vec![("name".to_owned(), Fragment::string(name))];
+        for (key, member) in definition.entries() {
+            let fragment = if key == "description" {
+                Fragment::string(&self.description(member)?)
+            } else {
+                Fragment::copy_of(member)
+            };
+            members.push((key.into_owned(), fragment));
+        }
+        let members = members.iter().map(|(key, member)| (&**key, member.clone()));
+        let text = Fragment::object(members).into_string();
+        match Document::decode(text.as_bytes(), &LIMITS) {
+            Ok(document) => Some(document.root().canonical()),
+            Err(error) => {
+                self.find(definition, error.kind.to_string(), Some(HELP.to_owned()));
+                None
+            }
+        }
+    }
+
+    fn description(&mut self, given: Value<'_>) -> Option<String> {
+        if let Some(text) = given.as_str() {
+            return Some(text.into_owned());
+        }
+        let lines: Option<Vec<_>> = given.items().map(Value::as_str).collect();
+        match lines {
+            Some(lines) if given.kind() == Kind::Array && !lines.is_empty() => {
+                Some(lines.join("\n"))
+            }
+            _ => {
+                self.wrong(
+                    given,
+                    "`description` has to be a string, or an array of its lines",
+                );
+                None
+            }
+        }
+    }
+
+    /// The members of an object that has these and no others.
+    fn members<'v, const N: usize>(
+        &mut self,
+        of: Value<'v>,
+        keys: [&'static str; N],
+    ) -> [Option<Value<'v>>; N] {
+        if !of.is_object() {
+            self.wrong(of, &format!("an object with {} is meant", list(&keys)));
+            return [None; N];
+        }
+        for (key, member) in of.entries() {
+            if !keys.contains(&&*key) {
+                let message = format!("`{}` is no known key", shown(&key));
+                self.find(
+                    member,
+                    message,
+                    Some(format!("the keys here are {}", list(&keys))),
+                );
+            }
+        }
+        keys.map(|key| {
+            let member = of.get(key);
+            if member.is_none() {
+                self.wrong(of, &format!("`{key}` is missing"));
+            }
+            member
+        })
+    }
+
+    fn wrong(&mut self, at: Value<'_>, message: &str) {
+        self.find(at, message.to_owned(), Some(HELP.to_owned()));
+    }
+
+    fn find(&mut self, at: Value<'_>, message: String, help: Option<String>) {
+        self.findings.push(Finding {
+            place: at.range(),
+            message,
+            help,
+        });
+    }
+
+    fn problems(mut self, source: &PolicySource) -> Vec<PolicyProblem> {
+        self.findings.sort_by_key(|finding| finding.place.start);
+        let starts: Vec<usize> = self.findings.iter().map(|it| it.place.start).collect();
+        let starts = input_offsets(source.text.as_bytes(), &starts);
+        let findings = self.findings.into_iter().zip(starts);
+        findings
+            .map(|(finding, start)| {
+                let end = start + finding.place.len().min(LABEL);
+                let line = source.text.get(start..).and_then(|rest| rest.find('\n'));
+                let end = line.map_or(end, |line| end.min(start + line));
+                let problem = PolicyProblem::error(CODE, finding.message)
+                    .in_source(source)
+                    .at(start..end.min(source.text.len()), "here");
+                match finding.help {
+                    Some(help) => problem.with_help(help),
+                    None => problem,
+                }
+            })
+            .collect()
+    }
+}
+
+/// Bytes that a place shows at most.
+const LABEL: usize = 40;
+
+/// Lines, from 1, of offsets in order.
+fn lines(input: &[u8], offsets: &[usize]) -> Vec<u32> {
+    let mut line = 1;
+    let mut before = 0;
+    let mut lines = Vec::with_capacity(offsets.len());
+    for offset in offsets {
+        let passed = input.get(before..*offset).unwrap_or_default();
+        line += u32::try_from(memchr::memchr_iter(b'\n', passed).count()).unwrap_or_default();
+        before = *offset;
+        lines.push(line);
+    }
+    lines
+}
+
+fn list(keys: &[&str]) -> String {
+    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    keys.join(", ")
+}
+
+fn shown(name: &str) -> String {
+    quoted(name).trim_matches('"').to_owned()
+}

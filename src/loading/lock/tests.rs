@@ -1,0 +1,426 @@
+use super::*;
+use crate::policy::{Presence, Record, Scalar, Shape};
+
+const ECHO: &str = r#"{"name":"echo","description":"Says it again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}"#;
+
+fn file(tools: &[&str]) -> LockFile {
+    let mut file = LockFile::default();
+    for tool in tools {
+        let document = Document::decode(tool.as_bytes(), &LIMITS).unwrap();
+        file.add(document.root()).unwrap();
+    }
+    file
+}
+
+fn source(text: &str) -> PolicySource {
+    PolicySource {
+        name: "p/tools.lock".into(),
+        text: text.into(),
+    }
+}
+
+fn problems(text: &str) -> Vec<PolicyProblem> {
+    LockFile::read(&source(text)).err().unwrap_or_default()
+}
+
+/// The recorded `tools/list` of a real server.
+fn recorded(server: &str) -> LockFile {
+    let path = format!("fixtures/corpus/tools/server-{server}.json");
+    let text = std::fs::read(path).unwrap();
+    let document = Document::decode(&text, &LIMITS).unwrap();
+    let mut file = LockFile::default();
+    for tool in document.root().get("tools").unwrap().items() {
+        file.add(tool).unwrap();
+    }
+    file
+}
+
+fn lock(file: &LockFile) -> Lock {
+    file.lock("p/tools.lock").unwrap()
+}
+
+fn arguments(schema: &str) -> Result<Record, String> {
+    let tool = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
+    let lock = lock(&file(&[&tool]));
+    lock.tool("t").unwrap().arguments.clone()
+}
+
+/// `name[?!]: shape` of each member in order; `?` may be missing, `!` may also be null.
+fn told(record: &Record) -> String {
+    let scalar = |scalar: Scalar| match scalar {
+        Scalar::String => "string",
+        Scalar::Integer => "integer",
+        Scalar::Number => "number",
+        Scalar::Boolean => "boolean",
+    };
+    let members = record.members.iter().map(|member| {
+        let mark = match member.presence {
+            Presence::Required => "",
+            Presence::Optional => "?",
+            Presence::Nullable => "!",
+        };
+        let shape = match &member.shape {
+            Shape::One(one) => scalar(*one).to_owned(),
+            Shape::Many(one) => format!("[{}]", scalar(*one)),
+            Shape::Record(record) => format!("{{{}}}", told(record)),
+        };
+        format!("{}{mark}: {shape}", member.pointer)
+    });
+    members.collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn what_is_written_is_read_again_and_written_the_same() {
+    let poisoned = "{\"name\":\"a\u{202e}\",\"inputSchema\":{\"type\":\"object\"},\"description\":\"line\\nIMPORTANT\u{200b}\u{e0041}\\u001b[8m \\\"x\\\"\\\\\",\"_meta\":{\"big\":123456789012345678901234567890.10,\"nothing\":null}}";
+    let plain = file(&[
+        ECHO,
+        poisoned,
+        r#"{"name":"B","inputSchema":{},"description":""}"#,
+    ]);
+    let text = plain.text();
+    let mut again = LockFile::read(&source(&text)).unwrap();
+    assert_eq!(again.text(), text);
+    let lines: Vec<u32> = again.tools.values().map(|entry| entry.line).collect();
+    assert_eq!(lines[0], 4);
+    for entry in again.tools.values_mut() {
+        let line = text.lines().nth(entry.line as usize - 1).unwrap();
+        assert_eq!(line, "    {");
+        entry.line = 0;
+    }
+    assert_eq!(again, plain);
+    assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{1b}']));
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn definitions_that_say_the_same_are_the_same() {
+    let other = "{ \"inputSchema\": {\"properties\":{\"text\":{\"type\":\"str\\u0069ng\"}}, \"type\":\"object\"}, \"description\":\"Says it again.\", \"name\":\"\\u0065cho\"}";
+    let one = file(&[ECHO]);
+    assert_eq!(one, file(&[other]));
+    assert_eq!(one, file(&[ECHO, other]));
+    for changed in [
+        ECHO.replace("again", "Again"),
+        ECHO.replace("string", "number"),
+        ECHO.replace("\"name\"", "\"title\":\"\",\"name\""),
+        ECHO.replace(
+            "\"name\"",
+            "\"annotations\":{\"readOnlyHint\":true},\"name\"",
+        ),
+    ] {
+        assert_ne!(one, file(&[&changed]), "{changed}");
+        let pin = lock(&one).pin(
+            "echo",
+            Some(lock(&file(&[&changed])).tool("echo").unwrap().fingerprint),
+        );
+        assert!(
+            pin.known && !(pin.schema_ok && pin.description_ok),
+            "{changed}"
+        );
+    }
+}
+
+#[test]
+fn a_lock_that_lies_is_no_lock() {
+    let good = file(&[ECHO, r#"{"name":"zoo","inputSchema":{}}"#]).text();
+    assert!(problems(&good).is_empty());
+    let check = |text: &str, says: &str| {
+        let found = problems(text);
+        assert!(!found.is_empty(), "{text}");
+        assert!(found[0].message.contains(says), "{says}: {found:?}");
+        assert!(
+            found
+                .iter()
+                .all(|problem| problem.labels.len() == 1 && problem.help.is_some())
+        );
+        let mut all = Vec::new();
+        let lock = read(&[source(text)], &mut all);
+        assert!(lock.is_empty() && all.len() == found.len());
+    };
+    let with = |from: &str, to: &str| {
+        assert!(good.contains(from), "{from}");
+        good.replacen(from, to, 1)
+    };
+    let lies = "`echo`: the digest is not that of the definition";
+    check(&with("Says it again.", "Says it twice."), lies);
+    check(&with("\"string\"", "\"number\""), lies);
+    check(
+        &with("\"name\": \"echo\"", "\"name\": \"ecko\""),
+        "`ecko`: the digest",
+    );
+    check(
+        &with("\"version\": 1", "\"version\": 2"),
+        "reads locks of version 1",
+    );
+    check(&with("\"version\": 1,", ""), "`version` is missing");
+    check(
+        &with("\"version\": 1", "\"version\": 1, \"extra\": 1"),
+        "`extra` is no known key",
+    );
+    check(
+        &with("\"name\": \"echo\"", "\"name\": \"echo\", \"x\": 1"),
+        "`x` is no known key",
+    );
+    check(
+        &with("\"name\": \"echo\"", "\"name\": \"a\\u0007\""),
+        "no controls",
+    );
+    check(
+        &with("\"name\": \"echo\"", "\"name\": \"\""),
+        "with something in it",
+    );
+    check(
+        &with("\"name\": \"echo\"", "\"name\": 7"),
+        "has to be a string",
+    );
+    check(
+        &with(
+            "\"name\": \"echo\"",
+            "\"name\": \"echo\", \"name\": \"echo\"",
+        ),
+        "twice",
+    );
+    check(
+        &with(
+            "\"type\": \"object\"",
+            "\"type\": \"object\", \"type\": \"array\"",
+        ),
+        "twice",
+    );
+    check(&with("\"Says it again.\"", "[]"), "an array of its lines");
+    check(&with("\"Says it again.\"", "7"), "an array of its lines");
+    check(
+        &with("\"description\":", "\"name\": \"echo\", \"description\":"),
+        "not in it",
+    );
+    check(
+        &with("\"tools\": [", "\"tools\": {}, \"more\": ["),
+        "`tools` has to be an array",
+    );
+    check(&with("\"tools\": [", "\"tools\": [7, "), "an object with");
+    check("[]", "an object with");
+    check("", "ends too early");
+    check("tools = []", "unexpected");
+    check(
+        &good.replace("{}", "[]"),
+        "`inputSchema` has to be an object",
+    );
+    check(&format!("{good}{good}"), "after the end");
+    check(&"[".repeat(100_000), "nesting is deeper than 64");
+    // The text of each entry, without the line break before it.
+    let start = good.find("    {").unwrap();
+    let between = good.find("\n    },").unwrap() + "\n    }".len();
+    let end = good.rfind("\n    }").unwrap() + "\n    }".len();
+    let (echo, zoo) = (&good[start..between], &good[between + 2..end]);
+    let of =
+        |first: &str, second: &str| format!("{}{first},\n{second}{}", &good[..start], &good[end..]);
+    assert_eq!(of(echo, zoo), good);
+    check(&of(echo, echo), "`echo` is there twice");
+    check(
+        &of(zoo, echo),
+        "`echo` does not stand where its name belongs",
+    );
+    // All at once, in the order of the text.
+    let both = with("Says it again.", "x").replacen(
+        "\"inputSchema\": {}",
+        "\"inputSchema\": {\"a\": 1}",
+        1,
+    );
+    let found = problems(&both);
+    assert_eq!(found.len(), 2);
+    assert!(found[0].labels[0].offset() < found[1].labels[0].offset());
+}
+
+#[test]
+fn a_second_lock_is_one_too_many() {
+    let text = file(&[ECHO]).text();
+    let mut found = Vec::new();
+    let other = PolicySource {
+        name: "p/sub/tools.lock".into(),
+        ..source(&text)
+    };
+    read(&[source(&text), other], &mut found);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].message.contains("there is a lock already"));
+}
+
+#[test]
+fn what_no_agent_would_see_cannot_be_locked() {
+    for (tool, says) in [
+        (r#"{"inputSchema":{}}"#, "no `name`"),
+        (r#"{"name":7,"inputSchema":{}}"#, "no `name`"),
+        (r#"{"name":"a\u0007","inputSchema":{}}"#, "no `name`"),
+        (
+            r#"{"name":"x","inputSchema":true}"#,
+            "`inputSchema` is not an object",
+        ),
+        (r#"{"name":"x"}"#, "`inputSchema` is not an object"),
+        (
+            r#"{"name":"x","inputSchema":{},"description":[]}"#,
+            "`description` is not a string",
+        ),
+        ("[]", "no `name`"),
+    ] {
+        let document = Document::decode(tool.as_bytes(), &LIMITS).unwrap();
+        let unfit = LockFile::default().add(document.root()).unwrap_err();
+        assert!(unfit.to_string().contains(says), "{tool}: {unfit}");
+    }
+    let document = Document::decode(ECHO.replace("again", "x").as_bytes(), &LIMITS).unwrap();
+    let unfit = file(&[ECHO]).add(document.root()).unwrap_err();
+    assert_eq!(unfit, Unfit::Twice("echo".to_owned()));
+}
+
+#[test]
+fn a_schema_has_the_types_that_it_says() {
+    let check = |property: &str, expected: &str| {
+        let schema =
+            format!(r#"{{"type":"object","properties":{{"x":{property}}},"required":["x"]}}"#);
+        assert_eq!(told(&arguments(&schema).unwrap()), expected, "{property}");
+    };
+    check(
+        r#"{"type":"string","minLength":1,"pattern":"a","default":"a"}"#,
+        "/x: string",
+    );
+    check(r#"{"type":"integer","minimum":0}"#, "/x: integer");
+    check(r#"{"type":"number"}"#, "/x: number");
+    check(r#"{"type":"boolean"}"#, "/x: boolean");
+    check(r#"{"type":["string"]}"#, "/x: string");
+    check(r#"{"type":["string","null"]}"#, "/x!: string");
+    check(
+        r#"{"anyOf":[{"type":"null"},{"type":"integer"}]}"#,
+        "/x!: integer",
+    );
+    check(
+        r#"{"oneOf":[{"type":"boolean"},{"type":"null"}]}"#,
+        "/x!: boolean",
+    );
+    check(r#"{"enum":["a","b"]}"#, "/x: string");
+    check(r#"{"const":true}"#, "/x: boolean");
+    check(
+        r#"{"type":"string","anyOf":[{"pattern":"a"},{"pattern":"b"}]}"#,
+        "/x: string",
+    );
+    check(
+        r#"{"type":"array","items":{"type":"string"}}"#,
+        "/x: [string]",
+    );
+    check(r#"{"type":"array","items":{"enum":["a"]}}"#, "/x: [string]");
+    check(
+        r#"{"type":"array","items":{"type":"integer"}}"#,
+        "/x: [integer]",
+    );
+    check(
+        r#"{"type":"object","properties":{"a/b~c":{"type":"string"},"if":{"type":"boolean"}},"required":["if"]}"#,
+        "/x: {/x/a~1b~0c?: string, /x/if: boolean}",
+    );
+}
+
+#[test]
+fn what_has_no_single_type_is_left_to_the_tags_and_says_why() {
+    let check = |property: &str, why: &str| {
+        let schema = format!(
+            r#"{{"type":"object","properties":{{"x":{property},"y":{{"type":"string"}}}}}}"#
+        );
+        let record = arguments(&schema).unwrap();
+        assert_eq!(told(&record), "/y?: string", "{property}");
+        let untyped = record.all_untyped();
+        assert_eq!(untyped.len(), 1, "{property}");
+        assert_eq!(untyped[0].pointer, "/x");
+        assert!(
+            untyped[0].why.contains(why),
+            "{property}: {}",
+            untyped[0].why
+        );
+    };
+    check("true", "may be anything");
+    check("{}", "may be anything");
+    check("7", "may be anything");
+    check(r##"{"$ref":"#/$defs/a"}"##, "`$ref`");
+    check(r##"{"type":"string","$ref":"#"}"##, "`$ref`");
+    check(r##"{"anyOf":[{"$ref":"#"},{"type":"null"}]}"##, "`$ref`");
+    check(
+        r#"{"anyOf":[{"type":"string"},{"type":"integer"}]}"#,
+        "one of several things",
+    );
+    check(r#"{"oneOf":[]}"#, "one of several things");
+    check(r#"{"allOf":[{"type":"string"}]}"#, "may be anything");
+    check(r#"{"type":["string","integer"]}"#, "several types");
+    check(r#"{"type":"null"}"#, "`null`");
+    check(r#"{"type":[]}"#, "no type but `null`");
+    check(r#"{"type":"strnig"}"#, "which is none");
+    check(r#"{"enum":["a",1]}"#, "no type in common");
+    check(r#"{"type":"object"}"#, "no member has a type");
+    check(r#"{"type":"array"}"#, "items without a type");
+    check(r#"{"type":"array","items":{}}"#, "items without a type");
+    check(
+        r#"{"type":"array","items":[{"type":"string"}]}"#,
+        "items without a type",
+    );
+    check(
+        r#"{"type":"array","items":{"type":"number"}}"#,
+        "no integers",
+    );
+    check(
+        r#"{"type":"array","items":{"type":["string","null"]}}"#,
+        "may be `null`",
+    );
+    check(
+        r#"{"type":"array","items":{"type":"object"}}"#,
+        "an array of objects",
+    );
+    check(
+        r#"{"type":"array","prefixItems":[],"items":{"type":"string"}}"#,
+        "several types",
+    );
+    let deep = r#"{"type":"object","properties":{"x":"#.repeat(20)
+        + r#"{"type":"string"}"#
+        + &"}}".repeat(20);
+    check(&deep, "");
+}
+
+#[test]
+fn a_tool_without_a_type_at_all_says_why() {
+    for (schema, why) in [
+        ("{}", "may be anything"),
+        (r#"{"type":"array"}"#, "not of type `object`"),
+        (r#"{"type":["object","null"]}"#, "not of type `object`"),
+        (r##"{"type":"object","$ref":"#"}"##, "`$ref`"),
+    ] {
+        let found = arguments(schema).unwrap_err();
+        assert!(found.contains(why), "{schema}: {found}");
+    }
+    let many: Vec<String> = (0..300)
+        .map(|n| format!(r#""p{n}":{{"type":"string"}}"#))
+        .collect();
+    let schema = format!(r#"{{"type":"object","properties":{{{}}}}}"#, many.join(","));
+    assert!(arguments(&schema).unwrap_err().contains("more than 256"));
+    assert_eq!(told(&arguments(r#"{"type":"object"}"#).unwrap()), "");
+}
+
+#[test]
+fn every_tool_of_real_servers_has_types() {
+    for (server, tools, told) in [("everything", 19, 0), ("filesystem", 14, 1)] {
+        let lock = lock(&recorded(server));
+        assert_eq!(lock.typed().count(), tools, "{server}");
+        assert_eq!(notices(&lock).len(), told, "{server}");
+        let cedar = crate::policy::engines::cedar::Cedar {
+            lock: std::sync::Arc::new(lock),
+            ..crate::policy::engines::cedar::Cedar::default()
+        };
+        let policies = PolicySource {
+            name: "t.cedar".into(),
+            text: r#"permit(principal, action in Mcp::Action::"call_tool", resource);"#.into(),
+        };
+        crate::policy::EngineKind::compile(&cedar, &[policies]).unwrap();
+    }
+}
+
+#[test]
+fn real_definitions_come_to_these_types() {
+    let mut types = String::new();
+    for server in ["everything", "filesystem"] {
+        for (name, record) in lock(&recorded(server)).typed() {
+            types.push_str(&format!("{name}({})\n", super::tests::told(record)));
+        }
+    }
+    insta::assert_snapshot!(types);
+}

@@ -1,0 +1,140 @@
+//! Whether anything below some paths has changed, for whoever reads them again then.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+
+use super::events::Events;
+use super::fingerprint::Fingerprint;
+use super::{LOOK, QUIET, READINGS};
+
+/// What some paths looked like, and whoever tells when they do no more.
+#[derive(Debug)]
+pub struct Changes {
+    paths: Vec<PathBuf>,
+    seen: Fingerprint,
+    wakes: Receiver<()>,
+    wake: SyncSender<()>,
+    _events: Option<Events>,
+}
+
+/// Ends the wait of a [`Changes`].
+#[derive(Debug, Clone)]
+pub struct Waker(SyncSender<()>);
+
+/// Why there is nothing to wait for any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Woken {
+    /// Something has changed, and has come to rest, or does not rest at all.
+    Changed,
+    /// Somebody has ended the wait.
+    Ended,
+}
+
+impl Changes {
+    /// From now on.
+    pub fn of(paths: Vec<PathBuf>) -> Self {
+        // One that waits is enough: it is for everything that came before.
+        let (wake, wakes) = sync_channel(1);
+        Self {
+            // Before the look, so that no later change escapes.
+            _events: Events::of(&borrowed(&paths), &wake),
+            seen: look(&paths),
+            paths,
+            wakes,
+            wake,
+        }
+    }
+
+    pub fn waker(&self) -> Waker {
+        Waker(self.wake.clone())
+    }
+
+    /// Sleeps until something changes or `ended` says so, which is asked whenever somebody wakes it.
+    pub fn wait(&self, ended: impl Fn() -> bool) -> Woken {
+        loop {
+            if ended() {
+                return Woken::Ended;
+            }
+            let woken = self.wakes.recv_timeout(LOOK);
+            debug_assert_ne!(woken, Err(RecvTimeoutError::Disconnected));
+            if ended() {
+                return Woken::Ended;
+            }
+            if look(&self.paths) != self.seen {
+                self.rest();
+                return Woken::Changed;
+            }
+        }
+    }
+
+    /// Until two looks agree: who writes files writes more than one.
+    fn rest(&self) {
+        let mut seen = look(&self.paths);
+        for _ in 0..READINGS {
+            thread::sleep(QUIET);
+            let now = look(&self.paths);
+            if now == seen {
+                return;
+            }
+            seen = now;
+        }
+    }
+}
+
+impl Waker {
+    pub fn wake(&self) {
+        // When one waits already, it is for this one as well.
+        let _ = self.0.try_send(());
+    }
+}
+
+fn look(paths: &[PathBuf]) -> Fingerprint {
+    Fingerprint::of(&borrowed(paths))
+}
+
+fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_renamed_over_and_removed_wakes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, other) = (dir.path().join("a"), dir.path().join("b"));
+        fs::write(&file, "1").unwrap();
+        let check = |change: &dyn Fn()| {
+            let changes = Changes::of(vec![dir.path().to_owned()]);
+            change();
+            assert_eq!(changes.wait(|| false), Woken::Changed);
+        };
+        check(&|| fs::write(&file, "22").unwrap());
+        check(&|| fs::write(&other, "22").unwrap());
+        check(&|| fs::rename(&other, &file).unwrap());
+        check(&|| fs::remove_file(&file).unwrap());
+        let alone = Changes::of(vec![file.clone()]);
+        fs::write(&file, "3").unwrap();
+        assert_eq!(alone.wait(|| false), Woken::Changed);
+    }
+
+    #[test]
+    fn a_wait_without_changes_is_ended_by_a_waker() {
+        let dir = tempfile::tempdir().unwrap();
+        let changes = Changes::of(vec![dir.path().to_owned()]);
+        let ended = Arc::new(AtomicBool::new(false));
+        let (waker, end) = (changes.waker(), Arc::clone(&ended));
+        let ender = thread::spawn(move || {
+            end.store(true, Ordering::Release);
+            waker.wake();
+        });
+        assert_eq!(changes.wait(|| ended.load(Ordering::Acquire)), Woken::Ended);
+        ender.join().unwrap();
+    }
+}

@@ -1,0 +1,75 @@
+//! Types of arguments as a schema of Cedar's: one action for each tool, in `call_tool`.
+
+use cedar_policy::{SchemaError, SchemaFragment};
+use serde_json::{Map, Value, json};
+
+use super::verb::CALL;
+use crate::policy::{Lock, Presence, Record, Scalar, Shape};
+
+/// In Cedar's JSON format, where every name of a tool and of an argument is a string: the format for
+/// people would need them quoted.
+pub(super) fn calls(lock: &Lock) -> Result<SchemaFragment, SchemaError> {
+    let actions: Map<String, Value> = lock
+        .typed()
+        .map(|(name, arguments)| (format!("{CALL}{name}"), call(arguments)))
+        .collect();
+    SchemaFragment::from_json_value(json!({
+        "Mcp": { "commonTypes": {}, "entityTypes": {}, "actions": actions }
+    }))
+}
+
+fn call(arguments: &Record) -> Value {
+    // What `call_tool` has, and the arguments.
+    let context = json!({
+        "type": "Record",
+        "attributes": {
+            "env": { "type": "EntityOrCommon", "name": "Env" },
+            "touch": { "type": "EntityOrCommon", "name": "Touch" },
+            "args": { "type": "EntityOrCommon", "name": "Args" },
+            "arguments": record(arguments),
+        },
+    });
+    json!({
+        "memberOf": [{ "id": "call_tool" }],
+        "appliesTo": {
+            "principalTypes": ["Agent"],
+            "resourceTypes": ["Tool"],
+            "context": context,
+        },
+    })
+}
+
+fn record(record: &Record) -> Value {
+    let attributes: Map<String, Value> = record
+        .members
+        .iter()
+        .map(|member| {
+            let mut kind = shape(&member.shape);
+            if let (Value::Object(kind), true) = (&mut kind, member.presence != Presence::Required)
+            {
+                kind.insert("required".to_owned(), false.into());
+            }
+            (member.name.clone(), kind)
+        })
+        .collect();
+    json!({ "type": "Record", "attributes": attributes })
+}
+
+fn shape(of: &Shape) -> Value {
+    match of {
+        Shape::One(one) => scalar(*one),
+        Shape::Many(one) => json!({ "type": "Set", "element": scalar(*one) }),
+        Shape::Record(inner) => record(inner),
+    }
+}
+
+fn scalar(of: Scalar) -> Value {
+    // Whatever else is called so, these are Cedar's own.
+    let name = match of {
+        Scalar::String => "__cedar::String",
+        Scalar::Integer => "__cedar::Long",
+        Scalar::Number => "__cedar::decimal",
+        Scalar::Boolean => "__cedar::Bool",
+    };
+    json!({ "type": "EntityOrCommon", "name": name })
+}

@@ -1,0 +1,712 @@
+//! Calls of tools whose arguments have types.
+
+use std::collections::BTreeMap;
+
+use cedar_policy::{Authorizer, PolicySet};
+use proptest::prelude::*;
+
+use super::laws::{Scene, any_scene, whole_request_in};
+use super::*;
+use crate::policy::fixture::{World, tool};
+use crate::policy::{
+    Arguments, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin, Presence, Principal,
+    Record, Resource, Scalar, Shape,
+};
+
+fn member(pointer: &str, presence: Presence, shape: Shape) -> Member {
+    Member {
+        name: pointer.rsplit('/').next().unwrap().to_owned(),
+        pointer: pointer.to_owned(),
+        presence,
+        shape,
+    }
+}
+
+/// `a` and `b` take the same things; `open` has no types.
+fn lock() -> Arc<Lock> {
+    use Presence::{Nullable, Optional, Required};
+    let one = |scalar| Shape::One(scalar);
+    let inner = Record {
+        members: vec![
+            member("/opts/deep", Optional, one(Scalar::String)),
+            member("/opts/depth", Required, one(Scalar::Integer)),
+        ],
+        untyped: vec![],
+    };
+    let record = Record {
+        members: vec![
+            member("/amount", Optional, one(Scalar::Number)),
+            member("/flag", Nullable, one(Scalar::Boolean)),
+            member("/n", Optional, one(Scalar::Integer)),
+            member("/numbers", Optional, Shape::Many(Scalar::Integer)),
+            member("/opts", Optional, Shape::Record(inner)),
+            member("/path", Required, one(Scalar::String)),
+            member("/tags", Optional, Shape::Many(Scalar::String)),
+        ],
+        untyped: vec![],
+    };
+    let tool = |arguments: Result<Record, String>| LockedTool {
+        fingerprint: Fingerprint::of("{}", "{}"),
+        definition: "{}".into(),
+        arguments,
+        origin: Origin {
+            file: "tools.lock".into(),
+            line: 4,
+        },
+    };
+    let tools = [
+        ("a", Ok(record.clone())),
+        ("b", Ok(record)),
+        ("odd \"name\"/\u{202e}::x", Ok(Record::default())),
+        ("open", Err("its `inputSchema` is a riddle".to_owned())),
+    ];
+    let tools = tools.map(|(name, arguments)| (name.to_owned(), tool(arguments)));
+    Arc::new(Lock::new(BTreeMap::from(tools)))
+}
+
+fn cedar() -> Cedar {
+    Cedar {
+        lock: lock(),
+        warnings: Warnings::Allow,
+        ..Cedar::default()
+    }
+}
+
+fn snapshot(text: &str) -> PolicySnapshot {
+    let compiled = cedar().compile(&[source(text)]).unwrap_or_else(|errors| {
+        panic!("{text}\n{:?}", errors.problems);
+    });
+    PolicySnapshot::new(vec![compiled.engine], vec![source(text)], compiled.policies)
+        .with_lock(lock())
+}
+
+fn problems(text: &str) -> Vec<String> {
+    let found = cedar().compile(&[source(text)]);
+    let problems = found.err().map(|errors| errors.problems);
+    let told = |problem: PolicyProblem| {
+        format!("{} | {}", problem.message, problem.help.unwrap_or_default())
+    };
+    problems.into_iter().flatten().map(told).collect()
+}
+
+fn world(arguments: &[(&str, Leaf<'static>)]) -> World {
+    let mut world = World::new();
+    world.arguments = Arguments(
+        arguments
+            .iter()
+            .map(|(pointer, leaf)| ((*pointer).to_owned(), leaf.clone()))
+            .collect(),
+    );
+    world
+}
+
+fn text(text: &'static str) -> Leaf<'static> {
+    Leaf::String(text.into())
+}
+
+fn judged(policies: &str, called: &str, arguments: &[(&str, Leaf<'static>)]) -> String {
+    told(&snapshot(policies).judge(&world(arguments).call(&tool(called))))
+}
+
+const GUARD: &str = r#"
+@id("all") permit(principal, action in Mcp::Action::"call_tool", resource);
+@id("guard") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
+unless { context.arguments.path like "/srv/*" };
+"#;
+
+#[test]
+fn a_typed_argument_is_compared_without_asking_whether_it_is_there() {
+    let check = |called, path: &'static str, expected: &str| {
+        assert_eq!(judged(GUARD, called, &[("/path", text(path))]), expected);
+    };
+    check("a", "/srv/x", "allow all");
+    check("a", "/etc/x", "deny guard");
+    // What is scoped to one tool is nothing to another.
+    check("b", "/etc/x", "allow all");
+    check("open", "/etc/x", "allow all");
+    check("unknown", "/etc/x", "allow all");
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_whatever_policies_say() {
+    let everything = r#"@id("all") permit(principal, action, resource);"#;
+    let check = |arguments: &[(&str, Leaf<'static>)], says: &str| {
+        for policies in [GUARD, everything] {
+            let world = world(arguments);
+            let decision = snapshot(policies).judge(&world.call(&tool("a")));
+            assert_eq!(told(&decision), "deny lock.arguments", "{arguments:?}");
+            let reason = &decision.reasons()[0];
+            assert_eq!(reason.advice.as_deref(), Some(says));
+            assert_eq!(reason.origin.to_string(), "tools.lock:4");
+            // A tool without types takes anything.
+            let decision = snapshot(policies).judge(&world.call(&tool("open")));
+            assert_eq!(told(&decision), "allow all");
+        }
+    };
+    let path = || ("/path", text("/srv/x"));
+    check(
+        &[],
+        "argument `/path` is missing, and `tools.lock` requires it",
+    );
+    check(
+        &[("", Leaf::EmptyObject)],
+        "argument `/path` is missing, and `tools.lock` requires it",
+    );
+    check(
+        &[("/path", Leaf::Null)],
+        "argument `/path` is not a string, as `tools.lock` says",
+    );
+    check(
+        &[("/path", Leaf::Number("1"))],
+        "argument `/path` is not a string, as `tools.lock` says",
+    );
+    check(
+        &[("/path/s", text("/srv/x"))],
+        "argument `/path` is not a string, as `tools.lock` says",
+    );
+    check(
+        &[("/path", Leaf::EmptyArray)],
+        "argument `/path` is not a string, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/n", Leaf::Number("1.5"))],
+        "argument `/n` is not an integer within 64 bits, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/n", Leaf::Number("9223372036854775808"))],
+        "argument `/n` is not an integer within 64 bits, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/n", Leaf::Null)],
+        "argument `/n` is not an integer within 64 bits, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/flag", text("true"))],
+        "argument `/flag` is not a boolean, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/amount", text("1"))],
+        "argument `/amount` is not a number, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/tags", text("x"))],
+        "argument `/tags` is not an array, as `tools.lock` says",
+    );
+    // An object with the keys of an array is none.
+    check(
+        &[path(), ("/tags/0", text("x"))],
+        "argument `/tags` is not an array, as `tools.lock` says",
+    );
+    check(
+        &[
+            path(),
+            ("/tags", Leaf::Array),
+            ("/tags/0", text("x")),
+            ("/tags/1", Leaf::Null),
+        ],
+        "argument `/tags/1` is not a string, as `tools.lock` says",
+    );
+    check(
+        &[
+            path(),
+            ("/numbers", Leaf::Array),
+            ("/numbers/0/x", Leaf::Number("1")),
+        ],
+        "argument `/numbers/0/x` is not an integer within 64 bits, as `tools.lock` says",
+    );
+    check(
+        &[
+            path(),
+            ("/opts", Leaf::Array),
+            ("/opts/0", Leaf::Number("1")),
+        ],
+        "argument `/opts` is not an object, as `tools.lock` says",
+    );
+    check(
+        &[path(), ("/opts/deep", text("x"))],
+        "argument `/opts/depth` is missing, and `tools.lock` requires it",
+    );
+    check(
+        &[path(), ("/opts", Leaf::EmptyObject)],
+        "argument `/opts/depth` is missing, and `tools.lock` requires it",
+    );
+}
+
+#[test]
+fn whatever_else_is_sent_is_seen_by_its_tag_only() {
+    let policies = r#"
+    @id("all") permit(principal, action in Mcp::Action::"call_tool", resource);
+    @id("extra") forbid(principal, action in Mcp::Action::"call_tool", resource)
+    when { context.args.hasTag("/extra") };"#;
+    let path = || ("/path", text("x"));
+    assert_eq!(judged(policies, "a", &[path()]), "allow all");
+    assert_eq!(
+        judged(policies, "a", &[path(), ("/extra", Leaf::Null)]),
+        "deny extra"
+    );
+}
+
+#[test]
+fn every_kind_of_argument_has_a_value() {
+    let arguments = [
+        ("/amount", Leaf::Number("2.5")),
+        ("/flag", Leaf::Bool(true)),
+        ("/n", Leaf::Number("70e-1")),
+        ("/numbers", Leaf::Array),
+        ("/numbers/0", Leaf::Number("1")),
+        ("/numbers/1", Leaf::Number("2")),
+        ("/opts/depth", Leaf::Number("3")),
+        ("/path", text("/srv/x")),
+        ("/tags", Leaf::Strings(vec!["x".into(), "y".into()])),
+        ("/tags/0", text("x")),
+        ("/tags/1", text("y")),
+    ];
+    let holds = |condition: &str| {
+        let policy = format!(
+            r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", resource)
+               when {{ context.arguments has n && context.arguments has amount
+                    && context.arguments has flag && context.arguments has numbers
+                    && context.arguments has opts && context.arguments has tags && {condition} }};"#
+        );
+        judged(&policy, "a", &arguments)
+    };
+    for condition in [
+        "context.arguments.n == 7",
+        r#"context.arguments.amount.lessThan(decimal("2.6"))"#,
+        "context.arguments.flag",
+        "context.arguments.numbers.containsAll([1, 2])",
+        "context.arguments.opts.depth + 1 == 4",
+        "!(context.arguments.opts has deep)",
+        r#"context.arguments.tags == ["y", "x"]"#,
+        r#"["x", "y", "z"].containsAll(context.arguments.tags)"#,
+        r#"["/srv/x"].contains(context.arguments.path)"#,
+        r#"context.arguments.path == context.args.getTag("/path").s"#,
+    ] {
+        let condition = condition.replace(
+            r#"context.args.getTag("/path").s"#,
+            r#"(if context.args.hasTag("/path") && context.args.getTag("/path") has s then context.args.getTag("/path").s else "")"#,
+        );
+        assert_eq!(holds(&condition), "allow p", "{condition}");
+        assert_eq!(holds(&format!("!({condition})")), "nothing", "{condition}");
+    }
+}
+
+#[test]
+fn a_number_that_cannot_be_compared_exactly_is_refused_where_a_policy_asks_for_it() {
+    let asks = r#"
+    @id("all") permit(principal, action in Mcp::Action::"call_tool", resource);
+    @id("much") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
+    when { context.arguments has amount && context.arguments.amount.greaterThan(decimal("5.0")) };"#;
+    let call = |policies, amount| {
+        judged(
+            policies,
+            "a",
+            &[("/path", text("x")), ("/amount", Leaf::Number(amount))],
+        )
+    };
+    assert_eq!(call(asks, "4.5"), "allow all");
+    assert_eq!(call(asks, "1e1"), "deny much");
+    assert_eq!(call(asks, "5.00001"), "deny lock.arguments");
+    assert_eq!(call(asks, "1e300"), "deny lock.arguments");
+    // Nobody asks, so that coordinates of six decimals pass.
+    let other = r#"@id("all") permit(principal, action in Mcp::Action::"call_tool", resource)
+    when { context has arguments && context.touch.bytes + 1 > 0 };
+    @id("p") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
+    when { context.arguments.path like "/etc/*" && context.touch.bytes + 1 > 0 };"#;
+    assert_eq!(call(other, "5.00001"), "allow all");
+}
+
+#[test]
+fn null_counts_as_missing_where_the_schema_allows_it() {
+    let policy = r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", resource)
+    when { !(context.arguments has flag) };"#;
+    let flag = |leaf| judged(policy, "a", &[("/path", text("x")), ("/flag", leaf)]);
+    assert_eq!(flag(Leaf::Null), "allow p");
+    assert_eq!(flag(Leaf::Bool(false)), "nothing");
+}
+
+#[test]
+fn a_mistake_about_arguments_or_tools_is_told_with_what_was_meant() {
+    let check = |scope: &str, condition: &str, says: &[&str]| {
+        let text = format!("forbid(principal, {scope}, resource) when {{ {condition} }};");
+        let found = problems(&text);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        for part in says {
+            assert!(found[0].contains(part), "{text}: {found:?}");
+        }
+    };
+    let a = r#"action == Mcp::Action::"call_tool/a""#;
+    check(
+        a,
+        r#"context.arguments.pth like "x""#,
+        &["`arguments.pth`", "did you mean `path`?"],
+    );
+    check(a, "context.arguments.path > 1", &["expected"]);
+    check(a, "context.arguments.n > 1", &["context.arguments has n"]);
+    check(
+        a,
+        r#"context.arguments.opts.depth > 1"#,
+        &["context.arguments has opts"],
+    );
+    check(
+        r#"action == Mcp::Action::"call_tool/opem""#,
+        "true",
+        &[
+            "unrecognized action",
+            r#"did you mean `Mcp::Action::"call_tool"#,
+        ],
+    );
+    check(
+        r#"action == Mcp::Action::"call_tool/open""#,
+        "true",
+        &["gives no types to its arguments: its `inputSchema` is a riddle"],
+    );
+    let unscoped = r#"forbid(principal, action in Mcp::Action::"call_tool", resource)
+        when { context.arguments.path like "x" };"#;
+    let missing = "attribute `arguments` in context for Mcp::Action::\"call_tool\" not found";
+    assert!(
+        problems(unscoped)
+            .iter()
+            .any(|problem| problem.starts_with(missing))
+    );
+    for exact in [
+        ("action == Mcp::Action::\"call_tool\"", "true"),
+        ("action", "action == Mcp::Action::\"call_tool\""),
+        ("action", "[Mcp::Action::\"call_tool\"].contains(action)"),
+        ("action", "!(Mcp::Action::\"call_tool\" == action)"),
+    ] {
+        check(
+            exact.0,
+            exact.1,
+            &["write `action in Mcp::Action::\"call_tool\"`"],
+        );
+    }
+    let fine = r#"forbid(principal, action in [Mcp::Action::"call_tool", Mcp::Action::"list_tool"], resource)
+        when { action in [Mcp::Action::"call_tool"] };"#;
+    assert_eq!(problems(fine), [] as [&str; 0]);
+    // Without a lock `==` means what it says.
+    let exact = r#"forbid(principal, action == Mcp::Action::"call_tool", resource);"#;
+    assert!(Cedar::default().compile(&[source(exact)]).is_ok());
+    let errors = Cedar::default()
+        .compile(&[source(
+            "permit(principal, action == Mcp::Action::\"call_tool/a\", resource);",
+        )])
+        .unwrap_err();
+    let help = errors.problems[0].help.as_deref().unwrap();
+    assert!(help.contains("mcp-protector tools lock"), "{help}");
+}
+
+#[test]
+fn any_name_of_a_tool_is_an_action() {
+    let policy = r#"@id("p") permit(principal,
+        action == Mcp::Action::"call_tool/odd \"name\"/\u{202e}::x", resource);"#;
+    let compiled = Cedar {
+        lock: lock(),
+        warnings: Warnings::Allow,
+        ..Cedar::default()
+    };
+    assert!(compiled.compile(&[source(policy)]).is_ok());
+    assert_eq!(judged(policy, "odd \"name\"/\u{202e}::x", &[]), "allow p");
+    assert_eq!(judged(policy, "a", &[("/path", text("x"))]), "nothing");
+}
+
+#[test]
+fn policies_may_ask_whether_a_call_has_types() {
+    let policy = r#"@id("p") permit(principal, action in Mcp::Action::"call_tool", resource)
+    when { context has arguments && context.arguments has path && context.arguments.path == "x" };"#;
+    assert_eq!(judged(policy, "a", &[("/path", text("x"))]), "allow p");
+    assert_eq!(judged(policy, "a", &[("/path", text("y"))]), "nothing");
+    assert_eq!(judged(policy, "open", &[("/path", text("x"))]), "nothing");
+}
+
+#[test]
+fn a_list_shows_what_could_be_called_with_some_arguments() {
+    let check = |policies: &str, expected: [bool; 3]| {
+        let world = World::new();
+        let tools = ["a", "b", "open"].map(tool);
+        let facts = ListFacts {
+            principal: Principal::Agent(&world.agent),
+            env: world.env(),
+        };
+        let shown = snapshot(policies).visible(&facts, &tools.each_ref().map(Resource::Tool));
+        assert_eq!(shown, expected, "{policies}");
+    };
+    let all = r#"permit(principal, action in Mcp::Action::"call_tool", resource);"#;
+    let with = |more: &str| format!("{all}\n{more}");
+    check(all, [true, true, true]);
+    check(
+        r#"permit(principal, action == Mcp::Action::"call_tool/a", resource)
+           when { context.arguments.path like "/srv/*" };"#,
+        [true, false, false],
+    );
+    check(
+        &with(
+            r#"forbid(principal, action == Mcp::Action::"call_tool/a", resource)
+                 unless { context.arguments.path like "/srv/*" };"#,
+        ),
+        [true, true, true],
+    );
+    check(
+        &with(r#"forbid(principal, action == Mcp::Action::"call_tool/a", resource);"#),
+        [false, true, true],
+    );
+    check(
+        &with(
+            r#"forbid(principal, action in Mcp::Action::"call_tool", resource)
+                 when { action in [Mcp::Action::"call_tool/b"] };"#,
+        ),
+        [true, false, true],
+    );
+    check(
+        &with(
+            r#"forbid(principal, action == Mcp::Action::"call_tool/b", resource)
+                 when { principal.trust < 5 };"#,
+        ),
+        [true, false, true],
+    );
+}
+
+#[test]
+fn what_is_open_names_the_tools_that_have_rules_of_their_own() {
+    let check = |policies: &str, expected: &str| {
+        let surfaces = cedar().compile(&[source(policies)]).unwrap().surfaces;
+        let told = surfaces.to_string();
+        assert!(
+            told.starts_with(&format!("tools: {expected};")),
+            "{policies}: {told}"
+        );
+    };
+    let a = r#"permit(principal, action == Mcp::Action::"call_tool/a", resource);"#;
+    check(a, "a");
+    check(
+        &format!(
+            "{a}\n{}",
+            r#"permit(principal, action in [Mcp::Action::"call_tool/b"], resource);"#
+        ),
+        "a, b",
+    );
+    check(
+        &format!(
+            "{a}\n{}",
+            r#"permit(principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"x");"#
+        ),
+        "a, x",
+    );
+    check(
+        &format!(
+            "{a}\n{}",
+            r#"forbid(principal, action == Mcp::Action::"call_tool/a", resource);"#
+        ),
+        "none",
+    );
+    check(
+        &format!(
+            "{a}\n{}",
+            r#"forbid(principal, action in Mcp::Action::"call_tool", resource);"#
+        ),
+        "none",
+    );
+}
+
+fn fitting() -> impl Strategy<Value = Arguments<'static>> {
+    let name = || prop::sample::select(vec!["a", "b", "fs", ""]);
+    let number = || prop::sample::select(vec!["0", "3", "-7e2", "9223372036854775807"]);
+    let names = prop::collection::vec(name(), 0..3);
+    (
+        name(),
+        prop::option::of(number()),
+        prop::option::of(prop::sample::select(vec!["1.5", "0", "-2.25"])),
+        prop::option::of(prop::option::of(any::<bool>())),
+        prop::option::of(names),
+        prop::option::of((number(), prop::option::of(name()))),
+        prop::option::of(prop::collection::vec(number(), 0..3)),
+    )
+        .prop_map(|(path, n, amount, flag, tags, opts, numbers)| {
+            let mut leaves = vec![("/path".to_owned(), text(path))];
+            let mut put = |pointer: &str, leaf| leaves.push((pointer.to_owned(), leaf));
+            if let Some(n) = n {
+                put("/n", Leaf::Number(n));
+            }
+            if let Some(amount) = amount {
+                put("/amount", Leaf::Number(amount));
+            }
+            if let Some(flag) = flag {
+                put("/flag", flag.map_or(Leaf::Null, Leaf::Bool));
+            }
+            if let Some((depth, deep)) = opts {
+                put("/opts/depth", Leaf::Number(depth));
+                if let Some(deep) = deep {
+                    put("/opts/deep", text(deep));
+                }
+            }
+            if let Some(tags) = tags {
+                for (index, tag) in tags.iter().enumerate() {
+                    put(&format!("/tags/{index}"), text(tag));
+                }
+                let strings = tags.into_iter().map(Into::into).collect::<Vec<_>>();
+                let empty = strings.is_empty();
+                put(
+                    "/tags",
+                    if empty {
+                        Leaf::EmptyArray
+                    } else {
+                        Leaf::Strings(strings)
+                    },
+                );
+            }
+            if let Some(numbers) = numbers {
+                for (index, number) in numbers.iter().enumerate() {
+                    put(&format!("/numbers/{index}"), Leaf::Number(number));
+                }
+                put(
+                    "/numbers",
+                    if numbers.is_empty() {
+                        Leaf::EmptyArray
+                    } else {
+                        Leaf::Array
+                    },
+                );
+            }
+            Arguments(leaves)
+        })
+}
+
+fn calls() -> impl Strategy<Value = Scene> {
+    let name = prop::sample::select(vec!["a", "b", "open", "c"]);
+    (any_scene(), fitting(), name).prop_map(|(mut scene, arguments, name)| {
+        name.clone_into(&mut scene.tool.name);
+        scene.world.arguments = arguments;
+        scene.action = usize::MAX;
+        scene
+    })
+}
+
+fn any_policies() -> impl Strategy<Value = String> {
+    let effect = prop::sample::select(vec!["permit", "forbid"]);
+    let typed = vec![
+        r#"action == Mcp::Action::"call_tool/a""#,
+        r#"action in [Mcp::Action::"call_tool/b", Mcp::Action::"call_tool/a"]"#,
+    ];
+    let any = vec![
+        r#"action in Mcp::Action::"call_tool""#,
+        "action",
+        r#"action in Mcp::Action::"use""#,
+    ];
+    let policy = prop_oneof![
+        (
+            effect.clone(),
+            prop::sample::select(typed),
+            any_condition(true)
+        ),
+        (effect, prop::sample::select(any), any_condition(false)),
+    ];
+    prop::collection::vec(policy, 0..6).prop_map(|policies| {
+        let numbered = policies.into_iter().enumerate();
+        numbered
+            .map(|(number, (effect, scope, condition))| {
+                format!("@id(\"{number}\") {effect}(principal, {scope}, resource) when {{ {condition} }};\n")
+            })
+            .collect()
+    })
+}
+
+fn any_condition(typed: bool) -> BoxedStrategy<String> {
+    let mut atoms = vec![
+        "true",
+        "false",
+        r#"action in Mcp::Action::"call_tool""#,
+        r#"action in [Mcp::Action::"call_tool/a", Mcp::Action::"list_tool"]"#,
+        r#"action == Mcp::Action::"call_tool/b""#,
+        "context.env.session.untrusted",
+        "context.env.session.level + 1 > 2",
+        "resource is Mcp::Tool && resource.pin.known",
+        r#"resource == Mcp::Tool::"a""#,
+    ];
+    if typed {
+        atoms.extend([
+            r#"context.arguments.path == "a""#,
+            r#"context.arguments.path like "f*""#,
+            "context.arguments has n && context.arguments.n > 1",
+            "context.arguments has n && context.arguments.n + 1 > 0",
+            "!(context.arguments has flag)",
+            "context.arguments has flag && context.arguments.flag",
+            r#"context.arguments has tags && context.arguments.tags.contains("a")"#,
+            r#"context.arguments has tags && ["a", "b"].containsAll(context.arguments.tags)"#,
+            "context.arguments has opts && context.arguments.opts.depth <= 3",
+            r#"context.arguments has opts && context.arguments.opts has deep && context.arguments.opts.deep == "fs""#,
+            r#"context.arguments has amount && context.arguments.amount.lessThan(decimal("1.0"))"#,
+            "context.arguments has numbers && context.arguments.numbers.contains(3)",
+            "context has arguments",
+            r#"["a", "b"].contains(context.arguments.path)"#,
+            r#"context.args.hasTag("/path") && context.args.getTag("/path") has s && context.args.getTag("/path").s == context.arguments.path"#,
+        ]);
+    }
+    let atom = prop::sample::select(atoms).prop_map(|atom| format!("({atom})"));
+    atom.prop_recursive(3, 12, 2, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("({one} && {other})")),
+            (inner.clone(), inner.clone()).prop_map(|(one, other)| format!("({one} || {other})")),
+            (inner.clone(), inner.clone(), inner.clone())
+                .prop_map(|(test, one, other)| format!("(if {test} then {one} else {other})")),
+            inner.prop_map(|one| format!("!{one}")),
+        ]
+    })
+    .boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    /// Glances at typed arguments, slices by tool and leaving out what nobody names change nothing.
+    #[test]
+    fn cedars_own_authorizer_decides_the_same_of_typed_calls(
+        text in any_policies(), scene in calls(),
+    ) {
+        let words = Vocabulary::with(&lock()).unwrap();
+        let (request, entities) = whole_request_in(&words, &scene.facts(), &ToolGroups::default());
+        let set: PolicySet = text.parse().unwrap();
+        let answer = Authorizer::new().is_authorized(&request, &set, &entities);
+        let mut ids: Vec<String> = answer
+            .diagnostics()
+            .reason()
+            .map(|id| set.policy(id).unwrap().annotation("id").unwrap().to_owned())
+            .collect();
+        ids.sort();
+        let word = if answer.diagnostics().errors().next().is_some() {
+            ids.clear();
+            "fault"
+        } else {
+            match answer.decision() {
+                cedar_policy::Decision::Allow => "allow",
+                cedar_policy::Decision::Deny if ids.is_empty() => "nothing",
+                cedar_policy::Decision::Deny => "deny",
+            }
+        };
+        ids.insert(0, word.to_owned());
+        prop_assert_eq!(told(&snapshot(&text).judge(&scene.facts())), ids.join(" "));
+    }
+
+    /// The requests are what the schema says: the record of a call is its tool's.
+    #[test]
+    fn the_schema_accepts_every_typed_call(scene in calls()) {
+        let words = Vocabulary::with(&lock()).unwrap();
+        let (request, _) = whole_request_in(&words, &scene.facts(), &ToolGroups::default());
+        let request: &cedar_policy_core::ast::Request = request.as_ref();
+        let verb = verb::Verb::of(&words, &scene.facts().action, scene.facts().resource);
+        prop_assert_eq!(idle::check(&words, verb, request.context().unwrap()), Ok(()));
+    }
+
+    /// A tool that is not shown has no call that is permitted.
+    #[test]
+    fn a_call_that_is_permitted_is_of_a_tool_that_is_shown(
+        text in any_policies(), scene in calls(),
+    ) {
+        let ours = snapshot(&text);
+        let facts = scene.facts();
+        let list = ListFacts { principal: facts.principal, env: facts.env.clone() };
+        let listing = Facts { action: crate::policy::Action::ListTool, ..facts.clone() };
+        if ours.judge(&facts).is_allow() && !told(&ours.judge(&listing)).starts_with("deny") {
+            prop_assert_eq!(ours.visible(&list, &[facts.resource]), [true]);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The arguments of a call as a record with types: `context.arguments`.
+//!
+//! The values are made directly, as all others are (decision 10).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cedar_policy_core::ast::{Literal, Value};
+
+use super::value::{decimal, strings};
+use crate::policy::leaves::Leaves;
+use crate::policy::numbers::Exact;
+use crate::policy::{Leaf, Member, Misfit, Presence, Problem, Record, Scalar, Shape};
+
+/// The record that the arguments are.
+///
+/// `is_named` says of a name whether some policy writes it. A number that Cedar has no value for
+/// stands still where nobody can look.
+///
+/// # Errors
+/// What does not fit.
+pub(super) fn value(
+    record: &Record,
+    leaves: &Leaves<'_>,
+    is_named: &dyn Fn(&str) -> bool,
+) -> Result<Value, Misfit> {
+    let mut fields = BTreeMap::new();
+    for member in &record.members {
+        if !member.is_in(leaves) {
+            match member.presence {
+                Presence::Required => return Err(member.misfit(Problem::Missing)),
+                Presence::Optional | Presence::Nullable => continue,
+            }
+        }
+        let value = member_value(member, leaves, is_named)?;
+        fields.insert(member.name.as_str().into(), value);
+    }
+    Ok(Value::record_arc(Arc::new(fields), None))
+}
+
+fn member_value(
+    member: &Member,
+    leaves: &Leaves<'_>,
+    is_named: &dyn Fn(&str) -> bool,
+) -> Result<Value, Misfit> {
+    let leaf = leaves.get(&member.pointer);
+    let misfit = || member.misfit(Problem::IsNot("what it was checked to be"));
+    match (&member.shape, leaf) {
+        (Shape::Record(record), None | Some(Leaf::EmptyObject)) => value(record, leaves, is_named),
+        (Shape::One(Scalar::Number), Some(Leaf::Number(text))) => {
+            match Exact::of(text).decimal_text() {
+                Some(text) => decimal(&text).ok_or_else(misfit),
+                None if is_named(&member.name) => Err(member.misfit(Problem::Inexact)),
+                None => decimal("0.0").ok_or_else(misfit),
+            }
+        }
+        (Shape::One(_), Some(leaf)) => Ok(Value::new(lit(leaf).ok_or_else(misfit)?, None)),
+        (Shape::Many(_), Some(Leaf::EmptyArray)) => Ok(strings::<&str>(&[])),
+        (Shape::Many(Scalar::String), Some(Leaf::Strings(items))) => Ok(strings(items)),
+        (Shape::Many(_), Some(Leaf::Array)) => {
+            let items = leaves.below(&member.pointer).map(|(_, leaf)| lit(leaf));
+            let items: Option<Vec<Literal>> = items.collect();
+            Ok(Value::set_of_lits(items.ok_or_else(misfit)?, None))
+        }
+        _ => Err(misfit()),
+    }
+}
+
+fn lit(leaf: &Leaf<'_>) -> Option<Literal> {
+    match leaf {
+        Leaf::String(text) => Some(text.as_ref().into()),
+        Leaf::Bool(value) => Some((*value).into()),
+        Leaf::Number(text) => Exact::of(text).integer.map(Literal::from),
+        Leaf::Null | Leaf::Strings(_) | Leaf::EmptyObject | Leaf::EmptyArray | Leaf::Array => None,
+    }
+}

@@ -1,0 +1,172 @@
+//! Definitions of tools that the host has approved.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::action::Action;
+use super::decision::{Origin, PolicyId, Reason};
+use super::facts::{Facts, Pin, Resource};
+use super::shape::{Misfit, Problem, Record};
+use super::snapshot::PolicyEntry;
+
+/// The name under which a call is refused whose arguments are not what its tool takes.
+const ARGUMENTS: &str = "lock.arguments";
+
+/// What stands for it among the policies.
+pub(super) fn entry() -> PolicyEntry {
+    PolicyEntry {
+        id: PolicyId::new(ARGUMENTS),
+        origin: Origin {
+            file: "<tools.lock>".into(),
+            line: 0,
+        },
+        text: "// A call must have the arguments that `tools.lock` says its tool takes.".into(),
+    }
+}
+
+/// Every approved definition. An empty one says nothing of any tool.
+#[derive(Debug, Clone, Default)]
+pub struct Lock {
+    /// By exact name.
+    tools: BTreeMap<String, LockedTool>,
+}
+
+/// One approved definition.
+#[derive(Debug, Clone)]
+pub struct LockedTool {
+    pub fingerprint: Fingerprint,
+    /// The whole definition as JSON.
+    pub definition: Arc<str>,
+    /// What its calls take, or why that cannot be said.
+    pub arguments: Result<Record, String>,
+    pub origin: Origin,
+}
+
+/// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint {
+    schema: [u8; 32],
+    words: [u8; 32],
+}
+
+impl Fingerprint {
+    /// Of canonical texts: what goes in and out, and all else that an agent reads.
+    pub fn of(schema: &str, words: &str) -> Self {
+        Self {
+            schema: Sha256::digest(schema).into(),
+            words: Sha256::digest(words).into(),
+        }
+    }
+}
+
+impl Lock {
+    pub fn new(tools: BTreeMap<String, LockedTool>) -> Self {
+        Self { tools }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    pub fn tool(&self, name: &str) -> Option<&LockedTool> {
+        self.tools.get(name)
+    }
+
+    /// In the order of names.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, &LockedTool)> {
+        self.tools.iter().map(|(name, tool)| (name.as_str(), tool))
+    }
+
+    /// Those whose arguments have types.
+    pub fn typed(&self) -> impl Iterator<Item = (&str, &Record)> {
+        self.tools()
+            .filter_map(|(name, tool)| Some((name, tool.arguments.as_ref().ok()?)))
+    }
+
+    /// Whether a tool is what was approved. Of several definitions, as different lists gave them,
+    /// all must be; without any, nothing is in order.
+    pub fn pin(&self, name: &str, defined: impl IntoIterator<Item = Fingerprint>) -> Pin {
+        let Some(tool) = self.tools.get(name) else {
+            return Pin::default();
+        };
+        let mut pin = Pin {
+            known: true,
+            ..Pin::default()
+        };
+        for (index, defined) in defined.into_iter().enumerate() {
+            let before = index == 0;
+            let Fingerprint { schema, words } = tool.fingerprint;
+            pin.schema_ok = (before || pin.schema_ok) && defined.schema == schema;
+            pin.description_ok = (before || pin.description_ok) && defined.words == words;
+        }
+        pin
+    }
+
+    /// Why a call is refused whatever the policies say.
+    pub(super) fn refuses(&self, facts: &Facts<'_>) -> Option<Reason> {
+        let (Action::CallTool { arguments, .. }, Resource::Tool(tool)) =
+            (facts.action, facts.resource)
+        else {
+            return None;
+        };
+        let locked = self.tools.get(&tool.name)?;
+        let record = locked.arguments.as_ref().ok()?;
+        Some(locked.reason(&record.fit(arguments).err()?))
+    }
+}
+
+impl LockedTool {
+    pub(super) fn reason(&self, misfit: &Misfit) -> Reason {
+        let advice = match misfit.problem {
+            Problem::Missing => format!("{misfit}, and `tools.lock` requires it"),
+            Problem::IsNot(_) => format!("{misfit}, as `tools.lock` says"),
+            Problem::Inexact | Problem::Repeated => misfit.to_string(),
+        };
+        Reason {
+            policy: PolicyId::new(ARGUMENTS),
+            origin: self.origin.clone(),
+            code: Some("arguments".into()),
+            advice: Some(advice.into()),
+            on_deny: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_holds_only_if_every_definition_that_was_seen_is_the_approved_one() {
+        let one = Fingerprint::of("{}", "a");
+        let words = Fingerprint::of("{}", "b");
+        let schema = Fingerprint::of("[]", "a");
+        let tool = LockedTool {
+            fingerprint: one,
+            definition: "{}".into(),
+            arguments: Ok(Record::default()),
+            origin: Origin {
+                file: "tools.lock".into(),
+                line: 1,
+            },
+        };
+        let lock = Lock::new(BTreeMap::from([("t".to_owned(), tool)]));
+        let check = |name: &str, defined: &[Fingerprint], expected: [bool; 3]| {
+            let pin = lock.pin(name, defined.iter().copied());
+            assert_eq!([pin.known, pin.schema_ok, pin.description_ok], expected);
+        };
+        check("t", &[one], [true, true, true]);
+        check("t", &[one, one], [true, true, true]);
+        check("t", &[words], [true, true, false]);
+        check("t", &[schema], [true, false, true]);
+        check("t", &[one, words], [true, true, false]);
+        check("t", &[words, one], [true, true, false]);
+        check("t", &[schema, words], [true, false, false]);
+        check("t", &[], [true, false, false]);
+        check("u", &[one], [false, false, false]);
+        let nothing = Lock::default().pin("t", [one]);
+        assert_eq!(nothing, Pin::default());
+    }
+}
