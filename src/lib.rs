@@ -33,6 +33,8 @@ pub mod config;
 pub mod findings;
 // What looks wrong in policies that are valid.
 pub mod lint;
+// Why one message is allowed or denied.
+pub mod explain;
 // Policy fixtures, judged by the path that the gate itself uses.
 pub mod policy_tests;
 // One signal, one deadline, everything drains.

@@ -1,10 +1,14 @@
 //! What can be typed: subcommands, options, and an example for each.
 
+mod explain;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+
+pub use explain::{ExplainArgs, Sender};
 
 use super::exit::Exit;
 use crate::config::{CommandLine, Config, ConfigErrors};
@@ -33,6 +37,7 @@ pub enum Command {
     ValidateConfig(ValidateConfigArgs),
     Check(CheckArgs),
     TestPolicy(TestPolicyArgs),
+    Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
 }
 
@@ -169,10 +174,12 @@ pub enum Print {
 
 /// Run policy tests offline, through the decisions that the gate itself makes.
 ///
-/// Exit codes: 0 all passed, 1 a test failed, 2 the tests could not run, 3 policies are not valid.
+/// Exit codes: 0 all passed, 1 a test failed or did not notice a change, 2 the tests could not
+/// run, 3 policies are not valid, 4 coverage is under the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = "Examples:
   mcp-protector test-policy policies/ --filter workspace --watch
+  mcp-protector test-policy policies/ --min-coverage 100 --mutate
   mcp-protector test-policy --config gate.toml --format junit")]
 pub struct TestPolicyArgs {
     /// Packs (directories with policies and `tests/`), directories of fixtures, or fixtures.
@@ -190,6 +197,18 @@ pub struct TestPolicyArgs {
     /// Run only tests with this text in their name, or in that of their suite or agent.
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+
+    /// Tell which policies and conditions the tests have not seen at work.
+    #[arg(long)]
+    pub coverage: bool,
+
+    /// Tell it, and fail if the tests of a pack have seen less than so many of 100.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub min_coverage: Option<u8>,
+
+    /// Change the policies one step at a time, and tell which changes no test notices.
+    #[arg(long, conflicts_with = "filter")]
+    pub mutate: bool,
 
     /// Run again whenever policies, tests or the configuration change, until interrupted; ends as
     /// the last run did.
@@ -326,8 +345,10 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             .is_some_and(|name| name == "test-policy" || name == "tools")
         {
             Exit::TestsNotRun
-        } else if subcommand.is_some_and(|name| name == "check") {
+        } else if subcommand.as_ref().is_some_and(|name| name == "check") {
             Exit::NotChecked
+        } else if subcommand.is_some_and(|name| name == "explain") {
+            Exit::NotExplained
         } else {
             Exit::Invalid
         };

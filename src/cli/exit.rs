@@ -17,16 +17,20 @@ pub enum Exit {
     TestsNotRun,
     /// `test-policy`: the policies under test are not valid.
     PoliciesInvalid,
+    /// `explain`: the message is denied.
+    Denied,
+    /// `explain`: there is no decision to explain.
+    NotExplained,
     /// `test-policy`: coverage is under the threshold.
     CoverageTooLow,
-    /// `check`: something is wrong, or looks wrong.
-    Findings,
-    /// `check`: nothing could be checked (nothing found, unreadable, wrong usage).
-    NotChecked,
     /// `tools`: the server's definitions are not those of the lock.
     Drift,
     /// `tools`: there was nothing to compare.
     NotCompared,
+    /// `check`: something is wrong, or looks wrong.
+    Findings,
+    /// `check`: nothing could be checked (nothing found, unreadable, wrong usage).
+    NotChecked,
 }
 
 impl Exit {
@@ -34,8 +38,12 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed | Self::Drift | Self::Findings => 1,
-            Self::Unrecoverable | Self::TestsNotRun | Self::NotCompared | Self::NotChecked => 2,
+            Self::Invalid | Self::TestsFailed | Self::Denied | Self::Drift | Self::Findings => 1,
+            Self::Unrecoverable
+            | Self::TestsNotRun
+            | Self::NotExplained
+            | Self::NotCompared
+            | Self::NotChecked => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -62,10 +70,12 @@ mod tests {
             (Exit::TestsNotRun, 2),
             (Exit::PoliciesInvalid, 3),
             (Exit::CoverageTooLow, 4),
-            (Exit::Findings, 1),
-            (Exit::NotChecked, 2),
+            (Exit::Denied, 1),
+            (Exit::NotExplained, 2),
             (Exit::Drift, 1),
             (Exit::NotCompared, 2),
+            (Exit::Findings, 1),
+            (Exit::NotChecked, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

@@ -4,6 +4,7 @@ pub mod args;
 pub mod check;
 pub mod diagnostics;
 pub mod exit;
+pub mod explain;
 pub mod launch;
 pub mod proxy;
 pub mod report;
@@ -34,6 +35,7 @@ pub fn run(typed: Cli) -> Exit {
         }
         Command::Check(args) => check::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
+        Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
     }
 }

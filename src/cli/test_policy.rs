@@ -10,7 +10,9 @@ use super::exit::Exit;
 use super::{proxy, report};
 use crate::config::{self, Config, ConfigErrors};
 use crate::findings;
-use crate::policy_tests::{self, Configured, NotRun, Outcome, Paint, Report};
+use crate::policy_tests::{
+    self, Configured, Mutants, NotRun, Outcome, Paint, Report, WantedCoverage,
+};
 
 /// Runs the tests that the arguments name. Reports of results go to `stdout`; in the format for
 /// people, what keeps the tests from running goes to standard error.
@@ -48,7 +50,8 @@ fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
     match (outcome, written.and_then(|()| stdout.flush())) {
         (_, Err(_)) | (Outcome::NotRun, _) => Exit::TestsNotRun,
         (Outcome::Passed, Ok(())) => Exit::Success,
-        (Outcome::Failed, Ok(())) => Exit::TestsFailed,
+        (Outcome::CoverageTooLow, Ok(())) => Exit::CoverageTooLow,
+        (Outcome::Failed | Outcome::MutantsSurvived, Ok(())) => Exit::TestsFailed,
         (Outcome::PoliciesInvalid, Ok(())) => Exit::PoliciesInvalid,
     }
 }
@@ -92,6 +95,16 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
     policy_tests::Settings {
         paths: args.paths.clone(),
         filter: args.filter.clone(),
+        coverage: match (args.min_coverage, args.coverage) {
+            (Some(percent), _) => WantedCoverage::AtLeast(percent),
+            (None, true) => WantedCoverage::Told,
+            (None, false) => WantedCoverage::Untold,
+        },
+        mutants: if args.mutate {
+            Mutants::Tried
+        } else {
+            Mutants::Untried
+        },
         gate,
         configured: config.map(|config| Configured {
             file,
@@ -113,7 +126,7 @@ fn write(report: &Report, format: TestFormat, out: &mut dyn Write) -> io::Result
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.
-fn paint() -> Paint {
+pub(super) fn paint() -> Paint {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if io::stdout().is_terminal() && !plain {
         Paint::Coloured
@@ -151,6 +164,9 @@ mod tests {
             config: config.map(Path::to_owned),
             format,
             filter: None,
+            coverage: false,
+            min_coverage: None,
+            mutate: false,
             watch: false,
         };
         let mut out = Vec::new();
@@ -236,6 +252,9 @@ mod tests {
             config: None,
             format: TestFormat::Human,
             filter: None,
+            coverage: false,
+            min_coverage: None,
+            mutate: false,
             watch: false,
         };
         assert_eq!(run(&args, &mut Full), Exit::TestsNotRun);

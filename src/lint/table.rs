@@ -27,7 +27,6 @@ pub const ALL: &[&Lint] = &[
     &actions::EXACT_CALL,
     &patterns::GLOB_LITERAL,
     &appearance::LOOK_ALIKE,
-    &words::MISSING_ID,
     &contradictions::NEVER_MATCHES,
     &breadth::PERMITS_NOTHING,
     &breadth::SHADOWED_PERMIT,

@@ -1,16 +1,10 @@
-//! What stands on a policy: its name, and words that nobody reads there.
+//! Words on a policy that nobody reads there.
 
 use cedar_policy::Effect;
 
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
-
-pub(super) const MISSING_ID: Lint = Lint {
-    code: "lint::missing-id",
-    about: "a policy without `@id`, whose name changes with every line above it",
-    look: missing_id,
-};
 
 pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
     code: "lint::annotation-without-effect",
@@ -20,21 +14,6 @@ pub(super) const ANNOTATION_WITHOUT_EFFECT: Lint = Lint {
 
 /// What is told to whoever is refused.
 const OF_FORBIDS: [&str; 2] = ["code", "advice"];
-
-fn missing_id(world: &World<'_>, found: &mut Found) {
-    for policy in world.policies {
-        if policy.annotation("id").is_none() {
-            let say = Say {
-                message: format!("this policy has no `@id`: it is called `{}`", policy.id),
-                help: "records and tests name it; write `@id(\"…\")` above it, so that the name \
-                       stays when lines are added"
-                    .to_owned(),
-                label: "this policy",
-            };
-            found.at(&MISSING_ID, policy, None, say);
-        }
-    }
-}
 
 fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
     for policy in world
@@ -62,17 +41,6 @@ fn annotation_without_effect(world: &World<'_>, found: &mut Found) {
 #[cfg(test)]
 mod tests {
     use super::super::fixture::{call, check};
-
-    #[test]
-    fn a_policy_without_a_name_is_found() {
-        let lint = "missing-id";
-        check(
-            lint,
-            "permit (principal is Mcp::Agent, action, resource == Mcp::Tool::\"x\");",
-            1,
-        );
-        check(lint, &call("permit", "", ""), 0);
-    }
 
     #[test]
     fn words_for_the_refused_are_found_on_permits() {

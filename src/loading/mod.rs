@@ -99,6 +99,16 @@ pub fn survey(settings: &Settings) -> Survey {
     }
 }
 
+/// The same, with texts changed between reading and compiling: for tests of tests.
+pub fn load_changed(
+    settings: &Settings,
+    change: impl FnOnce(&mut [PolicySource]),
+) -> Result<Loaded, PolicyErrors> {
+    let mut found = read(settings);
+    change(&mut found.sources);
+    compile(settings, found)
+}
+
 /// Everything that lies in the directory, read whole.
 fn read(settings: &Settings) -> Directory {
     let mut found = Directory::default();

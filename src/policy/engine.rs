@@ -2,13 +2,16 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::action::ActionName;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
+use super::mutant::Mutant;
 use super::outlook::{OpenQuestion, Outlook};
 use super::snapshot::{PolicyEntry, PolicySource};
+use super::trace::{PolicyOutline, Trace};
 
 /// The name of an engine, in diagnostics and records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +32,23 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
         facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>>;
+
+    /// Why `judge` answers as it does, part by part, at many times its cost; `None` from an engine
+    /// that cannot tell.
+    fn trace(&self, _facts: &Facts<'_>) -> Option<Trace> {
+        None
+    }
+
+    /// Rules that are one step away from these, in the order of the sources.
+    fn mutants(&self) -> Vec<Mutant> {
+        Vec::new()
+    }
+
+    /// The shapes of all rules that [`RuleEngine::trace`] can tell about, in the order of the
+    /// sources.
+    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        Vec::new()
+    }
 
     /// What the rules come to, whatever is not known. An engine that cannot tell says so.
     fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {

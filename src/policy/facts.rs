@@ -110,7 +110,7 @@ pub struct Hints {
 
 /// Whether the tool's definition is the one that the host approved. All false when nothing is
 /// known, which is what a policy about drift must treat as "not vouched for".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Pin {
     pub known: bool,
     pub schema_ok: bool,

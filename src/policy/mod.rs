@@ -17,11 +17,14 @@ mod labels;
 mod leaves;
 mod location;
 mod lock;
+mod mutant;
 mod numbers;
+mod observe;
 mod outlook;
 mod shape;
 mod snapshot;
 mod store;
+mod trace;
 
 pub use action::{Action, ActionName};
 pub use combine::combine;
@@ -43,7 +46,12 @@ pub use labels::{
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
 };
 pub use lock::{Fingerprint, Lock, LockedTool};
+pub use mutant::{Mutant, MutantKind};
+pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
 pub use store::PolicyStore;
+pub use trace::{
+    Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
+};

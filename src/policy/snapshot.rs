@@ -12,7 +12,10 @@ use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
+use super::mutant::Mutant;
+use super::observe::{Observed, Observer};
 use super::outlook::{OpenQuestion, Outlook};
+use super::trace::{PolicyOutline, Trace};
 
 /// One revision of the policy. A message is judged, and its reply too, by one snapshot.
 #[derive(Debug)]
@@ -137,6 +140,42 @@ impl PolicySnapshot {
         }
         let labelled = self.labels.on(facts);
         self.decide(&labelled.facts(facts))
+    }
+
+    /// What every part of every rule comes to, one trace for each engine that can tell. The facts
+    /// are labelled as [`PolicySnapshot::judge`] labels them.
+    pub fn trace(&self, facts: &Facts<'_>) -> Vec<Trace> {
+        let trace = |facts: &Facts<'_>| {
+            let traces = self.engines.iter();
+            traces.filter_map(|engine| engine.trace(facts)).collect()
+        };
+        if self.labels.is_empty() {
+            return trace(facts);
+        }
+        let labelled = self.labels.on(facts);
+        trace(&labelled.facts(facts))
+    }
+
+    /// The shapes of all rules that can be traced.
+    pub fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        let engines = self.engines.iter();
+        engines.flat_map(|engine| engine.outlines()).collect()
+    }
+
+    /// Rules that are one step away from those in force.
+    pub fn mutants(&self) -> Vec<Mutant> {
+        let engines = self.engines.iter();
+        engines.flat_map(|engine| engine.mutants()).collect()
+    }
+
+    /// The same rules, with somebody who hears of each question that is asked of them.
+    #[must_use]
+    pub fn observed_by(mut self, observer: &Arc<dyn Observer>) -> Self {
+        let engines = self.engines.into_iter().enumerate();
+        self.engines = engines
+            .map(|(place, engine)| Observed::new(engine, place, observer).boxed())
+            .collect();
+        self
     }
 
     fn decide(&self, facts: &Facts<'_>) -> Decision {

@@ -22,6 +22,7 @@ use super::listing::{self, Catalogue, Sight};
 use super::load::Suite;
 use super::replay;
 use super::report::TestReport;
+use super::witness::Witness;
 
 /// How the agent is connected.
 pub(super) const TRANSPORT: &str = "stdio";
@@ -33,6 +34,8 @@ pub(super) struct Bench<'s> {
     pub(super) server: &'s Server,
     pub(super) offers: &'s Offers,
     pub(super) catalogue: Catalogue,
+    /// Hears what the rules are asked, but for the handshake that begins a session.
+    pub(super) witness: Option<&'s Witness>,
     /// By the names that tests use for them.
     pub(super) agents: &'s BTreeMap<String, Agent>,
 }
@@ -68,6 +71,7 @@ impl<'s> Bench<'s> {
             catalogue: Catalogue::new(&suite.fixture.offers, suite.policies.current().lock()),
             offers: &suite.fixture.offers,
             agents: &suite.fixture.agents,
+            witness: None,
         }
     }
 
@@ -83,7 +87,7 @@ impl<'s> Bench<'s> {
     }
 
     /// What becomes of a test's messages, in a session of its own.
-    async fn judge(&self, test: &Test) -> Vec<Came> {
+    pub(super) async fn judge(&self, test: &Test) -> Vec<Came> {
         let called = test.steps().iter().map(|step| &step.sends);
         let called: Vec<String> = called.filter_map(super::read::called_tool).collect();
         let offered = called
@@ -303,6 +307,9 @@ impl<'s> Conversation<'s> {
         self.talk.agent.take();
         self.kept.take();
         self.begun.set(true);
+        if let Some(witness) = self.bench.witness {
+            witness.take();
+        }
         None
     }
 

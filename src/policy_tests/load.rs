@@ -32,6 +32,8 @@ pub(super) struct Suite {
     /// The directory of the policies.
     pub(super) pack: Option<PathBuf>,
     pub(super) policies: Arc<PolicyStore>,
+    /// Where they came from.
+    pub(super) settings: loading::Settings,
     pub(super) server: String,
 }
 
@@ -112,8 +114,8 @@ impl Loader<'_> {
         let loaded = self
             .settings(&fixture, found, &mut problems)
             .and_then(|settings| {
-                let pack = settings.dir.clone();
-                Some((pack, self.policies(&settings)?))
+                let policies = self.policies(&settings)?;
+                Some((settings, policies))
             });
         if let Some((_, policies)) = &loaded {
             problems.extend(unknown_policies(&fixture, &named, &policies.current()));
@@ -121,14 +123,15 @@ impl Loader<'_> {
         let sound = problems.is_empty();
         problems.sort_by_key(FixtureProblem::offset);
         self.problems.fixtures.append(&mut problems);
-        let (pack, policies) = loaded.filter(|_| sound)?;
+        let (settings, policies) = loaded.filter(|_| sound)?;
         let configured = self.configured.map(|configured| &configured.server);
         let server = fixture.server.as_ref().or(configured);
         Some(Suite {
             server: server.map_or_else(|| SERVER.to_owned(), Clone::clone),
             fixture,
-            pack,
+            pack: settings.dir.clone(),
             policies,
+            settings,
         })
     }
 

@@ -9,8 +9,10 @@
 
 mod clock;
 mod compare;
+mod coverage;
 mod ends;
 mod errors;
+mod exercise;
 mod find;
 mod fixture;
 mod got;
@@ -19,12 +21,14 @@ mod judge;
 mod lines;
 mod listing;
 mod load;
+mod mutate;
 mod read;
 mod read_expect;
 mod read_reply;
 mod read_start;
 mod read_step;
 mod read_test;
+mod rehearsal;
 mod replay;
 mod report;
 mod run;
@@ -32,10 +36,15 @@ mod section;
 mod suggest;
 mod survey;
 mod table;
+mod witness;
 
+pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen, WantedCoverage};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::Decision;
 pub use load::Configured;
+pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
+pub(crate) use rehearsal::{Rehearsal, Rehearsed};
+pub(crate) use report::printable;
 pub use report::{
     Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem,
     ReplayReport, Report, SCHEMA, StepReport, SuiteReport, Summary, TestOutcome, TestReport,
@@ -46,3 +55,4 @@ pub use survey::{Survey, packs, survey};
 
 #[cfg(test)]
 mod tests;
+pub(crate) use witness::{Asked, Question, Who};

@@ -4,11 +4,13 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::coverage::WantedCoverage;
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find::{self, Found};
 use super::fixture::{Fixture, Test};
 use super::judge::Bench;
 use super::load::{self, Configured, Problems, Suite};
+use super::mutate::Mutants;
 use super::report::{NotRun, Report, SuiteReport, TestReport};
 use crate::gate;
 use crate::policy::{PolicyErrors, Server};
@@ -21,6 +23,10 @@ pub struct Settings {
     pub paths: Vec<PathBuf>,
     /// Only tests whose name, suite, agent or cell contains this text.
     pub filter: Option<String>,
+    /// Whether what the tests have seen of the policies is told.
+    pub coverage: WantedCoverage,
+    /// Whether the tests are tested, too.
+    pub mutants: Mutants,
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
     /// Policies to test in place of those beside each fixture.
@@ -35,7 +41,7 @@ pub struct Progress {
 }
 
 /// Cedar evaluates recursively; this is what the gate's own thread has.
-const STACK_BYTES: usize = 32 * 1024 * 1024;
+pub(super) const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// More threads than this have never made a run shorter.
 const MOST_THREADS: usize = 16;
@@ -62,13 +68,18 @@ pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, N
         None => 0,
     };
     match judge(&suites, &settings.gate, progress) {
-        Some(suites) => Ok(Report::new(suites, left_out)),
-        None => Err(not_run(
-            "test::internal",
-            "the gate that judges has failed",
-            "",
-        )),
+        Some(judged) => {
+            let mut report = Report::new(judged, left_out);
+            report.add_coverage(&suites, settings).ok_or_else(failed)?;
+            report.add_mutation(&suites, settings).ok_or_else(failed)?;
+            Ok(report)
+        }
+        None => Err(failed()),
     }
+}
+
+fn failed() -> NotRun {
+    not_run("test::internal", "the gate that judges has failed", "")
 }
 
 /// Everything below which a result depends on: what was named, and the policies of each fixture.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::policy::{Agent, Consent, Environment, ListsBy, PolicySnapshot, Resource, SessionState};
+use crate::policy::{
+    Agent, Consent, Environment, ListsBy, Pin, PolicySnapshot, Resource, SessionState,
+};
 
 /// Answers that stand as long as nothing changes that policies can look at.
 #[derive(Debug, Default)]
@@ -28,7 +30,8 @@ struct Asked {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
-    Tool(String),
+    /// What a tool is shown as depends on whether its definition is the approved one.
+    Tool(String, Pin),
     Resource(String),
     Prompt(String),
 }
@@ -92,7 +95,7 @@ impl Visibilities {
 impl Item {
     fn of(item: Resource<'_>) -> Option<Self> {
         match item {
-            Resource::Tool(tool) => Some(Self::Tool(tool.name.clone())),
+            Resource::Tool(tool) => Some(Self::Tool(tool.name.clone(), tool.pin)),
             Resource::Resource(facts) => Some(Self::Resource(facts.uri.clone())),
             Resource::Prompt(prompt) => Some(Self::Prompt(prompt.name.clone())),
             Resource::Server(_) | Resource::Client(_) => None,

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 19] = [
+const TABLE: [(&str, May); 20] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -32,7 +32,8 @@ const TABLE: [(&str, May); 19] = [
     ("findings", May::Only(&[])),
     ("lint", May::Only(&["policy"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),
-    ("config", May::AllBut(&["cli", "policy_tests"])),
+    ("explain", May::AllBut(&["agent", "upstream", "cli"])),
+    ("config", May::AllBut(&["cli", "policy_tests", "explain"])),
     ("shutdown", May::Only(&["clock"])),
     ("cli", May::AllBut(&[])),
     ("main", May::AllBut(&[])),

@@ -14,10 +14,7 @@ use crate::policy::{PolicyProblem, PolicySource};
 use crate::policy_tests::{self, Configured};
 
 /// What a lint finds, and what the gate calls it where it insists on it.
-const TOLD: [(&str, &str); 2] = [
-    ("lint::missing-id", "policy::no_id"),
-    ("lint::exact-call", "policy::exact_call"),
-];
+const TOLD: [(&str, &str); 1] = [("lint::exact-call", "policy::exact_call")];
 
 /// Policies that would be in force together.
 pub(super) struct Target {

@@ -134,7 +134,7 @@ async fn a_definition_that_changes_after_it_was_approved_is_neither_shown_nor_ca
         let last = records.last().unwrap();
         assert_eq!(
             last.get(&["reason", "code"]),
-            "forbidden",
+            "tool-changed",
             "{}",
             last.text()
         );

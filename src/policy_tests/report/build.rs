@@ -36,6 +36,8 @@ impl Report {
             },
             summary,
             suites,
+            coverage: Vec::new(),
+            mutation: Vec::new(),
             problems: Vec::new(),
         }
     }

@@ -60,7 +60,16 @@ impl Report {
         if summary.left_out > 0 {
             write!(out, ", {} left out by the filter", summary.left_out)?;
         }
-        writeln!(out)
+        writeln!(out)?;
+        for coverage in &self.coverage {
+            writeln!(out)?;
+            coverage.write(out)?;
+        }
+        for mutation in &self.mutation {
+            writeln!(out)?;
+            mutation.write(out)?;
+        }
+        Ok(())
     }
 }
 
@@ -338,7 +347,7 @@ fn names(names: &[String]) -> String {
 }
 
 /// A frame under test may hold anything; a terminal must not be told to do it.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         // What is not seen, or turns the direction of text, misleads as well (UAX 9).

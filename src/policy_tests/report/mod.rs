@@ -5,6 +5,7 @@
 //! so that equal policies and tests give equal reports.
 
 mod build;
+mod extras;
 mod failure;
 mod github;
 mod hint;
@@ -18,9 +19,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::coverage::Coverage;
 use super::fixture::Decision;
+use super::mutate::Mutation;
 
 pub use human::Paint;
+pub(crate) use human::printable;
 pub use not_run::NotRun;
 
 /// The version of the report format.
@@ -33,6 +37,12 @@ pub struct Report {
     pub outcome: Outcome,
     pub summary: Summary,
     pub suites: Vec<SuiteReport>,
+    /// What the tests have seen of the policies, by pack, if somebody asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub coverage: Vec<Coverage>,
+    /// Which changes of the policies the tests notice, by pack, if somebody asked and all passed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mutation: Vec<Mutation>,
     /// What kept the tests from running.
     pub problems: Vec<Problem>,
 }
@@ -43,6 +53,10 @@ pub struct Report {
 pub enum Outcome {
     Passed,
     Failed,
+    /// The tests have seen too little of the policies.
+    CoverageTooLow,
+    /// The tests do not notice some change of the policies.
+    MutantsSurvived,
     /// Nothing was found, something could not be read, or a fixture is wrong.
     NotRun,
     /// The policies under test are not valid.

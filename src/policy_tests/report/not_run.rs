@@ -44,6 +44,8 @@ impl Report {
             outcome,
             summary: Summary::default(),
             suites: Vec::new(),
+            coverage: Vec::new(),
+            mutation: Vec::new(),
             problems,
         }
     }

@@ -59,6 +59,9 @@ fn test_policy(dir: &Path, path: Option<&str>, config: Option<&str>) -> (Exit, S
         config: config.map(|config| dir.join(config)),
         format: TestFormat::Human,
         filter: None,
+        coverage: false,
+        min_coverage: None,
+        mutate: false,
         watch: false,
     };
     let mut out = Vec::new();

@@ -3,10 +3,12 @@
 mod broken;
 mod configured;
 mod conversations;
+mod coverage;
 mod formats;
 mod guide;
 mod judged;
 mod matrices;
+mod mutate;
 mod packs;
 mod replays;
 mod reports;
@@ -59,6 +61,8 @@ pub(super) fn settings(paths: &[&Path]) -> Settings {
     Settings {
         paths: paths.iter().map(|path| PathBuf::from(*path)).collect(),
         filter: None,
+        coverage: WantedCoverage::Untold,
+        mutants: Mutants::Untried,
         gate: default_gate(),
         configured: None,
     }

@@ -216,7 +216,7 @@ fn schema() -> Value {
 
 /// The schema, but a member that it does not name is an error. The published one lets readers of
 /// schema 1 read what later versions add.
-fn strict() -> Validator {
+pub(super) fn strict() -> Validator {
     fn close(schema: &mut Value) {
         match schema {
             Value::Object(members) => {
@@ -235,7 +235,7 @@ fn strict() -> Validator {
 }
 
 #[track_caller]
-fn check_valid(validator: &Validator, report: &Report) {
+pub(super) fn check_valid(validator: &Validator, report: &Report) {
     let document = serde_json::to_value(report).unwrap();
     let errors: Vec<_> = validator
         .iter_errors(&document)
@@ -300,7 +300,8 @@ fn every_member_that_the_schema_names_is_written_somewhere() {
     let allowed = Pack::new("", allowed).run().unwrap();
     let not_run = Pack::new(POLICIES, "suit = 'x'").run().unwrap_err();
     let not_run = Report::not_run(not_run.outcome(), not_run.diagnostics());
-    let written = [failing, allowed, not_run]
+    let tried = super::mutate::everything_there_is_to_tell();
+    let written = [failing, allowed, not_run, tried]
         .iter()
         .map(|report| serde_json::to_string(report).unwrap())
         .collect::<String>();

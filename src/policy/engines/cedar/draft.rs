@@ -139,7 +139,6 @@ impl<'s> Draft<'s> {
         let tree: &ast::Policy = self.policy.as_ref();
         let principal = self.policy.principal_constraint();
         let resource = self.policy.resource_constraint();
-        let action = self.policy.action_constraint();
         let unconditional = !self.policy.has_non_scope_constraint()
             && principal == PrincipalConstraint::Any
             && resource == ResourceConstraint::Any;
@@ -161,11 +160,20 @@ impl<'s> Draft<'s> {
             obligations: self.annotations.obligations.clone(),
             unconditional,
         };
-        let verbs = verbs(words, &action).unwrap_or_else(Verbs::everything);
+        let verbs = self.verbs(words);
         (
             Arc::new(rule),
             verbs.each().map(|verb| (verb, key.clone())).collect(),
         )
+    }
+
+    /// The actions that the policy is about.
+    pub(super) fn verbs(&self, words: &Vocabulary) -> Verbs {
+        verbs(words, &self.policy.action_constraint()).unwrap_or_else(Verbs::everything)
+    }
+
+    pub(super) fn needs(&self) -> inspect::Needs {
+        self.findings.needs
     }
 }
 

@@ -71,7 +71,7 @@ impl CedarEngine {
     }
 
     /// A request that the schema accepts, or a fault.
-    fn request(
+    pub(super) fn request(
         &self,
         facts: &Facts<'_>,
         view: &View<'_>,
@@ -104,7 +104,7 @@ impl CedarEngine {
     }
 
     /// The arguments as a record, where the rules look at one.
-    fn arguments(&self, view: &View<'_>, needs: Needs) -> Result<Option<Value>, Misfit> {
+    pub(super) fn arguments(&self, view: &View<'_>, needs: Needs) -> Result<Option<Value>, Misfit> {
         let record = self.words.arguments_of(view.verb);
         let record = record.filter(|_| needs.has(Needs::ARGUMENTS) || needs.has(Needs::CALL));
         let (Some(record), Some(leaves)) = (record, view.arguments()) else {
@@ -115,7 +115,11 @@ impl CedarEngine {
     }
 
     /// The call is refused for its arguments alone.
-    fn misfit(&self, resource: Resource<'_>, misfit: &Misfit) -> Result<Reason, EngineFault> {
+    pub(super) fn misfit(
+        &self,
+        resource: Resource<'_>,
+        misfit: &Misfit,
+    ) -> Result<Reason, EngineFault> {
         let tool = match resource {
             Resource::Tool(tool) => self.lock.tool(&tool.name),
             Resource::Resource(_)
@@ -128,7 +132,7 @@ impl CedarEngine {
     }
 
     /// What the rules can look at.
-    fn entities(
+    pub(super) fn entities(
         &self,
         facts: &Facts<'_>,
         principal: &Subject,
@@ -216,13 +220,13 @@ fn known<'a>(facts: &'a Facts<'a>, rules: &[&Rule]) -> Result<Known<'a>, EngineF
     })
 }
 
-fn repeated() -> EngineFault {
+pub(super) fn repeated() -> EngineFault {
     unsayable("two arguments have the same pointer")
 }
 
 /// What the rules come to so far.
 #[derive(Debug, Default)]
-struct Tally {
+pub(super) struct Tally {
     permits: Vec<Reason>,
     forbids: Vec<Reason>,
     obligations: Vec<Obligation>,
@@ -231,7 +235,11 @@ struct Tally {
 
 impl Tally {
     /// Settles what is plain, and gives back the rest.
-    fn glance<'r>(&mut self, view: &View<'_>, mut rules: Vec<&'r Rule>) -> Vec<&'r Rule> {
+    pub(super) fn glance<'r>(
+        &mut self,
+        view: &View<'_>,
+        mut rules: Vec<&'r Rule>,
+    ) -> Vec<&'r Rule> {
         rules.retain(|rule| match rule.glance.at(view) {
             Some(true) => {
                 self.apply(rule);

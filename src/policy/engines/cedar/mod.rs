@@ -18,16 +18,20 @@ mod glance;
 mod idle;
 mod inspect;
 mod judge;
+mod mutants;
 mod nesting;
 mod outcomes;
+mod outline;
 mod outlook;
 mod plain;
 mod rules;
 mod seen;
+mod sights;
 mod subjects;
 mod surfaces;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod trees;
 mod typed;
 mod value;
@@ -37,7 +41,7 @@ mod vocabulary;
 mod wildcard;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use miette::Severity;
@@ -49,11 +53,12 @@ pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;
 use self::rules::Rules;
+use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, OpenQuestion,
-    Outlook, PolicyErrors, PolicyProblem, PolicySource, Resource, RuleEngine, Verdict, Visibility,
-    Warnings,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, Mutant,
+    OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource,
+    RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
 
 const NAME: EngineName = EngineName("cedar");
@@ -78,10 +83,19 @@ struct CedarEngine {
     rules: Rules,
     lists_by: ListsBy,
     idle: &'static Idle,
+    /// What the rules were compiled from.
+    sources: Vec<PolicySource>,
+    /// Made when somebody first asks why.
+    tracer: OnceLock<Tracer>,
 }
 
 impl CedarEngine {
-    fn new(words: Arc<Vocabulary>, of: &Cedar, rules: Rules) -> Result<Self, String> {
+    fn new(
+        words: Arc<Vocabulary>,
+        of: &Cedar,
+        rules: Rules,
+        sources: &[PolicySource],
+    ) -> Result<Self, String> {
         Ok(Self {
             words,
             groups: of.groups.clone(),
@@ -89,6 +103,8 @@ impl CedarEngine {
             lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
+            sources: sources.to_vec(),
+            tracer: OnceLock::new(),
         })
     }
 }
@@ -122,7 +138,7 @@ impl EngineKind for Cedar {
             });
         }
         let surfaces = surfaces::of(&words, &self.groups, &output.rules);
-        let engine = CedarEngine::new(words, self, output.rules).map_err(fault)?;
+        let engine = CedarEngine::new(words, self, output.rules, sources).map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,
@@ -147,6 +163,18 @@ impl RuleEngine for CedarEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         self.visibility(facts, items)
+    }
+
+    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
+        Some(self.traced(facts))
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        on_big_stack(|| self.all_mutants()).unwrap_or_default()
+    }
+
+    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        self.tracer().outlines().map(Arc::clone).collect()
     }
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {

@@ -15,7 +15,7 @@ use crate::policy::fixture::{World, told, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, Pin, Prompt,
-    Resource, ResourceFacts, SessionState, Tool, Touch,
+    Resource, ResourceFacts, RuleEffect, SessionState, Tool, Touch, Trace, Value,
 };
 
 /// The facts of any message, owned.
@@ -97,6 +97,19 @@ proptest! {
         };
         ids.insert(0, word.to_owned());
         prop_assert_eq!(told(&ours), ids.join(" "));
+    }
+
+    /// The parts of all policies, each evaluated by itself, sum up to the verdict.
+    #[test]
+    fn what_the_parts_come_to_is_the_verdict(
+        text in any_policies(), scene in any_scene(), groups in any_groups(),
+    ) {
+        let cedar = Cedar { groups, warnings: Warnings::Allow, ..Cedar::default() };
+        let compiled = cedar.compile(&[source(&text)]).unwrap();
+        let snapshot = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]);
+        let facts = scene.facts();
+        let [trace] = &snapshot.trace(&facts)[..] else { panic!("one engine") };
+        prop_assert_eq!(told_by(trace), told(&snapshot.judge(&facts)));
     }
 
     #[test]
@@ -556,4 +569,39 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
         ]
     })
     .boxed()
+}
+
+/// As [`told`] tells a decision.
+fn told_by(trace: &Trace) -> String {
+    let with = |effect, holds: fn(&Value) -> bool| {
+        let mut ids: Vec<&str> = trace
+            .policies
+            .iter()
+            .filter(|policy| policy.outline.effect == effect && holds(&policy.value))
+            .map(|policy| policy.outline.id.as_str())
+            .collect();
+        ids.sort_unstable();
+        ids
+    };
+    let failed = |value: &Value| matches!(value, Value::Failed(_));
+    let [permits, forbids] = [RuleEffect::Permit, RuleEffect::Forbid];
+    let holds = |value: &Value| *value == Value::True;
+    let fails = [with(permits, failed), with(forbids, failed)].concat();
+    if trace.fault.is_some() || !fails.is_empty() {
+        return "fault".to_owned();
+    }
+    let (permits, forbids) = (with(permits, holds), with(forbids, holds));
+    match (permits.is_empty(), forbids.is_empty()) {
+        (_, false) => ["deny"]
+            .into_iter()
+            .chain(forbids)
+            .collect::<Vec<_>>()
+            .join(" "),
+        (false, true) => ["allow"]
+            .into_iter()
+            .chain(permits)
+            .collect::<Vec<_>>()
+            .join(" "),
+        (true, true) => "nothing".to_owned(),
+    }
 }

@@ -4,6 +4,7 @@ mod glances;
 mod laws;
 mod listing;
 mod meaning;
+mod traces;
 mod typed;
 
 use super::*;
@@ -30,7 +31,7 @@ fn unchecked(text: &str) -> PolicySnapshot {
     let sources = [source.clone()];
     let (drafts, _) = compile::parse(&sources);
     let output = compile::index(&words, drafts, vec![]);
-    let engine = CedarEngine::new(words, &Cedar::default(), output.rules).unwrap();
+    let engine = CedarEngine::new(words, &Cedar::default(), output.rules, &sources).unwrap();
     PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)
 }
 

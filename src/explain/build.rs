@@ -1,0 +1,301 @@
+//! From what the witness heard to what is told.
+
+use crate::policy::{
+    ActionName, Decision as Decided, DenialCause, Part, PartKind, PolicyOutline, PolicySnapshot,
+    PolicyTrace, RuleEffect, Value,
+};
+use crate::policy_tests::{self, Question, Rehearsed, Who};
+
+use super::change;
+use super::origin::{Origins, is_open_in_records};
+use super::report::{
+    Decision, Explanation, Outcome, PartReport, PolicyReport, QuestionReport, SCHEMA, Saw,
+};
+use super::request::Request;
+
+/// Whether every value of a question is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Knowledge {
+    Whole,
+    /// A record has no arguments.
+    OfRecord,
+}
+
+pub(super) fn explanation(
+    policies: &PolicySnapshot,
+    request: &Request,
+    rehearsed: Rehearsed,
+) -> Explanation {
+    let knowledge = match request {
+        Request::Message(_) => Knowledge::Whole,
+        Request::Recorded(_) => Knowledge::OfRecord,
+    };
+    let mut changes = Vec::new();
+    let mut questions = Vec::new();
+    for question in about_the_message(&rehearsed.heard.questions) {
+        let origins = Origins {
+            policies,
+            asked: &question.asked,
+        };
+        // Two engines say nothing of each other's changes; there is one that can be traced.
+        if knowledge == Knowledge::Whole {
+            let traces: Vec<&PolicyTrace> = traced(question).collect();
+            let found = change::changes(&question.decision(), &traces, &|sight| origins.of(sight));
+            changes.extend(found);
+        }
+        questions.push(question_report(question, origins, knowledge));
+    }
+    let explanation = Explanation {
+        schema: SCHEMA,
+        outcome: Outcome::Explained,
+        decision: Some(match rehearsed.decision {
+            policy_tests::Decision::Allow => Decision::Allow,
+            policy_tests::Decision::Deny => Decision::Deny,
+        }),
+        at: rehearsed.at_handshake.then_some("handshake"),
+        stage: rehearsed.stage,
+        reason: rehearsed.reason,
+        text: rehearsed.text,
+        code: rehearsed.code,
+        advice: rehearsed.advice,
+        policies: rehearsed.policies,
+        revision: Some(policies.revision().as_str().to_owned()),
+        questions,
+        changes,
+        unknown: Vec::new(),
+        problems: Vec::new(),
+    };
+    match request {
+        Request::Message(_) => explanation,
+        Request::Recorded(recorded) => recorded.correct(explanation),
+    }
+}
+
+/// Each question once, as it was asked last: a call that waits for the list of tools is judged again
+/// from its first byte. That a tool may be listed needs no permit, and is told where it is forbidden.
+fn about_the_message(questions: &[Question]) -> Vec<&Question> {
+    let calls = questions
+        .iter()
+        .any(|question| question.asked.action == ActionName::CallTool);
+    let matters = |question: &Question| match question.asked.action {
+        ActionName::ListTool => is_forbidden(&question.decision()),
+        // The answer to what the gate asked itself.
+        ActionName::ReceiveResult => !calls,
+        ActionName::Initialize
+        | ActionName::Ping
+        | ActionName::SetLevel
+        | ActionName::Cancel
+        | ActionName::Notify
+        | ActionName::ListResource
+        | ActionName::ListPrompt
+        | ActionName::Listen
+        | ActionName::CallTool
+        | ActionName::ReadResource
+        | ActionName::Subscribe
+        | ActionName::GetPrompt
+        | ActionName::Complete
+        | ActionName::Sample
+        | ActionName::Elicit
+        | ActionName::ListRoots => true,
+    };
+    let mut kept: Vec<&Question> = Vec::new();
+    for question in questions.iter().filter(|question| matters(question)) {
+        match kept.iter_mut().find(|kept| kept.asked == question.asked) {
+            Some(kept) => *kept = question,
+            None => kept.push(question),
+        }
+    }
+    kept
+}
+
+fn is_forbidden(decision: &Decided) -> bool {
+    match decision {
+        Decided::Allow(_) => false,
+        Decided::Deny(denial) => denial.cause != DenialCause::NotPermitted,
+    }
+}
+
+fn traced(question: &Question) -> impl Iterator<Item = &PolicyTrace> {
+    question.traces.iter().flat_map(|trace| &trace.policies)
+}
+
+fn question_report(
+    question: &Question,
+    origins: Origins<'_>,
+    knowledge: Knowledge,
+) -> QuestionReport {
+    let decision = question.decision();
+    let deciding: Vec<&str> = decision
+        .reasons()
+        .iter()
+        .map(|it| it.policy.as_str())
+        .collect();
+    let report = |trace| policy_report(trace, &deciding, origins, knowledge);
+    let mut policies: Vec<PolicyReport> = traced(question).map(report).collect();
+    // Stable: of each kind, the order of the files stays.
+    policies.sort_by_key(|policy| (!policy.decided, policy.effect != RuleEffect::Permit.word()));
+    let asked = &question.asked;
+    QuestionReport {
+        action: asked.action.as_str(),
+        principal: match &asked.principal {
+            Who::Agent(agent) => format!("agent `{}`", agent.id),
+            Who::Server(name) => format!("server `{name}`"),
+        },
+        resource: format!("{} `{}`", asked.kind, asked.name),
+        decision: match (knowledge, decision) {
+            (Knowledge::OfRecord, _) => of_record(&policies),
+            (Knowledge::Whole, Decided::Allow(_)) => Decision::Allow,
+            (Knowledge::Whole, Decided::Deny(_)) => Decision::Deny,
+        },
+        policies,
+    }
+}
+
+/// What can be said without what a record leaves out.
+fn of_record(policies: &[PolicyReport]) -> Decision {
+    let any = |effect: RuleEffect, value| {
+        let of = |it: &&PolicyReport| it.effect == effect.word() && it.value == value;
+        policies.iter().any(|policy| of(&policy))
+    };
+    let failed = |effect| any(effect, "failed");
+    if any(RuleEffect::Forbid, "true") || failed(RuleEffect::Forbid) || failed(RuleEffect::Permit) {
+        Decision::Deny
+    } else if any(RuleEffect::Permit, "true") && !any(RuleEffect::Forbid, UNKNOWN) {
+        Decision::Allow
+    } else if any(RuleEffect::Permit, "true") || any(RuleEffect::Permit, UNKNOWN) {
+        Decision::Unknown
+    } else {
+        Decision::Deny
+    }
+}
+
+const UNKNOWN: &str = "unknown";
+
+fn policy_report(
+    trace: &PolicyTrace,
+    deciding: &[&str],
+    origins: Origins<'_>,
+    knowledge: Knowledge,
+) -> PolicyReport {
+    let outline = &trace.outline;
+    let values: Vec<Option<Value>> = trace
+        .parts()
+        .map(|(_, part)| {
+            let open = |what: &str| {
+                knowledge == Knowledge::OfRecord && is_open_in_records(origins.asked, what)
+            };
+            let known = part.saw.iter().all(|sight| !open(&sight.what));
+            known.then(|| part.value.clone())
+        })
+        .collect();
+    let roots: Vec<usize> = places(&outline.parts, |part| part.parent.is_none());
+    let whole = all(outline, &roots, &values, &Value::False);
+    let parts = trace.parts().enumerate().map(|(place, (part, traced))| {
+        let value = known(outline, place, &values);
+        PartReport {
+            kind: kind(part.kind),
+            text: outline.text(part).to_owned(),
+            line: outline.line(part),
+            within: part.parent,
+            value: value.as_ref().map_or(UNKNOWN, Value::word),
+            error: value.as_ref().and_then(error),
+            asked: traced.reached,
+            saw: traced
+                .saw
+                .iter()
+                .map(|sight| {
+                    let known = knowledge == Knowledge::Whole
+                        || !is_open_in_records(origins.asked, &sight.what);
+                    Saw {
+                        what: sight.what.clone(),
+                        value: sight.value.clone().filter(|_| known),
+                        from: origins.of(sight),
+                        known,
+                    }
+                })
+                .collect(),
+            span: part.span.clone(),
+        }
+    });
+    let builtin = outline.origin.file.starts_with('<');
+    PolicyReport {
+        id: outline.id.as_str().to_owned(),
+        effect: outline.effect.word(),
+        file: outline.origin.file.clone(),
+        line: Some(outline.origin.line).filter(|line| *line > 0),
+        builtin,
+        decided: knowledge == Knowledge::Whole && deciding.contains(&outline.id.as_str()),
+        value: whole.as_ref().map_or(UNKNOWN, Value::word),
+        error: whole.as_ref().and_then(error),
+        in_scope: trace.in_scope(),
+        parts: parts.collect(),
+        source: outline.source.clone(),
+        span: outline.span.clone(),
+    }
+}
+
+/// What a part comes to when some values are not known; `None` where that decides.
+fn known(outline: &PolicyOutline, place: usize, values: &[Option<Value>]) -> Option<Value> {
+    let part = outline.parts.get(place)?;
+    match part.kind {
+        PartKind::When | PartKind::All => all(outline, &part.children, values, &Value::False),
+        PartKind::Any => all(outline, &part.children, values, &Value::True),
+        PartKind::Unless | PartKind::Not => {
+            match all(outline, &part.children, values, &Value::False)? {
+                Value::True => Some(Value::False),
+                Value::False => Some(Value::True),
+                failed @ Value::Failed(_) => Some(failed),
+            }
+        }
+        PartKind::Scope | PartKind::Condition => values.get(place).cloned().flatten(),
+    }
+}
+
+/// Whatever comes to `end` settles it, also behind what is not known: rules that are in force cannot
+/// fail on what a message holds, but for sums that overflow.
+fn all(
+    outline: &PolicyOutline,
+    places: &[usize],
+    values: &[Option<Value>],
+    end: &Value,
+) -> Option<Value> {
+    let mut open = false;
+    for place in places {
+        match known(outline, *place, values) {
+            None => open = true,
+            Some(value) if value == *end => return Some(value),
+            // Behind something open, this may never be asked.
+            Some(Value::Failed(why)) if !open => return Some(Value::Failed(why)),
+            Some(_) => {}
+        }
+    }
+    (!open).then_some(match end {
+        Value::True => Value::False,
+        Value::False | Value::Failed(_) => Value::True,
+    })
+}
+
+fn places(parts: &[Part], wanted: impl Fn(&Part) -> bool) -> Vec<usize> {
+    let parts = parts.iter().enumerate().filter(|(_, part)| wanted(part));
+    parts.map(|(place, _)| place).collect()
+}
+
+fn error(value: &Value) -> Option<String> {
+    if let Value::Failed(why) = value {
+        Some(why.clone())
+    } else {
+        None
+    }
+}
+
+fn kind(kind: PartKind) -> &'static str {
+    match kind {
+        PartKind::Scope => "scope",
+        PartKind::When => "when",
+        PartKind::Unless => "unless",
+        PartKind::All => "all",
+        PartKind::Any => "any",
+        PartKind::Not => "not",
+        PartKind::Condition => "condition",
+    }
+}

@@ -1,0 +1,221 @@
+//! An explanation as people read it.
+
+use std::io::{self, Write};
+
+use miette::{
+    GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, NamedSource, Report,
+    Severity,
+};
+
+use crate::policy_tests::{Paint, printable};
+
+use super::report::{Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw};
+
+/// Columns of a report: policies are seldom wider, and terminals seldom narrower.
+const WIDTH: usize = 110;
+
+impl Explanation {
+    /// Writes the decision, its cause, the policies with what their parts came to, and what would
+    /// change it.
+    pub fn write(&self, out: &mut dyn Write, cover: Cover, paint: Paint) -> io::Result<()> {
+        for question in &self.questions {
+            writeln!(
+                out,
+                "{}  {}, `{}`, {}",
+                paint.decision(question.decision),
+                printable(&question.principal),
+                question.action,
+                printable(&question.resource),
+            )?;
+        }
+        let decision = self.decision.unwrap_or(Decision::Unknown);
+        let because = self.because(decision);
+        if self.questions.is_empty() {
+            writeln!(out, "{}  {}", paint.decision(decision), printable(&because))?;
+        }
+        let lines = [
+            (
+                "because",
+                Some(&because).filter(|_| !self.questions.is_empty()),
+            ),
+            ("code", self.code.as_ref()),
+            ("advice", self.advice.as_ref()),
+            // A tool that is hidden from an agent is one that does not exist, in its words.
+            ("told", self.text.as_ref().filter(|_| self.is_hidden())),
+            ("revision", self.revision.as_ref()),
+        ];
+        for (name, text) in lines {
+            if let Some(text) = text {
+                writeln!(out, "  {name:<9} {}", printable(text))?;
+            }
+        }
+        for unknown in &self.unknown {
+            writeln!(out, "  {:<9} {}", "unknown", printable(unknown))?;
+        }
+        for policy in self.questions.iter().flat_map(|it| self.told(it, cover)) {
+            writeln!(out)?;
+            policy.write(out, paint)?;
+        }
+        if !self.changes.is_empty() {
+            writeln!(out, "\nWhat would change it, as far as single parts tell:")?;
+        }
+        for change in &self.changes {
+            writeln!(out, "  - {}", printable(&change.text))?;
+        }
+        Ok(())
+    }
+
+    fn is_hidden(&self) -> bool {
+        let text = self.text.as_deref().unwrap_or_default();
+        self.stage.as_deref() == Some("decide") && text.starts_with("unknown tool")
+    }
+
+    fn because(&self, decision: Decision) -> String {
+        let ids = || {
+            let ids = self.policies.iter().map(|id| format!("`{id}`"));
+            ids.collect::<Vec<_>>().join(", ")
+        };
+        let handshake = match self.at {
+            Some(at) => format!(", at the {at}, so that the message has no session to be in"),
+            None => String::new(),
+        };
+        match (decision, self.policies.is_empty(), self.stage.as_deref()) {
+            (Decision::Allow, false, _) => format!("{} permits it", ids()),
+            (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),
+            (Decision::Deny, false, _) => format!("{} forbids it{handshake}", ids()),
+            (Decision::Deny, true, Some("decide")) => match (self.reason.as_deref(), &self.text) {
+                (Some("not-permitted"), _) => {
+                    format!("no policy permits it, and what is not permitted is denied{handshake}")
+                }
+                (reason, text) => {
+                    let text = text.as_deref().unwrap_or("it was refused");
+                    format!("{text} ({}){handshake}", reason.unwrap_or("no reason"))
+                }
+            },
+            (Decision::Deny, true, stage) => {
+                let text = self.text.as_deref().unwrap_or("it was refused");
+                format!(
+                    "{text} ({}), refused at `{}`, before any policy was asked",
+                    self.reason.as_deref().unwrap_or("no reason"),
+                    stage.unwrap_or("decide"),
+                )
+            }
+        }
+    }
+
+    /// The policies that are shown: those that decided or failed, and where none did, those that
+    /// came near.
+    fn told<'q>(&'q self, question: &'q QuestionReport, cover: Cover) -> Vec<&'q PolicyReport> {
+        let changed =
+            |policy: &PolicyReport| self.changes.iter().any(|change| change.policy == policy.id);
+        let nobody = question.policies.iter().all(|policy| !policy.decided);
+        let unclear = |policy: &PolicyReport| policy.value == "unknown" && policy.in_scope;
+        let all = question.policies.iter();
+        all.filter(|policy| {
+            cover == Cover::All
+                || policy.decided
+                || policy.value == "failed"
+                || (nobody && (changed(policy) || unclear(policy)))
+        })
+        .collect()
+    }
+}
+
+impl PolicyReport {
+    fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
+        let what = match (self.value, self.in_scope) {
+            ("true", _) => "holds",
+            ("failed", _) => "cannot be evaluated, which denies",
+            ("unknown", _) => "may hold",
+            (_, false) => "is not about this",
+            _ => "does not hold",
+        };
+        let (id, effect) = (printable(&self.id), self.effect);
+        let labels = self.parts.iter().filter_map(PartReport::label);
+        let mut labels: Vec<LabeledSpan> = labels.collect();
+        if labels.is_empty() {
+            let first = self.source.get(self.span.clone()).unwrap_or_default();
+            let first = first.lines().next().map_or(0, str::len);
+            let first = self.span.start..self.span.start + first;
+            labels.push(LabeledSpan::at(first, "whoever asks for whatever"));
+        }
+        let mut told = MietteDiagnostic::new(format!("{effect} `{id}` {what}"))
+            .with_severity(Severity::Advice)
+            .with_labels(labels);
+        told.help = self.error.as_deref().map(printable);
+        let source = NamedSource::new(&self.file, self.source.clone());
+        let told = Report::new(told).with_source_code(source);
+        let theme = match paint {
+            Paint::Coloured => GraphicalTheme::unicode(),
+            Paint::Plain => GraphicalTheme::unicode_nocolor(),
+        };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(WIDTH);
+        let mut text = String::new();
+        if handler.render_report(&mut text, told.as_ref()).is_err() {
+            text = format!("{effect} `{id}` {what}\n");
+        }
+        out.write_all(text.as_bytes())
+    }
+}
+
+impl PartReport {
+    /// What it came to and on which values; nothing for what nobody wrote down or asked.
+    fn label(&self) -> Option<LabeledSpan> {
+        let leaf = matches!(self.kind, "scope" | "condition");
+        let empty = self.kind == "scope" && self.saw.is_empty();
+        if !leaf || empty {
+            return None;
+        }
+        let mut text = if self.asked || self.value == "unknown" {
+            self.value.to_owned()
+        } else {
+            "not asked".to_owned()
+        };
+        let saw = self.saw.iter().filter(|_| self.asked);
+        // The action is the question itself.
+        for saw in saw.filter(|saw| saw.what != "action") {
+            text.push_str("; ");
+            text.push_str(&saw.told(&self.text));
+        }
+        Some(LabeledSpan::at(self.span.clone(), printable(&text)))
+    }
+}
+
+impl Saw {
+    fn told(&self, part: &str) -> String {
+        // What stands right above need not be repeated.
+        let subject = if part.contains(&self.what) {
+            "it".to_owned()
+        } else {
+            self.what.clone()
+        };
+        match (&self.value, self.known) {
+            (Some(value), _) => format!("{subject} is {value} ({})", self.from),
+            (None, true) => format!("{subject} is missing ({})", self.from),
+            (None, false) => format!("{subject} is not in the record"),
+        }
+    }
+}
+
+impl Decision {
+    /// As people read it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Paint {
+    fn decision(self, decision: Decision) -> String {
+        let colour = match (self, decision) {
+            (Self::Plain, _) => return decision.word().to_owned(),
+            (Self::Coloured, Decision::Allow) => "32",
+            (Self::Coloured, Decision::Deny) => "31",
+            (Self::Coloured, Decision::Unknown) => "33",
+        };
+        format!("\u{1b}[{colour}m{}\u{1b}[0m", decision.word())
+    }
+}

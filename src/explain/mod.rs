@@ -1,0 +1,78 @@
+//! Why one message is allowed or denied.
+//!
+//! The message goes through a gate of its own, as a policy test does (`policy_tests`), with a
+//! witness beside the rules; what the witness heard is told policy by policy and part by part, with
+//! where each value comes from (`origin`) and what would have to be otherwise (`change`).
+
+mod build;
+mod change;
+mod human;
+mod origin;
+mod record;
+mod report;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+
+use crate::gate;
+use crate::loading;
+use crate::policy::{Agent, PolicyErrors};
+use crate::policy_tests::Rehearsal;
+
+pub use record::{RecordError, Recorded};
+pub use report::{
+    Change, Cover, Decision, Explanation, Outcome, PartReport, PolicyReport, Problem,
+    QuestionReport, SCHEMA, Saw,
+};
+pub use request::{Message, Request};
+
+/// What explains, beside the message.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where the policies come from.
+    pub policies: loading::Settings,
+    /// The name of the upstream.
+    pub server: String,
+    /// The limits of the gate that judges.
+    pub gate: gate::Settings,
+}
+
+/// Who sends the message, and when.
+#[derive(Debug, Clone)]
+pub struct Circumstances {
+    pub agent: Agent,
+    pub now: Timestamp,
+}
+
+/// Why there is no explanation.
+#[derive(Debug, thiserror::Error)]
+pub enum NotExplained {
+    #[error(transparent)]
+    Policies(#[from] PolicyErrors),
+    #[error("the message could not be judged: {0}")]
+    NotJudged(String),
+}
+
+/// Explains what becomes of a message under the policies.
+pub fn explain(
+    settings: &Settings,
+    request: &Request,
+    circumstances: Circumstances,
+) -> Result<Explanation, NotExplained> {
+    // Twice: the rules that the witness hears belong to the gate.
+    let judging = loading::load(&settings.policies)?.snapshot;
+    let telling = loading::load(&settings.policies)?.snapshot;
+    let (from, frame) = request.frame();
+    let rehearsal = Rehearsal {
+        agent: circumstances.agent,
+        server: settings.server.clone(),
+        now: circumstances.now,
+        from,
+        frame,
+    };
+    let rehearsed = rehearsal.run(judging, &settings.gate);
+    let rehearsed = rehearsed.map_err(NotExplained::NotJudged)?;
+    Ok(build::explanation(&telling, request, rehearsed))
+}

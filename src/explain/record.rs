@@ -1,0 +1,171 @@
+//! What a gate has written down of a message, in place of the message.
+
+use jiff::Timestamp;
+
+use crate::policy::Agent;
+use crate::wire::{Document, JsonError, Limits, Side, Value};
+
+use super::report::{Decision, Explanation};
+use super::request::request;
+
+/// One record of a decision about a message of an agent.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    pub seq: i64,
+    pub agent: Agent,
+    pub now: Timestamp,
+    allowed: bool,
+    method: String,
+    target: String,
+    policies: Vec<String>,
+    revision: Option<String>,
+    stage: Option<String>,
+    reason: [Option<String>; 3],
+}
+
+/// Why a record cannot be explained.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    #[error("it is no JSON: {0}")]
+    NotJson(#[from] JsonError),
+    #[error("it is no record of schema 1")]
+    NotRecord,
+    #[error("a record of kind `{0}` is of no message that policies are asked about")]
+    Kind(String),
+    #[error("it has no readable `{0}`")]
+    Missing(&'static str),
+    #[error("no record has the number {0}")]
+    NoSuchSeq(i64),
+    #[error("{0} records have the number {1}, of different runs of the gate; give the line itself")]
+    Ambiguous(usize, i64),
+}
+
+/// Methods whose target and nothing else makes the question, with the member that names it.
+const METHODS: [(&str, &str); 3] = [
+    ("tools/call", "name"),
+    ("resources/read", "uri"),
+    ("prompts/get", "name"),
+];
+
+impl Recorded {
+    /// One line of an audit log.
+    pub fn read(line: &str) -> Result<Self, RecordError> {
+        let document = Document::decode(line.trim().as_bytes(), &Limits::default())?;
+        let record = document.root();
+        if record.get("schema").and_then(Value::as_i64) != Some(1) {
+            return Err(RecordError::NotRecord);
+        }
+        let text = |key: &'static str| text_at(record, &[key]);
+        let need = |key: &'static str| text(key).ok_or(RecordError::Missing(key));
+        let method = text("method").unwrap_or_default();
+        if !METHODS.iter().any(|(known, _)| *known == method)
+            || text("kind").is_some_and(|kind| kind == "tool_result")
+        {
+            return Err(RecordError::Kind(need("kind")?));
+        }
+        let time = need("time")?.parse::<Timestamp>();
+        let roles = record
+            .at(&["agent", "roles"])
+            .into_iter()
+            .flat_map(Value::items);
+        let mut agent = Agent {
+            id: text_at(record, &["agent", "id"]).ok_or(RecordError::Missing("agent"))?,
+            roles: roles.filter_map(owned).collect(),
+            ..Agent::default()
+        };
+        agent.client.name = text_at(record, &["agent", "asserted_name"]).unwrap_or_default();
+        let policies = record.get("policies").into_iter().flat_map(Value::items);
+        Ok(Self {
+            seq: record
+                .get("seq")
+                .and_then(Value::as_i64)
+                .ok_or(RecordError::Missing("seq"))?,
+            agent,
+            now: time.map_err(|_| RecordError::Missing("time"))?,
+            allowed: need("decision")? == "ALLOW",
+            method,
+            target: need("target")?,
+            policies: policies.filter_map(owned).collect(),
+            revision: text("revision"),
+            stage: text("stage"),
+            reason: ["code", "advice", "text"].map(|key| text_at(record, &["reason", key])),
+        })
+    }
+
+    /// The record of a number in an audit log.
+    pub fn find(log: &str, seq: i64) -> Result<Self, RecordError> {
+        let has = |line: &&str| {
+            let document = Document::decode(line.trim().as_bytes(), &Limits::default());
+            document.is_ok_and(|it| it.root().get("seq").and_then(Value::as_i64) == Some(seq))
+        };
+        // Decoding is strict and slow; most lines do not even hold the digits.
+        let digits = seq.to_string();
+        let lines: Vec<&str> = log
+            .lines()
+            .filter(|line| line.contains(&digits))
+            .filter(has)
+            .collect();
+        match lines.as_slice() {
+            [] => Err(RecordError::NoSuchSeq(seq)),
+            [line] => Self::read(line),
+            [..] => Err(RecordError::Ambiguous(lines.len(), seq)),
+        }
+    }
+
+    /// The message, without what the record leaves out.
+    pub(super) fn frame(&self) -> (Side, String) {
+        let key = METHODS.iter().find(|(method, _)| *method == self.method);
+        let key = key.map_or("name", |(_, key)| key);
+        (Side::Agent, request(&self.method, key, &self.target, None))
+    }
+
+    /// What the gate decided then stands; what is said of parts is said of the policies now.
+    pub(super) fn correct(&self, mut explanation: Explanation) -> Explanation {
+        explanation.decision = Some(if self.allowed {
+            Decision::Allow
+        } else {
+            Decision::Deny
+        });
+        explanation.at = None;
+        explanation.stage.clone_from(&self.stage);
+        let [code, advice, text] = self.reason.clone();
+        explanation.reason = code;
+        explanation.code = None;
+        explanation.advice = advice;
+        explanation.text = text;
+        let same = self.revision == explanation.revision;
+        for policy in explanation
+            .questions
+            .iter_mut()
+            .flat_map(|it| &mut it.policies)
+        {
+            policy.decided = self.policies.contains(&policy.id);
+        }
+        if !same {
+            let then = self.revision.as_deref().unwrap_or("none");
+            explanation.unknown.push(format!(
+                "the record is of revision {then}: these policies are others, and may decide otherwise"
+            ));
+        }
+        if self.method != "resources/read" {
+            explanation.unknown.push(
+                "of the arguments a record has only a digest: parts that look at them are unknown"
+                    .to_owned(),
+            );
+        }
+        explanation
+            .unknown
+            .push("what the session had been through is not in the record".to_owned());
+        explanation.policies.clone_from(&self.policies);
+        explanation.changes.clear();
+        explanation
+    }
+}
+
+fn text_at(record: Value<'_>, path: &[&str]) -> Option<String> {
+    record.at(path).and_then(owned)
+}
+
+fn owned(value: Value<'_>) -> Option<String> {
+    value.as_str().map(std::borrow::Cow::into_owned)
+}

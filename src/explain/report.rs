@@ -1,0 +1,200 @@
+//! What an explanation says, for people and for programs.
+//!
+//! INVARIANT: the fields here and `docs/schema/explain.schema.json` name the same things; a test
+//! compares them. Nothing here depends on time, place or chance, so that equal requests and policies
+//! give equal explanations.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+/// The version of the format.
+pub const SCHEMA: u32 = 1;
+
+/// Why one message is allowed or denied.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    pub schema: u32,
+    pub outcome: Outcome,
+    /// Absent where nothing was explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// What was refused, where it was not the message itself: `handshake`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<&'static str>,
+    /// The step of the gate that refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// The gate's own word for the cause of a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The cause of a refusal in a sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+    /// The policies that decided.
+    pub policies: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
+    /// What the policies were asked about the message; all must be allowed.
+    pub questions: Vec<QuestionReport>,
+    /// What would have to be otherwise for the other answer, each by itself.
+    pub changes: Vec<Change>,
+    /// What cannot be said, and why.
+    pub unknown: Vec<String>,
+    /// What kept the message from being explained.
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Explained,
+    NotExplained,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Allow,
+    Deny,
+    /// Only where a record does not tell enough.
+    Unknown,
+}
+
+/// One question to the policies.
+#[derive(Debug, Serialize)]
+pub struct QuestionReport {
+    /// As policies name it.
+    pub action: &'static str,
+    /// `agent` or `server`, and the id.
+    pub principal: String,
+    /// Its kind and its name.
+    pub resource: String,
+    pub decision: Decision,
+    /// Those that decided first, then permits and forbids, each in the order of their files.
+    pub policies: Vec<PolicyReport>,
+}
+
+/// What one policy came to.
+#[derive(Debug, Serialize)]
+pub struct PolicyReport {
+    pub id: String,
+    /// `permit` or `forbid`.
+    pub effect: &'static str,
+    pub file: Arc<str>,
+    /// From 1; absent for what was compiled from configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// The gate brings it along.
+    pub builtin: bool,
+    pub decided: bool,
+    /// `true`, `false`, `failed` or `unknown`.
+    pub value: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The policy is about such a principal, action and resource.
+    pub in_scope: bool,
+    pub parts: Vec<PartReport>,
+    #[serde(skip)]
+    pub(super) source: Arc<str>,
+    #[serde(skip)]
+    pub(super) span: Range<usize>,
+}
+
+/// What one part of a policy came to.
+#[derive(Debug, Serialize)]
+pub struct PartReport {
+    /// `scope`, `when`, `unless`, `all`, `any`, `not` or `condition`.
+    pub kind: &'static str,
+    /// As it stands in the file.
+    pub text: String,
+    /// From 1.
+    pub line: usize,
+    /// The place of the part that it is in, among the parts of the policy, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<usize>,
+    pub value: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Whether anybody asked; what stands before it may have settled the matter.
+    pub asked: bool,
+    pub saw: Vec<Saw>,
+    #[serde(skip)]
+    pub(super) span: Range<usize>,
+}
+
+/// Something that a part looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Saw {
+    /// As policies write it.
+    pub what: String,
+    /// As policies write it; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Who says so.
+    pub from: String,
+    /// Whether the value is known.
+    pub known: bool,
+}
+
+/// What would have to be otherwise.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    pub policy: String,
+    /// The part that would have to come to the opposite.
+    pub part: String,
+    pub line: usize,
+    /// What the part would have to come to.
+    pub to: bool,
+    /// Whether that alone gives the other answer, or only is the first thing in the way.
+    pub enough: bool,
+    /// The same in a sentence.
+    pub text: String,
+}
+
+/// One thing that kept the message from being explained.
+#[derive(Debug, Serialize)]
+pub struct Problem {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+/// How much of the policies is told to people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cover {
+    /// Those that decided, or came near.
+    Nearest,
+    /// All that were asked.
+    All,
+}
+
+impl Explanation {
+    /// What kept the message from being explained.
+    pub fn not_explained(problem: Problem) -> Self {
+        Self {
+            schema: SCHEMA,
+            outcome: Outcome::NotExplained,
+            decision: None,
+            at: None,
+            stage: None,
+            reason: None,
+            text: None,
+            code: None,
+            advice: None,
+            policies: Vec::new(),
+            revision: None,
+            questions: Vec::new(),
+            changes: Vec::new(),
+            unknown: Vec::new(),
+            problems: vec![problem],
+        }
+    }
+}

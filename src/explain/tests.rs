@@ -1,0 +1,274 @@
+//! Messages and policies as people have them, from request to what they read.
+
+use std::fs;
+
+use jsonschema::Validator;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::*;
+use crate::cli::proxy::gate_settings;
+use crate::config;
+use crate::policy_tests::Paint;
+use crate::wire::Side;
+
+const POLICIES: &str = r#"@id("read")
+permit (
+  principal in Mcp::Role::"reader",
+  action == Mcp::Action::"call_tool",
+  resource == Mcp::Tool::"read_file"
+) when { resource.level <= 1 };
+
+@id("workspace")
+@advice("stay below /srv")
+forbid (principal, action == Mcp::Action::"call_tool", resource)
+unless {
+  context.args.hasTag("/path") && context.args.getTag("/path") has s &&
+  context.args.getTag("/path").s like "/srv/*"
+};
+
+@id("guides")
+permit (principal is Mcp::Agent, action == Mcp::Action::"read_resource", resource)
+when { resource.scheme == "guide" && context.env.now < datetime("2027-01-01") };
+
+@id("overflow")
+permit (principal, action == Mcp::Action::"get_prompt", resource)
+when { principal.trust + 9223372036854775807 > 0 };
+
+@id("short")
+permit (principal is Mcp::Server, action == Mcp::Action::"sample", resource)
+when { context.maxTokens <= 200 };
+
+@id("not-late")
+forbid (principal, action == Mcp::Action::"initialize", resource)
+when { context.env.now > datetime("2030-01-01") };
+"#;
+
+const TOOLS: &str = "[tools.read_file]\npermission = \"read\"\nsensitivity = \"confidential\"\n";
+
+const AGENTS: &str = "[agents.nightly]\nroles = [\"reader\"]\n";
+
+fn pack() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("policies.cedar"), POLICIES).unwrap();
+    fs::write(dir.path().join("tools.toml"), TOOLS).unwrap();
+    fs::write(dir.path().join("agents.toml"), AGENTS).unwrap();
+    dir
+}
+
+fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Explanation {
+    let denial = config::Policy::default().denial;
+    let settings = Settings {
+        policies: loading::Settings {
+            dir: Some(pack.path().to_owned()),
+            ..loading::Settings::default()
+        },
+        server: "files".to_owned(),
+        gate: gate_settings(&config::Limits::default(), denial),
+    };
+    let agent = Agent {
+        id: agent.to_owned(),
+        trust: 1,
+        ..Agent::default()
+    };
+    let now = now.parse().unwrap();
+    explain(&settings, request, Circumstances { agent, now }).unwrap()
+}
+
+fn call(tool: &str, arguments: &str) -> Request {
+    Request::Message(Message::Call {
+        tool: tool.to_owned(),
+        arguments: arguments.to_owned(),
+    })
+}
+
+/// As people read it, without the directory's name and the revision.
+fn human(pack: &TempDir, explanation: &Explanation, cover: Cover) -> String {
+    let mut text = Vec::new();
+    explanation.write(&mut text, cover, Paint::Plain).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let text = text.replace(&*pack.path().to_string_lossy(), "pack");
+    text.replace(explanation.revision.as_deref().unwrap_or("-"), "(revision)")
+}
+
+/// What people read of it, and that programs read the same by the published schema.
+fn check(request: &Request, agent: &str) -> String {
+    let pack = pack();
+    let explanation = explained(&pack, request, agent, NOW);
+    follows_the_schema(&explanation);
+    human(&pack, &explanation, Cover::Nearest)
+}
+
+const NOW: &str = "2026-11-21T20:00:00Z";
+
+#[test]
+fn a_forbid_is_shown_with_the_parts_that_made_it_hold() {
+    let request = call("read_file", r#"{"path": "/etc/passwd"}"#);
+    insta::assert_snapshot!(check(&request, "nightly"));
+}
+
+#[test]
+fn the_one_part_that_keeps_a_permit_from_holding_is_named_with_its_value_and_who_says_so() {
+    let request = call("read_file", r#"{"path": "/srv/a"}"#);
+    insta::assert_snapshot!(check(&request, "nightly"));
+}
+
+#[test]
+fn where_no_single_part_would_do_the_first_one_in_the_way_is_told() {
+    let request = call("read_file", r#"{"path": "/srv/a"}"#);
+    let pack = pack();
+    let explanation = explained(&pack, &request, "guest", NOW);
+    assert_eq!(explanation.decision, Some(Decision::Deny));
+    let [change] = &explanation.changes[..] else {
+        panic!("{:?}", explanation.changes)
+    };
+    assert_eq!((change.policy.as_str(), change.enough), ("read", false));
+    assert_eq!(change.part, r#"principal in Mcp::Role::"reader""#);
+}
+
+#[test]
+fn what_is_permitted_says_by_what_and_what_would_end_it() {
+    let request = Request::Message(Message::Read("guide://style".to_owned()));
+    insta::assert_snapshot!(check(&request, "guest"));
+}
+
+#[test]
+fn a_policy_that_fails_says_on_what() {
+    let request = Request::Message(Message::Prompt {
+        name: "greet".to_owned(),
+        arguments: "{}".to_owned(),
+    });
+    insta::assert_snapshot!(check(&request, "guest"));
+}
+
+#[test]
+fn what_a_server_asks_is_explained_as_well() {
+    let frame = r#"{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":201}}"#;
+    let request = Request::Message(Message::Frame {
+        from: Side::Upstream,
+        frame: frame.to_owned(),
+    });
+    insta::assert_snapshot!(check(&request, "guest"));
+}
+
+#[test]
+fn what_is_refused_before_any_policy_is_asked_says_where() {
+    let request = call("read_file", r#"{"path": "/srv/a", "path": "/etc/passwd"}"#);
+    insta::assert_snapshot!(check(&request, "nightly"));
+}
+
+#[test]
+fn a_handshake_that_is_refused_is_what_is_explained() {
+    let pack = pack();
+    let request = call("read_file", r#"{"path": "/srv/a"}"#);
+    let explanation = explained(&pack, &request, "nightly", "2031-01-01T00:00:00Z");
+    follows_the_schema(&explanation);
+    insta::assert_snapshot!(human(&pack, &explanation, Cover::Nearest));
+}
+
+#[test]
+fn a_record_is_explained_as_far_as_it_tells() {
+    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03.512881Z","instance":"5f2b8c0d91e6a374","kind":"tool_call","session_id":"s-3","agent":{"id":"nightly","asserted_name":"x","roles":["reader"]},"upstream":"files","direction":"agent_to_upstream","method":"tools/call","target":"read_file","decision":"BLOCK","stage":"decide","policies":["workspace"],"reason":{"code":"forbidden"},"revision":"9b1c7a","arguments_digest":"sha256:5f","duration_us":118}"#;
+    let recorded = Recorded::read(record).unwrap();
+    insta::assert_snapshot!(check(&Request::Recorded(Box::new(recorded)), "nightly"));
+}
+
+#[test]
+fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
+    let line = |seq: i64, kind: &str, method: &str| {
+        format!(
+            r#"{{"schema":1,"seq":{seq},"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"a"}},"method":"{method}","target":"t","decision":"ALLOW"}}"#
+        )
+    };
+    let log = [
+        line(1, "tool_call", "tools/call"),
+        line(12, "request", "resources/read"),
+        line(3, "notification", "notifications/progress"),
+        line(4, "tool_result", "tools/call"),
+        line(5, "tool_call", "tools/call"),
+        line(5, "tool_call", "tools/call"),
+        r#"{"schema":1,"seq":6,"kind":"tool_call","method":"tools/call"}"#.to_owned(),
+        r#"{"schema":2,"seq":8}"#.to_owned(),
+        "no JSON, but 9".to_owned(),
+    ];
+    let log = log.join("\n");
+    let check = |seq: i64, expected: &str| {
+        let told = match Recorded::find(&log, seq) {
+            Ok(recorded) => format!("found {}", recorded.seq),
+            Err(error) => error.to_string(),
+        };
+        assert!(told.starts_with(expected), "{seq}: {told}");
+    };
+    check(1, "found 1");
+    check(12, "found 12");
+    check(2, "no record has the number 2");
+    check(9, "no record has the number 9");
+    check(3, "a record of kind `notification` is of no message");
+    check(4, "a record of kind `tool_result` is of no message");
+    check(5, "2 records have the number 5");
+    check(6, "it has no readable `time`");
+    check(8, "it is no record of schema 1");
+}
+
+#[test]
+fn every_policy_about_the_action_is_shown_to_who_asks_for_all() {
+    let pack = pack();
+    let request = call("read_file", r#"{"path": "/srv/a"}"#);
+    let explanation = explained(&pack, &request, "guest", NOW);
+    let all = human(&pack, &explanation, Cover::All);
+    for id in ["`read` is not about this", "`workspace` does not hold"] {
+        assert!(all.contains(id), "{all}");
+    }
+    assert!(!all.contains("`guides`"), "{all}");
+}
+
+#[test]
+fn what_a_message_holds_cannot_steer_a_terminal() {
+    let pack = pack();
+    let request = call("read\u{1b}[2J\u{202e}", r#"{"path": "\u001b[31m\u202e"}"#);
+    let explanation = explained(&pack, &request, "a\u{1b}[1m", NOW);
+    let text = human(&pack, &explanation, Cover::All);
+    assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+}
+
+#[test]
+fn what_could_not_be_explained_follows_the_schema_as_well() {
+    follows_the_schema(&Explanation::not_explained(Problem {
+        code: Some("explain::nothing".to_owned()),
+        message: "there is nothing".to_owned(),
+        help: None,
+    }));
+}
+
+fn follows_the_schema(explanation: &Explanation) {
+    let json = serde_json::to_value(explanation).unwrap();
+    let errors: Vec<String> = validator()
+        .iter_errors(&json)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}\n{json:#}");
+}
+
+/// The schema, but a member that it does not name is an error.
+fn validator() -> Validator {
+    fn close(schema: &mut Value) {
+        match schema {
+            Value::Object(members) => {
+                if members.contains_key("properties") {
+                    members.insert("additionalProperties".to_owned(), false.into());
+                }
+                members.values_mut().for_each(close);
+            }
+            Value::Array(items) => items.iter_mut().for_each(close),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the schema is no message, and ours"
+    )]
+    let mut schema: Value =
+        serde_json::from_str(include_str!("../../docs/schema/explain.schema.json")).unwrap();
+    close(&mut schema);
+    jsonschema::draft202012::new(&schema).unwrap()
+}

@@ -1,0 +1,109 @@
+//! Rules that are one step away from what their author wrote, to see whether tests notice.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::decision::PolicyId;
+
+/// One small change of one rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    pub policy: PolicyId,
+    /// The file of the rule, as its source is named.
+    pub file: Arc<str>,
+    pub kind: MutantKind,
+    /// The change: what stands there, in bytes of the file, and what would stand there.
+    pub span: Range<usize>,
+    pub with: String,
+    /// What has to go with it, so that the rule stays well formed.
+    pub along: Vec<Range<usize>>,
+}
+
+/// What is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MutantKind {
+    /// A permit forbids, or a forbid permits.
+    Effect,
+    /// The rule is gone.
+    Policy,
+    /// A condition is not asked.
+    Condition,
+    /// A condition is asked the other way round.
+    Negation,
+    /// The head of the rule is about more.
+    Scope,
+    /// A bound is one off, or takes in what it left out.
+    Bound,
+    /// A set lacks an element.
+    Element,
+    /// A pattern is open where it was closed, or the other way round.
+    Pattern,
+}
+
+impl Mutant {
+    /// The text of the file with the change. As many lines as before, so that rules without a name
+    /// keep the one that their line gives them.
+    pub fn apply(&self, text: &str) -> String {
+        let mut edits: Vec<(Range<usize>, &str)> = vec![(self.span.clone(), &self.with)];
+        edits.extend(self.along.iter().map(|span| (span.clone(), "")));
+        edits.sort_by_key(|(span, _)| span.start);
+        let mut changed = String::with_capacity(text.len());
+        let mut at = 0;
+        for (span, with) in edits {
+            let gone = text.get(span.clone()).unwrap_or_default();
+            changed.push_str(text.get(at..span.start).unwrap_or_default());
+            changed.push_str(with);
+            let lines = gone.matches('\n').count();
+            changed.push_str(&"\n".repeat(lines.saturating_sub(with.matches('\n').count())));
+            at = span.end;
+        }
+        changed.push_str(text.get(at..).unwrap_or_default());
+        changed
+    }
+}
+
+impl MutantKind {
+    /// A stable word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Effect => "effect",
+            Self::Policy => "policy",
+            Self::Condition => "condition",
+            Self::Negation => "negation",
+            Self::Scope => "scope",
+            Self::Bound => "bound",
+            Self::Element => "element",
+            Self::Pattern => "pattern",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_keeps_the_lines_that_follow_where_they_are() {
+        let text = "@a(\"x\")\n@id(\"y\")\nforbid (\n);\nlast";
+        let check = |span: Range<usize>, with: &str, along: Vec<Range<usize>>, expected: &str| {
+            let mutant = Mutant {
+                policy: PolicyId::new("y"),
+                file: "f".into(),
+                kind: MutantKind::Effect,
+                span,
+                with: with.to_owned(),
+                along,
+            };
+            let changed = mutant.apply(text);
+            assert_eq!(changed, expected);
+            assert_eq!(changed.lines().count(), text.lines().count());
+        };
+        check(
+            17..23,
+            "permit",
+            vec![0..7],
+            "\n@id(\"y\")\npermit (\n);\nlast",
+        );
+        check(0..29, "", vec![], "\n\n\n\nlast");
+    }
+}

@@ -1,0 +1,122 @@
+//! Somebody who hears of each question that the rules are asked, in tests and explanations.
+//!
+//! An engine around each engine: what is judged, and how, does not change, and a gate that runs has
+//! none of it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::decision::{EngineFault, Verdict};
+use super::engine::{EngineName, ListFacts, ListsBy, RuleEngine, Visibility};
+use super::facts::{Facts, Resource};
+use super::mutant::Mutant;
+use super::outlook::{OpenQuestion, Outlook};
+use super::trace::{PolicyOutline, Trace};
+
+/// Hears of questions. Called on the thread that asks.
+pub trait Observer: fmt::Debug + Send + Sync {
+    fn judged(&self, judged: Judged<'_>);
+    fn listed(&self, listed: Listed<'_>);
+}
+
+/// One question, and the answer of one engine.
+#[derive(Debug)]
+pub struct Judged<'a> {
+    /// The place of the engine among all; each question goes to all, from the first.
+    pub engine: usize,
+    /// As the rules saw them, with the labels of the host.
+    pub facts: &'a Facts<'a>,
+    pub verdict: &'a Result<Verdict, EngineFault>,
+    /// `None` from an engine that cannot tell.
+    pub trace: Option<Trace>,
+}
+
+/// One look at a list, and the answers of one engine.
+#[derive(Debug)]
+pub struct Listed<'a> {
+    pub engine: usize,
+    pub facts: &'a ListFacts<'a>,
+    pub items: &'a [Resource<'a>],
+    pub answers: &'a [Result<Visibility, EngineFault>],
+    /// The engine, for what else is to be asked.
+    pub rules: &'a dyn RuleEngine,
+}
+
+/// An engine with its observer.
+#[derive(Debug)]
+pub(super) struct Observed {
+    engine: Box<dyn RuleEngine>,
+    place: usize,
+    observer: Arc<dyn Observer>,
+}
+
+impl Observed {
+    pub(super) fn new(
+        engine: Box<dyn RuleEngine>,
+        place: usize,
+        observer: &Arc<dyn Observer>,
+    ) -> Self {
+        Self {
+            engine,
+            place,
+            observer: Arc::clone(observer),
+        }
+    }
+
+    pub(super) fn boxed(self) -> Box<dyn RuleEngine> {
+        Box::new(self)
+    }
+}
+
+impl RuleEngine for Observed {
+    fn name(&self) -> EngineName {
+        self.engine.name()
+    }
+
+    fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        let verdict = self.engine.judge(facts);
+        self.observer.judged(Judged {
+            engine: self.place,
+            facts,
+            verdict: &verdict,
+            trace: self.engine.trace(facts),
+        });
+        verdict
+    }
+
+    fn visible(
+        &self,
+        facts: &ListFacts<'_>,
+        items: &[Resource<'_>],
+    ) -> Vec<Result<Visibility, EngineFault>> {
+        let answers = self.engine.visible(facts, items);
+        self.observer.listed(Listed {
+            engine: self.place,
+            facts,
+            items,
+            answers: &answers,
+            rules: self.engine.as_ref(),
+        });
+        answers
+    }
+
+    fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
+        self.engine.outlook(question)
+    }
+
+    fn lists_by(&self) -> ListsBy {
+        self.engine.lists_by()
+    }
+
+    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
+        self.engine.trace(facts)
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        self.engine.mutants()
+    }
+
+    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        self.engine.outlines()
+    }
+}

@@ -1,0 +1,225 @@
+//! From tests to what they have seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::super::exercise::{Exercise, on_gate_stack, server};
+use super::super::load::Suite;
+use super::super::witness::{Heard, Look, Question, Witness};
+use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
+use crate::gate;
+use crate::loading;
+use crate::policy::{
+    ActionName, Observer, Part, PartKind, PolicyOutline, PolicyStore, PolicyTrace, RuleEffect,
+    Value, Visibility,
+};
+
+/// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges
+/// has failed.
+pub(in super::super) fn measure(
+    suites: &[Suite],
+    settings: &gate::Settings,
+) -> Option<Vec<Coverage>> {
+    on_gate_stack(|runtime| {
+        let mut packs: Vec<(Option<PathBuf>, Tally)> = Vec::new();
+        for suite in suites {
+            let place = packs.iter().position(|(pack, _)| *pack == suite.pack);
+            let place = place.unwrap_or_else(|| {
+                packs.push((suite.pack.clone(), Tally::default()));
+                packs.len() - 1
+            });
+            if let Some((_, tally)) = packs.get_mut(place) {
+                tally.add(runtime, suite, settings);
+            }
+        }
+        packs
+            .into_iter()
+            .map(|(pack, tally)| tally.report(pack))
+            .collect()
+    })
+}
+
+/// A policy or a condition, by its file and its place in it.
+type Place = (Arc<str>, usize);
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Of the pack, by place, so that they come in the order of files.
+    rules: BTreeMap<Place, Arc<PolicyOutline>>,
+    seen: BTreeMap<Place, Seen>,
+    conditions: BTreeSet<(Place, bool)>,
+    asked: BTreeSet<ActionName>,
+    called: BTreeSet<String>,
+    named: BTreeSet<String>,
+}
+
+impl Tally {
+    fn add(&mut self, runtime: &tokio::runtime::Runtime, suite: &Suite, settings: &gate::Settings) {
+        // Loaded anew: an observer goes with the policies that it hears of.
+        let Ok(loaded) = loading::load(&suite.settings) else {
+            return;
+        };
+        for outline in loaded.snapshot.outlines() {
+            let own = !outline.origin.file.starts_with('<');
+            if own {
+                self.rules.insert(place(&outline, &outline.span), outline);
+            }
+        }
+        let labels = loaded.snapshot.labels();
+        self.named.extend(labels.tools.keys().cloned());
+        self.named
+            .extend(suite.settings.allow.iter().flatten().cloned());
+
+        let witness = Arc::new(Witness::default());
+        let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
+        let policies = PolicyStore::new(loaded.snapshot.observed_by(&observer));
+        let server = server(suite);
+        let witness = Some(&*witness);
+        let exercise = Exercise::new(
+            runtime,
+            suite,
+            &server,
+            Arc::new(policies),
+            settings,
+            witness,
+        );
+        for test in &suite.fixture.tests {
+            exercise.run(test);
+            self.heard(&witness.map(Witness::take).unwrap_or_default());
+        }
+    }
+
+    fn heard(&mut self, heard: &Heard) {
+        for question in &heard.questions {
+            self.question(question);
+        }
+        for look in &heard.looks {
+            self.look(look);
+        }
+    }
+
+    fn question(&mut self, question: &Question) {
+        self.asked.insert(question.asked.action);
+        if question.asked.action == ActionName::CallTool {
+            self.called.insert(question.asked.name.clone());
+        }
+        let decision = question.decision();
+        let deciding = |trace: &PolicyTrace| {
+            let mut reasons = decision.reasons().iter();
+            reasons.any(|reason| reason.policy == trace.outline.id)
+        };
+        for trace in question.traces.iter().flat_map(|trace| &trace.policies) {
+            let fits = decision.is_allow() == (trace.outline.effect == RuleEffect::Permit);
+            self.policy(trace, fits && deciding(trace));
+            self.parts(trace);
+        }
+    }
+
+    /// A policy on using an item has decided over its place in a list, where no argument and no
+    /// circumstance could have changed what it came to.
+    fn look(&mut self, look: &Look) {
+        let shown = match look.answer {
+            Ok(Visibility::Shown) => RuleEffect::Permit,
+            Ok(Visibility::Hidden) => RuleEffect::Forbid,
+            Ok(Visibility::Abstain) | Err(_) => return,
+        };
+        self.asked.insert(look.action);
+        for trace in look.listing.iter().flat_map(|trace| &trace.policies) {
+            self.policy(
+                trace,
+                trace.outline.effect == shown && shown == RuleEffect::Forbid,
+            );
+            self.parts(trace);
+        }
+        for trace in look.using.iter().flat_map(|trace| &trace.policies) {
+            let mut sights = trace.parts.iter().flat_map(|part| &part.saw);
+            if sights.all(|sight| !sight.what.starts_with("context")) {
+                self.policy(trace, trace.outline.effect == shown);
+                self.parts(trace);
+            }
+        }
+    }
+
+    fn policy(&mut self, trace: &PolicyTrace, decided: bool) {
+        let seen = match (&trace.value, decided) {
+            (Value::True, true) => Seen::Decided,
+            (Value::True, false) => Seen::Held,
+            (Value::False | Value::Failed(_), _) => return,
+        };
+        let outline = &trace.outline;
+        let known = self
+            .seen
+            .entry(place(outline, &outline.span))
+            .or_insert(seen);
+        *known = seen.max(*known);
+    }
+
+    fn parts(&mut self, trace: &PolicyTrace) {
+        let asked = trace
+            .parts()
+            .filter(|(part, traced)| part.kind == PartKind::Condition && traced.reached);
+        for (part, traced) in asked {
+            let place = place(&trace.outline, &part.span);
+            match traced.value {
+                Value::True => self.conditions.insert((place, true)),
+                Value::False => self.conditions.insert((place, false)),
+                Value::Failed(_) => false,
+            };
+        }
+    }
+
+    fn report(self, pack: Option<PathBuf>) -> Coverage {
+        let rules = self.rules.values().map(|outline| self.rule(outline));
+        let about: BTreeSet<ActionName> = self
+            .rules
+            .values()
+            // What is about everything is tested by anything.
+            .filter(|outline| outline.actions.len() < ActionName::ALL.len())
+            .flat_map(|outline| outline.actions.iter().copied())
+            .collect();
+        let untested = about.difference(&self.asked).map(|action| action.as_str());
+        let tools = self.named.difference(&self.called).cloned();
+        Coverage::of(
+            pack.map(|pack| pack.display().to_string()),
+            rules.collect(),
+            untested.collect(),
+            tools.collect(),
+        )
+    }
+
+    fn rule(&self, outline: &PolicyOutline) -> RuleCoverage {
+        let conditions = outline.parts.iter();
+        let conditions = conditions.filter(|part| part.kind == PartKind::Condition);
+        let seen = self.seen.get(&place(outline, &outline.span));
+        RuleCoverage {
+            id: outline.id.as_str().to_owned(),
+            effect: outline.effect.word(),
+            file: Arc::clone(&outline.origin.file),
+            line: outline.origin.line,
+            seen: seen.copied().unwrap_or(Seen::Never),
+            conditions: conditions
+                .map(|part| self.condition(outline, part))
+                .collect(),
+        }
+    }
+
+    fn condition(&self, outline: &PolicyOutline, part: &Part) -> ConditionCoverage {
+        let seen = |value| {
+            let place = place(outline, &part.span);
+            self.conditions.contains(&(place, value))
+        };
+        ConditionCoverage {
+            text: outline.in_one_line(part),
+            line: outline.line(part),
+            seen_true: seen(true),
+            seen_false: seen(false),
+        }
+    }
+}
+
+fn place(outline: &PolicyOutline, span: &Range<usize>) -> Place {
+    (Arc::clone(&outline.origin.file), span.start)
+}

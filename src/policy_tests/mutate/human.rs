@@ -1,0 +1,62 @@
+//! Survivors as people read them: a change as a diff, and the test that is missing.
+
+use std::io::{self, Write};
+
+use super::super::report::printable;
+use super::{Mutation, Survivor};
+
+impl Mutation {
+    pub(in super::super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let of = self.policies.as_deref().unwrap_or("the allowlist");
+        let of = printable(of);
+        let (noticed, tried, invalid) = (self.noticed, self.tried, self.invalid);
+        write!(out, "changes of {of}: {noticed} of {tried} noticed")?;
+        if invalid > 0 {
+            write!(out, ", {invalid} more would not be valid policies")?;
+        }
+        if !self.excused.is_empty() {
+            write!(out, ", {} that no test can notice", self.excused.len())?;
+        }
+        writeln!(out)?;
+        for needless in &self.needless {
+            let file = printable(&needless.file);
+            let line = needless.line;
+            writeln!(
+                out,
+                "  {file}:{line}  the comment excuses nothing: every change is noticed"
+            )?;
+        }
+        for survivor in &self.survivors {
+            survivor.write(out)?;
+        }
+        Ok(())
+    }
+}
+
+impl Survivor {
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let file = printable(&self.file);
+        writeln!(
+            out,
+            "  {file}:{}  `{}`, {}",
+            self.line,
+            printable(&self.policy),
+            self.kind
+        )?;
+        writeln!(out, "    - {}", printable(&self.before))?;
+        match &self.after {
+            Some(after) => writeln!(out, "    + {}", printable(after))?,
+            None => writeln!(out, "    + (gone)")?,
+        }
+        writeln!(
+            out,
+            "    no test notices; missing: {}",
+            printable(&self.missing)
+        )?;
+        if let Some(near) = &self.near {
+            let (file, name) = (printable(&near.file), printable(&near.name));
+            writeln!(out, "    begin with `{name}`, {file}:{}", near.line)?;
+        }
+        Ok(())
+    }
+}

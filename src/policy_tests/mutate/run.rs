@@ -1,0 +1,280 @@
+//! Tries every change.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::exercise::{Exercise, on_gate_stack, server};
+use super::super::fixture::Test;
+use super::super::load::Suite;
+use super::super::report::TestOutcome;
+use super::super::witness::Witness;
+use super::{Mutation, Near, Survivor, excuses};
+use crate::gate;
+use crate::loading;
+use crate::policy::{
+    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
+};
+
+/// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
+pub(in super::super) fn mutate(
+    suites: &[Suite],
+    settings: &gate::Settings,
+) -> Option<Vec<Mutation>> {
+    let mut packs: Vec<Option<&Path>> = suites.iter().map(|suite| suite.pack.as_deref()).collect();
+    packs.sort();
+    packs.dedup();
+    let of_pack = packs.into_iter().map(|pack| {
+        let suites = suites.iter().filter(|suite| suite.pack.as_deref() == pack);
+        Trial::new(suites.collect(), settings)?.mutation(pack)
+    });
+    of_pack.collect()
+}
+
+/// One pack while its changes are tried.
+struct Trial<'s> {
+    suites: Vec<&'s Suite>,
+    settings: &'s gate::Settings,
+    /// Of one suite: all have the same policies.
+    policies: Arc<PolicySnapshot>,
+    /// Which tests a policy is about, by place of the suite and of the test in it.
+    about: HashMap<PolicyId, Vec<(usize, usize)>>,
+}
+
+/// What became of one change.
+enum Fate {
+    Noticed,
+    Invalid,
+    Survived,
+}
+
+impl<'s> Trial<'s> {
+    fn new(suites: Vec<&'s Suite>, settings: &'s gate::Settings) -> Option<Self> {
+        let policies = suites.first()?.policies.current();
+        let about = on_gate_stack(|runtime| {
+            let mut about: HashMap<PolicyId, Vec<(usize, usize)>> = HashMap::new();
+            for (place, suite) in suites.iter().enumerate() {
+                let Ok(loaded) = loading::load(&suite.settings) else {
+                    continue;
+                };
+                let witness = Arc::new(Witness::default());
+                let observer: Arc<dyn Observer> = Arc::clone(&witness) as _;
+                let policies = PolicyStore::new(loaded.snapshot.observed_by(&observer));
+                let server = server(suite);
+                let heard = Some(&*witness);
+                let policies = Arc::new(policies);
+                let exercise = Exercise::new(runtime, suite, &server, policies, settings, heard);
+                for (number, test) in suite.fixture.tests.iter().enumerate() {
+                    exercise.run(test);
+                    let traces = witness.take().into_traces();
+                    for trace in traces.iter().filter(|trace| trace.in_scope()) {
+                        let tests = about.entry(trace.outline.id.clone()).or_default();
+                        if tests.last() != Some(&(place, number)) {
+                            tests.push((place, number));
+                        }
+                    }
+                }
+            }
+            about
+        });
+        Some(Self {
+            suites,
+            settings,
+            policies,
+            about: about?,
+        })
+    }
+
+    fn mutation(&self, pack: Option<&Path>) -> Option<Mutation> {
+        let mutants = self.policies.mutants();
+        let mutants: Vec<&Mutant> = mutants
+            .iter()
+            // What the gate brings along is not the author's to test.
+            .filter(|mutant| !mutant.file.starts_with('<'))
+            .collect();
+        let fates = self.fates(&mutants)?;
+        let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
+        let invalid = count(|fate| matches!(fate, Fate::Invalid));
+        let survived = mutants
+            .iter()
+            .zip(&fates)
+            .filter(|(_, fate)| matches!(fate, Fate::Survived));
+        let survivors = survived.filter_map(|(mutant, _)| self.survivor(mutant));
+        let mut reasons = excuses::excuses(self.policies.sources());
+        let (excused, survivors) = survivors
+            .map(|mut survivor| {
+                survivor.reason = excuses::excuse(&mut reasons, &survivor);
+                survivor
+            })
+            .partition(|survivor| survivor.reason.is_some());
+        Some(Mutation {
+            policies: pack.map(|pack| pack.display().to_string()),
+            tried: mutants.len() - invalid,
+            noticed: count(|fate| matches!(fate, Fate::Noticed)),
+            invalid,
+            survivors,
+            excused,
+            needless: excuses::needless(reasons),
+        })
+    }
+
+    /// In the order of the changes, found on as many threads as there are processors.
+    fn fates(&self, mutants: &[&Mutant]) -> Option<Vec<Fate>> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let next = AtomicUsize::new(0);
+        let found: Mutex<Vec<(usize, Fate)>> = Mutex::new(Vec::with_capacity(mutants.len()));
+        let work = || {
+            on_gate_stack(|runtime| {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(mutant) = mutants.get(place) else {
+                        break;
+                    };
+                    let fate = self.fate(runtime, mutant);
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    found.push((place, fate));
+                }
+            })
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+            let done = threads.into_iter().map(|thread| thread.join().ok()?);
+            done.collect::<Option<Vec<()>>>()
+        })?;
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        found.sort_by_key(|(place, _)| *place);
+        Some(found.into_iter().map(|(_, fate)| fate).collect())
+    }
+
+    fn fate(&self, runtime: &tokio::runtime::Runtime, mutant: &Mutant) -> Fate {
+        let mut stores: Vec<Arc<PolicyStore>> = Vec::new();
+        for suite in &self.suites {
+            let loaded = loading::load_changed(&suite.settings, |sources| {
+                for source in sources.iter_mut().filter(|it| it.name == mutant.file) {
+                    source.text = mutant.apply(&source.text).into();
+                }
+            });
+            match loaded {
+                Ok(loaded) => stores.push(Arc::new(PolicyStore::new(loaded.snapshot))),
+                Err(_) => return Fate::Invalid,
+            }
+        }
+        let servers: Vec<_> = self.suites.iter().map(|suite| server(suite)).collect();
+        let benches: Vec<Exercise<'_>> = self
+            .suites
+            .iter()
+            .zip(&servers)
+            .zip(stores)
+            .map(|((suite, server), store)| {
+                Exercise::new(runtime, suite, server, store, self.settings, None)
+            })
+            .collect();
+        let notices = |(suite, test): (usize, usize)| {
+            let exercise = benches.get(suite);
+            let test = self.test((suite, test));
+            exercise
+                .zip(test)
+                .is_some_and(|(exercise, test)| exercise.run(test).outcome == TestOutcome::Failed)
+        };
+        // Those that the policy is about notice first, if any do.
+        let near = self
+            .about
+            .get(&mutant.policy)
+            .into_iter()
+            .flatten()
+            .copied();
+        let all = self.suites.iter().enumerate().flat_map(|(place, suite)| {
+            (0..suite.fixture.tests.len()).map(move |number| (place, number))
+        });
+        if near.chain(all).any(notices) {
+            Fate::Noticed
+        } else {
+            Fate::Survived
+        }
+    }
+
+    fn test(&self, (suite, test): (usize, usize)) -> Option<&Test> {
+        self.suites.get(suite)?.fixture.tests.get(test)
+    }
+
+    fn survivor(&self, mutant: &Mutant) -> Option<Survivor> {
+        let outlines = self.policies.outlines();
+        let outline = outlines
+            .iter()
+            .find(|outline| outline.id == mutant.policy)?;
+        let text = &*outline.source;
+        let changed = mutant.apply(text);
+        // A policy begins with its annotations, which say less than its head.
+        let gone = mutant.kind == MutantKind::Policy;
+        let place = if gone {
+            outline.parts.first().map_or(0, |part| part.span.start)
+        } else {
+            mutant.span.start
+        };
+        let line = text
+            .bytes()
+            .take(place)
+            .filter(|byte| *byte == b'\n')
+            .count();
+        let of = |text: &str| text.lines().nth(line).unwrap_or_default().trim().to_owned();
+        let head = format!("{} `{}`", outline.effect.word(), outline.id);
+        Some(Survivor {
+            policy: outline.id.as_str().to_owned(),
+            file: Arc::clone(&mutant.file),
+            line: line + 1,
+            kind: mutant.kind.word(),
+            before: if gone { head } else { of(text) },
+            after: (!gone).then(|| of(&changed)),
+            missing: missing(mutant, text, outline.effect),
+            reason: None,
+            near: self.near(&mutant.policy),
+        })
+    }
+
+    fn near(&self, policy: &PolicyId) -> Option<Near> {
+        let place = *self.about.get(policy)?.first()?;
+        let test = self.test(place)?;
+        Some(Near {
+            file: self.suites.get(place.0)?.fixture.source.name().to_owned(),
+            line: test.line,
+            name: test.name.clone(),
+        })
+    }
+}
+
+/// What would make the difference.
+fn missing(mutant: &Mutant, text: &str, effect: RuleEffect) -> String {
+    let (kept, lost) = match effect {
+        RuleEffect::Permit => ("allowed", "denied"),
+        RuleEffect::Forbid => ("denied", "allowed"),
+    };
+    let id = &mutant.policy;
+    let was = text.get(mutant.span.clone()).unwrap_or_default();
+    let was = was.split_whitespace().collect::<Vec<_>>().join(" ");
+    match mutant.kind {
+        MutantKind::Policy | MutantKind::Effect => {
+            format!("a message that is {kept} by `{id}` and by nothing else")
+        }
+        MutantKind::Condition | MutantKind::Negation => format!(
+            "a message that `{was}` alone makes the difference for, all else that `{id}` asks being \
+             as it wants"
+        ),
+        MutantKind::Scope => {
+            format!("a message that is {lost} because the head of `{id}` asks `{was}`")
+        }
+        MutantKind::Bound => {
+            format!("a message with the very value of the bound `{was}`, and one with the next")
+        }
+        MutantKind::Element => format!(
+            "a message that only `{}` is about",
+            was.trim_matches(',').trim()
+        ),
+        MutantKind::Pattern => {
+            "a text that the pattern only just matches, and one that it only just does not"
+                .to_owned()
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What tests have seen of policies.
+
+use super::reports::{check_valid, strict};
+use super::*;
+
+const POLICIES: &str = r#"@id("read")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read")
+when { principal.trust > 0 || context.args.hasTag("/path") };
+
+@id("no-secrets")
+forbid (principal, action == Mcp::Action::"call_tool", resource)
+when { context.args.hasTag("/path") && context.args.getTag("/path") has s }
+unless {
+  !(context.args.getTag("/path").s like "*secret*" || context.args.getTag("/path").s like "*key*")
+};
+
+@id("never")
+permit (principal in Mcp::Role::"nobody", action == Mcp::Action::"get_prompt", resource);
+
+@id("hide")
+forbid (principal, action == Mcp::Action::"list_tool", resource == Mcp::Tool::"hidden");
+
+@id("open")
+permit (principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"read");
+"#;
+
+const TESTS: &str = r#"
+tools = ["read", "hidden"]
+
+[[test]]
+name = "a secret"
+call = "read"
+args = { path = "secret" }
+expect = "deny"
+
+[[test]]
+name = "a list"
+list = "tools"
+visible = ["read"]
+"#;
+
+fn covered(pack: &Pack, least: WantedCoverage) -> Report {
+    let mut settings = settings(&[pack.path()]);
+    settings.coverage = least;
+    run(&settings).unwrap()
+}
+
+#[test]
+fn people_see_what_no_test_has_seen_and_what_would_show_it() {
+    let pack = Pack::new(POLICIES, TESTS);
+    pack.write(
+        "tools.toml",
+        "[tools.read]\npermission = \"read\"\n[tools.unseen]\npermission = \"read\"\n",
+    );
+    let report = covered(&pack, WantedCoverage::Told);
+    check_valid(&strict(), &report);
+    let mut text = Vec::new();
+    report.write(&mut text, Paint::Plain).unwrap();
+    insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
+    assert_eq!(report.outcome, Outcome::Passed);
+}
+
+#[test]
+fn a_threshold_that_is_not_reached_fails_and_a_failed_test_fails_first() {
+    let permit = "@id('x') permit (principal, action == Mcp::Action::'call_tool', resource == Mcp::Tool::'x');".replace('\'', "\"");
+    let check = |expect: &str, least: u8, expected: Outcome| {
+        let tests = format!("[[test]]\nname = 'x'\ncall = 'y'\nexpect = '{expect}'\n");
+        let pack = Pack::new(&permit, &tests);
+        let report = covered(&pack, WantedCoverage::AtLeast(least));
+        assert_eq!(report.outcome, expected, "{expect} {least}");
+    };
+    check("deny", 0, Outcome::Passed);
+    check("deny", 1, Outcome::CoverageTooLow);
+    check("allow", 1, Outcome::Failed);
+}
+
+#[test]
+fn everything_seen_is_a_hundred_of_a_hundred() {
+    let policies = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x")
+        when { context.args.hasTag("/a") };"#;
+    let tests = "[[test]]\nname = 'x'\ncall = 'x'\nargs.a = 1\nexpect = 'allow'\n[[test]]\nname = 'y'\ncall = 'x'\nexpect = 'deny'\n";
+    let pack = Pack::new(policies, tests);
+    let report = covered(&pack, WantedCoverage::AtLeast(100));
+    let [coverage] = &report.coverage[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(
+        (coverage.percent, coverage.covered, coverage.total),
+        (100, 3, 3)
+    );
+    assert_eq!(report.outcome, Outcome::Passed);
+}
+
+#[test]
+fn the_suites_of_a_pack_are_seen_together_and_those_of_others_apart() {
+    let [one, other] = [0, 1].map(|_| Pack::new(POLICIES, TESTS));
+    let prompt = "[agents]\na = { roles = ['nobody'] }\n[[test]]\nname = 'p'\nagent = 'a'\nsend = { method = 'prompts/get', params = { name = 'x' } }\nexpect = 'allow'\n";
+    one.write("tests/more.toml", prompt);
+    let mut settings = settings(&[one.path(), other.path()]);
+    settings.coverage = WantedCoverage::Told;
+    let report = run(&settings).unwrap();
+    let seen: Vec<Seen> = report
+        .coverage
+        .iter()
+        .flat_map(|pack| pack.rules.iter().filter(|rule| rule.id == "never"))
+        .map(|rule| rule.seen)
+        .collect();
+    assert_eq!(seen, [Seen::Decided, Seen::Never]);
+}
+
+#[test]
+fn an_allowlist_tells_which_of_its_tools_no_test_calls() {
+    let pack = Pack::new(
+        "",
+        "allow = ['a', 'b']\n[[test]]\nname = 'x'\ncall = 'a'\nexpect = 'allow'\n",
+    );
+    let report = covered(&pack, WantedCoverage::AtLeast(100));
+    let [coverage] = &report.coverage[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(coverage.untested_tools, ["b"]);
+    assert_eq!(coverage.percent, 100);
+}
+
+#[test]
+fn what_is_not_asked_for_is_not_told() {
+    let report = Pack::new(POLICIES, TESTS).run().unwrap();
+    assert!(report.coverage.is_empty());
+}

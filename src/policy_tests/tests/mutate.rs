@@ -1,0 +1,178 @@
+//! Which changes of policies tests notice.
+
+use super::reports::{check_valid, strict};
+use super::*;
+use crate::policy::MutantKind;
+
+const POLICIES: &str = r#"@id("read")
+permit (principal in Mcp::Role::"reader", action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read")
+when { principal.trust >= 2 && ["a", "b"].contains(context.env.transport) };
+
+@id("inside")
+@code("outside")
+forbid (principal, action == Mcp::Action::"call_tool", resource)
+unless {
+  context.args.hasTag("/path") && context.args.getTag("/path") has s &&
+  context.args.getTag("/path").s like "/srv/*"
+};
+"#;
+
+fn tried(pack: &Pack) -> Report {
+    let mut settings = settings(&[pack.path()]);
+    settings.mutants = Mutants::Tried;
+    run(&settings).unwrap()
+}
+
+/// The changes of policies, as `kind: before -> after`, whether valid or not.
+fn changes(policies: &str) -> Vec<String> {
+    let pack = Pack::new(policies, "");
+    let settings = crate::loading::Settings {
+        dir: Some(pack.path().to_owned()),
+        ..crate::loading::Settings::default()
+    };
+    let snapshot = crate::loading::load(&settings).unwrap().snapshot;
+    let mutants = snapshot.mutants();
+    let own = mutants
+        .iter()
+        .filter(|mutant| !mutant.file.starts_with('<'));
+    own.filter(|mutant| mutant.kind != MutantKind::Policy)
+        .map(|mutant| {
+            let was = policies.get(mutant.span.clone()).unwrap();
+            format!(
+                "{}: `{}` -> `{}`",
+                mutant.kind.word(),
+                was.trim(),
+                mutant.with
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn every_step_is_taken_once() {
+    insta::assert_snapshot!(changes(POLICIES).join("\n"));
+}
+
+#[test]
+fn what_the_schema_makes_the_same_is_not_tried() {
+    let check = |policy: &str, kind: &str, expected: bool| {
+        let found = changes(policy)
+            .iter()
+            .any(|change| change.starts_with(kind));
+        assert_eq!(found, expected, "{policy}\n{}", changes(policy).join("\n"));
+    };
+    let call = r#"@id("x") permit (principal is Mcp::Agent, action == Mcp::Action::"call_tool", resource is Mcp::Tool);"#;
+    check(call, "scope", false);
+    let complete = r#"@id("x") permit (principal, action == Mcp::Action::"complete", resource is Mcp::Prompt);"#;
+    check(complete, "scope: `is Mcp::Prompt`", true);
+    let read = r#"@id("x") permit (principal, action == Mcp::Action::"read_resource", resource);"#;
+    check(read, r#"scope: `== Mcp::Action::"read_resource"`"#, true);
+    check(&read.replace("permit", "forbid"), "scope", false);
+}
+
+#[test]
+fn people_see_each_change_that_no_test_notices_and_the_test_that_is_missing() {
+    let tests = r#"
+[agents]
+reader = { roles = ["reader"], trust = 3 }
+
+[[test]]
+name = "outside"
+agent = "reader"
+call = "read"
+args = { path = "/etc/passwd" }
+expect = { decision = "deny", code = "outside" }
+"#;
+    let pack = Pack::new(&POLICIES.replace(r#""a", "b""#, r#""a", "stdio""#), tests);
+    let report = tried(&pack);
+    check_valid(&strict(), &report);
+    assert_eq!(report.outcome, Outcome::MutantsSurvived);
+    let mut text = Vec::new();
+    report.write(&mut text, Paint::Plain).unwrap();
+    insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
+}
+
+const ONE: &str = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x");"#;
+
+const ONE_TESTS: &str =
+    "tools = ['x', 'y']\n[[test]]\nname = 'x'\nlist = 'tools'\nvisible = ['x']\n";
+
+#[test]
+fn tests_that_notice_everything_pass() {
+    let report = tried(&Pack::new(ONE, ONE_TESTS));
+    let [mutation] = &report.mutation[..] else {
+        panic!("{report:?}")
+    };
+    assert_eq!(report.outcome, Outcome::Passed, "{report:?}");
+    assert_eq!((mutation.tried, mutation.noticed), (3, 3));
+}
+
+#[test]
+fn a_line_that_says_why_no_test_can_tell_is_excused_and_one_that_need_not_is_told() {
+    let check = |comment: &str, tests: &str, excused: usize, needless: usize, expected: Outcome| {
+        let policies = format!("{comment}\n{ONE}\n");
+        let report = tried(&Pack::new(&policies, tests));
+        check_valid(&strict(), &report);
+        let [mutation] = &report.mutation[..] else {
+            panic!("{report:?}")
+        };
+        let found = (mutation.excused.len(), mutation.needless.len());
+        assert_eq!((found, report.outcome), ((excused, needless), expected));
+    };
+    let nothing = "[[test]]\nname = 'y'\ncall = 'z'\nexpect = 'deny'\n";
+    check("", nothing, 0, 0, Outcome::MutantsSurvived);
+    // The wider head permits what is tested.
+    check(
+        "// no test can tell: it is for later",
+        nothing,
+        2,
+        0,
+        Outcome::Passed,
+    );
+    check(
+        "// no test can tell: it is for later",
+        ONE_TESTS,
+        0,
+        1,
+        Outcome::MutantsSurvived,
+    );
+    check("// a comment", ONE_TESTS, 0, 0, Outcome::Passed);
+}
+
+/// A report that has coverage, a survivor, an excuse and a needless one.
+pub(super) fn everything_there_is_to_tell() -> Report {
+    let excused = "// no test can tell: it is for later";
+    let policies = format!(
+        "{ONE}\n{excused}\n{}\n// no test can tell:\n",
+        ONE.replace("\"x\"", "\"z\"")
+    );
+    let pack = Pack::new(
+        &policies,
+        "[[test]]\nname = 'x'\ncall = 'x'\nargs.path = '/srv/a'\nexpect = 'allow'\n",
+    );
+    let mut settings = settings(&[pack.path()]);
+    settings.mutants = Mutants::Tried;
+    settings.coverage = WantedCoverage::Told;
+    let guarded = POLICIES.replace("@id(\"read\")", "@id(\"other\")");
+    pack.write("guarded.cedar", &guarded);
+    run(&settings).unwrap()
+}
+
+#[test]
+fn tests_that_fail_anyway_notice_nothing() {
+    let failing = ONE_TESTS.replace("['x']\n", "['y']\n");
+    let report = tried(&Pack::new(ONE, &failing));
+    assert_eq!(report.outcome, Outcome::Failed);
+    assert!(report.mutation.is_empty());
+}
+
+#[test]
+fn what_the_gate_brings_along_is_not_changed() {
+    let pack = Pack::new(
+        "",
+        "allow = ['a']\n[[test]]\nname = 'x'\ncall = 'a'\nexpect = 'allow'\n",
+    );
+    let report = tried(&pack);
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.mutation[0].tried, 0);
+}

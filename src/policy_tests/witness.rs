@@ -1,0 +1,171 @@
+//! Hears what the rules are asked while a test runs, and why they answer as they do.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+use crate::policy::{
+    Action, ActionName, Agent, Arguments, Decision, EngineFault, Facts, Judged, Listed, Observer,
+    PolicyTrace, Principal, Resource, Touch, Trace, Verdict, Visibility, combine,
+};
+
+/// What was asked, by the thread that asked: a test stays on one.
+#[derive(Debug, Default)]
+pub(crate) struct Witness(Mutex<HashMap<ThreadId, Heard>>);
+
+/// What was asked since somebody last wanted to know.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) questions: Vec<Question>,
+    pub(crate) looks: Vec<Look>,
+}
+
+/// One question to all engines.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) asked: Asked,
+    pub(crate) verdicts: Vec<Result<Verdict, EngineFault>>,
+    /// Of the engines that can tell.
+    pub(crate) traces: Vec<Trace>,
+}
+
+/// One item of a list.
+#[derive(Debug)]
+pub(crate) struct Look {
+    pub(crate) action: ActionName,
+    pub(crate) answer: Result<Visibility, EngineFault>,
+    /// May it be listed?
+    pub(crate) listing: Option<Trace>,
+    /// May it be used? The context is open, so that parts which look at it say nothing.
+    pub(crate) using: Option<Trace>,
+}
+
+/// Who asks for what, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) action: ActionName,
+    pub(crate) principal: Who,
+    /// `tool`, `resource`, `prompt`, `server` or `client`.
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Who {
+    Agent(Agent),
+    Server(String),
+}
+
+impl Witness {
+    /// What was asked on this thread since it was last asked for.
+    pub(crate) fn take(&self) -> Heard {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.remove(&thread::current().id()).unwrap_or_default()
+    }
+
+    fn hear(&self, what: impl FnOnce(&mut Heard)) {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        what(heard.entry(thread::current().id()).or_default());
+    }
+}
+
+impl Heard {
+    /// Of questions and of lists.
+    pub(crate) fn into_traces(self) -> Vec<PolicyTrace> {
+        let looks = self.looks.into_iter();
+        let looks = looks.flat_map(|look| look.listing.into_iter().chain(look.using));
+        let questions = self.questions.into_iter();
+        let questions = questions.flat_map(|question| question.traces);
+        let traces = questions.chain(looks);
+        traces.flat_map(|trace| trace.policies).collect()
+    }
+}
+
+impl Observer for Witness {
+    fn judged(&self, judged: Judged<'_>) {
+        self.hear(|heard| {
+            if judged.engine == 0 {
+                heard.questions.push(Question {
+                    asked: Asked::of(judged.facts),
+                    verdicts: Vec::new(),
+                    traces: Vec::new(),
+                });
+            }
+            if let Some(question) = heard.questions.last_mut() {
+                question.verdicts.push(judged.verdict.clone());
+                question.traces.extend(judged.trace);
+            }
+        });
+    }
+
+    fn listed(&self, listed: Listed<'_>) {
+        let looks = listed
+            .items
+            .iter()
+            .zip(listed.answers)
+            .map(|(item, answer)| {
+                let (arguments, touch) = (Arguments::default(), Touch::default());
+                let (listing, using) = match item {
+                    Resource::Tool(_) => (
+                        Action::ListTool,
+                        Action::CallTool {
+                            arguments: &arguments,
+                            touch: &touch,
+                        },
+                    ),
+                    Resource::Resource(_) => (Action::ListResource, Action::ReadResource),
+                    // Nothing else is listed.
+                    Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => (
+                        Action::ListPrompt,
+                        Action::GetPrompt {
+                            arguments: &arguments,
+                        },
+                    ),
+                };
+                let action = listing.name();
+                let trace = |action| {
+                    listed.rules.trace(&Facts {
+                        principal: listed.facts.principal,
+                        action,
+                        resource: *item,
+                        env: listed.facts.env.clone(),
+                    })
+                };
+                Look {
+                    action,
+                    answer: answer.clone(),
+                    listing: trace(listing),
+                    using: trace(using),
+                }
+            });
+        let looks: Vec<Look> = looks.collect();
+        self.hear(|heard| heard.looks.extend(looks));
+    }
+}
+
+impl Question {
+    pub(crate) fn decision(&self) -> Decision {
+        combine(self.verdicts.iter().cloned())
+    }
+}
+
+impl Asked {
+    fn of(facts: &Facts<'_>) -> Self {
+        let (kind, name) = match facts.resource {
+            Resource::Tool(tool) => ("tool", &tool.name),
+            Resource::Resource(resource) => ("resource", &resource.uri),
+            Resource::Prompt(prompt) => ("prompt", &prompt.name),
+            Resource::Server(server) => ("server", &server.name),
+            Resource::Client(client) => ("client", &client.name),
+        };
+        Self {
+            action: facts.action.name(),
+            principal: match facts.principal {
+                Principal::Agent(agent) => Who::Agent(agent.clone()),
+                Principal::Server(server) => Who::Server(server.name.clone()),
+            },
+            kind,
+            name: name.clone(),
+        }
+    }
+}
