@@ -221,7 +221,7 @@ pub(super) fn argument(expr: &Expr) -> Option<String> {
         let names = rest
             .iter()
             .map(|name| name.replace('~', "~0").replace('/', "~1"));
-        return Some(names.map(|name| format!("/{name}")).collect());
+        return Some(names.flat_map(|name| ["/".to_owned(), name]).collect());
     }
     let ExprKind::GetAttr { expr: tag, .. } = expr.expr_kind() else {
         return None;

@@ -29,22 +29,22 @@ pub struct PolicyTree<'s> {
     verbs: Verbs,
 }
 
-/// Reads texts and hands the policies to `look`, on a stack that is large enough to recurse on
+/// Reads texts and hands the policies to `visit`, on a stack that is large enough to recurse on
 /// them. What cannot be read, or is too deep, is left out: compiling tells of it.
 ///
 /// # Errors
-/// When there is no such stack, or `look` failed.
+/// When there is no such stack, or `visit` failed.
 pub fn read_trees<T: Send>(
     sources: &[PolicySource],
     lock: &Lock,
-    look: impl FnOnce(&[PolicyTree<'_>]) -> T + Send,
+    visit: impl FnOnce(&[PolicyTree<'_>]) -> T + Send,
 ) -> Result<T, PolicyErrors> {
     let words = on_big_stack(|| Vocabulary::with(lock))?.map_err(fault)?;
     on_big_stack(|| {
         let (drafts, _) = compile::parse(sources);
         let sound = drafts.iter().filter(|draft| draft.is_sound());
         let trees: Vec<_> = sound.map(|draft| PolicyTree::of(&words, draft)).collect();
-        look(&trees)
+        visit(&trees)
     })
 }
 
