@@ -25,7 +25,10 @@ use crate::policy_tests;
 /// Checks what the arguments name. What people read goes to `stderr`, anything else to `stdout`.
 pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     let done = match args.print {
-        Some(Print::Schema) => return printed(stdout, BASE_SCHEMA),
+        Some(Print::Schema) => match schema(args) {
+            Ok(text) => return printed(stdout, &text),
+            Err(why) => Err(why),
+        },
         Some(Print::Allowlist) => match allowlist(args) {
             Ok(text) => return printed(stdout, &text),
             Err(why) => Err(why),
@@ -73,7 +76,7 @@ fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
 fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
     if let Some(file) = &args.config {
         let config = Config::load(file).map_err(one)?;
-        return Ok(vec![Target::configured(file, &config, args)]);
+        return Ok(Target::configured(file, &config, args));
     }
     if args.paths.is_empty() {
         let problem = PolicyProblem::error("check::nothing-named", "there is nothing to check")
@@ -104,6 +107,17 @@ fn without(names: &[String]) -> Result<Vec<&'static Lint>, Vec<Told>> {
         Ok(lints)
     } else {
         Err(problems)
+    }
+}
+
+/// The schema, with what the lock of the first that is named adds to it.
+fn schema(args: &CheckArgs) -> Result<String, Vec<Told>> {
+    if args.config.is_none() && args.paths.is_empty() {
+        return Ok(BASE_SCHEMA.to_owned());
+    }
+    match targets(args)?.as_slice() {
+        [target, ..] => target.schema(),
+        [] => Ok(BASE_SCHEMA.to_owned()),
     }
 }
 

@@ -1,11 +1,13 @@
 //! `@lint_allow("…")`: what an author has seen and means so.
 
+use std::collections::HashMap;
+
 use cedar_policy_core::parser::Loc;
 
 use super::found::Found;
 use super::table::{ALL, Lint};
-use crate::policy::PolicyProblem;
 use crate::policy::engines::cedar::PolicyTree;
+use crate::policy::{PolicyId, PolicyProblem};
 
 /// The annotation.
 const KEY: &str = "lint_allow";
@@ -16,25 +18,51 @@ const UNKNOWN: &str = "lint::unknown-lint";
 /// Takes away what is allowed, and tells of what is allowed in vain.
 pub(super) fn apply(policies: &[PolicyTree<'_>], found: &mut Found) -> Vec<PolicyProblem> {
     let mut problems = Vec::new();
-    for policy in policies {
-        let Some(named) = policy.annotation(KEY) else {
-            continue;
-        };
-        for name in named.split(',').map(str::trim) {
-            let Some(lint) = Lint::named(name) else {
-                problems.push(unknown(policy, name));
-                continue;
-            };
-            let before = found.all.len();
-            found.all.retain(|about| {
-                about.lint.code != lint.code || about.policy.as_ref() != Some(&policy.id)
-            });
-            if found.all.len() == before {
-                problems.push(in_vain(policy, lint));
+    let mut allowed: HashMap<(PolicyId, &str), Needed> = HashMap::new();
+    for (policy, name) in named(policies) {
+        match Lint::named(name) {
+            Some(lint) => {
+                allowed.insert((policy.id.clone(), lint.code), Needed::No);
             }
+            None => problems.push(policy.point(Lint::unknown(name), loc(policy), "here")),
+        }
+    }
+    found.all.retain(|about| {
+        let policy = about.policy.clone();
+        match policy.and_then(|policy| allowed.get_mut(&(policy, about.lint.code))) {
+            Some(needed) => {
+                *needed = Needed::Yes;
+                false
+            }
+            None => true,
+        }
+    });
+    for (policy, name) in named(policies) {
+        if let Some(lint) = Lint::named(name)
+            && allowed.get(&(policy.id.clone(), lint.code)) == Some(&Needed::No)
+        {
+            problems.push(in_vain(policy, lint));
         }
     }
     problems
+}
+
+/// Whether something was found that an allowance takes away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    No,
+    Yes,
+}
+
+/// Each name that a policy allows.
+fn named<'p>(
+    policies: &'p [PolicyTree<'p>],
+) -> impl Iterator<Item = (&'p PolicyTree<'p>, &'p str)> {
+    policies.iter().flat_map(|policy| {
+        let names = policy.annotation(KEY);
+        let names = names.into_iter().flat_map(|names| names.split(','));
+        names.map(move |name| (policy, name.trim()))
+    })
 }
 
 impl Lint {
@@ -43,10 +71,6 @@ impl Lint {
         let message = format!("no lint is called `{name}`");
         PolicyProblem::error(UNKNOWN, message).with_help(nearest(name))
     }
-}
-
-fn unknown(policy: &PolicyTree<'_>, name: &str) -> PolicyProblem {
-    policy.point(Lint::unknown(name), loc(policy), "here")
 }
 
 fn in_vain(policy: &PolicyTree<'_>, lint: &Lint) -> PolicyProblem {

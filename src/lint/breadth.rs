@@ -1,5 +1,7 @@
 //! Policies that permit too much, or nothing.
 
+use std::collections::HashMap;
+
 use cedar_policy::Effect;
 use cedar_policy_core::ast::{EntityReference, EntityUID, PrincipalOrResourceConstraint};
 
@@ -34,7 +36,7 @@ fn unconditional(world: &World<'_>, found: &mut Found) {
         let resource = policy.template.resource_constraint().as_inner();
         let is_open = policy.effect == Effect::Permit
             && policy.condition().is_none_or(|it| truth(it) == Some(true))
-            && policy.actions.contains(&ActionName::CallTool)
+            && policy.is_on(ActionName::CallTool)
             && is_anybody(principal)
             && reaches_danger(resource);
         if !is_open {
@@ -74,18 +76,20 @@ fn nothing(world: &World<'_>, found: &mut Found) {
 }
 
 fn shadowed(world: &World<'_>, found: &mut Found) {
-    let forbids = || {
-        world
-            .policies
-            .iter()
-            .filter(|it| it.effect == Effect::Forbid)
-    };
-    for policy in world
-        .policies
-        .iter()
-        .filter(|it| it.effect == Effect::Permit)
-    {
-        let Some(forbid) = forbids().find(|forbid| covers(world, forbid, policy)) else {
+    let of = |effect| world.policies.iter().filter(move |it| it.effect == effect);
+    // Most forbids name one resource, and can cover no permit of another.
+    let mut wide: Vec<&PolicyTree<'_>> = Vec::new();
+    let mut narrow: HashMap<&EntityUID, Vec<&PolicyTree<'_>>> = HashMap::new();
+    for forbid in of(Effect::Forbid) {
+        match only(forbid) {
+            Some(uid) => narrow.entry(uid).or_default().push(forbid),
+            None => wide.push(forbid),
+        }
+    }
+    for policy in of(Effect::Permit) {
+        let same = only(policy).and_then(|uid| narrow.get(uid));
+        let mut forbids = wide.iter().chain(same.into_iter().flatten());
+        let Some(forbid) = forbids.find(|forbid| covers(world, forbid, policy)) else {
             continue;
         };
         let say = Say {
@@ -100,11 +104,21 @@ fn shadowed(world: &World<'_>, found: &mut Found) {
     }
 }
 
+/// The one resource that a scope names by `==`.
+fn only<'p>(policy: &PolicyTree<'p>) -> Option<&'p EntityUID> {
+    match policy.template.resource_constraint().as_inner() {
+        PrincipalOrResourceConstraint::Eq(reference) => uid(reference),
+        PrincipalOrResourceConstraint::Any
+        | PrincipalOrResourceConstraint::In(_)
+        | PrincipalOrResourceConstraint::Is(_)
+        | PrincipalOrResourceConstraint::IsIn(..) => None,
+    }
+}
+
 /// Whether a forbid matches whatever a permit matches, as far as their texts show it: its scope is
 /// at least as wide, and each of its conditions is also one of the permit's.
 fn covers(world: &World<'_>, forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
-    let actions =
-        !permit.actions.is_empty() && permit.actions.iter().all(|it| forbid.actions.contains(it));
+    let actions = !permit.actions.is_empty() && forbid.is_on_all_of(permit);
     let (wide, narrow) = (forbid.template, permit.template);
     let (principal, resource) = types(&permit.actions);
     actions

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use cedar_policy_core::ast::{EntityType, Expr, ExprKind, Literal, Pattern};
+use cedar_policy_core::ast::{EntityType, Expr, ExprKind, Literal, Pattern, Var};
 
-use super::expressions::{Chain, Part, Sign, chains, equality, literal, membership, parts, truth};
+use super::expressions::{
+    Chain, Part, Sign, chains, equality, literal, membership, parts, path, truth,
+};
 use super::found::{Found, Say};
 use super::material::World;
 use super::ranges::{Range, compared, domain};
@@ -174,6 +176,15 @@ impl<'e> Claim<'e> {
 
     /// What the subject cannot be, whatever else is said.
     fn impossible(&self) -> Option<Cow<'static, str>> {
+        if let (Some(words), Says::OneOf(values)) = (words(self.subject), &self.says) {
+            let is_one = |value: &&Literal| match value {
+                Literal::String(text) => words.contains(&text.as_str()),
+                Literal::Bool(_) | Literal::Long(_) | Literal::EntityUID(_) => true,
+            };
+            let known: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            let why = format!("it is one of {}", known.join(", "));
+            return (!values.iter().any(is_one)).then(|| why.into());
+        }
         let domain = domain(self.subject)?;
         let none = match &self.says {
             Says::OneOf(values) => values.iter().all(|value| !within(value, domain)),
@@ -212,6 +223,16 @@ impl Says<'_> {
                 Literal::Bool(_) | Literal::Long(_) | Literal::String(_) => true,
             },
         }
+    }
+}
+
+/// The only texts that the gate fills in somewhere.
+fn words(expr: &Expr) -> Option<&'static [&'static str]> {
+    let (root, path) = path(expr)?;
+    match (root, path.as_slice()) {
+        (Var::Context, ["env", "transport"]) => Some(&["stdio", "http"]),
+        (Var::Resource, ["consent"]) => Some(&["never", "always", "once_per_session"]),
+        _ => None,
     }
 }
 
@@ -254,6 +275,9 @@ mod tests {
             "resource.level == 4",
             "context.env.session.level < 0",
             "context.touch.bytes < 0",
+            "context.touch.level > 3",
+            "context.env.transport == \"sdtio\"",
+            "[\"allways\", \"ask\"].contains(resource.consent)",
             "!(resource.level <= 3)",
             "!(resource.name != \"a\" || resource.name != \"b\")",
         ] {
@@ -265,7 +289,7 @@ mod tests {
     fn conditions_that_can_hold_together_are_not() {
         for condition in [
             "resource.name == \"a\" || resource.name == \"b\"",
-            "resource.name == \"a\" && context.env.transport == \"b\"",
+            "resource.name == \"a\" && context.env.protocol == \"b\"",
             "resource.name == \"ab\" && resource.name like \"a*\"",
             "[\"a\", \"b\"].contains(resource.name) && resource.name == \"b\"",
             "[\"a\", \"b\"].contains(resource.name) && resource.name != \"b\"",
@@ -273,6 +297,9 @@ mod tests {
             "principal.trust >= 3 && principal.trust <= 3",
             "principal.trust > 1 && resource.level < 1",
             "resource.level >= 3",
+            "context.env.transport == \"http\" || principal.trust > 1",
+            "[\"always\", \"ask\"].contains(resource.consent)",
+            "resource.name == \"sdtio\"",
             "principal.trust > 3",
             "principal.trust < 0",
             "!(resource.level > 2)",

@@ -213,8 +213,16 @@ pub(super) fn path(mut expr: &Expr) -> Option<(Var, Vec<&str>)> {
     Some((*root, path))
 }
 
-/// The pointer in `context.args.getTag("…").s`.
-pub(super) fn argument(expr: &Expr) -> Option<&str> {
+/// The pointer in `context.args.getTag("…").s`, or of what `context.arguments` has by name.
+pub(super) fn argument(expr: &Expr) -> Option<String> {
+    if let Some((Var::Context, path)) = path(expr)
+        && let ["arguments", rest @ ..] = path.as_slice()
+    {
+        let names = rest
+            .iter()
+            .map(|name| name.replace('~', "~0").replace('/', "~1"));
+        return Some(names.flat_map(|name| ["/".to_owned(), name]).collect());
+    }
     let ExprKind::GetAttr { expr: tag, .. } = expr.expr_kind() else {
         return None;
     };
@@ -224,7 +232,7 @@ pub(super) fn argument(expr: &Expr) -> Option<&str> {
         ..
     } = tag.expr_kind()
     {
-        text(arg2)
+        text(arg2).map(str::to_owned)
     } else {
         None
     }
@@ -250,6 +258,7 @@ pub(super) fn pieces(pattern: &Pattern) -> Vec<String> {
 mod tests {
     use std::str::FromStr;
 
+    use super::Chain::{All, Any};
     use super::*;
 
     #[test]
@@ -262,7 +271,6 @@ mod tests {
                 .collect();
             assert_eq!(found, expected, "{text}");
         };
-        use Chain::{All, Any};
         check("principal == resource", &[]);
         check("context.a && context.b && !context.c", &[(All, 3)]);
         check("context.a && !(context.b || context.c)", &[(All, 3)]);

@@ -1,9 +1,10 @@
 //! What lints look at.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::policy::engines::cedar::PolicyTree;
-use crate::policy::{Labels, PolicySource};
+use crate::policy::{Labels, Lock, PolicySource};
 
 /// The texts of one directory, or of one configuration, and what is known beside them.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub struct Material {
     pub labels: Vec<PolicySource>,
     /// What those say.
     pub said: Labels,
+    /// The approved definitions of tools.
+    pub lock: Arc<Lock>,
     /// Exact tool names that are permitted beside the policies.
     pub allow: Option<Vec<String>>,
     /// The configuration that names them.

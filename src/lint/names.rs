@@ -11,10 +11,13 @@ use super::table::Lint;
 
 pub(super) const UNKNOWN_NAME: Lint = Lint {
     code: "lint::unknown-name",
-    about: "a role, team, user or capability that no `agents.toml` or `tools.toml` gives to \
-            anybody, or a name that is nearly one of theirs",
+    about: "a role, team, user, capability, group or root that no file of labels gives to anybody, \
+            or a name that is nearly one of theirs",
     look,
 };
+
+/// The group of what the configuration allows.
+const GROUP: &str = crate::policy::engines::allowlist::GROUP;
 
 /// The names of one type of entity.
 struct Names {
@@ -32,7 +35,9 @@ enum All {
 }
 
 fn look(world: &World<'_>, found: &mut Found) {
-    let names: Vec<Names> = agents(world).into_iter().chain(tools(world)).collect();
+    let mut names = agents(world);
+    names.extend(tools(world));
+    names.extend(groups(world));
     for policy in world.policies {
         let whole = policy.template.condition();
         for expr in whole.subexpressions() {
@@ -64,6 +69,12 @@ fn agents(world: &World<'_>) -> Vec<Names> {
             return Vec::new();
         };
         let tables = |key: &str| file.get(key).and_then(toml::Value::as_table).cloned();
+        roles.extend(
+            tables("roles")
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, _)| name),
+        );
         for (name, team) in tables("teams").unwrap_or_default() {
             teams.insert(name);
             roles.extend(strings(&team, "roles"));
@@ -96,7 +107,13 @@ fn tools(world: &World<'_>) -> Vec<Names> {
     }
     let said = &world.given.said;
     let labels = said.tools.values().chain([&said.unlabelled]);
-    let mut capabilities = BTreeSet::new();
+    let mut capabilities: BTreeSet<String> = said.roles.values().flatten().cloned().collect();
+    capabilities.extend(
+        said.agents
+            .values()
+            .flat_map(|it| &it.capabilities)
+            .cloned(),
+    );
     for name in labels.flat_map(|labels| &labels.capabilities) {
         let ends = name.match_indices('.').map(|(end, _)| end);
         capabilities.extend(ends.filter_map(|end| name.get(..end)).map(str::to_owned));
@@ -112,6 +129,68 @@ fn tools(world: &World<'_>) -> Vec<Names> {
         names("Capability", capabilities, All::Known),
         names("Tool", said.tools.keys().cloned().collect(), All::NotKnown),
     ]
+}
+
+/// What has no names but those of its file.
+fn groups(world: &World<'_>) -> Vec<Names> {
+    let said = &world.given.said;
+    let labels = said.tools.values().chain([&said.unlabelled]);
+    let mut tools: BTreeSet<String> = labels.flat_map(|it| &it.groups).cloned().collect();
+    tools.insert(GROUP.to_owned());
+    let names = |kind, file, known| Names {
+        kind,
+        file,
+        known,
+        all: All::Known,
+    };
+    vec![
+        names("ToolGroup", "tools.toml", tools),
+        names("Root", "roots.toml", keys(world, "roots.toml", "roots")),
+        names(
+            "ResourceGroup",
+            "resources.toml",
+            grouped(world, "resources.toml"),
+        ),
+        names(
+            "PromptGroup",
+            "prompts.toml",
+            grouped(world, "prompts.toml"),
+        ),
+    ]
+}
+
+/// The names of the tables in a table of a file.
+fn keys(world: &World<'_>, file: &str, table: &str) -> BTreeSet<String> {
+    let tables = world.label_files(file).filter_map(|source| {
+        let file: toml::Table = source.text.parse().ok()?;
+        Some(
+            file.get(table)?
+                .as_table()?
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>(),
+        )
+    });
+    tables.flatten().collect()
+}
+
+/// Every group that something in a file is in.
+fn grouped(world: &World<'_>, file: &str) -> BTreeSet<String> {
+    let files = world.label_files(file);
+    let mut open: Vec<toml::Value> = files
+        .filter_map(|source| Some(toml::Value::Table(source.text.parse().ok()?)))
+        .collect();
+    let mut found = BTreeSet::new();
+    while let Some(value) = open.pop() {
+        found.extend(strings(&value, "groups"));
+        let inside = value
+            .as_table()
+            .into_iter()
+            .flat_map(|table| table.values());
+        let inside = inside.chain(value.as_array().into_iter().flatten());
+        open.extend(inside.cloned());
+    }
+    found
 }
 
 impl Names {
@@ -132,7 +211,7 @@ impl Names {
         let message = match self.all {
             All::Known => format!(
                 "no `{file}` gives the {} `{eid}` to anybody: this never holds",
-                kind.to_lowercase()
+                spaced(kind)
             ),
             All::NotKnown => {
                 format!(
@@ -179,6 +258,18 @@ impl Names {
     }
 }
 
+/// `ToolGroup` as people say it.
+fn spaced(kind: &str) -> String {
+    let mut spaced = String::new();
+    for c in kind.chars() {
+        if c.is_ascii_uppercase() && !spaced.is_empty() {
+            spaced.push(' ');
+        }
+        spaced.push(c.to_ascii_lowercase());
+    }
+    spaced
+}
+
 fn is(uid: &EntityUID, kind: &str) -> bool {
     uid.entity_type().to_string() == format!("Mcp::{kind}")
 }
@@ -204,6 +295,11 @@ mod tests {
             (
                 "agents.toml",
                 "[teams.audit]\nroles = [\"auditor\"]\n[agents.nightly]\nteams = [\"audit\", \"ops\"]\nroles = \"editor\"\nuser = \"alice\"\n",
+            ),
+            ("roots.toml", "[roots.work]\npath = \"/srv\"\n"),
+            (
+                "resources.toml",
+                "[[resources]]\nuri = \"a://b\"\ngroups = [\"guides\"]\n",
             ),
             (
                 "tools.toml",
@@ -262,6 +358,31 @@ mod tests {
             given(&BOTH, &policy, findings);
             given(&[], &policy, 0);
         }
+        // There are no others than the files of labels say.
+        for (scope, findings) in [
+            ("resource in Mcp::ToolGroup::\"allow\"", 0),
+            ("resource in Mcp::ToolGroup::\"alow\"", 1),
+        ] {
+            given(&[], &call("permit", scope, ""), findings);
+        }
+        let reads = |scope: &str| {
+            call("permit", scope, "").replace(
+                "in Mcp::Action::\"call_tool\"",
+                "== Mcp::Action::\"read_resource\"",
+            )
+        };
+        given(&[], &reads("resource in Mcp::Root::\"work\""), 1);
+        given(
+            &["roots.toml"],
+            &reads("resource in Mcp::Root::\"work\""),
+            0,
+        );
+        given(&[], &reads("resource in Mcp::ResourceGroup::\"guides\""), 1);
+        given(
+            &["resources.toml"],
+            &reads("resource in Mcp::ResourceGroup::\"guides\""),
+            0,
+        );
         let scope = call("permit", "resource in Mcp::Capability::\"nte\"", "");
         given(&BOTH, &scope, 1);
         given(&["agents.toml"], &scope, 0);

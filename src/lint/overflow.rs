@@ -74,7 +74,9 @@ impl<'e> Search<'e> {
         } else if is_arithmetic(expr) {
             self.range(expr);
         } else {
-            children(expr).into_iter().for_each(|part| self.visit(part));
+            for part in children(expr) {
+                self.visit(part);
+            }
         }
     }
 
@@ -112,7 +114,9 @@ impl<'e> Search<'e> {
         } else if let ExprKind::ExtensionFunctionApp { fn_name, args } = kind {
             self.extension(&fn_name.to_string(), args)
         } else {
-            children(expr).into_iter().for_each(|part| self.visit(part));
+            for part in children(expr) {
+                self.visit(part);
+            }
             self.seen(expr)
         };
         // Around an overflow there is nothing more to tell.
@@ -142,7 +146,9 @@ impl<'e> Search<'e> {
             ("datetime", _) => YEARS,
             ("duration", [written]) => text(written).and_then(milliseconds).unwrap_or(Range::ALL),
             _ => {
-                args.iter().for_each(|part| self.visit(part));
+                for part in args {
+                    self.visit(part);
+                }
                 Range::ALL
             }
         }

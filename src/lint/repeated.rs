@@ -1,5 +1,7 @@
 //! What is there twice.
 
+use std::collections::HashMap;
+
 use super::expressions::{Part, Sign, chains, parts};
 use super::found::{Found, Say};
 use super::material::World;
@@ -60,32 +62,40 @@ fn report(policy: &PolicyTree<'_>, parts: &[Part<'_>], found: &mut Found) {
 }
 
 fn policies(world: &World<'_>, found: &mut Found) {
-    for (at, policy) in world.policies.iter().enumerate() {
-        let mut earlier = world.policies.iter().take(at);
-        let Some(same) = earlier.find(|other| is_same(policy, other)) else {
-            continue;
-        };
-        let say = Say {
-            message: format!("this policy says what `{}` says", same.id),
-            help: format!("that one is at {}; one of them is enough", same.origin),
-            label: "again",
-        };
-        found.at(&DUPLICATE_POLICY, policy, None, say);
+    // By scope, so that ten thousand policies need no hundred million comparisons.
+    let mut earlier: HashMap<String, Vec<&PolicyTree<'_>>> = HashMap::new();
+    for policy in world.policies {
+        let of_scope = earlier.entry(scope(policy)).or_default();
+        if let Some(same) = of_scope.iter().find(|other| is_same(policy, other)) {
+            let say = Say {
+                message: format!("this policy says what `{}` says", same.id),
+                help: format!("that one is at {}; one of them is enough", same.origin),
+                label: "again",
+            };
+            found.at(&DUPLICATE_POLICY, policy, None, say);
+        }
+        of_scope.push(policy);
     }
 }
 
+fn scope(policy: &PolicyTree<'_>) -> String {
+    let template = policy.template;
+    format!(
+        "{} {} {} {}",
+        policy.effect,
+        template.principal_constraint(),
+        template.action_constraint(),
+        template.resource_constraint()
+    )
+}
+
+/// Of two policies with one scope.
 fn is_same(one: &PolicyTree<'_>, other: &PolicyTree<'_>) -> bool {
-    let (a, b) = (one.template, other.template);
-    let conditions = match (one.condition(), other.condition()) {
+    match (one.condition(), other.condition()) {
         (Some(one), Some(other)) => one.eq_shape(other),
         (None, None) => true,
         (None, Some(_)) | (Some(_), None) => false,
-    };
-    one.effect == other.effect
-        && a.principal_constraint() == b.principal_constraint()
-        && a.action_constraint() == b.action_constraint()
-        && a.resource_constraint() == b.resource_constraint()
-        && conditions
+    }
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ const HOSTS: [&str; 3] = ["host", "hostname", "domain"];
 /// A test of an argument's text.
 struct Test<'e> {
     at: &'e Expr,
-    pointer: &'e str,
+    pointer: String,
     kind: Kind<'e>,
 }
 
@@ -83,7 +83,16 @@ fn paths(world: &World<'_>, found: &mut Found) {
                     && matches!(&test.kind, Kind::Like(pieces) if pieces.concat().contains(".."))
             })
         };
-        for test in tests.iter().filter(|test| is_named(test.pointer, &PATHS)) {
+        let labels = labels(world, policy);
+        let labelled = |pointer: &str| {
+            let paths = labels
+                .iter()
+                .filter_map(|tool| tool.paths.as_ref())
+                .flatten();
+            paths.into_iter().any(|it| it == pointer)
+        };
+        let named = |test: &&Test<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
+        for test in tests.iter().filter(named) {
             let Kind::Like(pieces) = &test.kind else {
                 continue;
             };
@@ -95,16 +104,19 @@ fn paths(world: &World<'_>, found: &mut Found) {
             }
             let message = if !start.ends_with(['/', '\\']) {
                 format!("`{start}*` is also the beginning of `{start}-elsewhere`")
-            } else if !looks_up(test.pointer) {
+            } else if !looks_up(&test.pointer) {
                 format!("`{start}../elsewhere` begins so, too")
+            } else if labelled(&test.pointer) {
+                format!("`{start}` may be written in other ways, and links are not followed")
             } else {
                 continue;
             };
             let say = Say {
                 message,
                 help: "end the beginning with `/`, and exclude `..`, as in \
-                       `!(… like \"*/../*\")`; where the gate knows roots, compare \
-                       `context.touch.roots` instead of text"
+                       `!(… like \"*/../*\")`; or say in `roots.toml` where things are and in \
+                       `tools.toml` which arguments are `paths`, and ask for \
+                       `context.touch.outside` or `context.touch.roots`"
                     .to_owned(),
                 label: "tested as text",
             };
@@ -130,11 +142,11 @@ fn hosts(world: &World<'_>, found: &mut Found) {
                 .any(|tool| of(tool).iter().any(|it| it == pointer))
         };
         for test in policy.condition().map(tests).unwrap_or_default() {
-            let url = labelled(test.pointer, |tool| &tool.urls);
-            let host = labelled(test.pointer, |tool| &tool.hosts);
-            let why = if url || is_named(test.pointer, &URLS) {
+            let url = labelled(&test.pointer, |tool| &tool.urls);
+            let host = labelled(&test.pointer, |tool| &tool.hosts);
+            let why = if url || is_named(&test.pointer, &URLS) {
                 test.of_url(Labelled::of(url))
-            } else if host || is_named(test.pointer, &HOSTS) {
+            } else if host || is_named(&test.pointer, &HOSTS) {
                 test.of_host(Labelled::of(host))
             } else {
                 None
@@ -311,6 +323,21 @@ mod tests {
         check("/path", "$p like \"/*\"", 0);
         check("/path", "$p == \"/srv/project\"", 0);
         check("/title", "$p like \"/srv/project/*\"", 0);
+    }
+
+    #[test]
+    fn a_path_that_the_gate_reads_need_not_be_tested_as_text() {
+        let check = |pointer: &str, condition: &str, findings| {
+            let labels = ToolLabels {
+                paths: Some(vec!["/where".to_owned()]),
+                ..ToolLabels::default()
+            };
+            argument("string-test-on-path", pointer, condition, labels, findings);
+        };
+        let guarded = "$p like \"/srv/project/*\" && !($p like \"*/../*\")";
+        check("/where", guarded, 1);
+        check("/path", guarded, 0);
+        check("/where", "$p like \"*.md\"", 0);
     }
 
     #[test]

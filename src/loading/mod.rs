@@ -87,6 +87,7 @@ pub struct Survey {
     pub labels: Vec<PolicySource>,
     /// What those say, as far as they can be read.
     pub said: Labels,
+    pub lock: Arc<Lock>,
     pub loaded: Result<Loaded, PolicyErrors>,
 }
 
@@ -97,6 +98,7 @@ pub fn survey(settings: &Settings) -> Survey {
         policies: found.sources.clone(),
         labels: found.labels.clone(),
         said: labels::read(&found.labels, &mut Vec::new()).0,
+        lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
         loaded: compile(settings, found),
     }
 }

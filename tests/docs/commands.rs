@@ -67,7 +67,7 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             let output = workshop.run("sh", &["-c", command]);
             speaks_mcp(&output).map(|()| printed(&output))
         }
-        ["mcp-protector", "test-policy", ..] => {
+        ["mcp-protector", "test-policy" | "check", ..] => {
             let gate = env!("CARGO_BIN_EXE_mcp-protector");
             let mut tests = std::process::Command::new(gate);
             // Packs are named from the root of the project.

@@ -66,6 +66,7 @@ const TEST: &str = "[[test]]\nname = 'x'\ncall = 'read'\nexpect = 'allow'\n";
 #[test]
 fn the_exit_says_whether_something_was_found() {
     let exact = GOOD.replace("action in", "action ==");
+    let nameless = GOOD.replace("@id(\"read\")\n", "");
     check(&[("p.cedar", GOOD)], Exit::Success, &[]);
     check(
         &[("p.cedar", GOOD), ("tests/t.toml", TEST)],
@@ -76,6 +77,11 @@ fn the_exit_says_whether_something_was_found() {
         &[("p.cedar", &exact)],
         Exit::Findings,
         &["lint::exact-call"],
+    );
+    check(
+        &[("p.cedar", &nameless)],
+        Exit::Findings,
+        &["policy::no_id"],
     );
     check(
         &[("p.cedar", "permit (")],
@@ -106,7 +112,7 @@ fn policies_labels_and_tests_are_told_of_at_once() {
             ("p.cedar", &GOOD.replace("Mcp::Tool", "Mcp::Tol")),
             (
                 "q.cedar",
-                "@id(\"ping\") permit (principal, action == Mcp::Action::\"ping\", resource) when { context.env.session.level == 1 };",
+                "@id(\"q\") permit (principal, action == Mcp::Action::\"ping\", resource) when { context.env.session.level == 1 };",
             ),
             ("tools.toml", "[tools.x]\npermision = 'read'\n"),
             ("tests/t.toml", &TEST.replace("expect", "expct")),
@@ -173,40 +179,49 @@ fn a_configuration_names_what_is_checked() {
     fs::write(&file, "[upstrem]\n").unwrap();
     assert_eq!(codes(&args).0, Exit::NotChecked);
     args.print = Some(Print::Schema);
-    assert!(run_with(&args).1.contains("namespace Mcp"));
+    assert_eq!(codes(&args).0, Exit::NotChecked);
+    for config in [None, Some(config)] {
+        args.config = config.map(|text| {
+            fs::write(&file, text).unwrap();
+            file.clone()
+        });
+        let (exit, out, _) = run_with(&args);
+        assert_eq!((exit, out.as_str()), (Exit::Success, BASE_SCHEMA));
+    }
 }
 
 #[test]
 fn what_is_allowed_is_not_found_and_an_unknown_name_is_an_error() {
-    let exact = format!(
-        "@lint_allow(\"exact-call\")\n{}",
-        GOOD.replace("action in", "action ==")
-    );
-    check(&[("p.cedar", &exact)], Exit::Success, &[]);
-    let allowed = |names: &str| format!("@lint_allow(\"{names}\")\n{GOOD}");
-    let unknown = "lint::unknown-lint";
-    check(
-        &[("p.cedar", &allowed("lint::exact-cal, glob-litera"))],
-        Exit::Findings,
-        &[unknown, unknown],
-    );
-    check(
-        &[("p.cedar", &allowed("exact-cal"))],
-        Exit::Findings,
-        &[unknown],
-    );
-    check(&[("p.cedar", &allowed(""))], Exit::Findings, &[unknown]);
-    let both = exact.replace("exact-call", "glob-literal, lint::exact-call");
-    check(
-        &[(
-            "p.cedar",
-            &both.replace("Tool::\"read\"", "Tool::\"read*\""),
-        )],
+    let exact = GOOD.replace("action in", "action ==");
+    let allowed = |names: &str, text: &str| format!("@lint_allow(\"{names}\")\n{text}");
+    let found = |text: &str, exit: Exit, expected: &[&str]| {
+        check(&[("p.cedar", text)], exit, expected);
+    };
+    found(&allowed("exact-call", &exact), Exit::Success, &[]);
+    found(&allowed("lint::exact-call", &exact), Exit::Success, &[]);
+    let both = exact
+        .replace("\"read\";", "\"read_*\";")
+        .replace("Tool::\"read\"", "Tool::\"read_*\"");
+    found(
+        &allowed("exact-call, glob-literal", &both),
         Exit::Success,
         &[],
     );
+    found(
+        &allowed("exact-call", &both),
+        Exit::Findings,
+        &["lint::glob-literal"],
+    );
+    let unknown = "lint::unknown-lint";
+    found(
+        &allowed("exact-call, glob-literal", GOOD),
+        Exit::Findings,
+        &[unknown, unknown],
+    );
+    found(&allowed("exact-cal", GOOD), Exit::Findings, &[unknown]);
+    found(&allowed("", GOOD), Exit::Findings, &[unknown]);
 
-    let dir = directory(&[("p.cedar", &GOOD.replace("action in", "action =="))]);
+    let dir = directory(&[("p.cedar", &exact)]);
     let mut args = args(&[dir.path()]);
     args.allow = vec!["exact-call".to_owned()];
     assert_eq!(codes(&args), (Exit::Success, Vec::new()));
@@ -282,7 +297,7 @@ fn a_sarif_log_keeps_to_its_schema() {
     }
     let validator = jsonschema::validator_for(&schema).unwrap();
     let names = GOOD
-        .replace("@id(\"read\")\n", "")
+        .replace("action in", "action ==")
         .replace("\"read\"", "\"r\u{e9}\u{202e}d\"");
     let odd = directory(&[("a b%,é.cedar", &names), ("q.cedar", "permit (")]);
     let clean = directory(&[("p.cedar", GOOD)]);

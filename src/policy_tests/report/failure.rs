@@ -1,6 +1,6 @@
 //! Why a test failed, and why none has run, for every format that is no tree.
 
-use super::{Problem, Report, SuiteReport, TestOutcome, TestReport};
+use super::{Problem, Report, StepReport, SuiteReport, TestOutcome, TestReport};
 use crate::findings::{Finding, Level, Place, printable};
 
 /// The rule of every test that failed.
@@ -22,19 +22,36 @@ impl Report {
 
 impl TestReport {
     fn finding(&self, suite: &SuiteReport) -> Finding {
+        let failed = |step: &&StepReport| step.outcome == TestOutcome::Failed;
+        let step = self.steps.iter().find(failed);
+        let line = step.map_or(self.line, |step| step.line);
+        let hint = step.map_or(&self.hint, |step| &step.hint);
         Finding {
             severity: Level::Error,
             code: Some(FAILED.to_owned()),
-            message: format!("{}: {}", printable(&self.name), self.problems.join("\n")),
-            help: self.hint.clone(),
-            place: Some(Place::of_line(&suite.file, self.line)),
+            message: format!(
+                "{}: {}",
+                printable(&self.called()),
+                self.problems.join("\n")
+            ),
+            help: hint.clone(),
+            place: Some(Place::of_line(&suite.file, line)),
+        }
+    }
+
+    /// The name, and the cell of a matrix.
+    pub(super) fn called(&self) -> String {
+        match &self.cell {
+            Some(cell) => format!("{} [{cell}]", self.name),
+            None => self.name.clone(),
         }
     }
 
     /// All that explains the failure, a line each.
     pub(super) fn explained(&self) -> Vec<String> {
         let mut lines = self.problems.clone();
-        for policy in &self.shown {
+        let of_steps = self.steps.iter().flat_map(|step| &step.shown);
+        for policy in self.shown.iter().chain(of_steps) {
             let place = match (&policy.file, policy.line) {
                 (Some(file), Some(line)) => format!(" at {file}:{line}"),
                 (Some(file), None) => format!(" in {file}"),
@@ -42,7 +59,13 @@ impl TestReport {
             };
             lines.push(format!("decided by `{}`{place}", policy.id));
         }
-        lines.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
+        let of_steps = self.steps.iter().filter_map(|step| step.hint.as_ref());
+        lines.extend(
+            self.hint
+                .iter()
+                .chain(of_steps)
+                .map(|hint| format!("hint: {hint}")),
+        );
         lines
     }
 }

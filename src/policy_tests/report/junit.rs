@@ -61,7 +61,7 @@ impl TestReport {
     fn junit(&self, suite: &SuiteReport, xml: &mut Xml) -> io::Result<()> {
         let case = xml
             .create_element("testcase")
-            .with_attribute(("name", printable(&self.name).as_str()))
+            .with_attribute(("name", printable(&self.called()).as_str()))
             .with_attribute(("classname", printable(&suite.suite).as_str()));
         if self.outcome == TestOutcome::Passed {
             return case.write_empty().map(|_| ());

@@ -39,7 +39,7 @@ impl SuiteReport {
 impl TestReport {
     fn tap(&self, file: &str, number: usize, out: &mut dyn Write) -> io::Result<()> {
         let failed = self.outcome == TestOutcome::Failed;
-        let name = description(&self.name);
+        let name = description(&self.called());
         writeln!(out, "    {} {number} - {name}", verdict(failed))?;
         if !failed {
             return Ok(());

@@ -14,7 +14,7 @@ permit (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"r
 "#;
 
 /// Names that each format would take for its own syntax.
-const TESTS: &str = r##"suite = "a <suite> & \"more\", 100 %: # SKIP"
+const TESTS: &str = r#"suite = "a <suite> & \"more\", 100 %: # SKIP"
 
 [[test]]
 name = "passes \\ # TODO ]]> <x>"
@@ -25,7 +25,7 @@ expect = "allow"
 name = "fails ::error:: %0A, &amp; not ok 1"
 call = "read"
 expect = "deny"
-"##;
+"#;
 
 fn report(tests: &str) -> (Pack, Report) {
     let pack = Pack::new(POLICIES, tests);
@@ -132,11 +132,13 @@ fn elements(xml: &str) -> Vec<(String, BTreeMap<String, String>, String)> {
                 let name = reference.to_string();
                 let known = ["lt", "gt", "amp", "quot", "apos"];
                 assert!(known.contains(&name.as_str()), "&{name};");
-                found[*open.last().unwrap()].2 += &format!("&{name};");
+                found[*open.last().unwrap()].2 += &["&", &name, ";"].concat();
             }
             Event::Eof => break,
             Event::Decl(_) => {}
-            other => panic!("{other:?}"),
+            other @ (Event::CData(_) | Event::Comment(_) | Event::PI(_) | Event::DocType(_)) => {
+                panic!("{other:?}")
+            }
         }
     }
     assert!(open.is_empty());

@@ -11,11 +11,9 @@ use super::balance::{balanced, without_places};
 use super::glance::Glance;
 use super::inspect::{self, FindingKind, Findings, Needs};
 use super::rules::{Key, Rule};
-use super::verb::{CALL, Verb, Verbs};
+use super::verb::{Verb, Verbs};
 use super::vocabulary::Vocabulary;
-use crate::policy::{
-    ActionName, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason,
-};
+use crate::policy::{Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource, Reason};
 
 /// A policy on its way to become a rule.
 pub(super) struct Draft<'s> {
@@ -200,20 +198,7 @@ fn key(principal: &PrincipalConstraint, resource: &ResourceConstraint) -> Key {
     }
 }
 
-/// Whether a constraint names an action of every gate, or the call of one tool, whether or not a lock
-/// knows the tool. If the schema lacks an action, it is taken for one.
-pub(super) fn matches(words: &Vocabulary, name: ActionName, constraint: &ActionConstraint) -> bool {
-    let is_call = |uid: &EntityUid| uid.id().unescaped().starts_with(CALL);
-    let calls = match constraint {
-        ActionConstraint::Any => false,
-        ActionConstraint::Eq(uid) => is_call(uid),
-        ActionConstraint::In(uids) => uids.iter().any(is_call),
-    };
-    (calls && name == ActionName::CallTool)
-        || verbs(words, constraint).is_none_or(|verbs| verbs.has(Verb::Named(name)))
-}
-
-fn verbs(words: &Vocabulary, constraint: &ActionConstraint) -> Option<Verbs> {
+pub(super) fn verbs(words: &Vocabulary, constraint: &ActionConstraint) -> Option<Verbs> {
     match constraint {
         ActionConstraint::Any => Some(Verbs::everything()),
         ActionConstraint::Eq(uid) => Verbs::same(words, &[core(uid)]),

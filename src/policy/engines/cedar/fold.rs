@@ -4,7 +4,7 @@
 //! leaves open, and reports each time. A policy on all actions that asks for an argument would so be
 //! wrong sixteen times at one place.
 
-use miette::LabeledSpan;
+use miette::{LabeledSpan, NamedSource};
 
 use crate::policy::PolicyProblem;
 
@@ -73,7 +73,8 @@ fn is_alike(one: &PolicyProblem, other: &PolicyProblem) -> bool {
         && place(one).is_some()
         && place(one) == place(other)
         && one.severity == other.severity
-        && one.source.as_ref().map(|it| it.name()) == other.source.as_ref().map(|it| it.name())
+        && one.source.as_ref().map(NamedSource::name)
+            == other.source.as_ref().map(NamedSource::name)
 }
 
 fn join(alike: Vec<PolicyProblem>) -> Option<PolicyProblem> {
@@ -153,13 +154,13 @@ mod tests {
     #[test]
     fn one_mistake_at_one_place_is_told_once() {
         let action = |name: &str| format!("no `args` for Mcp::Action::\"{name}\" here");
-        let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(action);
+        let [a, b, third, fourth, fifth] = ["a", "b", "c", "d", "e"].map(action);
         check(
             &[(1, &a), (1, &b)],
             &[(1, "no `args` for actions `a`, `b` here")],
         );
         check(
-            &[(1, &a), (1, &b), (1, &c), (1, &d), (1, &e)],
+            &[(1, &a), (1, &b), (1, &third), (1, &fourth), (1, &fifth)],
             &[(
                 1,
                 "no `args` for actions `a`, `b`, `c`, `d` and 1 more here",

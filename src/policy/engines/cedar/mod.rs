@@ -47,7 +47,7 @@ use miette::Severity;
 
 pub use inspect::children;
 pub use subjects::ToolGroups;
-pub use trees::{PolicyTree, read_trees};
+pub use trees::{PolicyTree, read_trees, schema_text};
 pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;

@@ -6,10 +6,13 @@ use cedar_policy::Effect;
 use cedar_policy_core::ast::{self, Expr};
 use cedar_policy_core::parser::Loc;
 
-use super::draft::{Draft, matches};
+use super::draft::{Draft, verbs};
+use super::verb::{Verb, Verbs};
 use super::vocabulary::Vocabulary;
-use super::{compile, fault, on_big_stack};
-use crate::policy::{ActionName, Origin, PolicyErrors, PolicyId, PolicyProblem, PolicySource};
+use super::{BASE_SCHEMA, compile, emit, fault, on_big_stack};
+use crate::policy::{
+    ActionName, Lock, Origin, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
+};
 
 /// One policy that could be read; its types may still be wrong.
 #[derive(Debug)]
@@ -21,26 +24,46 @@ pub struct PolicyTree<'s> {
     pub span: Range<usize>,
     pub effect: Effect,
     pub template: &'s ast::Template,
-    /// What its scope names, each of them.
+    /// What its scope names, each of them; the call of one tool is a `call_tool`.
     pub actions: Vec<ActionName>,
+    verbs: Verbs,
 }
 
-/// Reads texts and hands the policies to `look`, on a stack that is large enough to recurse on
+/// Reads texts and hands the policies to `visit`, on a stack that is large enough to recurse on
 /// them. What cannot be read, or is too deep, is left out: compiling tells of it.
 ///
 /// # Errors
-/// When there is no such stack, or `look` failed.
+/// When there is no such stack, or `visit` failed.
 pub fn read_trees<T: Send>(
     sources: &[PolicySource],
-    look: impl FnOnce(&[PolicyTree<'_>]) -> T + Send,
+    lock: &Lock,
+    visit: impl FnOnce(&[PolicyTree<'_>]) -> T + Send,
 ) -> Result<T, PolicyErrors> {
-    let words = &*Vocabulary::get().map_err(fault)?;
+    let words = on_big_stack(|| Vocabulary::with(lock))?.map_err(fault)?;
     on_big_stack(|| {
         let (drafts, _) = compile::parse(sources);
         let sound = drafts.iter().filter(|draft| draft.is_sound());
-        let trees: Vec<_> = sound.map(|draft| PolicyTree::of(words, draft)).collect();
-        look(&trees)
+        let trees: Vec<_> = sound.map(|draft| PolicyTree::of(&words, draft)).collect();
+        visit(&trees)
     })
+}
+
+/// The schema that policies are checked against, with an action for each tool whose arguments have
+/// types.
+///
+/// # Errors
+/// When the types of the lock make no schema.
+pub fn schema_text(lock: &Lock) -> Result<String, PolicyErrors> {
+    if lock.typed().next().is_none() {
+        return Ok(BASE_SCHEMA.to_owned());
+    }
+    let calls = emit::calls(lock).map_err(|error| fault(error.to_string()))?;
+    let calls = calls
+        .to_cedarschema()
+        .map_err(|error| fault(error.to_string()))?;
+    Ok(format!(
+        "{BASE_SCHEMA}\n// The calls of tools.lock.\n{calls}"
+    ))
 }
 
 impl<'s> PolicyTree<'s> {
@@ -48,7 +71,9 @@ impl<'s> PolicyTree<'s> {
         let policy: &ast::Policy = draft.policy.as_ref();
         let start = draft.start();
         let action = draft.policy.action_constraint();
-        let actions = ActionName::ALL.into_iter();
+        let verbs = verbs(words, &action).unwrap_or_else(Verbs::everything);
+        let mut actions: Vec<ActionName> = verbs.each().map(Verb::name).collect();
+        actions.dedup();
         Self {
             id: draft.entry.id.clone(),
             origin: draft.entry.origin.clone(),
@@ -56,10 +81,19 @@ impl<'s> PolicyTree<'s> {
             span: start..start + draft.entry.text.len(),
             effect: draft.policy.effect(),
             template: policy.template(),
-            actions: actions
-                .filter(|name| matches(words, *name, &action))
-                .collect(),
+            actions,
+            verbs,
         }
+    }
+
+    /// Whether its scope names an action as a whole, not only the calls of some tools.
+    pub fn is_on(&self, action: ActionName) -> bool {
+        self.verbs.has(Verb::Named(action))
+    }
+
+    /// Whether its scope names every action that another one's names.
+    pub fn is_on_all_of(&self, other: &PolicyTree<'_>) -> bool {
+        other.verbs.each().all(|verb| self.verbs.has(verb))
     }
 
     /// What stands in `when` and `unless`, joined by `&&`.
