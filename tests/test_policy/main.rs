@@ -2,5 +2,5 @@
 
 #[cfg(test)]
 mod program;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod watching;

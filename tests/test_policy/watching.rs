@@ -1,5 +1,7 @@
 //! `--watch` as people use it: edit, look, edit again, interrupt.
 
+#![cfg(unix)]
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;

@@ -23,7 +23,6 @@ use super::coverage::Coverage;
 use super::fixture::Decision;
 use super::mutate::Mutation;
 
-pub(crate) use super::printable::printable;
 pub use human::Paint;
 pub use not_run::NotRun;
 

@@ -165,10 +165,7 @@ fn junit_keeps_to_its_schema_and_counts_right() {
     assert_eq!(elements[1].1["name"], "a <suite> & \"more\", 100 %: # SKIP");
     assert_eq!(elements[2].1["name"], "passes \\ # TODO ]]> <x>");
     let failed = &elements[3].1["name"];
-    assert_eq!(
-        failed,
-        "fails ::error:: %0A, &amp; not ok 1"
-    );
+    assert_eq!(failed, "fails ::error:: %0A, &amp; not ok 1");
     let text = &elements[4].2;
     let place = pack.path().join("tests/tests.toml");
     assert!(

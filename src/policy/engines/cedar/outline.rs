@@ -50,11 +50,12 @@ pub(super) fn span<T>(node: &Node<T>) -> Range<usize> {
 
 pub(super) fn effect(policy: &cst::PolicyImpl) -> Option<RuleEffect> {
     let word = policy.effect.as_inner()?;
-    if *word == cst::Ident::Permit {
-        Some(RuleEffect::Permit)
-    } else {
-        (*word == cst::Ident::Forbid).then_some(RuleEffect::Forbid)
-    }
+    let effects = [
+        (cst::Ident::Permit, RuleEffect::Permit),
+        (cst::Ident::Forbid, RuleEffect::Forbid),
+    ];
+    let found = effects.into_iter().find(|(ident, _)| ident == word);
+    found.map(|(_, effect)| effect)
 }
 
 fn outline(policy: &cst::PolicyImpl, span: Range<usize>) -> Option<Outline> {

@@ -57,7 +57,7 @@ pub fn schema_text(lock: &Lock) -> Result<String, PolicyErrors> {
     if lock.typed().next().is_none() {
         return Ok(BASE_SCHEMA.to_owned());
     }
-    let calls = emit::calls(lock).map_err(|error| fault(error.to_string()))?;
+    let calls = emit::calls(lock).map_err(fault)?;
     let calls = calls
         .to_cedarschema()
         .map_err(|error| fault(error.to_string()))?;

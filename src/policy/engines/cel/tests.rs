@@ -273,10 +273,7 @@ when = true
                 .labels
                 .first()
                 .map_or(0, miette::LabeledSpan::offset);
-            let line = rules.as_bytes()[..place]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
+            let line = rules.get(..place).unwrap_or_default().matches('\n').count();
             let help = problem.help.as_deref().unwrap_or("-");
             format!("{line} {} {} [{help:.60}]", problem.code, problem.message)
         })
