@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Decision, EngineFault, Facts, Judged, Listed, Observer,
-    PolicyTrace, Principal, Resource, Touch, Trace, Verdict, Visibility, combine,
+    PolicyTrace, Principal, Reason, Resource, Touch, Trace, Verdict, Visibility, combine,
 };
 
 /// What was asked, by the thread that asked: a test stays on one.
@@ -38,6 +38,8 @@ pub(crate) struct Look {
     pub(crate) listing: Option<Trace>,
     /// May it be used? The context is open, so that parts which look at it say nothing.
     pub(crate) using: Option<Trace>,
+    /// What decides about listing it, as far as the engine cannot tell more.
+    pub(crate) reasons: Vec<Reason>,
 }
 
 /// Who asks for what, in words.
@@ -123,23 +125,37 @@ impl Observer for Witness {
                     ),
                 };
                 let action = listing.name();
-                let trace = |action| {
-                    listed.rules.trace(&Facts {
-                        principal: listed.facts.principal,
-                        action,
-                        resource: *item,
-                        env: listed.facts.env.clone(),
-                    })
+                let facts = |action| Facts {
+                    principal: listed.facts.principal,
+                    action,
+                    resource: *item,
+                    env: listed.facts.env.clone(),
+                };
+                let trace = |action| listed.rules.trace(&facts(action));
+                let traced = trace(listing);
+                let reasons = match (&traced, answer) {
+                    (None, Ok(Visibility::Shown | Visibility::Hidden)) => {
+                        reasons(listed.rules.judge(&facts(listing)))
+                    }
+                    _ => Vec::new(),
                 };
                 Look {
                     action,
                     answer: answer.clone(),
-                    listing: trace(listing),
+                    listing: traced,
                     using: trace(using),
+                    reasons,
                 }
             });
         let looks: Vec<Look> = looks.collect();
         self.hear(|heard| heard.looks.extend(looks));
+    }
+}
+
+fn reasons(verdict: Result<Verdict, EngineFault>) -> Vec<Reason> {
+    match verdict {
+        Ok(Verdict::Allow { reasons, .. } | Verdict::Deny { reasons }) => reasons,
+        Ok(Verdict::Abstain) | Err(_) => Vec::new(),
     }
 }
 

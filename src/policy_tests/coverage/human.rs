@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::suggest;
-use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
+use super::{ConditionCoverage, Coverage, OTHER, RuleCoverage, Seen};
 use crate::findings::printable;
 
 impl Coverage {
@@ -58,6 +58,10 @@ impl RuleCoverage {
             Seen::Held => writeln!(
                 out,
                 "      held, but decided no test: something else did; send {what} and nothing forbids"
+            )?,
+            Seen::Never if self.effect == OTHER => writeln!(
+                out,
+                "      never decided: send a message that it decides, and name it in `because`"
             )?,
             Seen::Never => writeln!(
                 out,

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::load::Suite;
 use super::super::witness::{Heard, Look, Question, Witness};
-use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
+use super::{ConditionCoverage, Coverage, OTHER, RuleCoverage, Seen};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    ActionName, Observer, Part, PartKind, PolicyOutline, PolicyStore, PolicyTrace, RuleEffect,
-    Value, Visibility,
+    ActionName, Observer, Part, PartKind, PolicyId, PolicyOutline, PolicyStore, PolicyTrace,
+    RuleEffect, Value, Visibility,
 };
 
 /// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges
@@ -50,6 +50,9 @@ struct Tally {
     /// Of the pack, by place, so that they come in the order of files.
     rules: BTreeMap<Place, Arc<PolicyOutline>>,
     seen: BTreeMap<Place, Seen>,
+    /// Policies of engines that tell no more than what decided.
+    others: BTreeMap<(Arc<str>, u32), PolicyId>,
+    decided: BTreeSet<PolicyId>,
     conditions: BTreeSet<(Place, bool)>,
     asked: BTreeSet<ActionName>,
     called: BTreeSet<String>,
@@ -68,6 +71,20 @@ impl Tally {
                 self.rules.insert(place(&outline, &outline.span), outline);
             }
         }
+        let known: BTreeSet<&PolicyId> = self.rules.values().map(|rule| &rule.id).collect();
+        let others = loaded.snapshot.policies().iter().filter(|policy| {
+            let file = &policy.origin.file;
+            // What a file of Rego says without a reason has the file's own name.
+            let is_file =
+                file.ends_with(".rego") && policy.id.as_str() == policy.origin.to_string();
+            !file.starts_with('<') && !is_file && !known.contains(&policy.id)
+        });
+        let others = others.map(|policy| {
+            let origin = &policy.origin;
+            ((Arc::clone(&origin.file), origin.line), policy.id.clone())
+        });
+        let others: Vec<_> = others.collect();
+        self.others.extend(others);
         let labels = loaded.snapshot.labels();
         self.named.extend(labels.tools.keys().cloned());
         self.named
@@ -107,6 +124,9 @@ impl Tally {
             self.called.insert(question.asked.name.clone());
         }
         let decision = question.decision();
+        let reasons = decision.reasons().iter();
+        self.decided
+            .extend(reasons.map(|reason| reason.policy.clone()));
         let deciding = |trace: &PolicyTrace| {
             let mut reasons = decision.reasons().iter();
             reasons.any(|reason| reason.policy == trace.outline.id)
@@ -127,6 +147,9 @@ impl Tally {
             Ok(Visibility::Abstain) | Err(_) => return,
         };
         self.asked.insert(look.action);
+        let reasons = look.reasons.iter();
+        self.decided
+            .extend(reasons.map(|reason| reason.policy.clone()));
         for trace in look.listing.iter().flat_map(|trace| &trace.policies) {
             self.policy(
                 trace,
@@ -173,6 +196,8 @@ impl Tally {
 
     fn report(self, pack: Option<PathBuf>) -> Coverage {
         let rules = self.rules.values().map(|outline| self.rule(outline));
+        let others = self.others.iter().map(|(place, id)| self.other(place, id));
+        let rules = rules.chain(others);
         let about: BTreeSet<ActionName> = self
             .rules
             .values()
@@ -203,6 +228,21 @@ impl Tally {
             conditions: conditions
                 .map(|part| self.condition(outline, part))
                 .collect(),
+        }
+    }
+
+    fn other(&self, (file, line): &(Arc<str>, u32), id: &PolicyId) -> RuleCoverage {
+        RuleCoverage {
+            id: id.as_str().to_owned(),
+            effect: OTHER,
+            file: Arc::clone(file),
+            line: *line,
+            seen: if self.decided.contains(id) {
+                Seen::Decided
+            } else {
+                Seen::Never
+            },
+            conditions: Vec::new(),
         }
     }
 

@@ -30,7 +30,7 @@ pub struct Coverage {
     /// Of 100, rounded down.
     pub percent: usize,
     pub covered: usize,
-    /// For each policy 1, and 2 for each condition in it.
+    /// For each policy 1, and 2 for each condition in it that the language tells of.
     pub total: usize,
     /// In the order of files.
     pub rules: Vec<RuleCoverage>,
@@ -40,11 +40,14 @@ pub struct Coverage {
     pub untested_tools: Vec<String>,
 }
 
+/// The effect of a policy in a language of which no more is told than what decided.
+const OTHER: &str = "rule";
+
 /// What the tests have seen of one policy.
 #[derive(Debug, Serialize)]
 pub struct RuleCoverage {
     pub id: String,
-    /// `permit` or `forbid`.
+    /// `permit` or `forbid`; `rule` in languages of which no more is told than what decided.
     pub effect: &'static str,
     pub file: Arc<str>,
     pub line: u32,

@@ -10,6 +10,12 @@ impl Mutation {
         let of = self.policies.as_deref().unwrap_or("the allowlist");
         let of = printable(of);
         let (noticed, tried, invalid) = (self.noticed, self.tried, self.invalid);
+        if tried == 0 {
+            return writeln!(
+                out,
+                "changes of {of}: none was tried, for only policies in Cedar are changed"
+            );
+        }
         write!(out, "changes of {of}: {noticed} of {tried} noticed")?;
         if invalid > 0 {
             write!(out, ", {invalid} more would not be valid policies")?;

@@ -127,3 +127,32 @@ fn what_is_not_asked_for_is_not_told() {
     let report = Pack::new(POLICIES, TESTS).run().unwrap();
     assert!(report.coverage.is_empty());
 }
+
+#[test]
+fn of_rules_in_other_languages_it_is_told_which_have_decided() {
+    let rule = |id: &str, tool: &str| {
+        format!(
+            "[[rule]]\nid = '{id}'\neffect = 'permit'\nactions = ['call_tool', 'list_tool']\nwhen = \"resource.name == '{tool}'\"\n"
+        )
+    };
+    let tests = "[[test]]\nname = 'x'\ncall = 'x'\nexpect = 'allow'\n";
+    let pack = Pack::new("", tests);
+    pack.write(
+        "rules.cel.toml",
+        &(rule("seen", "x") + &rule("unseen", "y")),
+    );
+    let report = covered(&pack, WantedCoverage::AtLeast(100));
+    let [coverage] = &report.coverage[..] else {
+        panic!("{report:?}")
+    };
+    let told = coverage
+        .rules
+        .iter()
+        .map(|rule| (rule.id.as_str(), rule.seen));
+    let expected = [("seen", Seen::Decided), ("unseen", Seen::Never)];
+    assert_eq!(told.collect::<Vec<_>>(), expected);
+    assert_eq!(
+        (coverage.percent, report.outcome),
+        (50, Outcome::CoverageTooLow)
+    );
+}
