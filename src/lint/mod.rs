@@ -16,6 +16,7 @@ mod expressions;
 mod fixture;
 mod found;
 mod levels;
+mod locked;
 mod material;
 mod names;
 mod overflow;

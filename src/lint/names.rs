@@ -270,7 +270,7 @@ fn spaced(kind: &str) -> String {
     spaced
 }
 
-fn is(uid: &EntityUID, kind: &str) -> bool {
+pub(super) fn is(uid: &EntityUID, kind: &str) -> bool {
     uid.entity_type().to_string() == format!("Mcp::{kind}")
 }
 

@@ -3,8 +3,8 @@
 use super::found::Found;
 use super::material::World;
 use super::{
-    actions, appearance, breadth, contradictions, levels, names, overflow, patterns, repeated,
-    strings, untested, words,
+    actions, appearance, breadth, contradictions, levels, locked, names, overflow, patterns,
+    repeated, strings, untested, words,
 };
 
 /// One lint.
@@ -28,6 +28,7 @@ pub const ALL: &[&Lint] = &[
     &patterns::GLOB_LITERAL,
     &appearance::LOOK_ALIKE,
     &contradictions::NEVER_MATCHES,
+    &locked::NOT_LOCKED,
     &breadth::PERMITS_NOTHING,
     &breadth::SHADOWED_PERMIT,
     &strings::STRING_TEST_ON_HOST,

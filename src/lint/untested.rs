@@ -9,7 +9,7 @@ use crate::policy::PolicyProblem;
 
 pub(super) const UNTESTED_TOOL: Lint = Lint {
     code: "lint::untested-tool",
-    about: "a tool of `tools.toml` that no test names, though there are tests",
+    about: "a tool of `tools.toml` or `tools.lock` that no test names, though there are tests",
     look,
 };
 
@@ -37,6 +37,16 @@ fn look(world: &World<'_>, found: &mut Found) {
                 .at(name.span(), "labelled here");
             found.add(&UNTESTED_TOOL, problem);
         }
+    }
+    let labelled = |name: &str| world.given.said.tools.contains_key(name);
+    for (name, _) in world.given.lock.tools() {
+        if tested.contains(name) || labelled(name) {
+            continue;
+        }
+        let message = format!("no test names `{}`, which is locked", name.escape_debug());
+        let problem = PolicyProblem::warning(UNTESTED_TOOL.code, message)
+            .with_help("test a call of it, or list it in `visible` or `hidden`");
+        found.add(&UNTESTED_TOOL, problem);
     }
 }
 
