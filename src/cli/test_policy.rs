@@ -116,6 +116,13 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
 
 fn write(report: &Report, format: TestFormat, out: &mut dyn Write) -> io::Result<()> {
     match format {
+        TestFormat::Human | TestFormat::Json => {}
+        // These have no place for them, and an exit code alone explains nothing.
+        TestFormat::Junit | TestFormat::Tap | TestFormat::Github | TestFormat::Sarif => {
+            report.write_extras(&mut io::stderr())?;
+        }
+    }
+    match format {
         TestFormat::Human => report.write(out, paint()),
         TestFormat::Json => findings::json(report, out),
         TestFormat::Junit => report.junit(out),

@@ -206,7 +206,7 @@ fn denied(
 
 /// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
 /// it. This very call proves the rest, at a fraction of the cost of [`sees`].
-fn listed(
+pub(super) fn listed(
     name: &str,
     pin: Pin,
     scene: &Scene,

@@ -361,7 +361,7 @@ fn correlation(named: &[(&'static str, String)]) -> audit::Correlation {
 }
 
 fn explain(record: &mut Record, denial: &Denial) {
-    let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.reasons.iter().find_map(get);
+    let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.first(get);
     record.policies = denial
         .reasons
         .iter()

@@ -313,10 +313,7 @@ impl Refusal {
 }
 
 fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
-    let advice = denial
-        .reasons
-        .iter()
-        .find_map(|reason| reason.advice.as_deref());
+    let advice = denial.first(|reason| reason.advice.as_deref());
     // Whatever it is about, the answer is the same whether the thing exists or not: policy was asked
     // about its name alone.
     let message = match advice {
@@ -332,9 +329,8 @@ fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
 }
 
 fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Fragment {
-    let reasons = || denial.into_iter().flat_map(|denial| denial.reasons.iter());
-    let code = reasons().find_map(|reason| reason.code.as_deref());
-    let advice = reasons().find_map(|reason| reason.advice.as_deref());
+    let code = denial.and_then(|denial| denial.first(|reason| reason.code.as_deref()));
+    let advice = denial.and_then(|denial| denial.first(|reason| reason.advice.as_deref()));
     let members = [
         ("audit", Some(reference)),
         ("code", code),

@@ -4,6 +4,7 @@ use crate::audit::{Shadow, Would};
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Resource, Tool};
 use crate::session::Session;
 
+use super::decide::{called_tool, listed};
 use super::pin;
 use super::understand::{Circumstances, Understood};
 
@@ -52,6 +53,20 @@ pub(super) fn shadow(
                 break;
             }
         }
+    }
+    if shadow.would == Would::Allow
+        && let Some(name) = called_tool(understood)
+        && !listed(
+            name,
+            pin::of(name, candidate, session),
+            scene,
+            candidate,
+            now,
+        )
+    {
+        // As for the gate itself: what must not be listed is not there.
+        shadow.would = Would::Deny;
+        shadow.policies.clear();
     }
     Some(shadow)
 }

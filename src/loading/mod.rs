@@ -225,7 +225,10 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
     sources.extend(entities);
     sources.append(&mut found.labels);
     let snapshot = PolicySnapshot::new(compiled.engines, sources, compiled.policies);
-    let snapshot = snapshot.with_labels(labels).with_lock(lock);
+    let mut snapshot = snapshot.with_labels(labels).with_lock(lock);
+    if let Some(dir) = &settings.dir {
+        snapshot = snapshot.in_directory(&dir.to_string_lossy());
+    }
     Ok(Loaded {
         snapshot,
         notices,

@@ -121,6 +121,20 @@ pub enum FaultKind {
 }
 
 impl Denial {
+    /// What the first reason says that says anything; what nothing could lift speaks first, so that
+    /// nobody is sent to ask for what would not help.
+    pub fn first<'d, T>(&'d self, says: impl Fn(&'d Reason) -> Option<T>) -> Option<T> {
+        let hard = self
+            .reasons
+            .iter()
+            .filter(|reason| reason.on_deny.is_none());
+        let soft = self
+            .reasons
+            .iter()
+            .filter(|reason| reason.on_deny.is_some());
+        hard.chain(soft).find_map(says)
+    }
+
     /// What would lift it: nothing, unless every policy that forbids says the same.
     pub fn remedy(&self) -> Option<OnDeny> {
         if self.cause != DenialCause::Forbidden {

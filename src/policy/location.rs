@@ -43,10 +43,18 @@ impl Location {
         }
     }
 
+    /// A path, absolute, or the URI of a file.
+    pub(super) fn of_file(text: &str) -> Option<Self> {
+        let place = Self::of(text)?;
+        matches!(place.realm, Realm::Files(_)).then_some(place)
+    }
+
     /// A path of POSIX, or of Windows with a drive. Lexically: symbolic links are not followed, so
     /// that `..` undoes the name before it.
     pub(super) fn of_path(text: &str) -> Option<Self> {
-        if text.contains(char::is_control) || has_escape(text) {
+        // Shells, and servers that behave like them, read patterns and variables.
+        let is_read = |c: char| c.is_control() || matches!(c, '*' | '?' | '$');
+        if text.contains(is_read) || has_escape(text) {
             return None;
         }
         let (drive, rest) = drive_of(text);
@@ -71,6 +79,9 @@ impl Location {
         if text.contains(ambiguous) {
             return None;
         }
+        if climbs(text) {
+            return None;
+        }
         let url = Url::parse(text).ok()?;
         let plain =
             url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
@@ -78,9 +89,17 @@ impl Location {
             return None;
         }
         if url.scheme() == "file" {
-            return Self::of_file(&url);
+            // `file:srv` is relative for RFC 8089, and below the top for WHATWG.
+            let rest = text
+                .get("file:".len()..)
+                .filter(|rest| rest.starts_with("//"));
+            return rest.and_then(|_| Self::of_file_url(&url));
         }
         let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+        // Schemes that the standard does not know keep both as they are; RFC 3986 does not.
+        if host.contains('%') || host.ends_with('.') {
+            return None;
+        }
         let port = url.port_or_known_default();
         let host = port.map_or(host.clone(), |port| format!("{host}:{port}"));
         let realm = Realm::Uri(url.scheme().to_owned(), host);
@@ -97,7 +116,7 @@ impl Location {
         Some(Self { realm, parts })
     }
 
-    fn of_file(url: &Url) -> Option<Self> {
+    fn of_file_url(url: &Url) -> Option<Self> {
         if url.query().is_some() || !matches!(url.host_str(), None | Some("localhost")) {
             return None;
         }
@@ -126,6 +145,15 @@ impl Location {
         } else {
             Below::No
         }
+    }
+
+    /// Without what selects something in it.
+    pub(super) fn without_query(&self) -> Self {
+        let mut whole = self.clone();
+        if whole.parts.last().is_some_and(|part| part.starts_with('?')) {
+            whole.parts.pop();
+        }
+        whole
     }
 
     /// As one is found where names are compared without regard to case.
@@ -227,6 +255,22 @@ fn has_escape(text: &str) -> bool {
     })
 }
 
+/// Whether the path of a URI leads above its top, where readers stop or refuse.
+fn climbs(uri: &str) -> bool {
+    let path = uri.split_once("://").map_or("", |(_, rest)| rest);
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let mut depth = 0_usize;
+    for part in path.split('/').skip(1) {
+        match part.to_ascii_lowercase().replace("%2e", ".").as_str() {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
 fn folded(name: &str) -> String {
     caseless::default_case_fold_str(name).nfkc().collect()
 }
@@ -274,6 +318,8 @@ mod tests {
         check("/srv\\..\\etc");
         check("/srv/\u{ff0e}\u{ff0e}/etc");
         check("/srv/a\u{ff0f}b");
+        check("/srv/*");
+        check("/srv/$HOME");
         check("/srv/a\0b");
         check("/srv/a\nb");
         check("C:data");
@@ -286,6 +332,11 @@ mod tests {
         check("file:///srv/%252e%252e/etc");
         check("file:///srv/data#x");
         check("file:///srv/data?x");
+        check("file:srv/data");
+        check("file:///../../srv/data");
+        check("notes://team/a/%2E%2e/..");
+        check("notes://te%61m/a");
+        check("notes://team./a");
         check("notes://me@team/a");
         check("notes://team/a//b");
         check("notes://team/a b");

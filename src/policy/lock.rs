@@ -12,7 +12,7 @@ use super::shape::{Misfit, Problem, Record};
 use super::snapshot::PolicyEntry;
 
 /// The name under which a call is refused whose arguments are not what its tool takes.
-const ARGUMENTS: &str = "lock.arguments";
+pub const ARGUMENTS: &str = "lock.arguments";
 
 /// What stands for it among the policies.
 pub(super) fn entry() -> PolicyEntry {

@@ -67,7 +67,7 @@ impl PolicySnapshot {
         policies: Vec<PolicyEntry>,
     ) -> Self {
         Self {
-            revision: Revision::of(&sources),
+            revision: Revision::of(&sources, ""),
             engines,
             sources,
             policies,
@@ -75,6 +75,14 @@ impl PolicySnapshot {
             lock: Arc::default(),
             candidate: None,
         }
+    }
+
+    /// With a revision that does not tell where the directory of the policies lies: equal policies
+    /// have equal revisions, in whatever place.
+    #[must_use]
+    pub fn in_directory(mut self, directory: &str) -> Self {
+        self.revision = Revision::of(&self.sources, directory);
+        self
     }
 
     /// With what the host says of agents and tools. What it was read from must be among the sources.
@@ -280,14 +288,16 @@ impl PolicySnapshot {
 impl Revision {
     /// Each name and text is preceded by its length, so that moving bytes from one file to another
     /// gives another revision.
-    fn of(sources: &[PolicySource]) -> Self {
+    fn of(sources: &[PolicySource], directory: &str) -> Self {
         let mut digest = Sha256::new();
-        for part in sources
-            .iter()
-            .flat_map(|source| [&source.name, &source.text])
-        {
+        let mut add = |part: &str| {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part.as_bytes());
+        };
+        for source in sources {
+            let name = source.name.strip_prefix(directory).unwrap_or(&source.name);
+            add(&name.trim_start_matches(['/', '\\']).replace('\\', "/"));
+            add(&source.text);
         }
         let mut hex = String::with_capacity(64);
         for byte in digest.finalize() {
@@ -330,18 +340,27 @@ mod tests {
     #[test]
     fn an_empty_snapshot_has_the_digest_of_nothing() {
         let expected = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(Revision::of(&[]).as_str(), expected);
+        assert_eq!(Revision::of(&[], "").as_str(), expected);
     }
 
     #[test]
     fn bytes_that_move_between_files_change_the_revision() {
-        let split = |a: &str, b: &str| Revision::of(&[source("a", a), source("b", b)]);
+        let split = |a: &str, b: &str| Revision::of(&[source("a", a), source("b", b)], "");
         assert_ne!(split("permit", "forbid"), split("permitf", "orbid"));
         assert_ne!(
-            Revision::of(&[source("ab", "c")]),
-            Revision::of(&[source("a", "bc")])
+            Revision::of(&[source("ab", "c")], ""),
+            Revision::of(&[source("a", "bc")], "")
         );
         assert_eq!(split("x", "y"), split("x", "y"));
+    }
+
+    #[test]
+    fn equal_policies_have_one_revision_wherever_they_lie() {
+        let of = |directory: &str, name: &str| Revision::of(&[source(name, "x")], directory);
+        let one = of("policies", "policies/a.cedar");
+        assert_eq!(one, of("./policies/", "./policies/a.cedar"));
+        assert_eq!(one, of("/etc/gate", "/etc/gate/a.cedar"));
+        assert_ne!(one, of("policies", "policies/b.cedar"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::Format;
         .required(true),
     group = ArgGroup::new("message").args(["call", "read", "prompt", "audit", "from"]),
     after_help = "Examples:
-  mcp-protector explain policies/starter --call read_text_file --args {\"path\":\"/srv/.env\"}
+  mcp-protector explain policies/starter --call read_text_file --args '{\"path\":\"/srv/.env\"}'
   mcp-protector explain --config gate.toml --agent nightly --role auditor --read file:///etc/passwd
   mcp-protector explain --config gate.toml --audit audit.jsonl --seq 7"
 )]

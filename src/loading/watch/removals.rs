@@ -27,7 +27,10 @@ pub(super) fn problems(
     }
     match on_removal {
         OnRemoval::Accept => Vec::new(),
-        OnRemoval::Keep => policies(old, new).chain(labels(old, new)).collect(),
+        OnRemoval::Keep => policies(old, new)
+            .chain(labels(old, new))
+            .chain(locked(old, new))
+            .collect(),
     }
 }
 
@@ -83,6 +86,20 @@ fn labels<'s>(
             let message = format!("`{}`: labels are in force and are not there", source.name);
             PolicyProblem::error(CODE, message).with_help(HELP)
         })
+}
+
+/// Tools whose approved definition nobody would compare any more.
+fn locked<'s>(
+    old: &'s PolicySnapshot,
+    new: &'s PolicySnapshot,
+) -> impl Iterator<Item = PolicyProblem> + 's {
+    let gone = old.lock().tools();
+    let gone = gone.filter(|(name, _)| new.lock().tool(name).is_none());
+    gone.map(|(name, _)| {
+        let name = name.escape_debug();
+        let message = format!("`{name}` is locked, and is not in the lock any more");
+        PolicyProblem::error(CODE, message).with_help(HELP)
+    })
 }
 
 fn is_named(policy: &PolicyEntry) -> bool {

@@ -88,6 +88,8 @@ impl Resources {
         let place = Location::of_uri(uri)?;
         let root = Some(roots.find(&place)).filter(|root| !root.is_unsure())?;
         let named = self.by_place.get(&place);
+        // What is said of a resource holds for whatever a query selects in it.
+        let named = named.or_else(|| self.by_place.get(&place.without_query()));
         let alike = named.is_none() && self.folded.contains(&place.folded());
         (!alike).then_some((named, root))
     }
@@ -124,6 +126,8 @@ mod tests {
         check("notes://team/salaries", "team pii internal-use hr 3");
         check("notes://TEAM/x/../salaries", "team pii internal-use hr 3");
         check("notes://others/a", " 2");
+        check("notes://team/salaries?year=1", "team pii internal-use hr 3");
+        check("notes://team/salaries?", "team pii internal-use hr 3");
         // It may be any of them.
         check("notes://team/Salaries", " 3");
         check("notes://team/x y", " 3");

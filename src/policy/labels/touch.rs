@@ -1,12 +1,16 @@
 //! What the arguments of a call reach for.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::super::facts::{Arguments, Leaf, Touch};
 use super::super::location::Location;
 use super::hosts::{self, UNREADABLE_HOST};
 use super::roots::Roots;
 use super::{MAX_LEVEL, ToolLabels};
+
+/// The most hosts that are told one by one; of more, one is unreadable, which no list contains.
+const MOST_HOSTS: usize = 256;
 
 impl ToolLabels {
     /// `touch` is what is known without labels.
@@ -16,13 +20,17 @@ impl ToolLabels {
         let urls = urls.map(|text| text.as_deref().and_then(hosts::of_url));
         let hosts = found(arguments, &self.hosts);
         let hosts = hosts.map(|text| text.as_deref().and_then(hosts::of_name));
-        for host in urls.chain(hosts) {
-            let host = host.unwrap_or_else(|| UNREADABLE_HOST.to_owned());
-            if !touch.hosts.contains(&host) {
-                touch.hosts.push(host);
-            }
-        }
+        let unreadable = || UNREADABLE_HOST.to_owned();
+        let hosts = urls
+            .chain(hosts)
+            .map(|host| host.unwrap_or_else(unreadable));
+        touch.hosts.extend(hosts);
         touch.hosts.sort();
+        touch.hosts.dedup();
+        if touch.hosts.len() > MOST_HOSTS {
+            touch.hosts.truncate(MOST_HOSTS);
+            touch.hosts.push(unreadable());
+        }
         match &self.paths {
             Some(pointers) => reach(&mut touch, roots, arguments, pointers),
             None => beyond(&mut touch),
@@ -36,27 +44,25 @@ impl ToolLabels {
 fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: &[String]) {
     let paths: Vec<Option<Cow<'_, str>>> = found(arguments, pointers).collect();
     touch.outside = false;
-    touch.writable = true;
+    // Nothing that may be changed is named where nothing is.
+    touch.writable = !paths.is_empty();
     touch.level = 0;
     if paths.is_empty() && !pointers.is_empty() {
         return beyond(touch);
     }
+    let mut reached = BTreeSet::new();
     for path in paths {
-        let place = path.as_deref().and_then(Location::of);
+        let place = path.as_deref().and_then(Location::of_file);
         let place = place.map(|place| roots.find(&place));
         let Some(place) = place.filter(|place| !place.is_outside()) else {
             beyond(touch);
             continue;
         };
-        for name in place.names() {
-            if !touch.roots.iter().any(|known| known == name) {
-                touch.roots.push(name.to_owned());
-            }
-        }
+        reached.extend(place.names().map(str::to_owned));
         touch.level = touch.level.max(place.level());
         touch.writable &= place.is_writable();
     }
-    touch.roots.sort();
+    touch.roots = reached.into_iter().collect();
 }
 
 fn beyond(touch: &mut Touch) {
@@ -65,24 +71,45 @@ fn beyond(touch: &mut Touch) {
     touch.level = MAX_LEVEL;
 }
 
-/// The texts at the pointers and below them; `None` for what is there and is no text.
+/// The texts at the pointers: one, or an array of them. `None` for whatever else is there, also for an
+/// object: a server may read its keys.
 fn found<'a>(
     arguments: &'a Arguments<'a>,
     pointers: &'a [String],
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
-    let named = |name: &str| {
-        pointers.iter().any(|pointer| {
-            let rest = name.strip_prefix(pointer.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+    pointers.iter().flat_map(|pointer| at(arguments, pointer))
+}
+
+fn at<'a>(arguments: &'a Arguments<'a>, pointer: &'a str) -> Vec<Option<Cow<'a, str>>> {
+    let inside = arguments.0.iter().filter_map(|(name, leaf)| {
+        let rest = name.strip_prefix(pointer)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some((rest, leaf))
+    });
+    let inside: Vec<(&str, &Leaf<'_>)> = inside.collect();
+    let is_array = inside.iter().any(|(rest, leaf)| {
+        let array = matches!(leaf, Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray);
+        rest.is_empty() && array
+    });
+    let is_item = |rest: &str| {
+        let number = rest.strip_prefix('/');
+        number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
     };
-    let leaves = arguments.0.iter().filter(move |(name, _)| named(name));
-    leaves.filter_map(|(_, leaf)| match leaf {
-        Leaf::String(text) => Some(Some(Cow::Borrowed(&**text))),
+    let text = |(rest, leaf): (&str, &'a Leaf<'a>)| match leaf {
         // Its items are leaves of their own.
-        Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray | Leaf::EmptyObject => None,
-        Leaf::Number(_) | Leaf::Bool(_) | Leaf::Null => Some(None),
-    })
+        Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray if rest.is_empty() => None,
+        Leaf::String(text) if rest.is_empty() || is_array && is_item(rest) => {
+            Some(Some(Cow::Borrowed(&**text)))
+        }
+        Leaf::String(_)
+        | Leaf::Strings(_)
+        | Leaf::Array
+        | Leaf::EmptyArray
+        | Leaf::EmptyObject
+        | Leaf::Number(_)
+        | Leaf::Bool(_)
+        | Leaf::Null => Some(None),
+    };
+    inside.into_iter().filter_map(text).collect()
 }
 
 #[cfg(test)]
@@ -94,7 +121,7 @@ mod tests {
     #[test]
     fn hosts_are_found_where_labels_say_and_spelled_in_one_way() {
         let check = |argument: (&str, &str), hosts: &[&str]| {
-            let world = World::new().with(&[argument]);
+            let world = listed(&[argument]);
             let labels = ToolLabels {
                 urls: vec!["/url".to_owned()],
                 hosts: vec!["/host".to_owned()],
@@ -137,7 +164,7 @@ mod tests {
     #[test]
     fn paths_are_found_in_the_roots_that_they_lie_in() {
         let check = |arguments: &[(&str, &str)], expected: &str| {
-            let world = World::new().with(arguments);
+            let world = listed(arguments);
             let labels = ToolLabels {
                 paths: Some(vec!["/path".to_owned(), "/more".to_owned()]),
                 ..ToolLabels::default()
@@ -169,8 +196,13 @@ mod tests {
         );
         check(&[("/path", "/srv/data/%2e%2e/a")], " outside 3");
         check(&[("/path", "a")], " outside 3");
+        check(&[("/path", "doc://handbook/../a")], " outside 3");
         check(&[], " outside 3");
         check(&[("/other", "/srv/data/a")], " outside 3");
+        // What is no text and no array of texts may be read in any way.
+        check(&[("/path/~1etc~1passwd", "/srv/data/a")], " outside 3");
+        check(&[("/path/0/0", "/srv/data/a")], " outside 3");
+        check(&[("/path/x", "/srv/data/a")], " outside 3");
     }
 
     #[test]
@@ -183,7 +215,7 @@ mod tests {
             };
             let touch = labels.touch(&roots(), &world.arguments, &world.touch);
             assert_eq!(touch.outside, outside);
-            assert_eq!(touch.writable, !outside);
+            assert!(!touch.writable);
         };
         check(None, true);
         check(Some(vec![]), false);
@@ -196,5 +228,18 @@ mod tests {
         data.level = 1;
         data.writable = true;
         Roots::new(vec![hr, data])
+    }
+
+    /// Arguments of which those with a number at the end stand in arrays.
+    fn listed(arguments: &[(&str, &str)]) -> World {
+        let mut world = World::new().with(arguments);
+        for (name, _) in arguments {
+            if let Some((array, number)) = name.rsplit_once('/')
+                && number.chars().all(|c| c.is_ascii_digit())
+            {
+                world.arguments.0.push((array.to_owned(), Leaf::Array));
+            }
+        }
+        world
     }
 }

@@ -10,8 +10,8 @@ use crate::audit::MARKER;
 use crate::gate::Stage;
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Chance, Client, ClientIs, Consent, Environment, Facts,
-    OpenQuestion, PolicySnapshot, Principal, Prompt, Resource, ResourceFacts, Server, SessionState,
-    Tool, Touch,
+    LOCKED_ARGUMENTS, Lock, OpenQuestion, Pin, PolicySnapshot, Principal, Prompt, Resource,
+    ResourceFacts, Server, SessionState, Tool, Touch,
 };
 use crate::wire::{KnownMethod, Side, Value};
 
@@ -182,7 +182,7 @@ impl Recorded {
             name: self.upstream.clone(),
             ..bench.server.clone()
         };
-        let things = Things::new(&self.target);
+        let things = Things::new(&self.target, snapshot.lock());
         let Some(questions) = self.questions(method, &agent, &server, &things) else {
             return unknown("the record does not tell all that it asked for");
         };
@@ -361,7 +361,9 @@ impl Recorded {
                 resource: question.about,
                 env: env(),
             });
+            // The arguments are left out, which says nothing of those that were sent.
             let reasons = decision.reasons().iter();
+            let reasons = reasons.filter(|reason| reason.policy.as_str() != LOCKED_ARGUMENTS);
             let ids = reasons.map(|reason| reason.policy.as_str().to_owned());
             ids.collect::<Vec<_>>()
         });
@@ -447,16 +449,19 @@ struct Things {
 }
 
 impl Things {
-    fn new(target: &str) -> Self {
+    /// A record does not say how the tool was defined: a locked one is taken for what was approved.
+    fn new(target: &str, lock: &Lock) -> Self {
+        let mut tool = Tool::named(target);
+        if lock.tool(target).is_some() {
+            tool.pin = Pin {
+                known: true,
+                schema_ok: true,
+                description_ok: true,
+            };
+        }
         Self {
-            tool: Tool {
-                name: target.to_owned(),
-                ..Tool::default()
-            },
-            prompt: Prompt {
-                name: target.to_owned(),
-                ..Prompt::default()
-            },
+            tool,
+            prompt: Prompt::named(target),
             resource: listing::resource(target.to_owned()),
         }
     }

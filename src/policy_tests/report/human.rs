@@ -62,6 +62,11 @@ impl Report {
             write!(out, ", {} left out by the filter", summary.left_out)?;
         }
         writeln!(out)?;
+        self.write_extras(out)
+    }
+
+    /// Writes what the tests have seen and would notice, where that was asked for.
+    pub fn write_extras(&self, out: &mut dyn Write) -> io::Result<()> {
         for coverage in &self.coverage {
             writeln!(out)?;
             coverage.write(out)?;
