@@ -152,14 +152,24 @@ impl Bench {
 
     pub(super) async fn agent(&self, frame: &str) {
         self.gate
-            .handle(&self.talk, Side::Agent, frame.as_bytes())
+            .handle(
+                &self.talk,
+                Side::Agent,
+                crate::wire::Stream::MAIN,
+                frame.as_bytes(),
+            )
             .await
             .unwrap();
     }
 
     pub(super) async fn upstream(&self, frame: &str) {
         self.gate
-            .handle(&self.talk, Side::Upstream, frame.as_bytes())
+            .handle(
+                &self.talk,
+                Side::Upstream,
+                crate::wire::Stream::MAIN,
+                frame.as_bytes(),
+            )
             .await
             .unwrap();
         self.gate.resume(&self.talk).await.unwrap();
