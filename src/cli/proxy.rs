@@ -194,10 +194,13 @@ async fn serve(
         return End::AuditFault;
     }
     converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
-    let end = Box::pin(converse::converse(
-        gate, &talk, input, events, renewal, shutdown, audit,
-    ))
-    .await;
+    let news = renewal.news();
+    let upstream = talk.session.state().server.name.clone();
+    let conversation = converse::converse(gate, &talk, input, events, news, shutdown, audit);
+    let end = tokio::select! {
+        end = Box::pin(conversation) => end,
+        never = renewal.run(gate, &upstream) => match never {},
+    };
     tokio::select! {
         () = sender.stop() => {}
         () = shutdown.forced() => sender.kill().await,

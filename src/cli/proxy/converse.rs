@@ -14,7 +14,7 @@ use crate::upstream::{ChildEvents, Event};
 use crate::wire::{Frame, LineReader, Side, Stream};
 
 use super::super::exit::Exit;
-use super::renew::Renewal;
+use super::renew::News;
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     talk: &Talk<U, A>,
     input: AgentInput,
     events: ChildEvents,
-    renewal: Renewal,
+    news: News,
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
@@ -43,14 +43,14 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
     let time = keep_time(gate, talk);
-    let policies = renewal.run(gate, talk);
+    let policies = follow(gate, talk, news);
     tokio::pin!(agent, upstream, waiting, time, policies);
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
         end = &mut waiting => end,
         end = &mut time => end,
-        AgentGone = &mut policies => End::Stopped(Cause::AgentGone),
+        end = &mut policies => end,
         cause = shutdown.requested() => End::Stopped(cause),
     };
     shutdown.request(match &end {
@@ -157,6 +157,18 @@ async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_catalogue_is_settled().await;
         if gate.resume(talk).await == Err(AgentGone) {
+            return End::Stopped(Cause::AgentGone);
+        }
+    }
+}
+
+/// Tells the agent what new policies may have changed.
+async fn follow<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>, mut news: News) -> End {
+    let mut known = gate.policies();
+    loop {
+        news.come().await;
+        let replaced = std::mem::replace(&mut known, gate.policies());
+        if gate.renewed(talk, &replaced).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
     }
