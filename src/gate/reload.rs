@@ -73,7 +73,7 @@ impl Gate {
     }
 
     fn changed_lists<U, A>(&self, talk: &Talk<U, A>, old: &PolicySnapshot) -> Vec<KnownMethod> {
-        let now = self.circumstances(talk.session.transport);
+        let now = self.circumstances(&talk.session);
         let (scene, names, mut lists) = {
             let state = talk.session.state();
             let Lifecycle::Ready(handshake) = &state.lifecycle else {
