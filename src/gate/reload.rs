@@ -7,7 +7,7 @@ use tracing::warn;
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::session::Lifecycle;
-use crate::wire::{KnownMethod, Side};
+use crate::wire::{KnownMethod, Side, Stream};
 
 use super::Gate;
 use super::decide::sees;
@@ -60,8 +60,8 @@ impl Gate {
                 warn!("a notification could not be recorded, and is not sent: {fault}");
                 continue;
             }
-            self.tell(talk, Side::Agent, OwnMessage::list_changed(changed))
-                .await?;
+            let changed = OwnMessage::list_changed(changed);
+            self.tell(talk, Side::Agent, Stream::MAIN, changed).await?;
         }
         Ok(())
     }

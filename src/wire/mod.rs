@@ -18,6 +18,7 @@ mod method;
 mod params;
 mod params_table;
 mod sse;
+mod stream;
 
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
@@ -31,6 +32,7 @@ pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use params::{ParamsError, ParamsProblem};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
+pub use stream::Stream;
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -11,7 +11,7 @@ use crate::audit::{self, Audit, Record};
 use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
 use crate::shutdown::{Cause, Shutdown};
 use crate::upstream::{ChildEvents, Event};
-use crate::wire::{Frame, LineReader, Side};
+use crate::wire::{Frame, LineReader, Side, Stream};
 
 use super::super::exit::Exit;
 use super::renew::Renewal;
@@ -93,8 +93,10 @@ async fn listen<U: Upstream, A: Agent>(
             next = lines.next() => next,
         };
         let handled = match next {
-            Ok(Some(Frame::Line(frame))) => gate.handle(talk, Side::Agent, frame).await,
-            Ok(Some(Frame::TooLong)) => gate.handle_too_long(talk, Side::Agent).await,
+            Ok(Some(Frame::Line(frame))) => {
+                gate.handle(talk, Side::Agent, Stream::MAIN, frame).await
+            }
+            Ok(Some(Frame::TooLong)) => gate.handle_too_long(talk, Side::Agent, Stream::MAIN).await,
             Ok(None) => return End::AgentClosed,
             Err(cause) => {
                 warn!("cannot read from the agent: {cause}");
@@ -115,8 +117,14 @@ async fn attend<U: Upstream, A: Agent>(
 ) -> End {
     loop {
         let handled = match events.next().await {
-            Event::Line(frame) => gate.handle(talk, Side::Upstream, frame).await,
-            Event::TooLong => gate.handle_too_long(talk, Side::Upstream).await,
+            Event::Line(frame) => {
+                gate.handle(talk, Side::Upstream, Stream::UNTOLD, frame)
+                    .await
+            }
+            Event::TooLong => {
+                gate.handle_too_long(talk, Side::Upstream, Stream::UNTOLD)
+                    .await
+            }
             Event::Died {
                 exit,
                 will_restart_in,
