@@ -74,6 +74,10 @@ pub fn run(args: ProxyArgs) -> Exit {
     for warning in &config.warnings {
         warn!("{warning}");
     }
+    if let Some(what) = settings::beyond_stdio(&config) {
+        error!("{what} is not available in this version");
+        return Exit::Invalid;
+    }
     let loaded = match loading::load(&policy_settings(&config.policy)) {
         Ok(loaded) => loaded,
         Err(errors) => {
