@@ -1,0 +1,7 @@
+//! The listener over real sockets, with a gate that a test plays by hand.
+
+mod agent;
+mod rig;
+
+mod door;
+mod replies;
