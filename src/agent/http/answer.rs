@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
 use tokio::sync::{Semaphore, watch};
@@ -17,7 +17,7 @@ use super::refusal::{HttpRefusal, Refused};
 use super::respond::{self, Response};
 use super::serve::{Health, Outside};
 use super::settings::Settings;
-use super::{fields, listen, post};
+use super::{body, fields, listen, post};
 
 /// What requests of all connections share.
 pub(super) struct Server {
@@ -56,7 +56,7 @@ impl Server {
         let settings = Arc::new(settings);
         Self {
             conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
-            bodies: super::body::budget(&settings),
+            bodies: body::budget(&settings),
             door: Door::new(&settings, port),
             authenticate: outside.authenticate,
             refusals: outside.refusals,
@@ -67,11 +67,14 @@ impl Server {
 
     /// Answers one request. What is checked first costs least, and is known to fewest.
     pub(super) async fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> Response {
-        let (parts, body) = request.into_parts();
+        let (parts, mut body) = request.into_parts();
         let mut subject = None;
-        match self.take(&parts, body, peer, &mut subject).await {
+        match self.take(&parts, &mut body, peer, &mut subject).await {
             Ok(response) => response,
             Err(rejection) => {
+                if !body.is_end_stream() {
+                    tokio::spawn(body::discard(body, self.settings.body_deadline));
+                }
                 self.record(peer, &rejection.refused, subject);
                 respond::refusal(&rejection, self.authenticate.resource())
             }
@@ -93,7 +96,7 @@ impl Server {
     async fn take(
         &self,
         parts: &Parts,
-        body: Incoming,
+        body: &mut Incoming,
         peer: IpAddr,
         subject: &mut Option<String>,
     ) -> Result<Response, Rejection> {

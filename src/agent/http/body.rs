@@ -1,5 +1,7 @@
 //! The body of a request, in bounded memory and time.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
@@ -22,7 +24,7 @@ pub(super) fn budget(settings: &Settings) -> Semaphore {
 /// known before memory is taken, and there are no two ways to find the end (RFC 9112 §6.3).
 pub(super) async fn read(
     headers: &HeaderMap,
-    body: Incoming,
+    body: &mut Incoming,
     budget: &Semaphore,
     settings: &Settings,
 ) -> Result<Bytes, Refused> {
@@ -44,6 +46,23 @@ pub(super) async fn read(
     }
 }
 
+/// Takes what is still coming of a request that was refused, and throws it away: a socket that is
+/// closed over unread bytes takes the answer with it. In bounded time, and at most 16 MiB.
+pub(super) async fn discard(mut body: Incoming, patience: Duration) {
+    let discarding = async {
+        let mut left = 16 * 1024 * 1024_usize;
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            match left.checked_sub(length) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    // Late or not, it was not wanted.
+    let _ = timeout(patience, discarding).await;
+}
+
 fn length(headers: &HeaderMap) -> Result<usize, Refused> {
     // hyper drops `Content-Length` beside `Transfer-Encoding`, so that only the latter tells.
     if headers.contains_key(hyper::header::TRANSFER_ENCODING) {
@@ -55,7 +74,7 @@ fn length(headers: &HeaderMap) -> Result<usize, Refused> {
         .ok_or(Refused::Length)
 }
 
-async fn collect(mut body: Incoming, length: usize) -> Result<Bytes, Refused> {
+async fn collect(body: &mut Incoming, length: usize) -> Result<Bytes, Refused> {
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Refused::BodyBroken)?;

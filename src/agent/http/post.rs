@@ -33,7 +33,7 @@ pub(super) enum Manner {
 pub(super) async fn post(
     server: &Server,
     asked: &Asked<'_>,
-    body: Incoming,
+    body: &mut Incoming,
 ) -> Result<Response, Rejection> {
     let headers = &asked.parts.headers;
     for wanted in ["application/json", "text/event-stream"] {

@@ -84,11 +84,12 @@ impl Listener {
         let mut rounds = interval(server.conversations.round());
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stop = pin!(stop);
-        let mut stopped = false;
-        while !(stopped && connections.is_empty()) {
+        // None once the gate is to stop: whoever comes then is refused by the system.
+        let mut socket = Some(self.socket);
+        while !(socket.is_none() && connections.is_empty()) {
             tokio::select! {
-                () = &mut stop, if !stopped => {
-                    stopped = true;
+                () = &mut stop, if socket.is_some() => {
+                    socket = None;
                     closing.send_replace(());
                     server.conversations.stop_listening();
                 }
@@ -98,7 +99,7 @@ impl Listener {
                         tracing::error!("a connection broke off in a panic");
                     }
                 }
-                accepted = self.socket.accept(), if !stopped => match accepted {
+                accepted = accept(socket.as_ref()) => match accepted {
                     Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {
                         Ok(place) => {
                             let connection = Connection {
@@ -162,6 +163,13 @@ impl Connection {
         if let Err(error) = ended {
             tracing::debug!(%peer, "a connection ended: {error}");
         }
+    }
+}
+
+async fn accept(socket: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match socket {
+        Some(socket) => socket.accept().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -18,7 +18,13 @@ const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Whether `MCP-Protocol-Version` names a revision without sessions.
 pub(super) fn is_named(version: Option<&str>) -> bool {
-    version.is_some_and(|version| version >= FIRST_STATELESS)
+    let is_date = |text: &str| {
+        text.len() == FIRST_STATELESS.len()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    version.is_some_and(|version| is_date(version) && version >= FIRST_STATELESS)
 }
 
 /// Whether a message is of the stateless era: it says so itself, or its header does.

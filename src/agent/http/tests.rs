@@ -3,5 +3,8 @@
 mod agent;
 mod rig;
 
+mod crossing;
 mod door;
 mod replies;
+mod sessions;
+mod stateless;
