@@ -35,7 +35,7 @@ use std::time::Duration;
 use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
-use crate::session::{Asker, Exchange, Target};
+use crate::session::{Asker, Exchange, Session, Target};
 use crate::wire::{KnownMethod, Limits, Message, Side, Stream};
 
 use decide::Stop;
@@ -165,7 +165,7 @@ impl Gate {
     ) -> Result<(), Stop> {
         let Came { from, stream, .. } = came;
         let session = &talk.session;
-        let now = self.circumstances(session.transport);
+        let now = self.circumstances(session);
 
         let message = self.decode(talk, from, frame, trail)?;
         let max_in_flight = self.settings.max_in_flight;
@@ -281,9 +281,10 @@ impl Gate {
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }
 
-    fn circumstances(&self, transport: &'static str) -> Circumstances {
+    fn circumstances(&self, session: &Session) -> Circumstances {
         Circumstances {
-            transport,
+            transport: session.transport,
+            peer: session.peer,
             now_ms: self.clock.now().as_millisecond(),
         }
     }

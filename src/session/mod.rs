@@ -10,6 +10,7 @@ mod pending;
 mod visibility;
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
+    /// The address that the session was begun from.
+    pub peer: Option<IpAddr>,
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
@@ -187,6 +190,7 @@ impl Session {
         Self {
             id,
             transport,
+            peer: None,
             ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
@@ -212,6 +216,24 @@ impl Session {
             catalogue: Notify::new(),
             in_hand: AtomicUsize::new(0),
         }
+    }
+
+    /// The same, for an agent that has shown who it is.
+    #[must_use]
+    pub fn of(self, agent: Agent) -> Self {
+        {
+            let mut state = self.state();
+            state.roles.clone_from(&agent.roles);
+            state.agent = Arc::new(agent);
+        }
+        self
+    }
+
+    /// The same, begun from this address.
+    #[must_use]
+    pub fn from(mut self, peer: Option<IpAddr>) -> Self {
+        self.peer = peer;
+        self
     }
 
     /// The same for agents that share nothing but their identity.
