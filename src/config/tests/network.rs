@@ -525,6 +525,10 @@ fn tokens_of_agents_are_long_different_and_named() {
         "tokens = '0123456789abcdef'",
         &["7 listen.auth.tokens: expected a table, found a string"],
     );
+    check(
+        "tokens = { 0123456789abcdef = 'alice', 'bob@example.com.' = 'short' }",
+        &["7 listen.auth.tokens: expected names in front of tokens of at least 16 bytes"],
+    );
     let name = "expected a name of 1 to 128 bytes in front of the token";
     check(
         &format!(

@@ -98,6 +98,10 @@ fn reports_hide_values_that_may_be_secret() {
         "[listen.auth]\ntype = \"bearer\"\ntokens = { a = \"CANARY-0123456789\", b = \"CANARY-0123456789\" }",
         "[listen.auth]\ntype = \"bearer\"\ntokens = { a = \"CANARY\" }",
         "[listen.auth]\ntype = \"bearer\"\ntokens = [\"CANARY\"]",
+        // With the token where the name of the agent belongs.
+        "[listen.auth]\ntype = \"bearer\"\ntokens = { CANARY-0123456789 = \"alice\" }",
+        "[listen.auth]\ntype = \"bearer\"\ntokens = { \"CANARY-0123456789\" = 1, \"CANARY-9876543210\" = \"0123456789abcdef\" }",
+        "[listen.auth.tokens]\nCANARY-0123456789 = \"alice\"\n[listen.auth.tokens.CANARY-9876543210]\na = 1",
         "[listen.auth]\ntype = \"bearer\"\ntoken = \"CANARY-0123456789\"",
         "[listen.auth]\ntype = \"jwt\"\njwks_url = \"https://u:CANARY@a\"\nresource = \"http://a/?CANARY\"",
         "[listen]\nallowed_origins = [\"https://u:CANARY@a\"]\nallowed_hosts = [\"u:CANARY@a\"]",
@@ -171,6 +175,12 @@ env = { TOKEN = "CANARY", OTHER = 'CANARY', LONG = """
 CANARY
 """ }
 extra = "CANARY"
+auth = { type = "bearer", token = "CANARY-0123456789" }
+
+[listen]
+transport = "http"
+host = "::"
+auth = { type = "bearer", tokens = { alice = "CANARY-0123456789", bob = 'CANARY-9876543210' } }
 
 [extra]
 one = ["CANARY", { two = "CANARY" }]
