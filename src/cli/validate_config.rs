@@ -316,6 +316,55 @@ mod tests {
     }
 
     #[test]
+    fn what_is_over_http_is_said_without_what_may_be_secret() {
+        let check = |text: &str, expected: &str| {
+            let (exit, _, err) = run_on(text, Format::Human, Ok("abc123"));
+            assert_eq!(exit, Exit::Success, "{err}");
+            let (_, said) = err.split_once("gate.toml: valid\n").expect("valid");
+            let (said, _) = said.split_once("  open ").expect("what is open");
+            assert_eq!(said, expected, "{text}");
+            assert!(!err.contains("hidden"), "{err}");
+        };
+        check(
+            "[upstream]
+             url = 'https://mcp.example.com:8443/hidden?hidden'
+             auth = { type = 'bearer', token = 'hidden-0123456789' }
+             [listen]
+             transport = 'http'
+             host = '::'
+             port = 3000
+             allowed_hosts = ['gate']
+             auth = { type = 'bearer', tokens = { a = 'hidden-9876543210' } }
+             [admin]
+             port = 9090",
+            "  upstream  `upstream`: https://mcp.example.com:8443, with a token
+  listen    http://[::]:3000/mcp, agents show 1 token
+  admin     http://127.0.0.1:9090
+",
+        );
+        check(
+            "[upstream]
+             url = 'http://localhost'
+             auth = { type = 'bearer', token_file = '/run/token' }
+             [listen]
+             transport = 'http'
+             port = 0
+             path = '/'
+             auth = { type = 'jwt', issuer = 'https://i', audience = 'a', jwks_file = 'k' }",
+            "  upstream  `upstream`: http://localhost, with the token in `/run/token`
+  listen    http://127.0.0.1:0/, agents show tokens of `https://i`
+",
+        );
+        check(
+            "upstream.command = ['a', 'b', 'hidden']
+             listen = { transport = 'http', port = 1 }",
+            "  upstream  `upstream`: `a` over stdio, 2 arguments
+  listen    http://127.0.0.1:1/mcp, agents show no token
+",
+        );
+    }
+
+    #[test]
     fn what_is_not_valid_is_said_on_standard_error() {
         let (exit, out, err) = run_on(INVALID, Format::Human, Ok("abc123"));
         assert_eq!((exit, out.as_str()), (Exit::Invalid, ""));
