@@ -53,9 +53,7 @@ impl Kinds {
                 warnings,
             },
             others: vec![
-                Box::new(Rego {
-                    groups: groups.clone(),
-                }),
+                Box::new(Rego::new(groups.clone())),
                 Box::new(Cel {
                     groups: groups.clone(),
                 }),
