@@ -209,7 +209,8 @@ async fn a_log_that_nobody_holds_lets_go_of_a_stream_that_fails() {
     audit.record(call("x")).await.unwrap();
     drop(audit);
     until(|| full.is_alone()).await;
-    assert_eq!(record.lines().len(), 1);
+    // The record has a thread of its own, which may come later.
+    until(|| record.lines().len() == 1).await;
 }
 
 #[derive(Debug, Clone, Copy)]
