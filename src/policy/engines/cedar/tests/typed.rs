@@ -397,6 +397,22 @@ fn a_mistake_about_arguments_or_tools_is_told_with_what_was_meant() {
 }
 
 #[test]
+fn what_was_checked_against_other_types_is_checked_again() {
+    let wrong = r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", resource)
+        when { context.arguments.nothing == 1 };"#;
+    let compile = |checked_under: Arc<Lock>| {
+        let told = Checked::new(&checked_under, [wrong.into()].into());
+        let cedar = Cedar {
+            checked: vec![told],
+            ..cedar()
+        };
+        cedar.compile(&[source(wrong)])
+    };
+    assert!(compile(lock()).is_ok());
+    assert!(compile(Arc::default()).is_err());
+}
+
+#[test]
 fn any_name_of_a_tool_is_an_action() {
     let policy = r#"@id("p") permit(principal,
         action == Mcp::Action::"call_tool/odd \"name\"/\u{202e}::x", resource);"#;
