@@ -12,15 +12,24 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
-use crate::session::{Origin, Target};
-use crate::wire::{Id, KnownMethod, Message, Shape, Side, Value};
+use crate::session::{Asker, Origin, Target};
+use crate::wire::{KnownMethod, Message, Shape, Side, Stream, Value};
 
 use super::decide::Allowed;
-use super::identify::{Identified, Role};
+use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::talk::Talk;
 use super::understand::Understood;
+
+/// How a message came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Came {
+    pub(super) from: Side,
+    pub(super) stream: Stream,
+    /// Time since the clock was made.
+    pub(super) at: Duration,
+}
 
 /// One message on its way through the gate.
 #[derive(Debug)]
@@ -41,6 +50,8 @@ pub(super) struct Trail {
     pub(super) target: Target,
     /// When it came.
     pub(super) started: Duration,
+    /// The stream on which an answer is waited for.
+    pub(super) stream: Stream,
     record: Record,
 }
 
@@ -49,15 +60,16 @@ pub(super) struct Trail {
 pub(super) enum AnswerTo {
     Nobody,
     /// The one who asked, under its own id.
-    Asker(Side, Id),
+    Asker(Side, Asker),
     /// The one who waits for the reply that the message was to be, under its own id.
-    Waiting(Side, Id),
+    Waiting(Side, Asker),
     /// The sender of something whose id could not be read.
     Unreadable,
 }
 
 impl Trail {
-    pub(super) fn begin<U, A>(talk: &Talk<U, A>, from: Side, started: Duration) -> Self {
+    pub(super) fn begin<U, A>(talk: &Talk<U, A>, came: Came) -> Self {
+        let Came { from, stream, at } = came;
         let reference = talk.next_reference();
         let record = Record::new(Kind::Frame)
             .within(&talk.scope())
@@ -80,17 +92,18 @@ impl Trail {
             correlation: Vec::new(),
             version: None,
             target: Target::Server,
-            started,
+            started: at,
+            stream,
             record,
         }
     }
 
     /// The message could be read; what it is stands in its envelope.
-    pub(super) fn decoded(&mut self, message: &Message, from: Side) {
+    pub(super) fn decoded<U, A>(&mut self, talk: &Talk<U, A>, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {
             Shape::Request { id, method } => (
                 kind::of_request(method.name(), from),
-                AnswerTo::Asker(from, id.clone()),
+                AnswerTo::Asker(from, asker(&talk.session, from, id, self.stream)),
             ),
             Shape::Notification { .. } => (Kind::Notification, AnswerTo::Nobody),
             Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::Nobody),
@@ -113,7 +126,12 @@ impl Trail {
 
     /// What the gate says of its own accord.
     pub(super) fn own<U, A>(talk: &Talk<U, A>, occasion: &Occasion<'_>, started: Duration) -> Self {
-        let mut trail = Self::begin(talk, Side::Agent, started);
+        let came = Came {
+            from: Side::Agent,
+            stream: Stream::MAIN,
+            at: started,
+        };
+        let mut trail = Self::begin(talk, came);
         let method = occasion.method();
         trail.answer_to = AnswerTo::Nobody;
         trail.method = Some(method);
@@ -134,13 +152,13 @@ impl Trail {
 
     /// The message will get no reply, whatever was begun for it.
     pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
-        if let AnswerTo::Asker(asker, id) = &self.answer_to {
+        if let AnswerTo::Asker(side, asker) = &self.answer_to {
             let mut state = talk.session.state();
-            let table = match asker {
+            let table = match side {
                 Side::Agent => &mut state.to_upstream,
                 Side::Upstream => &mut state.to_agent,
             };
-            table.take_by_asker(id);
+            table.take_by_asker(asker);
         }
     }
 

@@ -17,6 +17,7 @@ mod message;
 mod method;
 mod params;
 mod params_table;
+mod stream;
 
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
@@ -29,6 +30,7 @@ pub use lines::{Frame, LineReader};
 pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use params::{ParamsError, ParamsProblem};
+pub use stream::Stream;
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -22,6 +22,7 @@ impl Trail {
             version: None,
             target: Target::Server,
             started: exchange.started,
+            stream: exchange.stream,
             record,
         };
         trail.answers(exchange);
@@ -49,7 +50,8 @@ impl Trail {
                 talk.session.state().to_agent.take(id)
             }
             (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
-                self.answer_to = AnswerTo::Asker(Side::Agent, id.clone());
+                let asker = talk.session.asker(id, self.stream);
+                self.answer_to = AnswerTo::Asker(Side::Agent, asker);
                 None
             }
         };
@@ -63,14 +65,17 @@ impl Trail {
     pub(super) fn replies(&mut self, exchange: &Exchange, from: Side) {
         self.reference = Arc::clone(&exchange.reference);
         self.started = exchange.started;
+        self.stream = exchange.stream;
         self.method = Some(exchange.method);
         self.answers(exchange);
-        let asker = match from {
+        let side = match from {
             Side::Agent => Side::Upstream,
             Side::Upstream => Side::Agent,
         };
         match &exchange.origin {
-            Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
+            Origin::Peer(waiting) => {
+                self.answer_to = AnswerTo::Waiting(side, waiting.clone());
+            }
             own @ (Origin::Catalogue | Origin::Handshake) => {
                 self.asked_by_gate = Some(own.clone());
                 // It goes no further than the gate.
