@@ -123,13 +123,7 @@ impl RuleEngine for RegoEngine {
         facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
-        let items = items.iter();
-        items
-            .map(|item| match document::listing(facts, *item) {
-                Some(asked) => self.judge(&asked).map(Visibility::from),
-                None => Ok(Visibility::Hidden),
-            })
-            .collect()
+        document::visible(facts, items, |asked| self.judge(asked))
     }
 }
 

@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::super::super::fixture::{World, told as outcome, tool};
+use super::super::super::fixture::{World, check_lists_only_a, told as outcome, tool};
 use super::*;
 use crate::policy::{
     Decision, DenialCause, Leaf, PolicyId, PolicySnapshot, Principal, Prompt, ResourceFacts,
@@ -368,23 +368,7 @@ fn a_list_shows_what_the_package_answers_for_it() {
          else := {\"allow\": true} if input.action == \"call_tool\"",
     );
     let snapshot = snapshot(&text).unwrap();
-    let world = World::new();
-    let list = ListFacts {
-        principal: Principal::Agent(&world.agent),
-        env: world.env(),
-    };
-    let tools = ["a", "b", "c", "d"].map(tool);
-    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
-    let listing = snapshot.listing(&list, &items);
-    assert_eq!(listing.shown, [true, false, false, false]);
-    assert_eq!(listing.faults.len(), 1);
-    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
-    let others = [
-        Resource::Prompt(&prompt),
-        Resource::Resource(&resource),
-        Resource::Server(&world.server),
-    ];
-    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+    check_lists_only_a(&snapshot);
 }
 
 #[test]
