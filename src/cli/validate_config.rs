@@ -3,12 +3,13 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use miette::{Diagnostic, MietteHandlerOpts, ReportHandler, Severity};
+use miette::{Diagnostic, MietteHandlerOpts, ReportHandler};
 use serde::Serialize;
 
 use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
 use crate::config::{Config, ConfigError, ConfigErrors, Policy};
+use crate::findings::{Finding, Level};
 use crate::policy::PolicyProblem;
 
 mod summary;
@@ -32,7 +33,7 @@ struct Outcome {
 
 #[derive(Debug, Serialize)]
 struct Problem {
-    severity: &'static str,
+    severity: Level,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     /// The dotted path of the field, when the problem is in the configuration file.
@@ -142,12 +143,14 @@ impl<E: Diagnostic> Findings<E> {
         match self {
             Self::Valid { policies, .. } => {
                 let notices = policies.notices.iter();
-                problems.extend(notices.map(|notice| Problem::new(notice)));
+                problems.extend(notices.map(|notice| Finding::of(notice).into()));
             }
             Self::WrongConfig(errors) => {
                 problems.extend(errors.problems().iter().map(Problem::in_config));
             }
-            Self::WrongPolicies { errors, .. } => Problem::collect(errors, &mut problems),
+            Self::WrongPolicies { errors, .. } => {
+                problems.extend(Finding::all(errors).into_iter().map(Problem::from));
+            }
         }
         let mut outcome = Outcome {
             schema: 1,
@@ -182,44 +185,23 @@ impl Problem {
             .map(str::to_owned);
         Self {
             field,
-            ..Self::new(error)
+            ..Finding::of(error).into()
         }
     }
+}
 
-    /// A diagnostic that only gathers others says nothing of its own.
-    fn collect(diagnostic: &dyn Diagnostic, problems: &mut Vec<Self>) {
-        let mut related = diagnostic.related().into_iter().flatten().peekable();
-        if related.peek().is_none() {
-            problems.push(Self::new(diagnostic));
-        }
-        for diagnostic in related {
-            Self::collect(diagnostic, problems);
-        }
-    }
-
-    fn new(diagnostic: &dyn Diagnostic) -> Self {
-        let place = diagnostic.labels().and_then(|mut labels| labels.next());
-        let contents = place
-            .zip(diagnostic.source_code())
-            .and_then(|(place, source)| source.read_span(place.inner(), 0, 0).ok());
-        let from_one = |number: usize| number.saturating_add(1);
+impl From<Finding> for Problem {
+    fn from(finding: Finding) -> Self {
+        let place = finding.place;
         Self {
-            severity: match diagnostic.severity().unwrap_or_default() {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Advice => "advice",
-            },
-            code: diagnostic.code().map(|code| code.to_string()),
+            severity: finding.severity,
+            code: finding.code,
             field: None,
-            message: diagnostic.to_string(),
-            help: diagnostic.help().map(|help| help.to_string()),
-            file: contents
-                .as_ref()
-                .and_then(|contents| contents.name().map(str::to_owned)),
-            line: contents.as_ref().map(|contents| from_one(contents.line())),
-            column: contents
-                .as_ref()
-                .map(|contents| from_one(contents.column())),
+            message: finding.message,
+            help: finding.help,
+            line: place.as_ref().map(|place| place.line),
+            column: place.as_ref().map(|place| place.column),
+            file: place.map(|place| place.file),
         }
     }
 }

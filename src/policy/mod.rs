@@ -5,6 +5,7 @@
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
 mod action;
+mod checked;
 mod combine;
 mod decision;
 mod engine;
@@ -27,6 +28,7 @@ mod store;
 mod trace;
 
 pub use action::{Action, ActionName};
+pub use checked::{Against, Checked};
 pub use combine::combine;
 pub use decision::{
     Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,

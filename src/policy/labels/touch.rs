@@ -162,6 +162,32 @@ mod tests {
     }
 
     #[test]
+    fn of_too_many_hosts_one_is_unreadable() {
+        let check = |hosts: usize, told: usize, readable: bool| {
+            let names: Vec<(String, String)> = (0..hosts)
+                .map(|host| (format!("/url/{host}"), format!("https://h{host}.example/")))
+                .collect();
+            let arguments: Vec<(&str, &str)> = names
+                .iter()
+                .map(|(name, url)| (name.as_str(), url.as_str()))
+                .collect();
+            let mut world = World::new().with(&arguments);
+            world.arguments.0.push(("/url".to_owned(), Leaf::Array));
+            let labels = ToolLabels {
+                urls: vec!["/url".to_owned()],
+                ..ToolLabels::default()
+            };
+            let touch = labels.touch(&Roots::default(), &world.arguments, &world.touch);
+            assert_eq!(touch.hosts.len(), told, "{hosts}");
+            let unreadable = touch.hosts.iter().any(|host| host == UNREADABLE_HOST);
+            assert_eq!(!unreadable, readable, "{hosts}");
+        };
+        check(MOST_HOSTS, MOST_HOSTS, true);
+        check(MOST_HOSTS + 1, MOST_HOSTS + 1, false);
+        check(4 * MOST_HOSTS, MOST_HOSTS + 1, false);
+    }
+
+    #[test]
     fn paths_are_found_in_the_roots_that_they_lie_in() {
         let check = |arguments: &[(&str, &str)], expected: &str| {
             let world = listed(arguments);

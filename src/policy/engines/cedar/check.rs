@@ -1,6 +1,7 @@
 //! The types of policies, and what Cedar says of them in the words of our diagnostics.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, Validator};
 use miette::{Diagnostic, LabeledSpan, Severity};
@@ -9,22 +10,40 @@ use super::draft::Draft;
 use super::fold::folded;
 use super::verb::CALL;
 use super::vocabulary::Vocabulary;
-use crate::policy::{Lock, PolicyProblem, PolicySource};
+use crate::policy::{Against, Checked, Lock, PolicyProblem, PolicySource};
 
 /// Strict: every access is proved to succeed, whatever the request. What is left to fail is
 /// arithmetic that overflows.
+///
+/// What `before` holds is not checked again. Answers the texts of all in which nothing was found.
+///
+/// INVARIANT: what is found in a policy depends on nothing but its own text and the schema.
 pub(super) fn check_types(
     words: &Vocabulary,
     lock: &Lock,
     drafts: &[&Draft<'_>],
+    before: &[Checked],
     problems: &mut Vec<PolicyProblem>,
-) {
+) -> HashSet<Arc<str>> {
     // A policy is checked for each action that it could be about. What looks at no typed arguments
     // finds in every call what it finds in `call_tool`, of which there is one and not a thousand.
-    let (typed, untyped): (Vec<_>, Vec<_>) = drafts.iter().partition(|draft| draft.is_typed());
+    let before: Vec<_> = before.iter().map(|checked| checked.under(lock)).collect();
+    let is_known = |draft: &&&Draft<'_>| {
+        let against = if draft.is_typed() {
+            Against::Lock
+        } else {
+            Against::Base
+        };
+        before.iter().any(|known| known(&draft.entry.text, against))
+    };
+    let unknown = drafts.iter().filter(|draft| !is_known(draft));
+    let (typed, untyped): (Vec<_>, Vec<_>) = unknown.partition(|draft| draft.is_typed());
     let base = match Vocabulary::get() {
         Ok(base) => base,
-        Err(error) => return problems.push(PolicyProblem::error("policy::internal", error)),
+        Err(error) => {
+            problems.push(PolicyProblem::error("policy::internal", error));
+            return HashSet::new();
+        }
     };
     let results = [(&base.validator, &untyped), (&words.validator, &typed)].map(
         |(validator, drafts): (&Validator, &Vec<&Draft<'_>>)| {
@@ -40,11 +59,13 @@ pub(super) fn check_types(
         .collect();
     let mut found = Vec::new();
     let mut warned = Vec::new();
+    let mut is_whole = true;
     for result in results {
         let result = match result {
             Ok(result) => result,
             Err(error) => {
                 problems.push(PolicyProblem::error("policy::set", error));
+                is_whole = false;
                 continue;
             }
         };
@@ -65,6 +86,12 @@ pub(super) fn check_types(
     let wrong: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
     warned.retain(|(place, _)| !wrong.contains(place));
     found.append(&mut warned);
+    let faulty: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
+    is_whole &= !faulty.contains(&usize::MAX);
+    let sound = drafts.iter().enumerate();
+    let sound = sound.filter(|(place, _)| is_whole && !faulty.contains(place));
+    let sound = sound.map(|(_, draft)| Arc::clone(&draft.entry.text));
+    let sound = sound.collect();
     // The checker reports in the order of a hash map.
     let order = |(place, problem): &(usize, PolicyProblem)| {
         let offset = problem.labels.first().map(LabeledSpan::offset);
@@ -73,6 +100,7 @@ pub(super) fn check_types(
     found.sort_by_key(order);
     let found = found.into_iter().map(|(_, problem)| problem);
     problems.extend(folded(found.collect()));
+    sound
 }
 
 /// What Cedar says, with the labels that it gives.

@@ -1,4 +1,4 @@
-use super::super::super::fixture::{World, told, tool};
+use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
 use crate::policy::{
     Decision, DenialCause, Leaf, OpenTools, PolicySnapshot, Principal, Prompt, ResourceFacts,
@@ -312,23 +312,7 @@ effect = "permit"
 actions = ["call_tool"]
 "#;
     let snapshot = snapshot(rules).unwrap();
-    let world = World::new();
-    let list = ListFacts {
-        principal: Principal::Agent(&world.agent),
-        env: world.env(),
-    };
-    let tools = ["a", "b", "c", "d"].map(tool);
-    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
-    let listing = snapshot.listing(&list, &items);
-    assert_eq!(listing.shown, [true, false, false, false]);
-    assert_eq!(listing.faults.len(), 1);
-    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
-    let others = [
-        Resource::Prompt(&prompt),
-        Resource::Resource(&resource),
-        Resource::Server(&world.server),
-    ];
-    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+    check_lists_only_a(&snapshot);
 }
 
 #[test]

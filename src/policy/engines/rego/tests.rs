@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::super::super::fixture::{World, told as outcome, tool};
+use super::super::super::fixture::{World, check_lists_only_a, told as outcome, tool};
 use super::*;
 use crate::policy::{
     Decision, DenialCause, Leaf, PolicyId, PolicySnapshot, Principal, Prompt, ResourceFacts,
@@ -115,7 +115,7 @@ fn all_files_are_one_package_and_each_id_has_its_text() {
              why contains {\"id\": \"b\"} if input.resource.name == \"read\"\n",
         ),
     ];
-    let compiled = Rego::default().compile(&sources).unwrap();
+    let compiled = Rego::new(ToolGroups::default()).compile(&sources).unwrap();
     let told: Vec<(&str, String, &str)> = compiled
         .policies
         .iter()
@@ -141,8 +141,16 @@ fn a_program_that_runs_away_is_stopped_and_denies() {
                 l := [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let world = World::new();
     let tool = tool("read");
-    let decision = snapshot(&program(text)).unwrap().judge(&world.call(&tool));
-    let Decision::Deny(denial) = decision else {
+    let kind = Rego {
+        limit: LIMIT,
+        ..Rego::new(ToolGroups::default())
+    };
+    let engine = kind
+        .compile(&[source("t.rego", &program(text))])
+        .unwrap()
+        .engine;
+    let snapshot = PolicySnapshot::new(vec![engine], vec![], vec![]);
+    let Decision::Deny(denial) = snapshot.judge(&world.call(&tool)) else {
         panic!("allowed")
     };
     let DenialCause::Fault(fault) = denial.cause else {
@@ -360,23 +368,7 @@ fn a_list_shows_what_the_package_answers_for_it() {
          else := {\"allow\": true} if input.action == \"call_tool\"",
     );
     let snapshot = snapshot(&text).unwrap();
-    let world = World::new();
-    let list = ListFacts {
-        principal: Principal::Agent(&world.agent),
-        env: world.env(),
-    };
-    let tools = ["a", "b", "c", "d"].map(tool);
-    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
-    let listing = snapshot.listing(&list, &items);
-    assert_eq!(listing.shown, [true, false, false, false]);
-    assert_eq!(listing.faults.len(), 1);
-    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
-    let others = [
-        Resource::Prompt(&prompt),
-        Resource::Resource(&resource),
-        Resource::Server(&world.server),
-    ];
-    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+    check_lists_only_a(&snapshot);
 }
 
 #[test]
@@ -429,7 +421,7 @@ fn source(name: &str, text: &str) -> PolicySource {
 }
 
 fn snapshot(text: &str) -> Result<PolicySnapshot, PolicyErrors> {
-    let compiled = Rego::default().compile(&[source("t.rego", text)])?;
+    let compiled = Rego::new(ToolGroups::default()).compile(&[source("t.rego", text)])?;
     Ok(PolicySnapshot::new(
         vec![compiled.engine],
         vec![],

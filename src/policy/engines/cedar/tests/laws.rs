@@ -31,6 +31,30 @@ pub(super) struct Scene {
     pub(super) action: usize,
 }
 
+/// What Cedar's own authorizer decides, given everything, in the words of [`told`].
+pub(super) fn authorized(text: &str, (request, entities): (Request, Entities)) -> String {
+    let set: PolicySet = text.parse().unwrap();
+    let answer = Authorizer::new().is_authorized(&request, &set, &entities);
+    let mut ids: Vec<String> = answer
+        .diagnostics()
+        .reason()
+        .map(|id| set.policy(id).unwrap().annotation("id").unwrap().to_owned())
+        .collect();
+    ids.sort();
+    let word = if answer.diagnostics().errors().next().is_some() {
+        ids.clear();
+        "fault"
+    } else {
+        match answer.decision() {
+            cedar_policy::Decision::Allow => "allow",
+            cedar_policy::Decision::Deny if ids.is_empty() => "nothing",
+            cedar_policy::Decision::Deny => "deny",
+        }
+    };
+    ids.insert(0, word.to_owned());
+    ids.join(" ")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
@@ -76,27 +100,8 @@ proptest! {
         let compiled = cedar.compile(&[source(&text)]).unwrap();
         let ours = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).judge(&scene.facts());
 
-        let (request, entities) = whole_request(&scene.facts(), &groups);
-        let set: PolicySet = text.parse().unwrap();
-        let answer = Authorizer::new().is_authorized(&request, &set, &entities);
-        let mut ids: Vec<String> = answer
-            .diagnostics()
-            .reason()
-            .map(|id| set.policy(id).unwrap().annotation("id").unwrap().to_owned())
-            .collect();
-        ids.sort();
-        let word = if answer.diagnostics().errors().next().is_some() {
-            ids.clear();
-            "fault"
-        } else {
-            match answer.decision() {
-                cedar_policy::Decision::Allow => "allow",
-                cedar_policy::Decision::Deny if ids.is_empty() => "nothing",
-                cedar_policy::Decision::Deny => "deny",
-            }
-        };
-        ids.insert(0, word.to_owned());
-        prop_assert_eq!(told(&ours), ids.join(" "));
+        let asked = whole_request(&scene.facts(), &groups);
+        prop_assert_eq!(told(&ours), authorized(&text, asked));
     }
 
     /// The parts of all policies, each evaluated by itself, sum up to the verdict.
