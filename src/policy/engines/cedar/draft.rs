@@ -150,6 +150,7 @@ impl<'s> Draft<'s> {
             slots: tree.env().clone(),
             needs: self.findings.needs,
             names: self.findings.names.clone(),
+            wholes: self.findings.wholes.clone(),
             reason: Reason {
                 policy: self.entry.id.clone(),
                 origin: self.entry.origin.clone(),
