@@ -224,6 +224,10 @@ fn places_are_described_once_and_so_that_all_find_them() {
         labels = ["code"]
         [roots.again]
         path = "/srv/./data"
+        [roots.blank]
+        path = "/srv/secret "
+        [roots." padded"]
+        path = "/srv/padded"
         [roots.relative]
         path = "data"
         writable = "yes"
@@ -233,7 +237,9 @@ fn places_are_described_once_and_so_that_all_find_them() {
         uri = "a://b"
         "#,
         &[
-            "`data` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes or a backslash, or a URI such as `notes://team`)",
+            "`/srv/secret ` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes, a backslash, or a name with white space or a quote at an end; or a URI such as `notes://team`)",
+            "the name of the root ` padded` has white space or a quote at an end (policies have to name it exactly so, and nobody sees it)",
+            "`data` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes, a backslash, or a name with white space or a quote at an end; or a URI such as `notes://team`)",
             "`roots.relative.writable` has to be `true` or `false`",
             "the root `nowhere` needs one place (`path` for files, `uri` for other resources)",
             "the root `both` needs one place (`path` for files, `uri` for other resources)",
@@ -250,10 +256,12 @@ fn places_are_described_once_and_so_that_all_find_them() {
         [resources."notes://a/"]
         groups = "hr"
         [resources.notes]
+        [resources."notes://a/b'"]
         "#,
         &[
             "`notes://a/` is labelled twice",
             "`notes` is no URI that all readers take for the same resource",
+            "`notes://a/b'` is no URI that all readers take for the same resource",
         ],
     );
     check(
