@@ -27,6 +27,7 @@ mod run;
 mod strings;
 mod table;
 mod untested;
+mod upward;
 mod words;
 
 pub use allowlist::place as place_of_allowed;
