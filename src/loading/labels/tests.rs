@@ -156,6 +156,16 @@ fn source(name: &str, text: &str) -> PolicySource {
 }
 
 #[test]
+fn an_empty_permission_is_no_permission() {
+    check(
+        "x/tools.toml",
+        "[tools.a]\npermission = []\n[tools.b]\npermission = \"read\"\n[default]\npermission = []\n",
+        &["`permission` names nothing (a tool that only looks has `permission = \"read\"`, others `\"write\"`, `\"connect\"` or several; without the key a tool may do all three)";
+            2],
+    );
+}
+
+#[test]
 fn what_labels_come_to_is_cedar() {
     let compiled = |files: &[(&str, &str)]| {
         let sources: Vec<_> = files

@@ -17,9 +17,9 @@ impl ToolLabels {
     pub(super) fn touch(&self, roots: &Roots, arguments: &Arguments<'_>, touch: &Touch) -> Touch {
         let mut touch = touch.clone();
         let urls = found(arguments, &self.urls);
-        let urls = urls.map(|text| text.as_deref().and_then(hosts::of_url));
+        let urls = urls.map(|text| text.as_deref().and_then(hosts::host_in));
         let hosts = found(arguments, &self.hosts);
-        let hosts = hosts.map(|text| text.as_deref().and_then(hosts::of_name));
+        let hosts = hosts.map(|text| text.as_deref().and_then(hosts::host_named));
         let unreadable = || UNREADABLE_HOST.to_owned();
         let hosts = urls
             .chain(hosts)

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
+use super::hints::is_roots;
 use super::verb::CALL;
 use crate::policy::ActionName;
 
@@ -51,6 +52,8 @@ pub(super) enum FindingKind {
     TooDeep,
     /// Looks into an entity that the policy names itself.
     LiteralLookup,
+    /// The same, where `context.touch.roots` was meant to be asked.
+    RootLookup,
     /// Asks for an argument by what is no JSON pointer.
     NoPointer,
 }
@@ -230,6 +233,8 @@ impl Findings {
                 self.look_for(arg2);
             } else if *op == BinaryOp::In && is_action(arg1) {
                 self.need(Needs::ACTIONS);
+            } else if *op == BinaryOp::In && is_roots(arg2) && names_entity(arg1) {
+                self.add(FindingKind::RootLookup, expr);
             } else if *op == BinaryOp::In {
                 self.look_into(arg1);
             }

@@ -456,6 +456,60 @@ fn a_mistake_about_arguments_or_tools_is_told_with_what_was_meant() {
 }
 
 #[test]
+fn what_can_never_be_is_told_with_what_was_meant() {
+    let check = |resource: &str, condition: &str, says: &str| {
+        let policy = format!(
+            r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", {resource})
+            when {{ {condition} }};"#
+        );
+        let cedar = Cedar {
+            lock: lock(),
+            ..Cedar::default()
+        };
+        let problems = cedar.compile(&[source(&policy)]).unwrap_err().problems;
+        let [problem] = problems.as_slice() else {
+            panic!("{policy}\n{problems:?}");
+        };
+        let help = problem.help.as_deref().unwrap_or_default();
+        assert!(help.contains(says), "{policy}\n{help}");
+    };
+    let any = |condition: &str, says: &str| check("resource", condition, says);
+    any(
+        "context.arguments has falg",
+        "nothing has an attribute `falg`; did you mean `flag`?",
+    );
+    any(
+        "context has tuch && context.tuch.outside",
+        "did you mean `touch`?",
+    );
+    any("principal has truts", "did you mean `trust`?");
+    any("context.arguments has opts.detph", "did you mean `depth`?");
+    any("context.arguments has zzzzzzzzzz", "--print schema");
+    // It is somewhere, and not here.
+    any("context has outside", "");
+    let contains = "`context.touch.roots.contains(Mcp::Root::\"…\")`";
+    any("resource in context.touch.roots", contains);
+    any("Mcp::Root::\"w\" in context.touch.roots", contains);
+    any("context.touch.roots in [Mcp::Root::\"w\"]", contains);
+    any("context.touch.roots == Mcp::Root::\"w\"", contains);
+    any("context.touch.roots.contains(\"w\")", "roots are entities");
+    any(
+        "context.touch.roots.contains(resource)",
+        "tools lie in no root",
+    );
+    any("resource in Mcp::Root::\"w\"", "tools lie in no root");
+    any(
+        "resource in [Mcp::Root::\"w\", Mcp::Root::\"v\"]",
+        "tools lie in no root",
+    );
+    check(
+        "resource in Mcp::Root::\"w\"",
+        "true",
+        "tools lie in no root",
+    );
+}
+
+#[test]
 fn any_name_of_a_tool_is_an_action() {
     let policy = r#"@id("p") permit(principal,
         action == Mcp::Action::"call_tool/odd \"name\"/\u{202e}::x", resource);"#;
