@@ -114,11 +114,11 @@ fn other_tool<'e>(policy: &PolicyTree<'_>, parts: &[Part<'e>]) -> Option<Clash<'
             continue;
         };
         if named.iter().all(|name| !called.contains(name)) {
-            let list = |names: &[&str]| {
-                let names = names
+            let list = |tools: &[&str]| {
+                let quoted = tools
                     .iter()
-                    .map(|name| format!("`{}`", name.escape_debug()));
-                names.collect::<Vec<_>>().join(", ")
+                    .map(|tool| format!("`{}`", tool.escape_debug()));
+                quoted.collect::<Vec<_>>().join(", ")
             };
             let why = format!(
                 "the action is the call of {}, and the resource is {}",

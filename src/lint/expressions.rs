@@ -98,12 +98,11 @@ pub(super) fn signed(condition: &Expr) -> Vec<(&Expr, Option<Sign>)> {
     while let Some((expr, sign)) = open.pop() {
         found.push((expr, sign));
         let inside = crate::policy::engines::cedar::children(expr);
-        let sign_inside = match expr.expr_kind() {
-            ExprKind::And { .. } | ExprKind::Or { .. } => sign,
-            ExprKind::UnaryApp {
-                op: UnaryOp::Not, ..
-            } => sign.map(Sign::other),
-            _ => None,
+        let sign_inside = if matches!(expr.expr_kind(), ExprKind::And { .. } | ExprKind::Or { .. })
+        {
+            sign
+        } else {
+            negated(expr).and(sign).map(Sign::other)
         };
         open.extend(inside.into_iter().rev().map(|inside| (inside, sign_inside)));
     }

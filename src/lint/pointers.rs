@@ -41,7 +41,7 @@ fn look(world: &World<'_>, found: &mut Found) {
         let Some(locked) = world.given.lock.tool(name) else {
             continue;
         };
-        let Ok(definition) = serde_json::from_str::<Value>(&locked.definition) else {
+        let Ok(definition) = read(&locked.definition) else {
             continue;
         };
         let Some(schema) = definition.get("inputSchema") else {
@@ -62,6 +62,14 @@ fn look(world: &World<'_>, found: &mut Found) {
             }
         }
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the lock is read as strictly as a message before this"
+)]
+fn read(definition: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(definition)
 }
 
 fn problem(world: &World<'_>, at: (&str, &str, &str), help: String) -> PolicyProblem {

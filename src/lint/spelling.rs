@@ -53,9 +53,10 @@ fn compared(expr: &Expr) -> Vec<&Expr> {
         (true, false, true) => arg1,
         _ => return Vec::new(),
     };
-    match other.expr_kind() {
-        ExprKind::Set(items) => items.iter().collect(),
-        _ => vec![other],
+    if let ExprKind::Set(items) = other.expr_kind() {
+        items.iter().collect()
+    } else {
+        vec![other]
     }
 }
 

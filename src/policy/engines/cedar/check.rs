@@ -56,21 +56,17 @@ pub(super) fn check_types(
             let mut problem = placed(&places, error.policy_id(), error);
             let draft = places.get(AsRef::<str>::as_ref(error.policy_id()));
             let draft = draft.map(|(_, draft)| *draft);
-            match error {
-                ValidationError::UnrecognizedActionId(_) => {
-                    problem.1.help = nearest_action(words, lock, &problem.1);
-                }
-                ValidationError::InvalidActionApplication(_)
-                    if draft.is_some_and(Draft::is_scoped_to_root) =>
-                {
-                    problem.1.help = Some(hints::OF_TOOLS.to_owned());
-                }
-                _ => {
-                    let label = problem.1.labels.first();
-                    let within = label.map(|at| at.offset()..at.offset() + at.len());
-                    let hint = draft.and_then(|it| names.hint(it.condition(), within.as_ref()));
-                    problem.1.help = hint.or(problem.1.help);
-                }
+            if let ValidationError::UnrecognizedActionId(_) = error {
+                problem.1.help = nearest_action(words, lock, &problem.1);
+            } else if let (ValidationError::InvalidActionApplication(_), Some(true)) =
+                (error, draft.map(Draft::is_scoped_to_root))
+            {
+                problem.1.help = Some(hints::OF_TOOLS.to_owned());
+            } else {
+                let label = problem.1.labels.first();
+                let within = label.map(|at| at.offset()..at.offset() + at.len());
+                let hint = draft.and_then(|it| names.hint(it.condition(), within.as_ref()));
+                problem.1.help = hint.or(problem.1.help);
             }
             found.push(problem);
         }

@@ -28,7 +28,7 @@ impl Names {
     pub(super) fn with(lock: &Lock) -> Self {
         static BASE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
             let mut names = BTreeSet::new();
-            if let Ok(schema) = serde_json::from_str(BASE_SCHEMA_JSON) {
+            if let Ok(schema) = schema() {
                 collect(&schema, &mut names);
             }
             names
@@ -53,11 +53,14 @@ impl Names {
     }
 
     fn about(&self, expr: &Expr) -> Option<String> {
-        match expr.expr_kind() {
-            ExprKind::HasAttr { attr, .. } => self.misspelt(attr),
-            ExprKind::ExtHasAttr { attrs, .. } => attrs.iter().find_map(|attr| self.misspelt(attr)),
-            ExprKind::BinaryApp { op, arg1, arg2 } => of_roots(*op, arg1, arg2).map(str::to_owned),
-            _ => None,
+        if let ExprKind::HasAttr { attr, .. } = expr.expr_kind() {
+            self.misspelt(attr)
+        } else if let ExprKind::ExtHasAttr { attrs, .. } = expr.expr_kind() {
+            attrs.iter().find_map(|attr| self.misspelt(attr))
+        } else if let ExprKind::BinaryApp { op, arg1, arg2 } = expr.expr_kind() {
+            of_roots(*op, arg1, arg2).map(str::to_owned)
+        } else {
+            None
         }
     }
 
@@ -89,7 +92,18 @@ fn of_roots(op: BinaryOp, one: &Expr, other: &Expr) -> Option<&'static str> {
         BinaryOp::Eq if is_roots(other) && names_root(one) => Some(CONTAINS),
         BinaryOp::Contains if is_roots(one) && is_resource(other) => Some(OF_TOOLS),
         BinaryOp::Contains if is_roots(one) && is_text(other) => Some(AN_ENTITY),
-        _ => None,
+        BinaryOp::Eq
+        | BinaryOp::Less
+        | BinaryOp::LessEq
+        | BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::In
+        | BinaryOp::Contains
+        | BinaryOp::ContainsAll
+        | BinaryOp::ContainsAny
+        | BinaryOp::GetTag
+        | BinaryOp::HasTag => None,
     }
 }
 
@@ -115,11 +129,18 @@ fn is_text(expr: &Expr) -> bool {
 
 /// A root that the policy names, or a set of them.
 fn names_root(expr: &Expr) -> bool {
-    match expr.expr_kind() {
-        ExprKind::Lit(Literal::EntityUID(uid)) => uid.entity_type().to_string() == "Mcp::Root",
-        ExprKind::Set(items) => !items.is_empty() && items.iter().all(names_root),
-        _ => false,
+    if let ExprKind::Set(items) = expr.expr_kind() {
+        !items.is_empty() && items.iter().all(names_root)
+    } else if let ExprKind::Lit(Literal::EntityUID(uid)) = expr.expr_kind() {
+        uid.entity_type().to_string() == "Mcp::Root"
+    } else {
+        false
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "our own schema, no message")]
+fn schema() -> serde_json::Result<serde_json::Value> {
+    serde_json::from_str(BASE_SCHEMA_JSON)
 }
 
 /// The names of all attributes in a schema.

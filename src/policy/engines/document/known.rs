@@ -45,12 +45,11 @@ impl Known {
         }
         let distance = |known: &&Cow<'static, str>| strsim::osa_distance(name, known);
         let nearest = self.0.keys().min_by_key(distance);
-        let help = match nearest.filter(|known| distance(known) <= NEAR) {
-            Some(nearest) => format!("did you mean `{nearest}`?"),
-            None => {
-                let names: Vec<&str> = self.0.keys().map(AsRef::as_ref).collect();
-                format!("known here: `{}`", names.join("`, `"))
-            }
+        let help = if let Some(nearest) = nearest.filter(|known| distance(known) <= NEAR) {
+            format!("did you mean `{nearest}`?")
+        } else {
+            let names: Vec<&str> = self.0.keys().map(AsRef::as_ref).collect();
+            format!("known here: `{}`", names.join("`, `"))
         };
         Err(Unknown {
             message: format!("nothing is called `{}` here", name.escape_debug()),
