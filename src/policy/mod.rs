@@ -45,7 +45,7 @@ pub use facts::{
 };
 pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
-    RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
+    RootProblem, Roots, ToolLabels, UNREADABLE_HOST, host_in, host_named,
 };
 pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, Fingerprint, Lock, LockedTool};
 pub use mutant::{Mutant, MutantKind};

@@ -3,11 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, Validator};
+use cedar_policy::{
+    PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning, Validator,
+};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
 use super::fold::folded;
+use super::hints::{self, Names};
 use super::verb::CALL;
 use super::vocabulary::Vocabulary;
 use crate::policy::{Against, Checked, Lock, PolicyProblem, PolicySource};
@@ -57,6 +60,7 @@ pub(super) fn check_types(
         .enumerate()
         .map(|(place, draft)| (draft.entry.id.as_str(), (place, *draft)))
         .collect();
+    let names = Names::with(lock);
     let mut found = Vec::new();
     let mut warned = Vec::new();
     let mut is_whole = true;
@@ -71,14 +75,38 @@ pub(super) fn check_types(
         };
         for error in result.validation_errors() {
             let mut problem = placed(&places, error.policy_id(), error);
+            let draft = places.get(AsRef::<str>::as_ref(error.policy_id()));
+            let draft = draft.map(|(_, draft)| *draft);
             if let ValidationError::UnrecognizedActionId(_) = error {
                 problem.1.help = nearest_action(words, lock, &problem.1);
+            } else if let (ValidationError::InvalidActionApplication(_), Some(true)) =
+                (error, draft.map(Draft::is_scoped_to_root))
+            {
+                problem.1.help = Some(hints::OF_TOOLS.to_owned());
+            } else {
+                let label = problem.1.labels.first();
+                let within = label.map(|at| at.offset()..at.offset() + at.len());
+                let hint = draft.and_then(|it| names.hint(it.condition(), within.as_ref()));
+                problem.1.help = hint.or(problem.1.help);
             }
             found.push(problem);
         }
         for warning in result.validation_warnings() {
             let (place, mut problem) = placed(&places, warning.policy_id(), warning);
             problem.severity = Severity::Warning;
+            let draft = places.get(AsRef::<str>::as_ref(warning.policy_id()));
+            let hint = match (warning, draft) {
+                (ValidationWarning::ImpossiblePolicy(_), Some((_, draft))) => {
+                    names.hint(draft.condition(), None)
+                }
+                (ValidationWarning::InvalidActionApplication(_), Some((_, draft)))
+                    if draft.is_scoped_to_root() =>
+                {
+                    Some(hints::OF_TOOLS.to_owned())
+                }
+                _ => None,
+            };
+            problem.help = hint.or(problem.help);
             warned.push((place, problem));
         }
     }

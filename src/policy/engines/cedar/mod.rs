@@ -15,6 +15,7 @@ mod emit;
 mod entities;
 mod fold;
 mod glance;
+mod hints;
 mod idle;
 mod inspect;
 mod judge;

@@ -404,3 +404,38 @@ fn snapshot(rules: &str) -> Result<PolicySnapshot, PolicyErrors> {
         compiled.policies,
     ))
 }
+
+#[test]
+fn a_name_that_no_document_has_is_refused_however_it_is_looked_up() {
+    let check = |when: &str, says: Option<&str>| {
+        let text = format!(
+            "[[rule]]\nid = \"r\"\neffect = \"permit\"\nwhen = '{}'\n",
+            when.replace('\'', "\"")
+        );
+        let compiled = Cel::default().compile(&[PolicySource {
+            name: "r.cel.toml".into(),
+            text: text.clone().into(),
+        }]);
+        let help = compiled.err().map(|errors| {
+            let help = errors
+                .problems
+                .into_iter()
+                .filter_map(|problem| problem.help);
+            help.collect::<Vec<_>>().join("; ")
+        });
+        assert_eq!(help.as_deref(), says, "{text}");
+    };
+    let touch = Some("did you mean `touch`?");
+    check("context.tuoch.outside", touch);
+    check("context['tuoch'].outside", touch);
+    check("has(context.tuoch)", touch);
+    check("has(context.tuoch.hosts) && true", touch);
+    check("context.tuoch.hosts.all(host, host == 'a')", touch);
+    check(
+        "principal['rolls'].exists(role, role == 'a')",
+        Some("did you mean `roles`?"),
+    );
+    check("context['touch']['outside']", None);
+    check("context.arguments['tuoch'] == 1", None);
+    check("context.arguments[action] == 1", None);
+}

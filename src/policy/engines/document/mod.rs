@@ -5,6 +5,7 @@
 //! faithfully is not said at all: the engine has a fault.
 
 mod arguments;
+mod known;
 mod numbers;
 mod parts;
 mod samples;
@@ -14,6 +15,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+pub(super) use self::known::Known;
 pub(super) use self::samples::samples;
 
 use self::parts::{context, principal, resource};

@@ -8,6 +8,7 @@ use regorus::Engine;
 
 use super::functions::{self, Refused, Segment};
 use super::limits;
+use super::names;
 use super::tokens::{Kind, Token, tokens};
 use super::{ENTRY, evaluated, told, value};
 use crate::policy::engines::document;
@@ -172,6 +173,13 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
     for file in files {
         for Refused { at, message, help } in functions::calls(&file.tokens, &names) {
             let problem = file.problem("policy::function", at, message);
+            problems.push(match help {
+                Some(help) => problem.with_help(help),
+                None => problem,
+            });
+        }
+        for Refused { at, message, help } in names::unknown(&file.tokens) {
+            let problem = file.problem("policy::name", at, message);
             problems.push(match help {
                 Some(help) => problem.with_help(help),
                 None => problem,

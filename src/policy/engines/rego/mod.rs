@@ -8,6 +8,7 @@ mod answer;
 mod compile;
 mod functions;
 mod limits;
+mod names;
 #[cfg(test)]
 mod tests;
 mod tokens;

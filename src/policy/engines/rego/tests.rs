@@ -26,7 +26,10 @@ fn a_rule_decides() {
 #[test]
 fn what_is_undefined_is_no_opinion() {
     assert_eq!(judged(READ, &World::new()), "nothing");
-    check("{\"allow\": true} if input.no.such.thing", "nothing");
+    check(
+        "{\"allow\": true} if input.resource.mime == \"text/plain\"",
+        "nothing",
+    );
     check("{\"allow\": false}", "nothing");
 }
 
@@ -393,6 +396,52 @@ fn numbers_that_cannot_be_told_deny() {
 
 fn program(decision: &str) -> String {
     format!("package mcp\n\ndecision := {decision}\n")
+}
+
+#[test]
+fn a_name_that_no_input_has_is_refused_with_what_was_meant() {
+    let program = |condition: &str| {
+        format!("package mcp\n\ndecision := {{\"allow\": true}} if {{ {condition} }}\n")
+    };
+    let check = |condition: &str, says: &str| {
+        let text = program(condition);
+        let problems = snapshot(&text).map(|_| ()).unwrap_err().problems;
+        let [problem] = problems.as_slice() else {
+            panic!("{text}\n{problems:?}");
+        };
+        assert_eq!(problem.code, "policy::name", "{text}");
+        let told = format!("{problem} ({})", problem.help.as_deref().unwrap());
+        assert!(told.contains(says), "{text}\n{told}");
+    };
+    check(
+        "count(input.context.tuoch.hosts) == 0",
+        "nothing is called `tuoch` here (did you mean `touch`?)",
+    );
+    check("not input.context.tuoch.outside", "did you mean `touch`?");
+    check(
+        "input.context.touch.hosst[_] == \"a\"",
+        "did you mean `hosts`?",
+    );
+    check(
+        "input[\"context\"][\"tuoch\"].outside",
+        "did you mean `touch`?",
+    );
+    check("input.contxt.touch.outside", "did you mean `context`?");
+    check(
+        "some x in input.principal.rolls; x == \"a\"",
+        "did you mean `roles`?",
+    );
+    check("input.resource.zzzzzzzzzz == 1", "known here: ");
+    let fine = |condition: &str| {
+        let text = program(condition);
+        assert!(snapshot(&text).is_ok(), "{text}");
+    };
+    fine("input.context.arguments.tuoch.anything == 1");
+    fine("input.context.touch.hosts[0] == \"a\"");
+    fine("some key; input.context[key] == 1");
+    fine("x := {\"input\": {\"tuoch\": 1}}; x.input.tuoch == 1");
+    fine("# input.tuoch\n input.action == \"input.tuoch\"");
+    fine("input.principal.client.name == \"a\"");
 }
 
 fn check(decision: &str, expected: &str) {

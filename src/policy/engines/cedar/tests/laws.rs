@@ -8,6 +8,7 @@ use super::super::entities::{principal_entities, resource_entities};
 use super::super::idle::Idle;
 use super::super::inspect::Needs;
 use super::super::subjects::Subject;
+use super::super::typed::{Looks, value};
 use super::super::value::datetime;
 use super::super::verb::Verb;
 use super::*;
@@ -164,10 +165,7 @@ pub(super) fn whole_request_in(
     let verb = Verb::of(words, &facts.action, facts.resource);
     let typed = words.arguments_of(verb).map(|record| {
         let leaves = Leaves::of(facts.action.arguments()).unwrap();
-        (
-            verb,
-            super::super::typed::value(record, &leaves, &|_| true).unwrap(),
-        )
+        (verb, value(record, &leaves, Looks::AtAll).unwrap())
     });
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);
