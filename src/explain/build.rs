@@ -247,6 +247,18 @@ fn known(outline: &PolicyOutline, place: usize, values: &[Option<Value>]) -> Opt
                 failed @ Value::Failed(_) => Some(failed),
             }
         }
+        PartKind::If => {
+            let [test, then, otherwise] = *part.children else {
+                return None;
+            };
+            let [then, otherwise] = [then, otherwise].map(|place| known(outline, place, values));
+            match known(outline, test, values) {
+                Some(Value::True) => then,
+                Some(Value::False) => otherwise,
+                failed @ Some(Value::Failed(_)) => failed,
+                None => then.filter(|then| otherwise.as_ref() == Some(then)),
+            }
+        }
         PartKind::Scope | PartKind::Condition => values.get(place).cloned().flatten(),
     }
 }
@@ -296,6 +308,7 @@ fn kind(kind: PartKind) -> &'static str {
         PartKind::All => "all",
         PartKind::Any => "any",
         PartKind::Not => "not",
+        PartKind::If => "if",
         PartKind::Condition => "condition",
     }
 }
