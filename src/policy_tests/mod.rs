@@ -16,6 +16,7 @@ mod exercise;
 mod find;
 mod fixture;
 mod got;
+mod groups;
 mod json;
 mod judge;
 mod lines;

@@ -162,8 +162,20 @@ impl<'t> Table<'t> {
         let read = text.get_ref().parse::<SignedDuration>().ok();
         let duration = read.and_then(|duration| Duration::try_from(duration).ok());
         if duration.is_none_or(|duration| duration > LONGEST) {
-            let message = format!("`{}` is no duration", text.get_ref());
-            let help = Some("as in `90s`, `5m` or `2h`; at most 100 years".to_owned());
+            let written = text.get_ref();
+            let negative = read.is_some_and(|duration| duration.is_negative());
+            let message = if negative {
+                format!("`{key}` is `{written}`, and no time that passes is negative")
+            } else {
+                format!("`{key}` is `{written}`, which is no duration")
+            };
+            let help = Some(match key {
+                "age" => {
+                    "`age` says how long before, as in `90s`, `5m` or `2h`; without it, it is now"
+                }
+                _ => "as in `90s`, `5m` or `2h`; at most 100 years",
+            });
+            let help = help.map(str::to_owned);
             self.reading
                 .tell(&text.span(), "test::value", message, help);
             return None;
