@@ -99,6 +99,11 @@ pub struct PolicyReport {
     pub error: Option<String>,
     /// The policy is about such a principal, action and resource.
     pub in_scope: bool,
+    /// Whether it is taken apart: rules in Rego and CEL are not, and have no parts.
+    pub traced: bool,
+    /// What such a rule says to whoever is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     pub parts: Vec<PartReport>,
     #[serde(skip)]
     pub(super) source: Arc<str>,

@@ -558,9 +558,14 @@ fn a_conversation_that_means_nothing_is_refused() {
     );
     let call = "call = 'a'\nexpect = 'allow'\n";
     check(
-        &format!("{call}consent = {{ age = '-2m' }}"),
+        &format!("{call}consent = {{ age = 'yesterday' }}"),
+        "`age` is `yesterday`, which is no duration",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
+    );
+    check(
+        &format!("{call}session = {{ age = '-2m' }}"),
         "`age` is `-2m`, and no time that passes is negative",
-        "`age` says how long before, as in `90s`, `5m` or `2h`; without it, it is now",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
     );
     check(
         &format!("{call}result = {{}}"),
