@@ -45,7 +45,7 @@ pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
 };
-pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, Fingerprint, Lock, LockedTool};
+pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockedTool};
 pub use mutant::{Mutant, MutantKind};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
