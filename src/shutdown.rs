@@ -42,6 +42,16 @@ impl Shutdown {
         Ok(shutdown)
     }
 
+    /// One of many that stop by themselves, and all together when this stops. What is under way gets
+    /// `deadline` to finish, counted from the first request. Must be called inside a tokio runtime.
+    pub fn branch(&self, deadline: Duration) -> Self {
+        let branch = Self {
+            state: watch::Sender::new(State::Running),
+        };
+        tokio::spawn(branch.clone().follow(self.clone(), deadline));
+        branch
+    }
+
     /// Asks everything to stop. Only the first cause counts.
     pub fn request(&self, cause: Cause) {
         self.state.send_if_modified(|state| {
@@ -75,6 +85,19 @@ impl Shutdown {
 
     pub fn is_requested(&self) -> bool {
         *self.state.borrow() != State::Running
+    }
+
+    async fn follow(self, trunk: Self, deadline: Duration) {
+        tokio::select! {
+            cause = trunk.requested() => self.request(cause),
+            _ = self.requested() => {}
+        }
+        let cause = self.requested().await;
+        tokio::select! {
+            () = trunk.forced() => {}
+            () = tokio::time::sleep(deadline) => {}
+        }
+        self.state.send_replace(State::Forced(cause));
     }
 
     async fn run(self, mut signals: Signals, deadline: Duration) {
@@ -162,6 +185,19 @@ mod tests {
         for waiting in waiting {
             assert_eq!(waiting.await.unwrap(), Cause::AgentGone);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_branch_stops_alone_and_with_its_trunk() {
+        let trunk = Shutdown::listen(DEADLINE).unwrap();
+        let [first, second] = [(); 2].map(|()| trunk.branch(DEADLINE));
+        first.request(Cause::AgentGone);
+        first.forced().await;
+        assert!(!trunk.is_requested() && !second.is_requested());
+        trunk.request(Cause::Signal);
+        assert_eq!(second.requested().await, Cause::Signal);
+        assert_eq!(first.requested().await, Cause::AgentGone);
+        second.forced().await;
     }
 
     #[tokio::test(start_paused = true)]

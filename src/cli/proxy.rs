@@ -1,8 +1,9 @@
 //! `proxy`: runs the gate.
 
+mod agents;
 mod converse;
-mod lines;
 mod renew;
+mod servers;
 mod settings;
 
 use std::sync::Arc;
@@ -16,18 +17,20 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config};
 use crate::gate::{self, Gate, Talk};
 use crate::loading::{self, Loaded, Watch};
-use crate::policy::{PolicyStore, Server};
+use crate::policy::{self, PolicyStore};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
-use crate::upstream::{ChildEvents, ChildProcess, ChildSender};
+use crate::upstream::ChildProcess;
+use crate::wire::{LineReader, Side};
 
 use super::args::ProxyArgs;
 use super::exit::Exit;
 use super::report;
 
+use agents::{Inbox, Outbox};
 use converse::End;
-use lines::{Agents, Servers};
 use renew::Renewal;
+use servers::{Server, ServerEvents};
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -70,6 +73,10 @@ pub fn run(args: ProxyArgs) -> Exit {
     };
     for warning in &config.warnings {
         warn!("{warning}");
+    }
+    if let Some(what) = settings::beyond_stdio(&config) {
+        error!("{what} is not available in this version");
+        return Exit::Invalid;
     }
     let loaded = match loading::load(&policy_settings(&config.policy)) {
         Ok(loaded) => loaded,
@@ -137,8 +144,8 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
             return Exit::Unrecoverable;
         }
     };
-    let (sender, events) = match ChildProcess::start(settings::upstream(config)) {
-        Ok(halves) => halves,
+    let (server, events) = match ChildProcess::start(settings::upstream(config)) {
+        Ok((sender, events)) => (Server::Child(sender), ServerEvents::Child(events)),
         Err(cause) => {
             error!("`upstream.command`: {cause}");
             return Exit::Unrecoverable;
@@ -154,7 +161,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         .revision(&*gate.revision());
     if let Err(fault) = audit.record(startup).await {
         error!("the start could not be recorded: {fault}");
-        sender.kill().await;
+        server.kill().await;
         return Exit::Unrecoverable;
     }
     for notice in &loaded.notices {
@@ -170,7 +177,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     );
     // Boxed: the future holds the whole conversation, tens of kilobytes.
     let end = Box::pin(serve(
-        &gate, &audit, session, &shutdown, sender, events, renewal,
+        &gate, &audit, session, &shutdown, server, events, renewal,
     ))
     .await;
     finish(&audit, &end).await
@@ -182,25 +189,30 @@ async fn serve(
     audit: &Audit,
     session: Session,
     shutdown: &Shutdown,
-    sender: ChildSender,
-    events: ChildEvents,
+    server: Server,
+    events: ServerEvents,
     renewal: Renewal,
 ) -> End {
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
-    let talk = Talk::new(session, Servers(sender.clone()), Agents(writer.clone()));
+    let lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
+    let inbox = Inbox::Stdio(lines);
+    let talk = Talk::new(session, server.clone(), Outbox::Stdio(writer.clone()));
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of the session could not be recorded: {fault}");
-        sender.kill().await;
+        server.kill().await;
         return End::AuditFault;
     }
     converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
-    let end = Box::pin(converse::converse(
-        gate, &talk, input, events, renewal, shutdown, audit,
-    ))
-    .await;
+    let news = renewal.news();
+    let upstream = talk.session.state().server.name.clone();
+    let conversation = converse::converse(gate, &talk, inbox, events, news, shutdown, audit);
+    let end = tokio::select! {
+        end = Box::pin(conversation) => end,
+        never = renewal.run(gate, &upstream) => match never {},
+    };
     tokio::select! {
-        () = sender.stop() => {}
-        () = shutdown.forced() => sender.kill().await,
+        () = server.stop() => {}
+        () = shutdown.forced() => server.kill().await,
     }
     if writer.close(FLUSH).await.is_err() {
         warn!("the agent did not take everything that was for it");
@@ -240,9 +252,9 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
 fn session(config: &Config, clock: &dyn Clock) -> Option<Session> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).ok()?;
-    let server = Server {
+    let server = policy::Server {
         name: config.upstream.name.clone(),
-        ..Server::default()
+        ..policy::Server::default()
     };
     let id = SessionId::from_random(u128::from_be_bytes(bits));
     Some(Session::new(

@@ -11,6 +11,8 @@ use super::exit::Exit;
 use crate::config::{Config, ConfigError, ConfigErrors, Policy};
 use crate::policy::PolicyProblem;
 
+mod summary;
+
 /// The result as a program reads it: one line on standard output, the one thing this command ever
 /// writes there.
 #[derive(Debug, Serialize)]
@@ -121,12 +123,11 @@ impl<E: Diagnostic> Findings<E> {
                 write!(
                     out,
                     "{file}: valid\n  \
-                     upstream  `{name}`: `{program}` over stdio, {arguments}\n  \
+                     upstream  {upstream}\n{listeners}  \
                      open      {surfaces}\n  \
                      policies  revision {revision}\n",
-                    name = config.upstream.name,
-                    program = config.upstream.program(),
-                    arguments = count(config.upstream.command.len().saturating_sub(1)),
+                    upstream = summary::upstream(&config.upstream),
+                    listeners = summary::listeners(config),
                     surfaces = policies.surfaces,
                     revision = policies.revision,
                 )
@@ -220,14 +221,6 @@ impl Problem {
                 .as_ref()
                 .map(|contents| from_one(contents.column())),
         }
-    }
-}
-
-fn count(arguments: usize) -> String {
-    match arguments {
-        0 => "no arguments".to_owned(),
-        1 => "1 argument".to_owned(),
-        more => format!("{more} arguments"),
     }
 }
 

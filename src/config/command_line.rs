@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
-use super::settings::{Audit, Config, Limits, Listen, Policy, Upstream};
+use super::settings::{Admin, Audit, Config, Limits, Listen, Policy, Upstream};
 use super::upstream::inherited;
 use super::variables::Variables;
 
@@ -85,6 +85,7 @@ impl Config {
                 command,
                 env,
                 cwd: None,
+                http: None,
             },
             listen: Listen::Stdio,
             policy: Policy {
@@ -97,6 +98,7 @@ impl Config {
                 ..Audit::default()
             },
             limits: Limits::default(),
+            admin: Admin::default(),
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             warnings: Vec::new(),

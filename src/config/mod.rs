@@ -1,14 +1,17 @@
 //! What was written in `gate.toml`, and what it means.
 //!
 //! Text becomes a tree with places (`file`), a cursor walks the tree section by section
-//! (`section`, `values`), and what each section means stands in `resolve` and `upstream`, one
-//! function per section. Nothing is opened but the file itself, and all problems are told at once.
+//! (`section`, `values`, `network`), and what each section means stands in `resolve`, `upstream`,
+//! `listen` and `authentication`, one function per section. Nothing is opened but the file itself, and all problems are told at once.
 
+mod authentication;
 mod command_line;
 mod conceal;
 mod errors;
 mod file;
+mod listen;
 mod load;
+mod network;
 mod reading;
 mod resolve;
 mod section;
@@ -23,8 +26,9 @@ mod variables;
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
-    Audit, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval, OtherMethods, Policy,
-    Reload, Upstream, Warnings,
+    Admin, Anonymous, Audit, Bearer, Config, Denial, Durability, HttpListen, HttpUpstream, Jwks,
+    Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, PlainHttp,
+    Policy, Reload, Upstream, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

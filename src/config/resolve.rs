@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::errors::Reason;
+use super::listen::{HTTP_ONLY, Transport, admin, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval, OtherMethods, Policy,
-    Reload, Warnings,
+    Audit, Config, Denial, Durability, Limits, OnFault, OnRemoval, OtherMethods, Policy, Reload,
+    Warnings,
 };
 use super::upstream::upstream;
 
@@ -28,12 +29,14 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
             Some("this version of the gate reads `version = 1`"),
         );
     }
+    let (listen, transport) = listen(root.section("listen"), base);
     let mut config = Config {
         upstream: upstream(root.section("upstream"), base),
-        listen: listen(root.section("listen")),
+        admin: admin(root.section("admin"), &listen),
+        listen,
         policy: policy(root.section("policy"), base),
         audit: audit(root.section("audit"), base),
-        limits: limits(root.section("limits")),
+        limits: limits(root.section("limits"), transport),
         variables: BTreeMap::new(),
         warnings: Vec::new(),
     };
@@ -41,49 +44,6 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
     root.finish();
     config.variables = std::mem::take(&mut reading.taken);
     config
-}
-
-fn listen(mut section: Section<'_, '_>) -> Listen {
-    #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Transport {
-        Stdio,
-        Http,
-    }
-    let choices = [("stdio", Transport::Stdio), ("http", Transport::Http)];
-    let written = section.has("transport");
-    let transport = section.one_of("transport", &choices);
-    section.not_yet();
-    section.string("host");
-    section.count("port", &(0..=65_535));
-    section.later(&[
-        ("allowed_hosts", "listening over HTTP"),
-        ("allowed_origins", "listening over HTTP"),
-        ("auth", "listening over HTTP"),
-    ]);
-    if transport == Some(Transport::Http) {
-        let help = "write `transport = \"stdio\"` and let the agent start the gate";
-        section.refuse(
-            "transport",
-            Reason::NotAvailable("listening over HTTP"),
-            Some(help),
-        );
-        if !section.has("port") {
-            section.require(
-                "port",
-                Reason::RequiredWhen("transport is \"http\""),
-                "as in `port = 3000`",
-            );
-        }
-    } else if transport == Some(Transport::Stdio) || !written {
-        for key in ["host", "port"] {
-            if section.has(key) {
-                let reason = Reason::Invalid("only applies when transport is \"http\"");
-                section.refuse(key, reason, Some("remove it"));
-            }
-        }
-    }
-    section.finish();
-    Listen::Stdio
 }
 
 fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
@@ -207,7 +167,7 @@ fn audit(mut section: Section<'_, '_>, base: &Path) -> Audit {
     audit
 }
 
-fn limits(mut section: Section<'_, '_>) -> Limits {
+fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
     const MESSAGE: RangeInclusive<u64> = 1 << 10..=256 << 20;
     const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(24);
     let default = Limits::default();
@@ -237,11 +197,23 @@ fn limits(mut section: Section<'_, '_>) -> Limits {
             )
             .unwrap_or(default.drain_deadline),
         tool_timeouts: tool_timeouts(section.section("tool_timeouts"), &TIMEOUT),
+        max_sessions: section
+            .count("max_sessions", &(1..=1_000_000))
+            .unwrap_or(default.max_sessions),
+        session_idle: section
+            .duration(
+                "session_idle",
+                &(Duration::from_secs(1)..=Duration::from_hours(24)),
+            )
+            .unwrap_or(default.session_idle),
+        max_connections: section
+            .count("max_connections", &(1..=65_536))
+            .unwrap_or(default.max_connections),
     };
-    section.later(&[
-        ("max_sessions", "listening over HTTP"),
-        ("session_idle", "listening over HTTP"),
-    ]);
+    if transport == Transport::Stdio {
+        let keys = ["max_sessions", "session_idle", "max_connections"];
+        section.only_when(&keys, HTTP_ONLY, "remove it: there is one agent");
+    }
     section.finish();
     limits
 }

@@ -169,6 +169,24 @@ impl<'r, 't> Section<'r, 't> {
         );
     }
 
+    /// Refuses those of the keys that were written, because of another setting.
+    pub(super) fn only_when(&mut self, keys: &[&str], reason: &'static str, help: &str) {
+        for key in keys {
+            if self.has(key) {
+                self.refuse(key, Reason::Invalid(reason), Some(help));
+            }
+        }
+    }
+
+    /// Refuses an array that was written without items. One whose items are all wrong is not empty.
+    pub(super) fn refuse_empty(&mut self, key: &str, reason: &'static str, help: &str) {
+        let value = self.table.and_then(|table| table.get(key));
+        let items = value.and_then(|value| value.get_ref().as_array());
+        if items.is_some_and(|items| items.is_empty()) {
+            self.refuse(key, Reason::Invalid(reason), Some(help));
+        }
+    }
+
     /// Says that the whole section is wrong, or doubtful.
     pub(super) fn refuse_section(&mut self, reason: Reason, help: &str) {
         self.reading.tell(

@@ -9,6 +9,13 @@ use secrecy::SecretString;
 
 use super::errors::ConfigError;
 
+mod network;
+
+pub use network::{
+    Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
+    ListenAuth, PlainHttp,
+};
+
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug)]
 pub struct Config {
@@ -17,30 +24,28 @@ pub struct Config {
     pub policy: Policy,
     pub audit: Audit,
     pub limits: Limits,
+    pub admin: Admin,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Settings that are valid but probably not what their author meant.
     pub warnings: Vec<ConfigError>,
 }
 
-/// The one protected server: a child process that speaks MCP on its standard streams.
+/// The one protected server: a child process that speaks MCP on its standard streams, or one that
+/// is reached over HTTP.
 pub struct Upstream {
     /// A label for records and logs; 1 to 64 letters, digits, `-`, `_`, `.`.
     pub name: String,
     /// The program and its arguments, never a shell line; at least the program, which is not
     /// empty. A program without a path separator is looked up in `PATH` of [`Upstream::env`].
+    /// Empty when there is [`Upstream::http`], as are the environment and the directory.
     pub command: Vec<String>,
     /// The whole environment of the child: what is named plus [`super::INHERITED`].
     pub env: BTreeMap<String, SecretString>,
     /// The working directory of the child; the gate's own when absent.
     pub cwd: Option<PathBuf>,
-}
-
-/// Where agents come from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listen {
-    /// One agent, on the gate's standard streams.
-    Stdio,
+    /// The server is elsewhere, and nothing is started.
+    pub http: Option<HttpUpstream>,
 }
 
 /// Which policies judge, and how a refusal looks.
@@ -150,10 +155,16 @@ pub struct Limits {
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long a stop waits for requests that are in flight.
     pub drain_deadline: Duration,
+    /// Conversations of agents over HTTP at the same time.
+    pub max_sessions: usize,
+    /// How long a conversation over HTTP lives in which nothing happens.
+    pub session_idle: Duration,
+    /// Connections of agents over HTTP at the same time.
+    pub max_connections: usize,
 }
 
 impl Upstream {
-    /// The program for people to read, without what may be arguments.
+    /// The program for people to read, without what may be arguments; empty when nothing is started.
     pub fn program(&self) -> &str {
         let program = self.command.first().map_or("", String::as_str);
         program
@@ -199,6 +210,9 @@ impl Default for Limits {
             request_timeout: Duration::from_mins(1),
             tool_timeouts: BTreeMap::new(),
             drain_deadline: Duration::from_secs(10),
+            max_sessions: 1_000,
+            session_idle: Duration::from_mins(5),
+            max_connections: 1_024,
         }
     }
 }
@@ -212,6 +226,7 @@ impl fmt::Debug for Upstream {
             .field("arguments", &self.command.len().saturating_sub(1))
             .field("env", &self.env)
             .field("cwd", &self.cwd)
+            .field("http", &self.http)
             .finish()
     }
 }

@@ -28,6 +28,7 @@ fn variables(name: &str) -> Option<OsString> {
         "STRICT" => "strict",
         "ARGUMENTS" => "--a --b",
         "SECRET" => CANARY,
+        "TOKEN" => "a-token-of-20-bytes!",
         _ => return None,
     };
     Some(value.into())

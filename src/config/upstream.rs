@@ -1,14 +1,17 @@
-//! `[upstream]`: the one protected server, and the environment it is started in.
+//! `[upstream]`: the one protected server, and the environment it is started in or the way to it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
 use secrecy::SecretString;
+use url::Url;
 
+use super::authentication::to_the_server;
 use super::errors::Reason;
+use super::network::{is_loopback, web_url};
 use super::section::{Field, Section};
-use super::settings::Upstream;
+use super::settings::{HttpUpstream, PlainHttp, Upstream};
 use super::variables::Variables;
 
 /// What the child always gets from the gate's own environment, where it is set there: enough to
@@ -44,35 +47,119 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         let reason = Reason::Invalid("expected 1 to 64 letters, digits, `-`, `_` or `.`");
         section.refuse("name", reason, None);
     }
-    let url = section.secret("url");
-    if let Some(url) = url.filter(|url| url != "stdio") {
-        let help = "this version speaks to stdio servers only: remove `url` and start the server \
-                    with `command = [\"program\", \"argument\"]`";
-        let over_http = url.starts_with("https://") || url.starts_with("http://");
-        let reason = if over_http {
-            Reason::NotAvailable("an upstream over HTTP")
-        } else {
-            Reason::UnknownValue(None)
-        };
-        section.refuse("url", reason, Some(help));
-    } else if !section.has("command") {
-        let help = "name the server to start, as in `command = [\"npx\", \"-y\", \"some-server\"]`";
-        section.require("command", Reason::Required, help);
-    }
+    let way = way(&mut section);
     let command = command(&mut section, base);
     let env = environment(section.section("env"));
     let cwd = section.path("cwd", base);
-    authentication(section.not_yet().section("auth"));
-    section.later(&[
-        ("ca_file", "an upstream over HTTP"),
-        ("isolated", "an isolated upstream"),
-    ]);
-    section.finish();
-    Upstream {
+    let bearer = to_the_server(section.section("auth"), base);
+    let ca_file = section.path("ca_file", base);
+    let plain_http = section
+        .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
+        .unwrap_or(PlainHttp::LoopbackOnly);
+    section.later(&[("isolated", "an isolated upstream")]);
+    let mut upstream = Upstream {
         name,
-        command,
-        env,
-        cwd,
+        command: Vec::new(),
+        env: BTreeMap::new(),
+        cwd: None,
+        http: None,
+    };
+    match way {
+        Way::Process => {
+            started(&mut section);
+            (upstream.command, upstream.env, upstream.cwd) = (command, env, cwd);
+        }
+        Way::Http(url) => {
+            let http = HttpUpstream {
+                url,
+                bearer,
+                ca_file,
+                plain_http,
+            };
+            reached(&mut section, &http);
+            upstream.http = Some(http);
+        }
+        Way::Unclear => {}
+    }
+    section.finish();
+    upstream
+}
+
+/// How the server is reached, as far as the file can be understood.
+enum Way {
+    Process,
+    Http(Url),
+    Unclear,
+}
+
+fn way(section: &mut Section<'_, '_>) -> Way {
+    let Some(text) = section.secret("url") else {
+        return if section.has("url") {
+            Way::Unclear
+        } else {
+            Way::Process
+        };
+    };
+    if text == "stdio" {
+        return Way::Process;
+    }
+    let help = "an `https` URL such as `https://mcp.example.com/mcp`, or `\"stdio\"` for a server \
+                that is started with `command`";
+    match web_url(&text) {
+        Ok(url) => Way::Http(url),
+        Err(_) if !text.contains("://") => {
+            section.refuse("url", Reason::UnknownValue(None), Some(help));
+            Way::Unclear
+        }
+        Err(reason) => {
+            section.refuse("url", reason, Some(help));
+            Way::Unclear
+        }
+    }
+}
+
+/// A server that the gate starts needs a command, and nothing of HTTP.
+fn started(section: &mut Section<'_, '_>) {
+    if !section.has("command") {
+        let help = "name the server to start, as in `command = [\"npx\", \"-y\", \"some-server\"]`, \
+                    or its address, as in `url = \"https://mcp.example.com/mcp\"`";
+        section.require("command", Reason::Required, help);
+    }
+    let reason = "only applies when url is an HTTP URL";
+    let help = "a stdio server takes its credentials from `upstream.env`";
+    section.only_when(&["auth"], reason, help);
+    section.only_when(&["ca_file", "allow_http"], reason, "remove it");
+}
+
+/// A server over HTTP needs a way that nobody reads, and nothing of a process.
+fn reached(section: &mut Section<'_, '_>, http: &HttpUpstream) {
+    let reason = "only applies when url is \"stdio\"";
+    let help = "remove it: the gate starts no server that it reaches over HTTP";
+    section.only_when(&["command", "env", "cwd"], reason, help);
+    let is_plain = http.url.scheme() == "http";
+    if !is_plain && http.plain_http == PlainHttp::Allowed {
+        let reason = Reason::NoEffect("beside an `https` URL");
+        section.refuse("allow_http", reason, Some("remove it"));
+    }
+    if is_plain && http.ca_file.is_some() {
+        let reason = Reason::NoEffect("without TLS");
+        section.refuse(
+            "ca_file",
+            reason,
+            Some("write `https` in `url`, or remove it"),
+        );
+    }
+    if is_plain && !is_loopback(&http.url) {
+        let is_allowed = http.plain_http == PlainHttp::Allowed;
+        if !is_allowed {
+            let reason = Reason::Invalid("is not `https`");
+            let help = "everybody on the way could read and change what is said: write `https`, or \
+                        `allow_http = true` if there is nobody";
+            section.refuse("url", reason, Some(help));
+        } else if http.bearer.is_some() {
+            let reason = Reason::Suspicious("there is no TLS, and the token crosses the network");
+            section.refuse("url", reason, Some("write `https`"));
+        }
     }
 }
 
@@ -156,22 +243,4 @@ fn environment(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
         }
     }
     env
-}
-
-/// Checked already, although no upstream of this version needs it, so that a file can be written
-/// ahead and its mistakes are known.
-fn authentication(mut section: Section<'_, '_>) {
-    section.one_of("type", &[("bearer", ())]);
-    section.secret("token");
-    if section.is_present() {
-        for key in ["type", "token"] {
-            if !section.has(key) {
-                let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`";
-                section.require(key, Reason::Required, help);
-            }
-        }
-        let help = "a stdio server takes its credentials from `upstream.env`";
-        section.refuse_section(Reason::NotAvailable("authentication to the upstream"), help);
-    }
-    section.finish();
 }

@@ -41,10 +41,22 @@ impl<'t> Section<'_, 't> {
         key: &'static str,
         choices: &[(&'static str, T)],
     ) -> Option<T> {
+        self.reading
+            .words
+            .extend(choices.iter().map(|(word, _)| *word));
+        let field = self.take(key)?;
+        self.one_of_in(&field, choices)
+    }
+
+    /// The word in a field.
+    pub(super) fn one_of_in<T: Copy>(
+        &mut self,
+        field: &Field<'t>,
+        choices: &[(&'static str, T)],
+    ) -> Option<T> {
         let words = || choices.iter().map(|(word, _)| *word);
-        self.reading.words.extend(words());
-        let field = self.take_shown(key)?;
-        let text = self.text(&field)?;
+        self.show(field);
+        let text = self.text(field)?;
         if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text.value) {
             return Some(*choice);
         }
@@ -53,7 +65,7 @@ impl<'t> Section<'_, 't> {
             None => format!("known values: {}", suggest::list(words())),
         };
         let quoted = (text.source == TextSource::Literal).then_some(text.value);
-        self.tell(&field, Reason::UnknownValue(quoted), Some(&help));
+        self.tell(field, Reason::UnknownValue(quoted), Some(&help));
         None
     }
 

@@ -3,7 +3,7 @@
 use tracing::error;
 
 use crate::session::{Origin, Taken};
-use crate::wire::{KnownMethod, Side};
+use crate::wire::{KnownMethod, Side, Stream};
 
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream};
@@ -35,8 +35,8 @@ impl Gate {
         }
         let (to, id) = match &trail.answer_to {
             AnswerTo::Nobody => return Ok(()),
-            AnswerTo::Asker(side, id) | AnswerTo::Waiting(side, id) => {
-                (*side, AnswerId::Json(id.json()))
+            AnswerTo::Asker(side, asker) | AnswerTo::Waiting(side, asker) => {
+                (*side, AnswerId::Json(asker.id.json()))
             }
             AnswerTo::Unreadable => (Side::Agent, AnswerId::Unreadable),
         };
@@ -57,7 +57,7 @@ impl Gate {
         } else {
             OwnMessage::error(id, answer)
         };
-        self.tell(talk, to, message).await
+        self.tell(talk, to, trail.stream, message).await
     }
 
     /// Sends a permitted message to the side that it is for.
@@ -84,10 +84,14 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         to: Side,
+        stream: Stream,
         message: OwnMessage,
     ) -> Result<(), AgentGone> {
         match self
-            .send(talk, Permit::own(to, message, &self.settings.secrets))
+            .send(
+                talk,
+                Permit::own(to, stream, message, &self.settings.secrets),
+            )
             .await
         {
             Err(Stop::AgentGone) => Err(AgentGone),
@@ -134,7 +138,7 @@ impl Gate {
         taken: &Taken,
         refusal: Refusal,
     ) -> Result<(), AgentGone> {
-        let Origin::Peer(id) = &taken.exchange.origin else {
+        let Origin::Peer(waiting) = &taken.exchange.origin else {
             return Ok(());
         };
         self.close(talk, taken, &refusal).await;
@@ -145,7 +149,8 @@ impl Gate {
         self.tell(
             talk,
             asker,
-            OwnMessage::error(AnswerId::Json(id.json()), answer),
+            taken.exchange.stream,
+            OwnMessage::error(AnswerId::Json(waiting.id.json()), answer),
         )
         .await
     }

@@ -11,7 +11,7 @@ use crate::audit::AuditFault;
 use crate::session::{
     Admitted, Exchange, Lifecycle, Origin, Readiness, Spoken, Taken, Target, Traversal,
 };
-use crate::wire::{Fragment, Id, Message, Side, Value};
+use crate::wire::{Fragment, Id, Message, Side, Stream, Value};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
@@ -165,7 +165,8 @@ impl Gate {
             .await?;
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
-        self.tell(talk, Side::Upstream, OwnMessage::initialized())
+        let initialized = OwnMessage::initialized();
+        self.tell(talk, Side::Upstream, Stream::MAIN, initialized)
             .await
             .map_err(|AgentGone| Stop::AgentGone)
     }
@@ -200,6 +201,8 @@ impl Gate {
         let started = self.clock.elapsed();
         let exchange = Exchange {
             origin,
+            stream: Stream::MAIN,
+            sent_on: Stream::MAIN,
             method: occasion.method(),
             target: Target::Server,
             snapshot: self.policy.current(),
@@ -218,7 +221,8 @@ impl Gate {
             let Admitted(minted) = admitted.map_err(|_| Refusal::ReusedId)?;
             minted
         };
-        let permit = Permit::own(Side::Upstream, message(minted), &self.settings.secrets);
+        let secrets = &self.settings.secrets;
+        let permit = Permit::own(Side::Upstream, Stream::MAIN, message(minted), secrets);
         // It may have died, or have been restarted, while the record was written.
         let sent = if talk.session.state().upstream == ready {
             talk.upstream.send(permit).await

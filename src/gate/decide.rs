@@ -9,10 +9,11 @@ use crate::policy::{Action, Facts};
 use crate::policy::{Allowance, Decision, Denial, DenialCause};
 use crate::policy::{Pin, Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
-use crate::wire::{Edits, Side};
+use crate::wire::{Edits, Side, Stream};
 
 use super::identify::{Role, Scene};
 use super::own::OwnMessage;
+use super::passage::Passage;
 use super::pin;
 use super::refuse::{Hidden, Refusal};
 use super::understand::{Circumstances, Understood};
@@ -30,12 +31,13 @@ pub(super) struct Allowed {
 ///
 /// ```compile_fail
 /// use mcp_protector::{gate::Permit, wire::Side};
-/// let forged = Permit { to: Side::Upstream, line: String::from("{}") };
+/// let forged = Permit { to: Side::Upstream, line: String::from("{}"), passage: todo!() };
 /// ```
 #[derive(Debug)]
 pub struct Permit {
     to: Side,
     line: String,
+    passage: Passage,
 }
 
 /// Why there is no decision that lets a message pass now.
@@ -62,6 +64,11 @@ impl Permit {
         self.to
     }
 
+    /// What whoever carries the message must know of it.
+    pub fn passage(&self) -> &Passage {
+        &self.passage
+    }
+
     pub(super) fn line(&self) -> &str {
         &self.line
     }
@@ -74,19 +81,21 @@ impl Permit {
     /// What the gate says of itself needs no policy: it is one of a closed set.
     /// It may quote a peer, so it is searched for secrets like everything that leaves; what stands
     /// in their place is plain text, within the same quotes.
-    pub(super) fn own(to: Side, message: OwnMessage, secrets: &Redactor) -> Self {
-        let text = message.into_text();
+    pub(super) fn own(to: Side, stream: Stream, message: OwnMessage, secrets: &Redactor) -> Self {
+        let (text, carried) = message.into_parts();
         let line = secrets.redact(&text).into_owned();
-        Self { to, line }
+        let passage = Passage { stream, carried };
+        Self { to, line, passage }
     }
 }
 
 impl Allowed {
     /// The message as it will be sent.
-    pub(super) fn seal(self, edits: Edits<'_>) -> Permit {
+    pub(super) fn seal(self, edits: Edits<'_>, passage: Passage) -> Permit {
         Permit {
             to: self.to,
             line: edits.finish(),
+            passage,
         }
     }
 }

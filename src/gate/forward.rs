@@ -8,6 +8,13 @@ pub trait Upstream: Send + Sync + 'static {
     /// Sends one permitted message. Messages arrive in the order of the calls.
     fn send(&self, permit: Permit) -> impl Future<Output = Result<(), UpstreamFault>> + Send;
 
+    /// Nobody waits for the reply to this request any more, by the id that the gate minted. Returns
+    /// at once.
+    fn abandon(&self, minted: u64) -> Abandoned {
+        let _ = minted;
+        Abandoned::Untold
+    }
+
     /// The upstream has answered the handshake: from here on a death is a restart, not a failure
     /// to start.
     fn handshake_completed(&self) {}
@@ -15,6 +22,15 @@ pub trait Upstream: Send + Sync + 'static {
     /// The upstream cannot be used as it is: whoever supervises it ends it, and starts another after
     /// a delay. Returns at once; that it has died is told like any other death.
     fn restart(&self) {}
+}
+
+/// Whether an upstream learns from a transport that nobody waits for its reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Abandoned {
+    /// Its stream was closed: from `2026-07-28` on that is how a request is cancelled over HTTP.
+    Closed,
+    /// It must be told.
+    Untold,
 }
 
 /// The agent, as the gate sees it.
@@ -36,6 +52,8 @@ pub enum UpstreamFault {
     TimedOut(std::time::Duration),
     #[error("the upstream server's answer was refused: {0}")]
     BadReply(String),
+    #[error("the upstream server could not be asked: {0}")]
+    Unreachable(String),
     #[error("the upstream server did not list what it offers")]
     Unlisted,
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, Server};
-use crate::session::{Era, Established, Handshake, Lifecycle, Session, Spoken, State, Taken};
-use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Value};
+use crate::session::{
+    Asker, Era, Established, Handshake, Lifecycle, Session, Spoken, State, Taken,
+};
+use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 use super::refuse::{Modern, Refusal};
 
@@ -17,13 +19,15 @@ pub(super) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The first revision without a handshake. Revisions are dates, so their order is that of text.
-const FIRST_STATELESS: &str = "2026-07-28";
+pub(super) const FIRST_STATELESS: &str = "2026-07-28";
 
 /// A message that has a place in its session.
 #[derive(Debug)]
 pub(super) struct Identified<'m> {
     pub(super) message: &'m Message,
     pub(super) from: Side,
+    /// The stream of its sender that it came on.
+    pub(super) stream: Stream,
     pub(super) role: Role,
     pub(super) scene: Scene,
 }
@@ -32,7 +36,7 @@ pub(super) struct Identified<'m> {
 #[derive(Debug)]
 pub(super) enum Role {
     Request {
-        id: Id,
+        asker: Asker,
         method: KnownMethod,
     },
     Notification {
@@ -57,6 +61,7 @@ pub(super) struct Scene {
 pub(super) fn identify<'m>(
     message: &'m Message,
     from: Side,
+    stream: Stream,
     session: &Session,
     max_in_flight: usize,
 ) -> Result<Identified<'m>, Refusal> {
@@ -68,10 +73,11 @@ pub(super) fn identify<'m>(
                 return Err(wrong_shape(known, "notification", "request"));
             }
             let spoken = speak(&mut state, from, known, message)?;
-            admissible(&state, from, id, max_in_flight)?;
+            let asker = asker(session, from, id, stream);
+            admissible(&state, from, &asker, max_in_flight)?;
             (
                 Role::Request {
-                    id: id.clone(),
+                    asker,
                     method: known,
                 },
                 spoken,
@@ -88,6 +94,7 @@ pub(super) fn identify<'m>(
         Shape::Reply { id, .. } => {
             let taken = id.as_ref().and_then(|id| match from {
                 Side::Agent => state.to_agent.take(id),
+                Side::Upstream if !belongs(id, stream) => None,
                 Side::Upstream => state.to_upstream.take(id),
             });
             let Some(taken) = taken else {
@@ -102,9 +109,16 @@ pub(super) fn identify<'m>(
     Ok(Identified {
         message,
         from,
+        stream,
         role,
         scene,
     })
+}
+
+impl Identified<'_> {
+    pub(super) fn is_request(&self) -> bool {
+        matches!(self.role, Role::Request { .. })
+    }
 }
 
 impl Scene {
@@ -236,19 +250,39 @@ pub(super) fn handshake(params: Value<'_>) -> Handshake {
     }
 }
 
-fn admissible(state: &State, from: Side, id: &Id, max_in_flight: usize) -> Result<(), Refusal> {
+fn admissible(
+    state: &State,
+    from: Side,
+    asker: &Asker,
+    max_in_flight: usize,
+) -> Result<(), Refusal> {
     let table = match from {
         Side::Agent => &state.to_upstream,
         Side::Upstream => &state.to_agent,
     };
-    let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.id == *id);
-    if parked || table.is_in_flight(id) {
+    let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
+    if parked || table.is_in_flight(asker) {
         return Err(Refusal::ReusedId);
     }
     if table.len() >= max_in_flight {
         return Err(Refusal::TooMany(max_in_flight));
     }
     Ok(())
+}
+
+/// Whether a reply came where its request went: an upstream that answers one request in the stream
+/// of another has mixed them up.
+fn belongs(id: &Id, stream: Stream) -> bool {
+    matches!(stream, Stream::MAIN | Stream::UNTOLD)
+        || id.as_integer().and_then(|id| u64::try_from(id).ok()) == Some(stream.number())
+}
+
+/// Who waits for the reply to a request. Ids of an upstream belong to its one conversation with us.
+pub(super) fn asker(session: &Session, from: Side, id: &Id, stream: Stream) -> Asker {
+    match from {
+        Side::Agent => session.asker(id, stream),
+        Side::Upstream => session.asker(id, Stream::MAIN),
+    }
 }
 
 /// The deadline of a request that starts now; streams have none.

@@ -12,6 +12,7 @@ mod oblige;
 mod own;
 mod panics;
 mod parked;
+mod passage;
 mod pin;
 mod record;
 mod refuse;
@@ -34,18 +35,19 @@ use std::time::Duration;
 use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
-use crate::session::{Exchange, Target};
-use crate::wire::{Id, KnownMethod, Limits, Message, Side};
+use crate::session::{Asker, Exchange, Session, Target};
+use crate::wire::{KnownMethod, Limits, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
 use panics::Panicked;
-use record::Trail;
+use record::{Came, Trail};
 use route::Undone;
 use understand::{Circumstances, Understood};
 
 pub use decide::Permit;
-pub use forward::{Agent, AgentGone, Upstream, UpstreamFault};
+pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
+pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal};
 pub use stage::Stage;
 pub use talk::Talk;
@@ -102,7 +104,8 @@ impl Gate {
         }
     }
 
-    /// Takes one frame from either side through the gate. Whatever happens to it is recorded, and
+    /// Takes one frame from either side through the gate, and which of that side's streams it came
+    /// on. Whatever happens to it is recorded, and
     /// whoever waits for an answer gets exactly one.
     ///
     /// # Errors
@@ -111,23 +114,24 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         from: Side,
+        stream: Stream,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        self.handle_since(talk, from, frame, self.clock.elapsed())
-            .await
+        let at = self.clock.elapsed();
+        let came = Came { from, stream, at };
+        self.handle_since(talk, came, frame).await
     }
 
     /// The same for a frame that came earlier.
     async fn handle_since<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        from: Side,
+        came: Came,
         frame: &[u8],
-        came: Duration,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, from, came);
-        let passed = panics::caught(self.pass(talk, from, frame, &mut trail)).await;
+        let mut trail = Trail::begin(talk, came);
+        let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(stop)) => stop,
@@ -155,15 +159,17 @@ impl Gate {
     async fn pass<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        from: Side,
+        came: Came,
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), Stop> {
+        let Came { from, stream, .. } = came;
         let session = &talk.session;
-        let now = self.circumstances(session.transport);
+        let now = self.circumstances(session);
 
         let message = self.decode(talk, from, frame, trail)?;
-        let identified = identify::identify(&message, from, session, self.settings.max_in_flight)?;
+        let max_in_flight = self.settings.max_in_flight;
+        let identified = identify::identify(&message, from, stream, session, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
@@ -179,10 +185,12 @@ impl Gate {
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
         let removals = listing::removals(&understood, &snapshot, session, now).await?;
-        let exchange = |id: &Id, method| self.exchange(id, method, &understood, &snapshot, trail);
+        let exchange =
+            |asker: &Asker, method| self.exchange(asker, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
-        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, secrets)
+        let passage = route.passage(&understood);
+        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, passage, secrets)
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());
             })?;
@@ -223,7 +231,7 @@ impl Gate {
     ) -> Result<Message, Refusal> {
         let message = Message::decode(frame, self.limits(from))
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
-        trail.decoded(&message, from);
+        trail.decoded(talk, &message, from);
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());
         if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
@@ -236,7 +244,7 @@ impl Gate {
     /// What the gate remembers of a request until its reply.
     fn exchange(
         &self,
-        id: &Id,
+        asker: &Asker,
         method: KnownMethod,
         understood: &Understood<'_>,
         snapshot: &Arc<crate::policy::PolicySnapshot>,
@@ -248,7 +256,9 @@ impl Gate {
         let cursor = message.params().and_then(|params| params.get("cursor"));
         let cursor = cursor.and_then(crate::wire::Value::as_str);
         Exchange {
-            origin: crate::session::Origin::Peer(id.clone()),
+            origin: crate::session::Origin::Peer(asker.clone()),
+            stream: understood.identified.stream,
+            sent_on: Stream::MAIN,
             method,
             target: understood.target.clone(),
             snapshot: Arc::clone(snapshot),
@@ -271,9 +281,10 @@ impl Gate {
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }
 
-    fn circumstances(&self, transport: &'static str) -> Circumstances {
+    fn circumstances(&self, session: &Session) -> Circumstances {
         Circumstances {
-            transport,
+            transport: session.transport,
+            peer: session.peer,
             now_ms: self.clock.now().as_millisecond(),
         }
     }

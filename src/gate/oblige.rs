@@ -9,6 +9,7 @@ use crate::policy::Obligation;
 use crate::wire::{Edits, Fragment, Message, Value};
 
 use super::decide::{Allowed, Permit};
+use super::passage::Passage;
 use super::refuse::Refusal;
 use super::route::Route;
 
@@ -44,6 +45,7 @@ pub(super) fn oblige<'m>(
     allowed: Allowed,
     removals: Vec<Removal<'m>>,
     route: &mut Route<'m>,
+    passage: Passage,
     secrets: &Redactor,
 ) -> Result<Obliged, Refusal> {
     let mut edits: Edits<'m> = message.edits();
@@ -92,7 +94,7 @@ pub(super) fn oblige<'m>(
             &mut redactions,
         );
     }
-    let permit = allowed.seal(edits);
+    let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {
         return Err(Refusal::Secret);
     }

@@ -1,13 +1,19 @@
 //! What the gate says itself: a closed set of messages.
 
+use std::sync::Arc;
+
 use crate::wire::{Fragment, KnownMethod};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
+use super::passage::Carried;
 use super::refuse::ErrorAnswer;
 
 /// A message of the gate's own making.
 #[derive(Debug)]
-pub(super) struct OwnMessage(Fragment);
+pub(super) struct OwnMessage {
+    text: Fragment,
+    carried: Carried,
+}
 
 /// Why the gate says something of its own accord, for the audit. Answers have no occasion: they
 /// are what became of a message, and its record says so.
@@ -70,8 +76,8 @@ pub(super) enum Stateless {
 }
 
 impl OwnMessage {
-    pub(super) fn into_text(self) -> String {
-        self.0.into_string()
+    pub(super) fn into_parts(self) -> (String, Carried) {
+        (self.text.into_string(), self.carried)
     }
 
     /// A JSON-RPC error.
@@ -84,7 +90,7 @@ impl OwnMessage {
         let members = members
             .into_iter()
             .filter_map(|(key, value)| Some((key, value?)));
-        Self::reply(id, "error", Fragment::object(members))
+        Self::reply(id, "error", Fragment::object(members), Some(answer.code))
     }
 
     /// A denial as a tool's result, which models can read and recover from.
@@ -100,7 +106,7 @@ impl OwnMessage {
         if stateless == Stateless::Yes {
             members.push(("resultType", Fragment::string("complete")));
         }
-        Self::reply(id, "result", Fragment::object(members))
+        Self::reply(id, "result", Fragment::object(members), None)
     }
 
     /// Tells a peer that nobody waits for its reply any more.
@@ -109,7 +115,7 @@ impl OwnMessage {
             ("requestId", Fragment::unsigned(minted)),
             ("reason", Fragment::string(reason)),
         ]);
-        Self::notification("notifications/cancelled", Some(params))
+        Self::notification(KnownMethod::Cancelled, Some(params), Some(minted))
     }
 
     /// Asks what tools there are, in the revision of the call that waits for the answer. Nothing
@@ -132,54 +138,84 @@ impl OwnMessage {
         let members = members
             .into_iter()
             .filter_map(|(key, value)| Some((key, value?)));
-        Self::request(minted, "tools/list", Fragment::object(members))
+        let revision = version.map(Arc::from);
+        Self::request(
+            minted,
+            KnownMethod::ToolsList,
+            Fragment::object(members),
+            revision,
+        )
     }
 
     /// Repeats the agent's `initialize` to an upstream that was restarted.
     pub(super) fn initialize(minted: u64, params: Fragment) -> Self {
-        Self::request(minted, "initialize", params)
+        Self::request(minted, KnownMethod::Initialize, params, None)
     }
 
     pub(super) fn initialized() -> Self {
-        Self::notification("notifications/initialized", None)
+        Self::notification(KnownMethod::Initialized, None, None)
     }
 
     /// Tells the agent that a list may have changed.
     pub(super) fn list_changed(changed: KnownMethod) -> Self {
-        Self::notification(changed.name(), None)
+        Self::notification(changed, None, None)
     }
 
-    fn reply(id: AnswerId<'_>, key: &str, value: Fragment) -> Self {
+    fn reply(id: AnswerId<'_>, key: &str, value: Fragment, error: Option<i64>) -> Self {
         let id = match id {
             AnswerId::Json(json) => Fragment::decode(json).unwrap_or_else(|_| Fragment::null()),
             AnswerId::Unreadable => Fragment::null(),
         };
-        Self(Fragment::object([
+        let members = [
             ("jsonrpc", Fragment::string("2.0")),
             ("id", id),
             (key, value),
-        ]))
+        ];
+        Self {
+            text: Fragment::object(members),
+            carried: Carried::Reply { error },
+        }
     }
 
-    fn request(minted: u64, method: &str, params: Fragment) -> Self {
-        Self(Fragment::object([
+    fn request(
+        minted: u64,
+        method: KnownMethod,
+        params: Fragment,
+        revision: Option<Arc<str>>,
+    ) -> Self {
+        let members = [
             ("jsonrpc", Fragment::string("2.0")),
             ("id", Fragment::unsigned(minted)),
-            ("method", Fragment::string(method)),
-            ("params", params),
-        ]))
-    }
-
-    fn notification(method: &str, params: Option<Fragment>) -> Self {
-        let members = [
-            ("jsonrpc", Some(Fragment::string("2.0"))),
-            ("method", Some(Fragment::string(method))),
+            ("method", Fragment::string(method.name())),
             ("params", params),
         ];
-        Self(Fragment::object(
-            members
-                .into_iter()
-                .filter_map(|(key, value)| Some((key, value?))),
-        ))
+        Self {
+            text: Fragment::object(members),
+            carried: Carried::Request {
+                id: minted,
+                method,
+                name: None,
+                revision,
+            },
+        }
+    }
+
+    fn notification(method: KnownMethod, params: Option<Fragment>, ends: Option<u64>) -> Self {
+        let members = [
+            ("jsonrpc", Some(Fragment::string("2.0"))),
+            ("method", Some(Fragment::string(method.name()))),
+            ("params", params),
+        ];
+        let members = members
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)));
+        Self {
+            text: Fragment::object(members),
+            carried: Carried::Notification {
+                method,
+                ends,
+                revision: None,
+            },
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::wire::{Message, Side};
 
 use super::Gate;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
-use super::record::{AnswerTo, Trail};
+use super::record::{AnswerTo, Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
 
@@ -35,9 +35,10 @@ impl Gate {
             let waiting: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
             let full = state.parked.len() >= self.settings.max_in_flight
                 || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
-            if let (false, Some(id)) = (full, trail.asker_id()) {
+            if let (false, Some(asker)) = (full, trail.asker()) {
                 let parked = Parked {
-                    id: id.clone(),
+                    asker: asker.clone(),
+                    stream: trail.stream,
                     frame: frame.to_vec(),
                     version: version.clone(),
                     target: trail.target.clone(),
@@ -78,7 +79,7 @@ impl Gate {
             if parked.cancelled || parked.deadline <= self.clock.elapsed() {
                 self.end_parked(talk, &parked).await?;
             } else {
-                self.handle_since(talk, Side::Agent, &parked.frame, parked.started)
+                self.handle_since(talk, came(&parked), &parked.frame)
                     .await?;
             }
         }
@@ -93,9 +94,9 @@ impl Gate {
         talk: &Talk<U, A>,
         parked: &Parked,
     ) -> Result<(), AgentGone> {
-        let mut trail = Trail::begin(talk, Side::Agent, parked.started);
+        let mut trail = Trail::begin(talk, came(parked));
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
-            trail.decoded(&message, Side::Agent);
+            trail.decoded(talk, &message, Side::Agent);
             trail.asks(&parked.target, &message);
         }
         let refusal = if parked.cancelled {
@@ -114,6 +115,14 @@ impl Gate {
     }
 }
 
+fn came(parked: &Parked) -> Came {
+    Came {
+        from: Side::Agent,
+        stream: parked.stream,
+        at: parked.started,
+    }
+}
+
 impl Trail {
     /// The revision that a request of the stateless era names.
     fn stateless_version(&self, session: &Session) -> Option<Arc<str>> {
@@ -121,10 +130,10 @@ impl Trail {
         self.version.clone().filter(|_| stateless)
     }
 
-    /// The id of a request, while it may still be answered.
-    fn asker_id(&self) -> Option<&crate::wire::Id> {
+    /// Who asked, while it may still be answered.
+    fn asker(&self) -> Option<&crate::session::Asker> {
         match &self.answer_to {
-            AnswerTo::Asker(_, id) => Some(id),
+            AnswerTo::Asker(_, asker) => Some(asker),
             AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
         }
     }

@@ -8,11 +8,11 @@ use sha2::{Digest, Sha256};
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
-use crate::session::{Exchange, Origin, Target};
-use crate::wire::{Id, KnownMethod, Likeness, Message, Shape, Side, Value, WireError};
+use crate::session::{Asker, Exchange, Origin, Target};
+use crate::wire::{KnownMethod, Likeness, Message, Shape, Side, Stream, Value, WireError};
 
 use super::decide::Allowed;
-use super::identify::{Identified, Role};
+use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::refuse::Refusal;
@@ -29,6 +29,15 @@ const CORRELATION: [&str; 6] = [
     "mcp-protector/session_id",
     "traceparent",
 ];
+
+/// How a message came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Came {
+    pub(super) from: Side,
+    pub(super) stream: Stream,
+    /// Time since the clock was made.
+    pub(super) at: Duration,
+}
 
 /// One message on its way through the gate.
 #[derive(Debug)]
@@ -48,6 +57,8 @@ pub(super) struct Trail {
     pub(super) target: Target,
     /// When it came.
     pub(super) started: Duration,
+    /// The stream on which an answer is waited for.
+    pub(super) stream: Stream,
     record: Record,
 }
 
@@ -56,15 +67,16 @@ pub(super) struct Trail {
 pub(super) enum AnswerTo {
     Nobody,
     /// The one who asked, under its own id.
-    Asker(Side, Id),
+    Asker(Side, Asker),
     /// The one who waits for the reply that the message was to be, under its own id.
-    Waiting(Side, Id),
+    Waiting(Side, Asker),
     /// The sender of something whose id could not be read.
     Unreadable,
 }
 
 impl Trail {
-    pub(super) fn begin<U, A>(talk: &Talk<U, A>, from: Side, started: Duration) -> Self {
+    pub(super) fn begin<U, A>(talk: &Talk<U, A>, came: Came) -> Self {
+        let Came { from, stream, at } = came;
         let reference = talk.next_reference();
         let record = Record::new(Kind::Frame)
             .within(&talk.scope())
@@ -87,7 +99,8 @@ impl Trail {
             correlation: Vec::new(),
             version: None,
             target: Target::Server,
-            started,
+            started: at,
+            stream,
             record,
         }
     }
@@ -104,6 +117,7 @@ impl Trail {
             version: None,
             target: Target::Server,
             started: exchange.started,
+            stream: exchange.stream,
             record,
         };
         trail.answers(exchange);
@@ -111,11 +125,11 @@ impl Trail {
     }
 
     /// The message could be read; what it is stands in its envelope.
-    pub(super) fn decoded(&mut self, message: &Message, from: Side) {
+    pub(super) fn decoded<U, A>(&mut self, talk: &Talk<U, A>, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {
             Shape::Request { id, method } => (
                 request_kind(method.name(), from),
-                AnswerTo::Asker(from, id.clone()),
+                AnswerTo::Asker(from, asker(&talk.session, from, id, self.stream)),
             ),
             Shape::Notification { .. } => (Kind::Notification, AnswerTo::Nobody),
             Shape::Reply { .. } => (Kind::GateDecision, AnswerTo::Nobody),
@@ -152,7 +166,8 @@ impl Trail {
                 talk.session.state().to_agent.take(id)
             }
             (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
-                self.answer_to = AnswerTo::Asker(Side::Agent, id.clone());
+                let asker = talk.session.asker(id, self.stream);
+                self.answer_to = AnswerTo::Asker(Side::Agent, asker);
                 None
             }
         };
@@ -164,7 +179,12 @@ impl Trail {
 
     /// What the gate says of its own accord.
     pub(super) fn own<U, A>(talk: &Talk<U, A>, occasion: &Occasion<'_>, started: Duration) -> Self {
-        let mut trail = Self::begin(talk, Side::Agent, started);
+        let came = Came {
+            from: Side::Agent,
+            stream: Stream::MAIN,
+            at: started,
+        };
+        let mut trail = Self::begin(talk, came);
         let method = occasion.method();
         trail.answer_to = AnswerTo::Nobody;
         trail.method = Some(method);
@@ -185,13 +205,13 @@ impl Trail {
 
     /// The message will get no reply, whatever was begun for it.
     pub(super) fn forget<U, A>(&self, talk: &Talk<U, A>) {
-        if let AnswerTo::Asker(asker, id) = &self.answer_to {
+        if let AnswerTo::Asker(side, asker) = &self.answer_to {
             let mut state = talk.session.state();
-            let table = match asker {
+            let table = match side {
                 Side::Agent => &mut state.to_upstream,
                 Side::Upstream => &mut state.to_agent,
             };
-            table.take_by_asker(id);
+            table.take_by_asker(asker);
         }
     }
 
@@ -303,14 +323,17 @@ impl Trail {
     fn replies(&mut self, exchange: &Exchange, from: Side) {
         self.reference = Arc::clone(&exchange.reference);
         self.started = exchange.started;
+        self.stream = exchange.stream;
         self.method = Some(exchange.method);
         self.answers(exchange);
-        let asker = match from {
+        let side = match from {
             Side::Agent => Side::Upstream,
             Side::Upstream => Side::Agent,
         };
         match &exchange.origin {
-            Origin::Peer(id) => self.answer_to = AnswerTo::Waiting(asker, id.clone()),
+            Origin::Peer(waiting) => {
+                self.answer_to = AnswerTo::Waiting(side, waiting.clone());
+            }
             own @ (Origin::Catalogue | Origin::Handshake) => {
                 self.asked_by_gate = Some(own.clone());
                 // It goes no further than the gate.

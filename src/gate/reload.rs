@@ -1,4 +1,4 @@
-//! New policies in the middle of a session.
+//! New policies in the middle of sessions.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tracing::warn;
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::session::Lifecycle;
-use crate::wire::{KnownMethod, Side};
+use crate::wire::{KnownMethod, Side, Stream};
 
 use super::Gate;
 use super::decide::sees;
@@ -21,53 +21,59 @@ use super::talk::Talk;
 const STAGE: &str = "reload";
 
 impl Gate {
-    /// Puts new policies in force, for every message that begins from now on; yields those that
-    /// they replace.
+    /// Puts new policies in force, in every session, for every message that begins from now on.
+    /// Whoever keeps a session going then calls [`Self::renewed`].
     ///
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the old ones stay.
-    pub async fn publish<U, A>(
+    pub async fn publish(
         &self,
-        talk: &Talk<U, A>,
+        upstream: &str,
         snapshot: PolicySnapshot,
-    ) -> Result<Arc<PolicySnapshot>, AuditFault> {
+    ) -> Result<(), AuditFault> {
         let old = self.policy.current();
         let text = format!("in place of {}", old.revision().as_str());
-        let record = of_policies(talk, audit::Event::Published)
+        let record = of_policies(upstream, audit::Event::Published)
             .decision(audit::Decision::Allow, STAGE)
             .revision(snapshot.revision().as_str())
             .reason(audit::Reason::text(text));
         self.audit.record(record).await?;
-        talk.session.described_by(snapshot.labels());
         self.policy.publish(snapshot);
-        talk.introduce();
-        Ok(old)
+        Ok(())
     }
 
-    /// Tells the agent which of its lists may have changed with the policies, as far as the upstream
-    /// has said that such things are told.
+    /// The policies in force.
+    pub fn policies(&self) -> Arc<PolicySnapshot> {
+        self.policy.current()
+    }
+
+    /// The policies of a session are others than those that it was last told of: tells the agent
+    /// which of its lists may have changed with them, as far as the upstream has said that such
+    /// things are told.
     ///
     /// # Errors
     /// [`AgentGone`] when it can no longer be told anything.
-    pub async fn announce<U: Upstream, A: Agent>(
+    pub async fn renewed<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         old: &PolicySnapshot,
     ) -> Result<(), AgentGone> {
+        talk.session.described_by(self.policy.current().labels());
+        talk.introduce();
         for changed in self.changed_lists(talk, old) {
             let occasion = Occasion::NewPolicies(changed);
             if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
                 warn!("a notification could not be recorded, and is not sent: {fault}");
                 continue;
             }
-            self.tell(talk, Side::Agent, OwnMessage::list_changed(changed))
-                .await?;
+            let changed = OwnMessage::list_changed(changed);
+            self.tell(talk, Side::Agent, Stream::MAIN, changed).await?;
         }
         Ok(())
     }
 
     fn changed_lists<U, A>(&self, talk: &Talk<U, A>, old: &PolicySnapshot) -> Vec<KnownMethod> {
-        let now = self.circumstances(talk.session.transport);
+        let now = self.circumstances(&talk.session);
         let (scene, names, mut lists) = {
             let state = talk.session.state();
             let Lifecycle::Ready(handshake) = &state.lifecycle else {
@@ -95,12 +101,8 @@ impl Gate {
     ///
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded.
-    pub async fn keep<U, A>(
-        &self,
-        talk: &Talk<U, A>,
-        reason: audit::Reason,
-    ) -> Result<(), AuditFault> {
-        let record = of_policies(talk, audit::Event::Rejected)
+    pub async fn keep(&self, upstream: &str, reason: audit::Reason) -> Result<(), AuditFault> {
+        let record = of_policies(upstream, audit::Event::Rejected)
             .decision(audit::Decision::Block, STAGE)
             .revision(&*self.revision())
             .reason(reason);
@@ -109,8 +111,8 @@ impl Gate {
 }
 
 /// Policies are the gate's, not a session's.
-fn of_policies<U, A>(talk: &Talk<U, A>, event: audit::Event) -> Record {
+fn of_policies(upstream: &str, event: audit::Event) -> Record {
     Record::new(Kind::PolicyReload)
-        .upstream(talk.scope().upstream)
+        .upstream(upstream)
         .event(event)
 }

@@ -1,10 +1,11 @@
 //! Ids out and ids back: what an allowed message changes in the tables of its session, and which of
 //! its fields must name the other side's ids.
 
-use crate::session::{Admitted, Exchange, Origin, PendingTable, Session, State, Taken};
-use crate::wire::{Fragment, Id, KnownMethod, Side, Value};
+use crate::session::{Admitted, Asker, Exchange, Origin, PendingTable, Session, State, Taken};
+use crate::wire::{Fragment, Id, KnownMethod, Side, Stream, Value};
 
-use super::identify::Role;
+use super::identify::{Identified, Role, asker};
+use super::passage::Passage;
 use super::refuse::Refusal;
 use super::understand::Understood;
 
@@ -16,6 +17,8 @@ const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 pub(super) struct Route<'m> {
     /// Fields that name an id, and the id that the other side knows.
     pub(super) ids: Vec<(Value<'m>, Fragment)>,
+    /// The stream of the receiver's that the message belongs on.
+    stream: Stream,
     /// The entry that the message opened.
     pub(super) opened: Option<Admitted>,
     /// It is one more call of the session.
@@ -33,6 +36,13 @@ pub(super) struct Route<'m> {
 pub(super) struct Ended {
     to: Side,
     minted: u64,
+}
+
+impl Ended {
+    /// The id that the gate minted for it.
+    pub(super) fn minted(&self) -> u64 {
+        self.minted
+    }
 }
 
 /// What became of a message that did not leave.
@@ -57,15 +67,19 @@ pub(super) fn token_text(token: Value<'_>) -> String {
 pub(super) fn route<'m>(
     understood: &Understood<'m>,
     session: &Session,
-    exchange: impl FnOnce(&Id, KnownMethod) -> Exchange,
+    exchange: impl FnOnce(&Asker, KnownMethod) -> Exchange,
 ) -> Result<Route<'m>, Refusal> {
     let mut state = session.state();
     let state = &mut *state;
     let identified = &understood.identified;
-    let mut route = Route::default();
+    let mut route = Route {
+        stream: belongs_on(identified, session, state)?,
+        ..Route::default()
+    };
     match &identified.role {
-        Role::Request { id, method } => {
-            let exchange = exchange(id, *method);
+        Role::Request { asker, method } => {
+            let mut exchange = exchange(asker, *method);
+            exchange.sent_on = route.stream;
             session.arm(state, exchange.deadline);
             let table = match identified.from {
                 Side::Agent => &mut state.to_upstream,
@@ -85,20 +99,18 @@ pub(super) fn route<'m>(
         Role::Notification {
             method: KnownMethod::Cancelled,
         } => {
-            route.cancel(identified.from, state, identified.message.params())?;
+            route.cancel(identified, session, state)?;
         }
         Role::Notification {
             method: KnownMethod::Progress,
         } => {
-            let token = identified
-                .message
-                .params()
-                .and_then(|params| params.get("progressToken"));
             let asked = match identified.from {
                 Side::Agent => &state.to_agent,
                 Side::Upstream => &state.to_upstream,
             };
-            if !token.is_some_and(|token| asked.has_progress_token(&token_text(token))) {
+            let token = told_of(identified);
+            let asked_for = |token: &String| asked.with_progress_token(token).next().is_some();
+            if !token.as_ref().is_some_and(asked_for) {
                 return Err(Refusal::Stray);
             }
         }
@@ -114,8 +126,8 @@ pub(super) fn route<'m>(
         }
         Role::Notification { .. } => {}
         Role::Reply(taken) => {
-            if let Origin::Peer(id) = &taken.exchange.origin {
-                route.rename(identified.message.id_value(), id.to_fragment());
+            if let Origin::Peer(asker) = &taken.exchange.origin {
+                route.rename(identified.message.id_value(), asker.id.to_fragment());
             }
         }
     }
@@ -125,7 +137,57 @@ pub(super) fn route<'m>(
     Ok(route)
 }
 
+/// The stream of the receiver's that a message belongs on.
+///
+/// # Errors
+/// [`Refusal::Stray`] when it belongs to a request that has ended, or when it cannot be told to which
+/// of the agents that know nothing of each other.
+fn belongs_on(
+    identified: &Identified<'_>,
+    session: &Session,
+    state: &State,
+) -> Result<Stream, Refusal> {
+    let method = match (identified.from, &identified.role) {
+        (Side::Agent, _) => return Ok(Stream::MAIN),
+        (Side::Upstream, Role::Reply(taken)) => return Ok(taken.exchange.stream),
+        (Side::Upstream, Role::Request { method, .. } | Role::Notification { method }) => *method,
+    };
+    let asked = &state.to_upstream;
+    let waiting = || {
+        let all = asked.in_flight();
+        all.filter(|(_, asking)| asking.stream != Stream::MAIN && asking.deadline.is_some())
+    };
+    let token = told_of(identified).unwrap_or_default();
+    let related = match (identified.stream, method) {
+        (Stream::MAIN | Stream::UNTOLD, KnownMethod::Progress) => {
+            session.related(asked.with_progress_token(&token))
+        }
+        // What is told of a list or a resource belongs to no request.
+        (Stream::UNTOLD, _) if identified.is_request() || method == KnownMethod::LogMessage => {
+            session.related(waiting())
+        }
+        (Stream::MAIN | Stream::UNTOLD, _) => None,
+        (stream, _) => {
+            let opened_by = asked.by_minted(&Id::integer(stream.number()));
+            Some(opened_by.ok_or(Refusal::Stray)?.1)
+        }
+    };
+    Ok(related.map_or(Stream::MAIN, |exchange| exchange.stream))
+}
+
+/// The token (JSON text) of the progress that a notification tells of.
+fn told_of(identified: &Identified<'_>) -> Option<String> {
+    let params = identified.message.params();
+    let token = params.and_then(|params| params.get("progressToken"));
+    token.map(token_text)
+}
+
 impl<'m> Route<'m> {
+    /// What whoever carries the message must know of it.
+    pub(super) fn passage(&self, understood: &Understood<'_>) -> Passage {
+        Passage::of(understood, self.stream, self.opened, self.ends.as_ref())
+    }
+
     /// The message did not leave after all: nobody waits for its reply.
     pub(super) fn undo(&mut self, from: Side, state: &mut State) -> Undone {
         if std::mem::take(&mut self.counted) {
@@ -161,15 +223,18 @@ impl<'m> Route<'m> {
     /// A cancellation ends the request that it names, whichever side it comes from.
     fn cancel(
         &mut self,
-        from: Side,
+        identified: &Identified<'m>,
+        session: &Session,
         state: &mut State,
-        params: Option<Value<'m>>,
     ) -> Result<(), Refusal> {
+        let from = identified.from;
+        let params = identified.message.params();
         let named = params.and_then(|params| params.get("requestId"));
         let (Some(value), Some(id)) = (named, named.and_then(Id::read)) else {
             return Err(Refusal::Stray);
         };
-        if let Some((minted, exchange)) = sent_to(other(from), state).by_asker(&id) {
+        let asker = asker(session, from, &id, identified.stream);
+        if let Some((minted, exchange)) = sent_to(other(from), state).by_asker(&asker) {
             // MCP (all revisions with a handshake), basic/utilities/cancellation: the client must
             // not cancel `initialize`.
             if exchange.method == KnownMethod::Initialize {
@@ -186,11 +251,12 @@ impl<'m> Route<'m> {
             && stream.method == KnownMethod::SubscriptionsListen
             && let Origin::Peer(asker) = &stream.origin
         {
-            self.ids.push((value, asker.to_fragment()));
+            self.ids.push((value, asker.id.to_fragment()));
+            self.stream = stream.stream;
             self.ends = Some(Ended { to: from, minted });
             return Ok(());
         }
-        let parked = state.parked.iter_mut().find(|parked| parked.id == id);
+        let parked = state.parked.iter_mut().find(|parked| parked.asker == asker);
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
@@ -205,19 +271,20 @@ impl<'m> Route<'m> {
         let Some(named) = message.meta().and_then(|meta| meta.get(META_SUBSCRIPTION)) else {
             return Ok(());
         };
-        let origin = match &understood.identified.role {
+        let opened_by = match &understood.identified.role {
             // The stream's own final result: its entry has just been taken.
-            Role::Reply(taken) => Some(&taken.exchange.origin),
+            Role::Reply(taken) => Some(&taken.exchange),
             Role::Request { .. } | Role::Notification { .. } => Id::read(named)
                 .and_then(|id| state.to_upstream.by_minted(&id))
-                .map(|(_, exchange)| &exchange.origin),
+                .map(|(_, exchange)| exchange),
         };
-        match origin {
-            Some(Origin::Peer(asker)) => {
-                self.ids.push((named, asker.to_fragment()));
+        match opened_by.map(|exchange| (&exchange.origin, exchange.stream)) {
+            Some((Origin::Peer(asker), stream)) => {
+                self.ids.push((named, asker.id.to_fragment()));
+                self.stream = stream;
                 Ok(())
             }
-            Some(Origin::Catalogue | Origin::Handshake) | None => Err(Refusal::Stray),
+            Some((Origin::Catalogue | Origin::Handshake, _)) | None => Err(Refusal::Stray),
         }
     }
 }

@@ -17,6 +17,7 @@ mod parked;
 mod passage;
 mod pins;
 mod shadow;
+mod streams;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -47,7 +48,7 @@ pub(super) struct Bench {
 /// Writes down what it gets.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
-    lines: Mutex<Vec<String>>,
+    lines: Mutex<Vec<(crate::wire::Stream, String)>>,
     /// How often it was said to be of no use.
     restarts: AtomicU64,
 }
@@ -150,16 +151,30 @@ impl Bench {
         self.to_agent().remove(0)
     }
 
+    /// Agents that share nothing but their identity.
+    pub(super) fn with_ids(mut self, ids: crate::session::Ids) -> Self {
+        self.talk.session = self.talk.session.with_ids(ids);
+        self
+    }
+
     pub(super) async fn agent(&self, frame: &str) {
+        self.agent_on(crate::wire::Stream::MAIN, frame).await;
+    }
+
+    pub(super) async fn agent_on(&self, stream: crate::wire::Stream, frame: &str) {
         self.gate
-            .handle(&self.talk, Side::Agent, frame.as_bytes())
+            .handle(&self.talk, Side::Agent, stream, frame.as_bytes())
             .await
             .unwrap();
     }
 
     pub(super) async fn upstream(&self, frame: &str) {
+        self.upstream_on(crate::wire::Stream::MAIN, frame).await;
+    }
+
+    pub(super) async fn upstream_on(&self, stream: crate::wire::Stream, frame: &str) {
         self.gate
-            .handle(&self.talk, Side::Upstream, frame.as_bytes())
+            .handle(&self.talk, Side::Upstream, stream, frame.as_bytes())
             .await
             .unwrap();
         self.gate.resume(&self.talk).await.unwrap();
@@ -227,7 +242,14 @@ impl Entry {
 
 impl Recorder {
     fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.lines.lock().unwrap())
+        let lines = std::mem::take(&mut *self.lines.lock().unwrap());
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The streams of what it has got since it was last asked.
+    pub(super) fn streams(&self) -> Vec<crate::wire::Stream> {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().map(|(stream, _)| *stream).collect()
     }
 
     pub(super) fn restarts(&self) -> u64 {
@@ -239,7 +261,11 @@ impl Upstream for Recorder {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         assert_eq!(permit.to(), Side::Upstream);
         assert!(!permit.line().contains(PANIC), "injected");
-        self.lines.lock().unwrap().push(permit.into_line());
+        let stream = permit.passage().stream;
+        self.lines
+            .lock()
+            .unwrap()
+            .push((stream, permit.into_line()));
         Ok(())
     }
 
@@ -251,7 +277,11 @@ impl Upstream for Recorder {
 impl Agent for Recorder {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         assert_eq!(permit.to(), Side::Agent);
-        self.lines.lock().unwrap().push(permit.into_line());
+        let stream = permit.passage().stream;
+        self.lines
+            .lock()
+            .unwrap()
+            .push((stream, permit.into_line()));
         Ok(())
     }
 }

@@ -10,12 +10,12 @@ use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::session::{Origin, Readiness, Taken};
-use crate::wire::{KnownMethod, Limits, Side};
+use crate::wire::{Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
-use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::own::{Occasion, OwnMessage};
-use super::record::Trail;
+use super::record::{Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
 
@@ -84,7 +84,8 @@ impl Gate {
             self.close(talk, &taken, &UpstreamFault::Died.into()).await;
             if self.may_cancel(talk, &taken, Side::Agent).await {
                 let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
-                told = told.and(self.tell(talk, Side::Agent, cancel).await);
+                let stream = taken.exchange.sent_on;
+                told = told.and(self.tell(talk, Side::Agent, stream, cancel).await);
             }
         }
         told
@@ -128,11 +129,76 @@ impl Gate {
         if !self.may_cancel(talk, &taken, other).await {
             return Ok(());
         }
-        let cancel = OwnMessage::cancel(taken.minted, "timed out");
+        self.withdraw(talk, &taken, other, "timed out").await
+    }
+
+    /// Tells a side that nobody waits for its reply any more.
+    async fn withdraw<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        told: Side,
+        why: &str,
+    ) -> Result<(), AgentGone> {
+        if told == Side::Upstream && talk.upstream.abandon(taken.minted) == Abandoned::Closed {
+            return Ok(());
+        }
+        let cancel = OwnMessage::cancel(taken.minted, why);
         // A side that has no room for a line need not be told; no clock may wait for it.
-        at_once(self.tell(talk, other, cancel))
+        at_once(self.tell(talk, told, taken.exchange.sent_on, cancel))
             .await
             .unwrap_or(Ok(()))
+    }
+
+    /// The upstream will not reply to this one request, by the id that the gate minted.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn upstream_failed<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        minted: u64,
+        fault: UpstreamFault,
+    ) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        let taken = talk.session.state().to_upstream.take(&Id::integer(minted));
+        // It has been answered, or was cancelled.
+        let Some(taken) = taken else { return Ok(()) };
+        let refusal = fault.into();
+        if taken.exchange.origin.is_gate() {
+            self.close(talk, &taken, &refusal).await;
+            Self::give_up_own(talk, &taken.exchange.origin);
+            return Ok(());
+        }
+        self.give_up(talk, Side::Agent, &taken, refusal).await
+    }
+
+    /// The agent no longer reads one of its streams. Whatever it waited for there is cancelled: to
+    /// be called only where closing a stream says so (from `2026-07-28` on, over HTTP).
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn hung_up<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+    ) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        let taken = {
+            let mut state = talk.session.state();
+            for parked in &mut state.parked {
+                parked.cancelled |= parked.stream == stream;
+            }
+            state.to_upstream.take_on(stream)
+        };
+        for taken in taken {
+            self.close(talk, &taken, &Refusal::Cancelled).await;
+            if self.may_cancel(talk, &taken, Side::Upstream).await {
+                self.withdraw(talk, &taken, Side::Upstream, "the agent has hung up")
+                    .await?;
+            }
+        }
+        Ok(())
     }
 
     /// Records that a side is about to be told that nobody waits for its answer any more. What
@@ -209,8 +275,10 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         from: Side,
+        stream: Stream,
     ) -> Result<(), AgentGone> {
-        let trail = Trail::begin(talk, from, self.clock.elapsed());
+        let at = self.clock.elapsed();
+        let trail = Trail::begin(talk, Came { from, stream, at });
         self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes))
             .await
     }

@@ -11,7 +11,7 @@ use crate::clock::Clock as _;
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{Agent, Consent, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
-use crate::wire::{Fragment, KnownMethod, Message, Side};
+use crate::wire::{Fragment, KnownMethod, Message, Side, Stream};
 
 use super::clock::MovedClock;
 use super::ends::End;
@@ -316,9 +316,13 @@ impl<'s> Conversation<'s> {
     async fn hear(&self, from: Side, frame: &str) {
         // What cuts frames throws away those that are too long, and only says so.
         let heard = if frame.len() > self.gate.limits(from).max_bytes {
-            self.gate.handle_too_long(&self.talk, from).await
+            self.gate
+                .handle_too_long(&self.talk, from, Stream::MAIN)
+                .await
         } else {
-            self.gate.handle(&self.talk, from, frame.as_bytes()).await
+            self.gate
+                .handle(&self.talk, from, Stream::MAIN, frame.as_bytes())
+                .await
         };
         // A call may have waited for what this frame brought.
         let heard = match from {

@@ -10,6 +10,7 @@ mod pending;
 mod visibility;
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,11 +18,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Consent, Labels, Server};
-use crate::wire::KnownMethod;
+use crate::wire::{Id, KnownMethod, Stream};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
-pub use pending::{Admitted, Exchange, Origin, PendingTable, Reused, Taken, Target};
+pub use pending::{Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.
@@ -31,12 +32,25 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
+    /// The address that the session was begun from.
+    pub peer: Option<IpAddr>,
+    ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
     /// Wakes whoever judges the calls that waited for the catalogue.
     catalogue: Notify,
     /// Messages that are on their way through the gate.
     in_hand: AtomicUsize,
+}
+
+/// Among which requests of an agent's an id is the only one of its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ids {
+    /// All of the session.
+    OfSession,
+    /// Those of one stream: agents that know nothing of each other share what is remembered of them
+    /// (MCP 2026-07-28 over HTTP, where each POST stands alone).
+    OfStream,
 }
 
 /// One message on its way through the gate.
@@ -111,8 +125,10 @@ pub struct Established {
 /// A call that waits until the gate knows what the upstream offers.
 #[derive(Debug)]
 pub struct Parked {
-    /// The agent's id of the call, so that it can be cancelled while it waits.
-    pub id: crate::wire::Id,
+    /// Who waits for the call, so that it can be cancelled while it waits.
+    pub asker: Asker,
+    /// The stream on which it came.
+    pub stream: Stream,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
     /// The revision that the call names, if it belongs to no session with a handshake.
@@ -174,6 +190,8 @@ impl Session {
         Self {
             id,
             transport,
+            peer: None,
+            ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
                 agent: Arc::new(agent),
@@ -198,6 +216,56 @@ impl Session {
             catalogue: Notify::new(),
             in_hand: AtomicUsize::new(0),
         }
+    }
+
+    /// The same, for an agent that has shown who it is.
+    #[must_use]
+    pub fn of(self, agent: Agent) -> Self {
+        {
+            let mut state = self.state();
+            state.roles.clone_from(&agent.roles);
+            state.agent = Arc::new(agent);
+        }
+        self
+    }
+
+    /// The same, begun from this address.
+    #[must_use]
+    pub fn from(mut self, peer: Option<IpAddr>) -> Self {
+        self.peer = peer;
+        self
+    }
+
+    /// The same for agents that share nothing but their identity.
+    #[must_use]
+    pub fn with_ids(mut self, ids: Ids) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// Who waits for the reply to a request that came on a stream under this id.
+    pub fn asker(&self, id: &Id, stream: Stream) -> Asker {
+        let scope = match self.ids {
+            Ids::OfSession => Stream::MAIN,
+            Ids::OfStream => stream,
+        };
+        Asker {
+            id: id.clone(),
+            scope,
+        }
+    }
+
+    /// The request that something belongs to which could belong to any of these: the newest, or none
+    /// of several if their askers know nothing of each other.
+    pub fn related<'e>(
+        &self,
+        mut candidates: impl Iterator<Item = (u64, &'e Exchange)>,
+    ) -> Option<&'e Exchange> {
+        let related = match self.ids {
+            Ids::OfSession => candidates.max_by_key(|(minted, _)| *minted),
+            Ids::OfStream => candidates.next().filter(|_| candidates.next().is_none()),
+        };
+        related.map(|(_, exchange)| exchange)
     }
 
     /// The audit shows the roles that the host gives the agent from now on.

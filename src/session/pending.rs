@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::PolicySnapshot;
-use crate::wire::{Id, KnownMethod};
+use crate::wire::{Id, KnownMethod, Stream};
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
 #[derive(Debug, Default)]
 pub struct PendingTable {
     last: u64,
     by_minted: HashMap<u64, Exchange>,
-    by_asker: HashMap<Id, u64>,
+    by_asker: HashMap<Asker, u64>,
 }
 
 /// What the gate remembers of a request until its reply.
@@ -24,6 +24,10 @@ pub struct PendingTable {
 pub struct Exchange {
     /// Who asked, and under which id.
     pub origin: Origin,
+    /// The stream on which the request came, and its reply is waited for.
+    pub stream: Stream,
+    /// The stream of the other side that it was sent on, if that is the agent's.
+    pub sent_on: Stream,
     pub method: KnownMethod,
     /// What the request was about.
     pub target: Target,
@@ -45,11 +49,19 @@ pub struct Exchange {
     pub correlation: Vec<(&'static str, String)>,
 }
 
+/// Who waits for a reply: its own id, and where no other may have the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Asker {
+    pub id: Id,
+    /// The stream that the id belongs to; [`Stream::MAIN`] where it belongs to the whole session.
+    pub scope: Stream,
+}
+
 /// Who asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The peer, under its own id.
-    Peer(Id),
+    Peer(Asker),
     /// The gate: it needs to know what the upstream offers.
     Catalogue,
     /// The gate: it tells a restarted upstream what the session had agreed on.
@@ -104,20 +116,20 @@ impl PendingTable {
     /// [`Reused`] when the asker has a request in flight under the same id.
     pub fn admit(&mut self, exchange: Exchange) -> Result<Admitted, Reused> {
         let minted = self.last.saturating_add(1);
-        if let Origin::Peer(id) = &exchange.origin {
-            if self.by_asker.contains_key(id) {
+        if let Origin::Peer(asker) = &exchange.origin {
+            if self.by_asker.contains_key(asker) {
                 return Err(Reused);
             }
-            self.by_asker.insert(id.clone(), minted);
+            self.by_asker.insert(asker.clone(), minted);
         }
         self.last = minted;
         self.by_minted.insert(minted, exchange);
         Ok(Admitted(minted))
     }
 
-    /// Whether the asker waits for a reply under `id`.
-    pub fn is_in_flight(&self, id: &Id) -> bool {
-        self.by_asker.contains_key(id)
+    /// Whether the asker waits for a reply.
+    pub fn is_in_flight(&self, asker: &Asker) -> bool {
+        self.by_asker.contains_key(asker)
     }
 
     /// Spends the entry that a reply names. Only an integer can: every minted id is one.
@@ -126,14 +138,14 @@ impl PendingTable {
     }
 
     /// Spends the entry that its asker names.
-    pub fn take_by_asker(&mut self, id: &Id) -> Option<Taken> {
-        let minted = *self.by_asker.get(id)?;
+    pub fn take_by_asker(&mut self, asker: &Asker) -> Option<Taken> {
+        let minted = *self.by_asker.get(asker)?;
         self.take_minted(minted)
     }
 
     /// Looks at the entry that its asker names, and the id that the gate minted for it.
-    pub fn by_asker(&self, id: &Id) -> Option<(u64, &Exchange)> {
-        let minted = *self.by_asker.get(id)?;
+    pub fn by_asker(&self, asker: &Asker) -> Option<(u64, &Exchange)> {
+        let minted = *self.by_asker.get(asker)?;
         Some((minted, self.by_minted.get(&minted)?))
     }
 
@@ -143,11 +155,25 @@ impl PendingTable {
         Some((minted, self.by_minted.get(&minted)?))
     }
 
-    /// Whether some request in flight asked for progress under this token (JSON text).
-    pub fn has_progress_token(&self, token: &str) -> bool {
+    /// Spends the entries whose replies would be waited for on this stream, oldest first.
+    pub fn take_on(&mut self, stream: Stream) -> Vec<Taken> {
+        self.take_where(|exchange| exchange.stream == stream)
+    }
+
+    /// The requests in flight, with the ids that the gate minted for them.
+    pub fn in_flight(&self) -> impl Iterator<Item = (u64, &Exchange)> {
         self.by_minted
-            .values()
-            .any(|exchange| exchange.progress_token.as_deref() == Some(token))
+            .iter()
+            .map(|(minted, exchange)| (*minted, exchange))
+    }
+
+    /// The requests in flight that asked for progress under this token (JSON text).
+    pub fn with_progress_token<'t>(
+        &'t self,
+        token: &'t str,
+    ) -> impl Iterator<Item = (u64, &'t Exchange)> {
+        self.in_flight()
+            .filter(move |(_, exchange)| exchange.progress_token.as_deref() == Some(token))
     }
 
     /// Whether a request of this method is in flight.
@@ -206,8 +232,8 @@ impl PendingTable {
 
     fn take_minted(&mut self, minted: u64) -> Option<Taken> {
         let exchange = self.by_minted.remove(&minted)?;
-        if let Origin::Peer(id) = &exchange.origin {
-            self.by_asker.remove(id);
+        if let Origin::Peer(asker) = &exchange.origin {
+            self.by_asker.remove(asker);
         }
         Some(Taken { minted, exchange })
     }

@@ -1,6 +1,6 @@
 //! JSON-RPC and MCP as bytes and names: one strict decoder in front of every peer.
 //!
-//! `LineReader` cuts frames and `LineWriter` sends them whole, `Message::decode` reads one frame
+//! `LineReader` and `SseDecoder` cut frames, `LineWriter` sends them whole, `Message::decode` reads one frame
 //! and refuses whatever two peers could read differently, `KnownMethod::check_params` checks the
 //! members that the protocol gives meaning to, and `Edits` changes a message without touching the
 //! rest of its text. What is forwarded is the compact text of the very tokens that were judged.
@@ -17,6 +17,8 @@ mod message;
 mod method;
 mod params;
 mod params_table;
+mod sse;
+mod stream;
 
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
@@ -29,6 +31,8 @@ pub use lines::{Frame, LineReader};
 pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use params::{ParamsError, ParamsProblem};
+pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
+pub use stream::Stream;
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -29,7 +29,7 @@ use mcp_protector::policy::{
     self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, PolicyStore,
     Principal, Resource, Server, SessionState, Tool, Touch,
 };
-use mcp_protector::wire::{Limits, Message, Side};
+use mcp_protector::wire::{Limits, Message, Side, Stream};
 
 use rig::End;
 
@@ -103,14 +103,14 @@ fn whole_path(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {
                 runtime.block_on(async {
-                    gate.handle(&talk, Side::Agent, call.as_bytes()).await.expect("an agent");
+                    gate.handle(&talk, Side::Agent, Stream::MAIN, call.as_bytes()).await.expect("an agent");
                     let sent = talk.upstream.take();
                     let id = sent.split("\"id\":").nth(1).and_then(|rest| rest.split(',').next());
                     let reply = format!(
                         r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[{{"type":"text","text":"ok"}}]}}}}"#,
                         id.expect("an id")
                     );
-                    gate.handle(&talk, Side::Upstream, reply.as_bytes()).await.expect("an agent");
+                    gate.handle(&talk, Side::Upstream, Stream::MAIN, reply.as_bytes()).await.expect("an agent");
                     black_box(talk.agent.take())
                 });
             });
@@ -134,7 +134,7 @@ fn lists(criterion: &mut Criterion) {
     let ask = |gate: &Gate, talk: &Talk<End, End>| {
         runtime.block_on(async {
             let asked = r#"{"jsonrpc":"2.0","id":9,"method":"tools/list"}"#;
-            gate.handle(talk, Side::Agent, asked.as_bytes())
+            gate.handle(talk, Side::Agent, Stream::MAIN, asked.as_bytes())
                 .await
                 .expect("an agent");
             let sent = talk.upstream.take();
@@ -146,7 +146,7 @@ fn lists(criterion: &mut Criterion) {
                 r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{tools}]}}}}"#,
                 id.expect("an id")
             );
-            gate.handle(talk, Side::Upstream, reply.as_bytes())
+            gate.handle(talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
                 .await
                 .expect("an agent");
             let shown = talk.agent.take();

@@ -29,7 +29,7 @@ use mcp_protector::audit::{Audit, Decision, Kept, Kind};
 use mcp_protector::gate::{Gate, Talk};
 use mcp_protector::loading::{self, Taken, Watch};
 use mcp_protector::policy::PolicyStore;
-use mcp_protector::wire::Side;
+use mcp_protector::wire::{Side, Stream};
 
 use rig::End;
 
@@ -93,7 +93,7 @@ async fn run(calls: u64) {
         {
             let loaded = turn.found.expect("both directories are valid");
             let start = Instant::now();
-            gate.publish(&talk, loaded.snapshot)
+            gate.publish("fixture", loaded.snapshot)
                 .await
                 .expect("an audit");
             paused.push(start.elapsed());
@@ -222,7 +222,7 @@ async fn call(gate: &Gate, talk: &Talk<End, End>, id: u64) {
     let call = format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"write_file","arguments":{{"path":"/srv/notes.txt"}}}}}}"#
     );
-    gate.handle(talk, Side::Agent, call.as_bytes())
+    gate.handle(talk, Side::Agent, Stream::MAIN, call.as_bytes())
         .await
         .expect("an agent");
     let sent = talk.upstream.take();
@@ -235,7 +235,7 @@ async fn call(gate: &Gate, talk: &Talk<End, End>, id: u64) {
             r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[]}}}}"#,
             minted.expect("an id")
         );
-        gate.handle(talk, Side::Upstream, reply.as_bytes())
+        gate.handle(talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
             .await
             .expect("an agent");
     }

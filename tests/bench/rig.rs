@@ -11,7 +11,7 @@ use mcp_protector::gate::{
 };
 use mcp_protector::policy::{PolicyStore, Server};
 use mcp_protector::session::{Session, SessionId};
-use mcp_protector::wire::{Limits, Side};
+use mcp_protector::wire::{Limits, Side, Stream};
 
 pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
     let settings = Settings {
@@ -35,7 +35,7 @@ pub(crate) async fn ready(gate: &Gate) -> Talk<End, End> {
     let session = Session::new(SessionId::from_random(1), "stdio", server, 0);
     let talk = Talk::new(session, End::default(), End::default());
     for (from, frame) in HANDSHAKE {
-        gate.handle(&talk, from, frame.as_bytes())
+        gate.handle(&talk, from, Stream::MAIN, frame.as_bytes())
             .await
             .expect("an agent");
     }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use crate::agent::stdio::AgentInput;
 use crate::audit::{self, Audit, Record};
 use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
 use crate::shutdown::{Cause, Shutdown};
-use crate::upstream::{ChildEvents, Event};
-use crate::wire::{Frame, LineReader, Side};
+use crate::wire::Side;
 
 use super::super::exit::Exit;
-use super::renew::Renewal;
+use super::agents::{Arrived, Inbox};
+use super::renew::News;
+use super::servers::{Occurrence, ServerEvents};
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,24 +33,24 @@ pub(super) enum End {
 pub(super) async fn converse<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
-    input: AgentInput,
-    events: ChildEvents,
-    renewal: Renewal,
+    inbox: Inbox,
+    events: ServerEvents,
+    news: News,
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
-    let agent = listen(gate, talk, input, shutdown);
+    let agent = listen(gate, talk, inbox, shutdown);
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
     let time = keep_time(gate, talk);
-    let policies = renewal.run(gate, talk);
+    let policies = follow(gate, talk, news);
     tokio::pin!(agent, upstream, waiting, time, policies);
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
         end = &mut waiting => end,
         end = &mut time => end,
-        AgentGone = &mut policies => End::Stopped(Cause::AgentGone),
+        end = &mut policies => end,
         cause = shutdown.requested() => End::Stopped(cause),
     };
     shutdown.request(match &end {
@@ -82,20 +82,21 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
 async fn listen<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
-    input: AgentInput,
+    mut inbox: Inbox,
     shutdown: &Shutdown,
 ) -> End {
-    let mut lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
     loop {
         let next = tokio::select! {
             biased;
             _ = shutdown.requested() => return pending().await,
-            next = lines.next() => next,
+            next = inbox.next() => next,
         };
         let handled = match next {
-            Ok(Some(Frame::Line(frame))) => gate.handle(talk, Side::Agent, frame).await,
-            Ok(Some(Frame::TooLong)) => gate.handle_too_long(talk, Side::Agent).await,
-            Ok(None) => return End::AgentClosed,
+            Ok(Arrived::Frame(stream, frame)) => {
+                gate.handle(talk, Side::Agent, stream, frame).await
+            }
+            Ok(Arrived::TooLong(stream)) => gate.handle_too_long(talk, Side::Agent, stream).await,
+            Ok(Arrived::Closed) => return End::AgentClosed,
             Err(cause) => {
                 warn!("cannot read from the agent: {cause}");
                 return End::AgentClosed;
@@ -110,33 +111,31 @@ async fn listen<U: Upstream, A: Agent>(
 async fn attend<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
-    mut events: ChildEvents,
+    mut events: ServerEvents,
     audit: &Audit,
 ) -> End {
     loop {
         let handled = match events.next().await {
-            Event::Line(frame) => gate.handle(talk, Side::Upstream, frame).await,
-            Event::TooLong => gate.handle_too_long(talk, Side::Upstream).await,
-            Event::Died {
-                exit,
+            Occurrence::Frame(stream, frame) => {
+                gate.handle(talk, Side::Upstream, stream, frame).await
+            }
+            Occurrence::TooLong(stream) => gate.handle_too_long(talk, Side::Upstream, stream).await,
+            Occurrence::Died {
+                how,
                 will_restart_in,
             } => {
-                warn!("the server ended ({exit}); restart in {will_restart_in:?}");
-                note(
-                    audit,
-                    gate.upstream_event(talk, audit::Event::Died)
-                        .reason(exit_reason(&exit)),
-                )
-                .await;
+                warn!("the server ended ({how}); restart in {will_restart_in:?}");
+                let died = gate.upstream_event(talk, audit::Event::Died);
+                note(audit, died.reason(audit::Reason::text(how))).await;
                 gate.upstream_died(talk).await
             }
-            Event::Restarted => {
+            Occurrence::Restarted => {
                 info!("the server runs again");
                 note(audit, gate.upstream_event(talk, audit::Event::Restarted)).await;
                 gate.upstream_restarted(talk).await;
                 Ok(())
             }
-            Event::GaveUp { reason } => return End::UpstreamGone(reason.to_string()),
+            Occurrence::GaveUp(reason) => return End::UpstreamGone(reason),
         };
         if handled == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
@@ -149,6 +148,18 @@ async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_catalogue_is_settled().await;
         if gate.resume(talk).await == Err(AgentGone) {
+            return End::Stopped(Cause::AgentGone);
+        }
+    }
+}
+
+/// Tells the agent what new policies may have changed.
+async fn follow<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>, mut news: News) -> End {
+    let mut known = gate.policies();
+    loop {
+        news.come().await;
+        let replaced = std::mem::replace(&mut known, gate.policies());
+        if gate.renewed(talk, &replaced).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
     }
@@ -187,10 +198,6 @@ pub(super) async fn note(audit: &Audit, record: Record) {
     if let Err(fault) = audit.record(record).await {
         warn!("an event of the server could not be recorded: {fault}");
     }
-}
-
-fn exit_reason(exit: &impl fmt::Display) -> audit::Reason {
-    audit::Reason::text(exit.to_string())
 }
 
 impl End {

@@ -1,15 +1,15 @@
 //! New policies while the gate runs: when the directory changes, and at a signal.
 
+use std::convert::Infallible;
 use std::future::pending;
 use std::io;
-use std::sync::Arc;
-
+use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::audit::Reason;
-use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
+use crate::gate::Gate;
 use crate::loading::{Loaded, Taken, Turn, Watch};
-use crate::policy::{PolicyErrors, PolicySnapshot};
+use crate::policy::PolicyErrors;
 
 use super::super::report;
 
@@ -18,6 +18,22 @@ pub(super) struct Renewal {
     /// None without a policy directory.
     watch: Option<Watch>,
     signal: Signal,
+    /// How often policies were replaced.
+    news: watch::Sender<u64>,
+}
+
+/// Tells a conversation that there are new policies.
+#[derive(Debug, Clone)]
+pub(super) struct News(watch::Receiver<u64>);
+
+impl News {
+    /// Resolves when policies were replaced since it last did. Never again once nobody replaces
+    /// them.
+    pub(super) async fn come(&mut self) {
+        if self.0.changed().await.is_err() {
+            pending::<()>().await;
+        }
+    }
 }
 
 impl Renewal {
@@ -27,15 +43,16 @@ impl Renewal {
         Ok(Self {
             watch,
             signal: Signal::new()?,
+            news: watch::Sender::new(0),
         })
     }
 
-    /// Publishes what is new until the agent has gone.
-    pub(super) async fn run<U: Upstream, A: Agent>(
-        mut self,
-        gate: &Gate,
-        talk: &Talk<U, A>,
-    ) -> AgentGone {
+    pub(super) fn news(&self) -> News {
+        News(self.news.subscribe())
+    }
+
+    /// Publishes what is new, for as long as the gate runs.
+    pub(super) async fn run(mut self, gate: &Gate, upstream: &str) -> Infallible {
         loop {
             let turn = tokio::select! {
                 () = self.signal.next() => {
@@ -49,18 +66,33 @@ impl Renewal {
                 self.watch = None;
                 continue;
             };
-            let (taken, replaced) = match found {
-                Ok(loaded) => publish(gate, talk, loaded).await,
-                Err(errors) => (refuse(gate, talk, &errors).await, None),
+            let taken = match found {
+                Ok(loaded) => self.publish(gate, upstream, loaded).await,
+                Err(errors) => refuse(gate, upstream, &errors).await,
             };
             // It is gone only if the gate is about to go as well.
             let _ = done.send(taken);
-            if let Some(replaced) = replaced
-                && gate.announce(talk, &replaced).await.is_err()
-            {
-                return AgentGone;
-            }
         }
+    }
+
+    async fn publish(&self, gate: &Gate, upstream: &str, loaded: Loaded) -> Taken {
+        for notice in &loaded.notices {
+            warn!("{notice}");
+        }
+        for problem in &loaded.candidate {
+            warn!("the candidate in `policy.shadow` is not asked any more: {problem}");
+        }
+        if let Err(fault) = gate.publish(upstream, loaded.snapshot).await {
+            warn!("new policies could not be recorded, and are not in force: {fault}");
+            return Taken::No;
+        }
+        info!(
+            revision = &*gate.revision(),
+            "new policies are in force: {}", loaded.surfaces
+        );
+        self.news
+            .send_modify(|replaced| *replaced = replaced.wrapping_add(1));
+        Taken::Yes
     }
 
     fn ask(&self) {
@@ -79,36 +111,7 @@ async fn next(watch: &mut Option<Watch>) -> Option<Turn> {
     }
 }
 
-async fn publish<U: Upstream, A: Agent>(
-    gate: &Gate,
-    talk: &Talk<U, A>,
-    loaded: Loaded,
-) -> (Taken, Option<Arc<PolicySnapshot>>) {
-    for notice in &loaded.notices {
-        warn!("{notice}");
-    }
-    for problem in &loaded.candidate {
-        warn!("the candidate in `policy.shadow` is not asked any more: {problem}");
-    }
-    let replaced = match gate.publish(talk, loaded.snapshot).await {
-        Ok(replaced) => replaced,
-        Err(fault) => {
-            warn!("new policies could not be recorded, and are not in force: {fault}");
-            return (Taken::No, None);
-        }
-    };
-    info!(
-        revision = &*gate.revision(),
-        "new policies are in force: {}", loaded.surfaces
-    );
-    (Taken::Yes, Some(replaced))
-}
-
-async fn refuse<U: Upstream, A: Agent>(
-    gate: &Gate,
-    talk: &Talk<U, A>,
-    errors: &PolicyErrors,
-) -> Taken {
+async fn refuse(gate: &Gate, upstream: &str, errors: &PolicyErrors) -> Taken {
     warn!(
         revision = &*gate.revision(),
         "new policies are refused, the last good ones stay in force\n{}",
@@ -123,7 +126,7 @@ async fn refuse<U: Upstream, A: Agent>(
                 all => format!("{} (1 of {all} problems)", first.message),
             })
         });
-    if let Err(fault) = gate.keep(talk, reason).await {
+    if let Err(fault) = gate.keep(upstream, reason).await {
         warn!("that new policies are refused could not be recorded: {fault}");
     }
     Taken::Yes

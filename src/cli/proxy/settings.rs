@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::audit::{self, Audit, OpenError, Redactor};
 use crate::clock::Clock;
-use crate::config::{self, Config};
+use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
 use crate::gate;
 use crate::loading;
 use crate::upstream;
@@ -79,8 +79,21 @@ pub(super) fn audit(
     Audit::open(&settings, clock, secrets)
 }
 
-/// What the configuration holds and nobody may see: variables of the upstream whose name says so.
-/// Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
+/// What is configured and not connected here: nothing is left out silently.
+pub(super) fn beyond_stdio(config: &Config) -> Option<&'static str> {
+    if config.upstream.http.is_some() {
+        Some("an upstream over HTTP")
+    } else if !matches!(config.listen, Listen::Stdio) {
+        Some("listening over HTTP")
+    } else if config.admin.port.is_some() {
+        Some("listening for health and metrics")
+    } else {
+        None
+    }
+}
+
+/// What the configuration holds and nobody may see: tokens of both sides, and variables whose name
+/// says so. Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
 pub(super) fn secrets(config: &Config) -> Redactor {
     Redactor::new(secret_values(config)).unwrap_or_default()
 }
@@ -97,6 +110,27 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
             says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET
         })
         .map(|(_, value)| value)
+        .chain(tokens(config))
+}
+
+/// What one side shows to the other to be known. The configuration accepts none that is too short
+/// to be told from ordinary text.
+fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
+    let http = config.upstream.http.as_ref();
+    let shown_to_the_server = match http.and_then(|http| http.bearer.as_ref()) {
+        Some(Bearer::Value(token)) => Some(token),
+        Some(Bearer::File(_)) | None => None,
+    };
+    let shown_by_agents = match &config.listen {
+        Listen::Http(HttpListen {
+            auth: ListenAuth::Bearer { tokens },
+            ..
+        }) => Some(tokens.values()),
+        Listen::Http(_) | Listen::Stdio => None,
+    };
+    shown_to_the_server
+        .into_iter()
+        .chain(shown_by_agents.into_iter().flatten())
 }
 
 pub(super) fn upstream(config: &Config) -> upstream::Settings {
@@ -159,7 +193,25 @@ mod tests {
         ]
         .into();
         let text = "token-12345 hidden-12345 /home/somebody";
-        let told = secrets(&config).redact(text);
-        assert_eq!(told, "[redacted] [redacted] /home/somebody");
+        let secrets = secrets(&config);
+        assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
+    }
+
+    #[test]
+    fn a_token_of_either_side_is_a_secret_whatever_its_name() {
+        let text = "
+            upstream = { url = 'https://x.example', auth = { type = 'bearer', token = '${A}' } }
+            [listen]
+            transport = 'http'
+            port = 0
+            auth = { type = 'bearer', tokens = { ada = '${B}', bob = 'bobs-token-012345' } }
+        ";
+        let path = std::path::Path::new("/gate.toml");
+        let config = Config::parse(text, path, path, &|name| {
+            Some(format!("held-by-{name}-0123456789").into())
+        });
+        let secrets = secrets(&config.unwrap());
+        let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada";
+        assert_eq!(secrets.redact(text), "[redacted] [redacted] [redacted] ada");
     }
 }

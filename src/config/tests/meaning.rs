@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
 use crate::config::{
-    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval,
+    Admin, Audit, CommandLine, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval,
     OtherMethods, Policy, Reload, Warnings,
 };
 
@@ -17,7 +17,9 @@ fn the_smallest_configuration_has_every_default() {
     assert_eq!(config.upstream.name, "upstream");
     assert_eq!(config.upstream.command, ["server"]);
     assert_eq!(config.upstream.cwd, None);
-    assert_eq!(config.listen, Listen::Stdio);
+    assert!(matches!(config.listen, Listen::Stdio));
+    assert!(config.upstream.http.is_none());
+    assert_eq!(config.admin, Admin::default());
     assert_eq!(config.policy, Policy::default());
     assert_eq!(config.audit, Audit::default());
     assert_eq!(config.limits, Limits::default());
@@ -35,6 +37,14 @@ fn the_defaults_are_the_published_ones() {
     assert_eq!(limits.request_timeout, Duration::from_mins(1));
     assert_eq!(limits.drain_deadline, Duration::from_secs(10));
     assert!(limits.tool_timeouts.is_empty());
+    assert_eq!(
+        (
+            limits.max_sessions,
+            limits.session_idle,
+            limits.max_connections
+        ),
+        (1_000, Duration::from_mins(5), 1_024)
+    );
     let Audit {
         file,
         durability,
@@ -132,6 +142,7 @@ fn every_key_arrives_where_it_belongs() {
         request_timeout: Duration::from_millis(1500),
         tool_timeouts: timeouts.map(|(name, time)| (name.to_owned(), time)).into(),
         drain_deadline: Duration::ZERO,
+        ..Limits::default()
     };
     assert_eq!(config.limits, limits);
     assert!(config.warnings.is_empty(), "{:?}", config.warnings);

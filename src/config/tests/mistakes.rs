@@ -66,72 +66,13 @@ fn a_command_is_an_array_of_strings() {
 }
 
 #[test]
-fn only_stdio_upstreams_are_available() {
-    let http = "1 upstream.url: an upstream over HTTP is not available in this version";
-    check("upstream.url = \"https://example.com/mcp\"", &[http]);
-    check(
-        "upstream.url = \"http://localhost:1/mcp\"\nupstream.command = [\"a\"]",
-        &[http],
-    );
-    check(
-        "upstream.url = \"stdoi\"",
-        &["1 upstream.url: unknown value"],
-    );
-    check(
-        "[upstream]\nurl = \"https://example.com/mcp\"\nauth = { type = \"basic\" }\nca_file = \"x\"",
-        &[
-            "2 upstream.url: an upstream over HTTP is not available in this version",
-            "3 upstream.auth.token: required",
-            "3 upstream.auth: authentication to the upstream is not available in this version",
-            "3 upstream.auth.type: unknown value `basic`",
-            "4 upstream.ca_file: an upstream over HTTP is not available in this version",
-        ],
-    );
-}
-
-#[test]
-fn only_stdio_agents_are_available() {
-    let unavailable = "2 listen.transport: listening over HTTP is not available in this version";
-    check_rest(
-        "listen.transport = \"http\"",
-        &[
-            "2 listen.port: required when transport is \"http\"",
-            unavailable,
-        ],
-    );
-    check_rest(
-        "listen.transport = \"http\"\nlisten.port = 70000",
-        &[unavailable, "3 listen.port: exceeds maximum"],
-    );
-    check_rest(
-        "listen.transport = \"http\"\nlisten.port = -1",
-        &[unavailable, "3 listen.port: below minimum"],
-    );
-    check_rest(
-        "[listen]\ntransport = \"http\"\nport = 3000\nallowed_hosts = []",
-        &[
-            "3 listen.transport: listening over HTTP is not available in this version",
-            "5 listen.allowed_hosts: listening over HTTP is not available in this version",
-        ],
-    );
-    check_rest(
-        "[listen]\nport = 3000",
-        &["3 listen.port: only applies when transport is \"http\""],
-    );
-    check_rest(
-        "listen.transport = \"tcp\"",
-        &["2 listen.transport: unknown value `tcp`"],
-    );
-}
-
-#[test]
 fn unknown_keys_are_refused_everywhere() {
     check_rest("typo = 1", &["2 typo: unknown key"]);
     check_rest("[typo]\na = 1", &["2 typo: unknown key"]);
     check_rest("[[typo]]\na = 1", &["2 typo: unknown key"]);
     check_rest("\"\" = 1", &["2 \"\": unknown key"]);
     check_rest("\"a b\" = 1", &["2 \"a b\": unknown key"]);
-    for section in ["listen", "policy", "audit", "limits"] {
+    for section in ["listen", "policy", "audit", "limits", "admin"] {
         check_rest(
             &format!("{section}.typo = 1"),
             &[&format!("2 {section}.typo: unknown key")],
@@ -190,9 +131,9 @@ fn unknown_keys_and_values_get_a_suggestion() {
 #[test]
 fn keys_of_later_versions_are_refused_by_name() {
     check_rest(
-        "[limits]\nmax_sessions = 1\n[tools.a]\n[roots.b]",
+        "[upstream.isolated]\nurl = \"x\"\n[tools.a]\n[roots.b]",
         &[
-            "3 limits.max_sessions: listening over HTTP is not available in this version",
+            "2 upstream.isolated: an isolated upstream is not available in this version",
             "4 tools: labelling tools is not available in this version",
             "5 roots: mapping roots is not available in this version",
         ],

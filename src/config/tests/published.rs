@@ -93,7 +93,11 @@ fn the_schema_has_the_defaults_of_the_code() {
         format!("{:?}", without.upstream),
         "{text}"
     );
-    assert_eq!(with.listen, without.listen);
+    assert_eq!(
+        format!("{:?}", with.listen),
+        format!("{:?}", without.listen)
+    );
+    assert_eq!(with.admin, without.admin);
     assert_eq!(with.policy, without.policy);
     assert_eq!(with.audit, without.audit);
     assert_eq!(with.limits, without.limits);

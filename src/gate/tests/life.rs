@@ -224,6 +224,7 @@ async fn a_request_that_runs_out_of_time_while_it_is_sent_is_answered_once() {
     let sending = bench.gate.handle(
         &talk,
         Side::Agent,
+        crate::wire::Stream::MAIN,
         br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
     );
     let meanwhile = async {

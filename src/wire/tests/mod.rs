@@ -12,3 +12,4 @@ mod methods;
 mod oracle;
 mod params;
 mod seeds;
+mod sse;

@@ -9,12 +9,13 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::wire::{
-    Document, Fragment, Frame, Id, JsonErrorKind, Kind, Limits, LineReader, Message, Method,
-    Outcome, Shape, Value,
+    Document, EventKind, Fragment, Frame, Id, JsonErrorKind, Kind, Limits, LineReader,
+    MAX_EVENT_ID_BYTES, Message, Method, Outcome, Shape, SseDecoder, SseEvent, Value,
 };
 
 /// What we accept serde_json reads the same way; what it accepts we refuse only for our own rules.
@@ -297,4 +298,82 @@ impl AsyncRead for Trickle<'_> {
         self.rest = later;
         Poll::Ready(Ok(()))
     }
+}
+
+/// Events are what the whole text gives to a reader that follows the standard step by step,
+/// whatever the sizes of the reads. The input begins with the limit, how many sizes there are, and
+/// these sizes, used in turn.
+pub(crate) fn sse(input: &[u8]) {
+    let [max_bytes, count, rest @ ..] = input else {
+        return;
+    };
+    let max_bytes = usize::from(*max_bytes);
+    let Some((sizes, mut stream)) = rest.split_at_checked(usize::from(*count)) else {
+        return;
+    };
+    let (expected, expected_id, expected_retry) = plain_sse(stream, max_bytes);
+    let mut decoder = SseDecoder::new(max_bytes);
+    let mut events = Vec::new();
+    let mut sizes = sizes.iter().cycle();
+    while !stream.is_empty() {
+        let size = sizes.next().map_or(stream.len(), |&size| usize::from(size));
+        let (mut chunk, rest) = stream.split_at(size.clamp(1, stream.len()));
+        while let Some(event) = decoder.next(&mut chunk) {
+            events.push(event);
+        }
+        assert!(chunk.is_empty(), "all is taken");
+        stream = rest;
+    }
+    // An event without its end may have been too long already.
+    if events.len() == expected.len() + 1 {
+        assert_eq!(events.pop(), Some(SseEvent::TooLong));
+    }
+    assert_eq!(events, expected);
+    assert_eq!(decoder.last_event_id().unwrap_or_default(), expected_id);
+    assert_eq!(decoder.retry(), expected_retry.map(Duration::from_millis));
+}
+
+/// The standard's algorithm over a whole text: events, last event id, reconnection time.
+fn plain_sse(stream: &[u8], max_bytes: usize) -> (Vec<SseEvent>, Vec<u8>, Option<u64>) {
+    let stream = stream.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(stream);
+    // Only what has its line end is a line. Latin-1 keeps bytes as they are.
+    let text: String = stream.iter().map(|&byte| char::from(byte)).collect();
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let mut lines: Vec<&str> = text.split('\n').collect();
+    lines.pop();
+    let bytes = |text: &str| -> Vec<u8> { text.chars().map(|c| c as u8).collect() };
+    let (mut events, mut retry) = (Vec::new(), None);
+    let (mut id, mut last_id) = (String::new(), String::new());
+    let (mut kind, mut data) = ("", Vec::new());
+    for line in lines {
+        if line.is_empty() {
+            last_id.clone_from(&id);
+            let lines: Vec<&str> = std::mem::take(&mut data);
+            let whole = bytes(&lines.join("\n"));
+            let kind = match std::mem::take(&mut kind) {
+                "" | "message" => EventKind::Message,
+                _ => EventKind::Other,
+            };
+            if whole.len() > max_bytes {
+                events.push(SseEvent::TooLong);
+            } else if !lines.is_empty() {
+                events.push(SseEvent::Event { kind, data: whole });
+            }
+            continue;
+        }
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "data" => data.push(value),
+            "event" => kind = value,
+            "id" if value.contains('\0') => {}
+            "id" if value.chars().count() > MAX_EVENT_ID_BYTES => id.clear(),
+            "id" => value.clone_into(&mut id),
+            "retry" if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) => {
+                retry = value.parse().ok().or(retry);
+            }
+            _ => {}
+        }
+    }
+    (events, bytes(&last_id), retry)
 }

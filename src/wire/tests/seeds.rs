@@ -36,3 +36,8 @@ fn every_seed_of_strict_vs_serde_holds() {
 fn every_seed_of_canonical_roundtrip_holds() {
     each_seed("canonical_roundtrip", oracle::canonical_roundtrip);
 }
+
+#[test]
+fn every_seed_of_sse_holds() {
+    each_seed("sse", oracle::sse);
+}

@@ -37,3 +37,8 @@ pub fn strict_vs_serde(input: &[u8]) {
 pub fn canonical_roundtrip(input: &[u8]) {
     oracle::canonical_roundtrip(input);
 }
+
+/// Events are what the standard's algorithm gives, whatever the sizes of the reads.
+pub fn sse(input: &[u8]) {
+    oracle::sse(input);
+}

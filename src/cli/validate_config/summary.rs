@@ -1,0 +1,65 @@
+//! A valid configuration in a few words: who is protected, and where the gate is reached.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use crate::config::{Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, Upstream};
+
+/// The server, without what may be secret.
+pub(super) fn upstream(upstream: &Upstream) -> String {
+    let name = &upstream.name;
+    match &upstream.http {
+        Some(http) => format!("`{name}`: {}{}", http.place(), token(http)),
+        None => format!(
+            "`{name}`: `{}` over stdio, {}",
+            upstream.program(),
+            count(upstream.command.len().saturating_sub(1), "argument"),
+        ),
+    }
+}
+
+/// A line for each socket that the gate would open.
+pub(super) fn listeners(config: &Config) -> String {
+    let mut lines = String::new();
+    if let Listen::Http(http) = &config.listen {
+        let at = SocketAddr::new(http.host, http.port);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            lines,
+            "  listen    http://{at}{}, {}",
+            http.path,
+            agents(http)
+        );
+    }
+    if let Some(port) = config.admin.port {
+        let at = SocketAddr::new(config.admin.host, port);
+        let _ = writeln!(lines, "  admin     http://{at}");
+    }
+    lines
+}
+
+fn token(http: &HttpUpstream) -> String {
+    match &http.bearer {
+        Some(Bearer::Value(_)) => ", with a token".to_owned(),
+        Some(Bearer::File(file)) => format!(", with the token in `{}`", file.display()),
+        None => String::new(),
+    }
+}
+
+fn agents(http: &HttpListen) -> String {
+    match &http.auth {
+        ListenAuth::None => "agents show no token".to_owned(),
+        ListenAuth::Bearer { tokens } => {
+            format!("agents show {}", count(tokens.len(), "token"))
+        }
+        ListenAuth::Jwt(jwt) => format!("agents show tokens of {}", jwt.issuer),
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        more => format!("{more} {what}s"),
+    }
+}

@@ -1,0 +1,231 @@
+//! `auth` of either side: what the gate shows to the server, and what agents show to the gate.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use super::errors::Reason;
+use super::network::web_url;
+use super::section::{Field, Section};
+use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth};
+
+/// What is shorter cannot be told from ordinary text, and so cannot be kept out of logs.
+const SHORTEST_TOKEN: usize = 8;
+
+/// What agents show must not be guessed.
+const SHORTEST_AGENT_TOKEN: usize = 16;
+
+const JWT_KEYS: [&str; 9] = [
+    "issuer",
+    "audience",
+    "jwks_url",
+    "jwks_file",
+    "algorithms",
+    "session_claim",
+    "groups_claim",
+    "scopes",
+    "resource",
+];
+
+/// `upstream.auth`.
+pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option<Bearer> {
+    section.one_of("type", &[("bearer", ())]);
+    let token = section.take("token");
+    let token = token.and_then(|field| token_in(&mut section, &field, SHORTEST_TOKEN));
+    let file = section.path("token_file", base);
+    if section.is_present() {
+        let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`";
+        if !section.has("type") {
+            section.require("type", Reason::Required, help);
+        }
+        if !section.has("token") && !section.has("token_file") {
+            let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`, or `token_file` with \
+                        a file that holds it";
+            section.require("token", Reason::Required, help);
+        } else if section.has("token") && section.has("token_file") {
+            let reason = Reason::Invalid("does not apply beside `token`");
+            section.refuse("token_file", reason, Some("keep one of the two"));
+        }
+    }
+    section.finish();
+    token.map(Bearer::Value).or(file.map(Bearer::File))
+}
+
+/// `listen.auth`.
+pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Bearer,
+        Jwt,
+    }
+    let kind = section.one_of("type", &[("bearer", Kind::Bearer), ("jwt", Kind::Jwt)]);
+    let tokens = tokens(section.section("tokens"));
+    let jwt = jwt(&mut section, base);
+    let auth = match kind {
+        Some(Kind::Bearer) => {
+            if !section.has("tokens") {
+                let help = "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`";
+                let reason = Reason::RequiredWhen("type is \"bearer\"");
+                section.require("tokens", reason, help);
+            }
+            section.only_when(&JWT_KEYS, "only applies when type is \"jwt\"", "remove it");
+            Some(ListenAuth::Bearer { tokens })
+        }
+        Some(Kind::Jwt) => {
+            require_what_a_jwt_needs(&mut section);
+            let reason = "only applies when type is \"bearer\"";
+            section.only_when(&["tokens"], reason, "remove it");
+            jwt.map(ListenAuth::Jwt)
+        }
+        None => {
+            if section.is_present() && !section.has("type") {
+                let help = "`\"bearer\"` for tokens in this file, `\"jwt\"` for those of an \
+                            authorization server";
+                section.require("type", Reason::Required, help);
+            }
+            None
+        }
+    };
+    section.finish();
+    auth.unwrap_or(ListenAuth::None)
+}
+
+fn tokens(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
+    let mut tokens: BTreeMap<String, SecretString> = BTreeMap::new();
+    let fields = section.entries();
+    if fields.is_empty() && section.is_present() {
+        let help = "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`";
+        section.refuse_section(Reason::Invalid("expected at least one token"), help);
+    }
+    for field in fields {
+        if field.key.is_empty() || field.key.len() > 128 || field.key.chars().any(char::is_control)
+        {
+            let reason = Reason::Invalid("expected a name of 1 to 128 bytes in front of the token");
+            section.tell(&field, reason, None);
+        }
+        let Some(token) = token_in(&mut section, &field, SHORTEST_AGENT_TOKEN) else {
+            continue;
+        };
+        let is_same = |other: &SecretString| other.expose_secret() == token.expose_secret();
+        if tokens.values().any(is_same) {
+            let reason = Reason::Invalid("is the token of another agent too");
+            let help = "a token says which agent it is: give each its own";
+            section.tell(&field, reason, Some(help));
+        }
+        tokens.insert(field.key.to_owned(), token);
+    }
+    tokens
+}
+
+/// A token that fits behind `Bearer ` in a header.
+fn token_in<'t>(
+    section: &mut Section<'_, 't>,
+    field: &Field<'t>,
+    at_least: usize,
+) -> Option<SecretString> {
+    let token = section.text(field)?.value;
+    if token.len() < at_least {
+        let help = format!("at least {at_least} bytes");
+        section.tell(field, Reason::BelowMinimum, Some(&help));
+    } else if token.len() > 4096 {
+        section.tell(field, Reason::ExceedsMaximum, Some("at most 4096 bytes"));
+    } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let reason = Reason::Invalid("holds what no token holds");
+        let help = "only visible ASCII characters without spaces; is there a line end, or \
+                    `Bearer ` in front?";
+        section.tell(field, reason, Some(help));
+    } else {
+        return Some(SecretString::from(token));
+    }
+    None
+}
+
+fn jwt(section: &mut Section<'_, '_>, base: &Path) -> Option<Jwt> {
+    let issuer = word(section, "issuer");
+    let audience = word(section, "audience");
+    let url = section.trusted_url("jwks_url").map(Jwks::Url);
+    let file = section.path("jwks_file", base).map(Jwks::File);
+    let algorithms = algorithms(section);
+    let session_claim = word(section, "session_claim");
+    let groups_claim = word(section, "groups_claim");
+    let scopes = scopes(section);
+    let resource = section.trusted_url("resource");
+    let audience = audience?;
+    Some(Jwt {
+        issuer: issuer?,
+        jwks: url.or(file)?,
+        algorithms: algorithms.unwrap_or_else(|| Jwt::ALGORITHMS.to_vec()),
+        session_claim: session_claim.unwrap_or_else(|| Jwt::SESSION_CLAIM.to_owned()),
+        groups_claim: groups_claim.unwrap_or_else(|| Jwt::GROUPS_CLAIM.to_owned()),
+        scopes: scopes.unwrap_or_default(),
+        resource: resource.or_else(|| web_url(&audience).ok()),
+        audience,
+    })
+}
+
+fn require_what_a_jwt_needs(section: &mut Section<'_, '_>) {
+    const WHEN: Reason = Reason::RequiredWhen("type is \"jwt\"");
+    let needed = [
+        ("issuer", "as in `issuer = \"https://login.example.com\"`"),
+        (
+            "audience",
+            "as in `audience = \"https://gate.example.com/mcp\"`",
+        ),
+    ];
+    for (key, help) in needed {
+        if !section.has(key) {
+            section.require(key, WHEN, help);
+        }
+    }
+    if !section.has("jwks_url") && !section.has("jwks_file") {
+        let help = "as in `jwks_url = \"https://login.example.com/keys\"`, or `jwks_file` with a \
+                    file that holds the keys";
+        section.require("jwks_url", WHEN, help);
+    } else if section.has("jwks_url") && section.has("jwks_file") {
+        let reason = Reason::Invalid("does not apply beside `jwks_url`");
+        section.refuse("jwks_file", reason, Some("keep one of the two"));
+    }
+}
+
+/// A text that is compared as it is written.
+fn word(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
+    let text = section.string(key)?;
+    if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        let reason = Reason::Invalid("expected a text without spaces");
+        section.refuse(key, reason, None);
+        return None;
+    }
+    Some(text)
+}
+
+fn algorithms(section: &mut Section<'_, '_>) -> Option<Vec<JwtAlgorithm>> {
+    let choices = Jwt::ALGORITHMS.map(|algorithm| (algorithm.name(), algorithm));
+    let words = choices.iter().map(|(word, _)| *word);
+    section.reading.words.extend(words);
+    let help = "as in `[\"ES256\"]`; signatures with shared secrets are not accepted";
+    let algorithms = section.each("algorithms", help, |section, item| {
+        section.one_of_in(item, &choices)
+    })?;
+    if algorithms.is_empty() {
+        section.refuse_empty("algorithms", "expected at least one algorithm", help);
+    }
+    Some(algorithms)
+}
+
+fn scopes(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+    let help = "as in `[\"mcp:tools\"]`";
+    section.each("scopes", help, |section, item| {
+        section.read_item(item, help, |text| {
+            // RFC 6749, section 3.3.
+            let fits = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+            if !text.is_empty() && text.bytes().all(fits) {
+                Ok(text.to_owned())
+            } else {
+                Err(Reason::Invalid(
+                    "expected a scope without spaces and quotes",
+                ))
+            }
+        })
+    })
+}

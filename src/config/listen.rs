@@ -1,0 +1,200 @@
+//! `[listen]` and `[admin]`: where the gate itself is reached.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use super::authentication::of_agents;
+use super::errors::Reason;
+use super::network::{host, origin};
+use super::section::Section;
+use super::settings::{Admin, Anonymous, HttpListen, Listen, ListenAuth};
+
+/// How agents reach the gate, as far as the file can be understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Transport {
+    Stdio,
+    Http,
+    Unclear,
+}
+
+const HTTP_KEYS: [&str; 7] = [
+    "host",
+    "port",
+    "path",
+    "allowed_hosts",
+    "allowed_origins",
+    "auth",
+    "allow_anonymous",
+];
+
+/// Why a key is refused that means something over HTTP alone.
+pub(super) const HTTP_ONLY: &str = "only applies when transport is \"http\"";
+
+pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Transport) {
+    let choices = [("stdio", Transport::Stdio), ("http", Transport::Http)];
+    let transport = match section.one_of("transport", &choices) {
+        Some(transport) => transport,
+        None if section.has("transport") => Transport::Unclear,
+        None => Transport::Stdio,
+    };
+    let address = section.address("host");
+    let port = section.port("port");
+    let path = path(&mut section);
+    let allowed_hosts = allowed_hosts(&mut section);
+    let allowed_origins = allowed_origins(&mut section);
+    let auth = of_agents(section.section("auth"), base);
+    let anonymous = section
+        .switch(
+            "allow_anonymous",
+            Anonymous::Allowed,
+            Anonymous::LoopbackOnly,
+        )
+        .unwrap_or(Anonymous::LoopbackOnly);
+    if transport == Transport::Stdio {
+        let help = "remove it, or write `transport = \"http\"`";
+        section.only_when(&HTTP_KEYS, HTTP_ONLY, help);
+    }
+    let listen = if transport == Transport::Http {
+        if !section.has("port") {
+            let reason = Reason::RequiredWhen("transport is \"http\"");
+            section.require("port", reason, "as in `port = 3000`");
+        }
+        let written = section.has("host");
+        let host = address.or((!written).then_some(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        if let Some(host) = host {
+            who_may_come(&mut section, host, &auth, anonymous);
+        }
+        host.zip(port).map(|(host, port)| {
+            Listen::Http(HttpListen {
+                host,
+                port,
+                path: path.unwrap_or_else(|| HttpListen::PATH.to_owned()),
+                allowed_hosts: allowed_hosts.unwrap_or_default(),
+                allowed_origins: allowed_origins.unwrap_or_default(),
+                auth,
+                anonymous,
+            })
+        })
+    } else {
+        None
+    };
+    section.finish();
+    (listen.unwrap_or(Listen::Stdio), transport)
+}
+
+/// `[admin]`.
+pub(super) fn admin(mut section: Section<'_, '_>, listen: &Listen) -> Admin {
+    let default = Admin::default();
+    let host = section.address("host");
+    let admin = Admin {
+        host: host.unwrap_or(default.host),
+        port: section.port("port"),
+    };
+    if section.is_present() && !section.has("port") {
+        let help = "as in `port = 9090`: without a port there are no health and no metrics here";
+        section.require("port", Reason::Required, help);
+    }
+    if !admin.host.is_loopback() {
+        let reason = Reason::Suspicious("everybody who reaches this address reads the metrics");
+        section.refuse("host", reason, Some("keep others out by the network"));
+    }
+    if let (Some(port), Listen::Http(agents)) = (admin.port, listen) {
+        let meet = |one: IpAddr, other: IpAddr| {
+            one == other || one.is_unspecified() || other.is_unspecified()
+        };
+        if port != 0 && port == agents.port && meet(admin.host, agents.host) {
+            let reason = Reason::Invalid("is the port of `listen` too");
+            section.refuse("port", reason, Some("take another one"));
+        }
+    }
+    section.finish();
+    admin
+}
+
+/// What must be said where others than this machine reach the gate.
+fn who_may_come(
+    section: &mut Section<'_, '_>,
+    host: IpAddr,
+    auth: &ListenAuth,
+    anonymous: Anonymous,
+) {
+    let is_asked = section.has("auth");
+    if host.is_loopback() {
+        if anonymous == Anonymous::Allowed && !is_asked {
+            let reason = Reason::NoEffect("on loopback, where agents need no token anyway");
+            section.refuse("allow_anonymous", reason, Some("remove it"));
+        }
+    } else {
+        if !section.has("allowed_hosts") {
+            let help = "the names by which agents know the gate, as in `allowed_hosts = \
+                        [\"gate.example.com\"]`: other names in `Host` are refused";
+            let reason = Reason::RequiredWhen("the gate listens beyond loopback");
+            section.require("allowed_hosts", reason, help);
+        } else {
+            let reason = "expected at least one host where the gate listens beyond loopback";
+            let help = "as in `[\"gate.example.com\"]`: the names by which agents know the gate";
+            section.refuse_empty("allowed_hosts", reason, help);
+        }
+        if !is_asked && anonymous == Anonymous::LoopbackOnly {
+            let help = "as in `auth = { type = \"bearer\", tokens = { alice = \"${ALICE_TOKEN}\" } \
+                        }`, or `allow_anonymous = true` if everybody who reaches the port may \
+                        be an agent";
+            let reason = Reason::RequiredWhen("the gate listens beyond loopback");
+            section.require("auth", reason, help);
+        } else if !matches!(auth, ListenAuth::None) {
+            let reason = Reason::Suspicious("the gate has no TLS, and tokens cross the network");
+            let help = "end TLS in front of the gate, on the same machine or in a network that \
+                        nobody else reads";
+            section.refuse("host", reason, Some(help));
+        }
+    }
+    if is_asked && anonymous == Anonymous::Allowed {
+        let reason = Reason::NoEffect("beside `auth`: every agent must show a token");
+        section.refuse("allow_anonymous", reason, Some("remove one of the two"));
+    }
+}
+
+fn path(section: &mut Section<'_, '_>) -> Option<String> {
+    let path = section.string("path")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/".contains(c);
+    let mut segments = path.split('/').skip(1).peekable();
+    let mut is_odd = false;
+    while let Some(segment) = segments.next() {
+        let is_last = segments.peek().is_none();
+        is_odd |= segment == "." || segment == ".." || (segment.is_empty() && !is_last);
+    }
+    if !path.starts_with('/') || !path.chars().all(is_plain) || is_odd {
+        let reason = Reason::Invalid("expected a path of letters, digits, `-`, `.`, `_` and `~`");
+        section.refuse("path", reason, Some("as in `\"/mcp\"`"));
+        return None;
+    }
+    let is_taken = |taken: &str| {
+        path.strip_prefix(taken)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if ["/health", "/metrics", "/.well-known"]
+        .into_iter()
+        .any(is_taken)
+    {
+        let reason = Reason::Invalid("is taken: the gate answers there itself");
+        section.refuse("path", reason, Some("as in `\"/mcp\"`"));
+        return None;
+    }
+    Some(path)
+}
+
+fn allowed_hosts(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+    let help = "as in `[\"gate.example.com\", \"10.0.0.7:3000\"]`: each host by its name, with a \
+                port or without";
+    section.each("allowed_hosts", help, |section, item| {
+        section.read_item(item, help, host)
+    })
+}
+
+fn allowed_origins(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+    let help = "as in `[\"https://app.example.com\"]`: each origin as browsers write it, without \
+                a path";
+    section.each("allowed_origins", help, |section, item| {
+        section.read_item(item, help, origin)
+    })
+}

@@ -1,0 +1,184 @@
+//! What a configuration says of networks: a server over HTTP, and agents that come over HTTP.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use secrecy::SecretString;
+use url::Url;
+
+/// A server that is reached over HTTP.
+pub struct HttpUpstream {
+    /// `https`, or `http` where [`HttpUpstream::plain_http`] permits it; without credentials and
+    /// fragment. Its path and query may be secrets of the operator.
+    pub url: Url,
+    /// What the gate shows to the server with each request.
+    pub bearer: Option<Bearer>,
+    /// A PEM file of authorities that are trusted besides those of the system.
+    pub ca_file: Option<PathBuf>,
+    pub plain_http: PlainHttp,
+}
+
+/// Where messages may travel without TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// To this machine alone.
+    LoopbackOnly,
+    /// Anywhere: the operator said so.
+    Allowed,
+}
+
+/// A token that the gate shows to the server.
+#[derive(Debug, Clone)]
+pub enum Bearer {
+    Value(SecretString),
+    /// A file that holds nothing else; not opened by checking the configuration.
+    File(PathBuf),
+}
+
+/// Where agents come from.
+#[derive(Debug, Clone)]
+pub enum Listen {
+    /// One agent, on the gate's standard streams.
+    Stdio,
+    /// Many, over HTTP.
+    Http(HttpListen),
+}
+
+/// A listener for agents that come over HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpListen {
+    pub host: IpAddr,
+    /// 0: any port that is free.
+    pub port: u16,
+    /// The one path at which MCP is spoken.
+    pub path: String,
+    /// Names in `Host` besides those of loopback: `name`, with any port, or `name:port`; in lower
+    /// case. Never empty beyond loopback.
+    pub allowed_hosts: Vec<String>,
+    /// Origins of web pages that may talk to the gate, as browsers write them: `scheme://host`,
+    /// and the port where it is not the scheme's own.
+    pub allowed_origins: Vec<String>,
+    pub auth: ListenAuth,
+    pub anonymous: Anonymous,
+}
+
+/// From where an agent may come without saying who it is; has no meaning beside
+/// [`HttpListen::auth`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anonymous {
+    LoopbackOnly,
+    /// From anywhere: the operator said so.
+    Allowed,
+}
+
+/// How agents show who they are.
+#[derive(Debug, Clone)]
+pub enum ListenAuth {
+    None,
+    Bearer {
+        /// The token of each subject; at least one, all different.
+        tokens: BTreeMap<String, SecretString>,
+    },
+    Jwt(Jwt),
+}
+
+/// Tokens that an authorization server signs.
+#[derive(Debug, Clone)]
+pub struct Jwt {
+    /// Compared byte for byte with `iss`.
+    pub issuer: String,
+    /// Compared byte for byte with `aud`, or with one of its items.
+    pub audience: String,
+    pub jwks: Jwks,
+    /// At least one, each once.
+    pub algorithms: Vec<JwtAlgorithm>,
+    /// The claim that names a session.
+    pub session_claim: String,
+    /// The claim that names groups.
+    pub groups_claim: String,
+    /// Scopes that a token must have, all of them.
+    pub scopes: Vec<String>,
+    /// The gate's own address as agents know it (RFC 9728).
+    pub resource: Option<Url>,
+}
+
+/// Where the keys of an authorization server are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Jwks {
+    File(PathBuf),
+    /// `https`, or `http` on this machine.
+    Url(Url),
+}
+
+/// How a token may be signed. With keys that only the authorization server has: none of these
+/// makes of a verifier a signer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JwtAlgorithm {
+    Rs256,
+    Es256,
+    EdDsa,
+}
+
+/// A listener of its own for health and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Admin {
+    pub host: IpAddr,
+    /// `None`: there is no such listener. 0: any port that is free.
+    pub port: Option<u16>,
+}
+
+impl HttpUpstream {
+    /// Scheme, host and port for people to read, without what may be secret.
+    pub fn place(&self) -> String {
+        self.url.origin().ascii_serialization()
+    }
+}
+
+impl HttpListen {
+    /// The path unless another one is configured.
+    pub const PATH: &'static str = "/mcp";
+}
+
+impl Jwt {
+    pub const ALGORITHMS: [JwtAlgorithm; 3] = [
+        JwtAlgorithm::Es256,
+        JwtAlgorithm::Rs256,
+        JwtAlgorithm::EdDsa,
+    ];
+    pub const SESSION_CLAIM: &'static str = "session_id";
+    pub const GROUPS_CLAIM: &'static str = "groups";
+}
+
+impl JwtAlgorithm {
+    /// As `alg` says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rs256 => "RS256",
+            Self::Es256 => "ES256",
+            Self::EdDsa => "EdDSA",
+        }
+    }
+}
+
+impl Default for Admin {
+    fn default() -> Self {
+        Self {
+            host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: None,
+        }
+    }
+}
+
+/// Shows where the server is, but neither path nor query.
+impl fmt::Debug for HttpUpstream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpUpstream")
+            .field("place", &self.place())
+            .field("bearer", &self.bearer)
+            .field("ca_file", &self.ca_file)
+            .field("plain_http", &self.plain_http)
+            .finish()
+    }
+}

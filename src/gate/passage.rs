@@ -1,0 +1,100 @@
+//! What whoever carries a permitted message must know of it.
+
+use std::sync::Arc;
+
+use crate::session::{Admitted, Target};
+use crate::wire::{KnownMethod, Message, Outcome, Shape, Stream, Value};
+
+use super::identify::{FIRST_STATELESS, Role};
+use super::route::Ended;
+use super::understand::Understood;
+
+/// Where a permitted message belongs, and what it is: what a transport says of it outside its text
+/// is made from this, never copied from what came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passage {
+    /// To the agent: the stream of the request that the message belongs to, or
+    /// [`Stream::MAIN`] if it belongs to none. To the upstream: always the main one.
+    pub stream: Stream,
+    pub carried: Carried,
+}
+
+/// What a permitted message is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Carried {
+    Request {
+        /// The id that the gate minted, as it stands in the text.
+        id: u64,
+        method: KnownMethod,
+        /// The tool, prompt or resource that a request for one is about.
+        name: Option<Box<str>>,
+        /// The revision that the message speaks if it says so itself (from `2026-07-28` on).
+        revision: Option<Arc<str>>,
+    },
+    Notification {
+        method: KnownMethod,
+        /// The request that it ends, by the id that the gate minted.
+        ends: Option<u64>,
+        /// As for requests.
+        revision: Option<Arc<str>>,
+    },
+    Reply {
+        /// The code, if it is an error.
+        error: Option<i64>,
+    },
+}
+
+impl Passage {
+    /// The passage of a message of a peer's.
+    pub(super) fn of(
+        understood: &Understood<'_>,
+        stream: Stream,
+        opened: Option<Admitted>,
+        ends: Option<&Ended>,
+    ) -> Self {
+        let spoken = &understood.identified.scene.spoken.version;
+        let revision = (**spoken >= *FIRST_STATELESS).then(|| Arc::clone(spoken));
+        let carried = match &understood.identified.role {
+            Role::Request { method, .. } => Carried::Request {
+                id: opened.map_or(0, |Admitted(minted)| minted),
+                method: *method,
+                name: name(*method, &understood.target),
+                revision,
+            },
+            Role::Notification { method } => Carried::Notification {
+                method: *method,
+                ends: ends.map(Ended::minted),
+                revision,
+            },
+            Role::Reply(_) => Carried::Reply {
+                error: error_code(understood.identified.message),
+            },
+        };
+        Self { stream, carried }
+    }
+}
+
+/// MCP 2026-07-28, basic/transports: what `Mcp-Name` repeats.
+fn name(method: KnownMethod, target: &Target) -> Option<Box<str>> {
+    let named = matches!(
+        method,
+        KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead
+    );
+    target.name().filter(|_| named).map(Into::into)
+}
+
+fn error_code(message: &Message) -> Option<i64> {
+    match message.shape() {
+        Shape::Reply {
+            outcome: Outcome::Error,
+            ..
+        } => Some(
+            message
+                .error()
+                .and_then(|error| error.get("code"))
+                .and_then(Value::as_i64)
+                .unwrap_or_default(),
+        ),
+        Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => None,
+    }
+}

@@ -1,0 +1,148 @@
+//! What belongs on which stream, where a peer has several.
+
+use super::*;
+use crate::session::Ids;
+use crate::wire::Stream;
+
+const FIRST: Stream = Stream::numbered(11);
+const SECOND: Stream = Stream::numbered(12);
+
+#[tokio::test]
+async fn a_reply_goes_back_on_the_stream_of_its_request() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    bench.agent_on(FIRST, &call("1", "echo")).await;
+    bench.agent_on(SECOND, &call("2", "echo")).await;
+    let asked = bench.to_upstream();
+    for (line, belongs) in asked.iter().zip([FIRST, SECOND]).rev() {
+        bench.upstream(&reply(&id_of(line))).await;
+        assert_eq!(bench.talk.agent.streams(), [belongs]);
+        bench.to_agent();
+    }
+}
+
+#[tokio::test]
+async fn equal_ids_are_of_different_agents_or_repeated_by_one() {
+    for (ids, forwarded) in [(Ids::OfStream, 2), (Ids::OfSession, 1)] {
+        let bench = Bench::ready(open, &["echo"]).await.with_ids(ids);
+        bench.agent_on(FIRST, &call("1", "echo")).await;
+        bench.agent_on(SECOND, &call("1", "echo")).await;
+        let asked = bench.to_upstream();
+        assert_eq!(asked.len(), forwarded);
+        bench.to_agent();
+        if let [first, second] = asked.as_slice() {
+            bench.upstream(&reply(&id_of(second))).await;
+            bench.upstream(&reply(&id_of(first))).await;
+            assert_eq!(bench.talk.agent.streams(), [SECOND, FIRST]);
+            assert_eq!(bench.to_agent(), [reply("1"), reply("1")]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reply_in_the_stream_of_another_request_answers_nothing() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    bench.agent_on(FIRST, &call("1", "echo")).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    let right = Stream::numbered(minted.parse().unwrap());
+    bench
+        .upstream_on(Stream::numbered(99), &reply(&minted))
+        .await;
+    assert!(bench.to_agent().is_empty());
+    bench.upstream_on(right, &reply(&minted)).await;
+    assert_eq!(bench.to_agent(), [reply("1")]);
+}
+
+#[tokio::test]
+async fn what_a_server_sends_unasked_belongs_to_the_request_that_it_serves() {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    let roots = r#"{"jsonrpc":"2.0","id":"r","method":"roots/list"}"#;
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let first = |asked: &[String]| stream_of(&asked[0]);
+    let untold = |_: &[String]| Stream::UNTOLD;
+    let main = |_: &[String]| Stream::MAIN;
+    let cases: [(&str, fn(&[String]) -> Stream, Stream); 8] = [
+        (log, first, FIRST),
+        (roots, first, FIRST),
+        (changed, first, FIRST),
+        (log, main, Stream::MAIN),
+        (roots, main, Stream::MAIN),
+        (log, untold, SECOND),
+        (roots, untold, SECOND),
+        (changed, untold, Stream::MAIN),
+    ];
+    for (message, came_on, belongs) in cases {
+        let bench = Bench::ready(open, &["echo"]).await;
+        bench.agent_on(FIRST, &call("1", "echo")).await;
+        bench.agent_on(SECOND, &call("2", "echo")).await;
+        let asked = bench.to_upstream();
+        bench.upstream_on(came_on(&asked), message).await;
+        assert_eq!(bench.talk.agent.streams(), [belongs], "{message}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_told_among_strangers_reaches_none_of_them() {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    for (calls, belongs) in [(1, vec![FIRST]), (2, vec![Stream::MAIN])] {
+        let bench = Bench::ready(open, &["echo"]).await.with_ids(Ids::OfStream);
+        for stream in [FIRST, SECOND].into_iter().take(calls) {
+            bench.agent_on(stream, &call("1", "echo")).await;
+        }
+        bench.upstream_on(Stream::UNTOLD, log).await;
+        assert_eq!(bench.talk.agent.streams(), belongs, "{calls} calls");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_hangs_up_cancels_what_it_waited_for_there_and_nothing_else() {
+    let bench = Bench::ready(open, &["echo"]).await.with_ids(Ids::OfStream);
+    bench.agent_on(FIRST, &call("1", "echo")).await;
+    bench.agent_on(SECOND, &call("1", "echo")).await;
+    let asked = bench.to_upstream();
+    bench.gate.hung_up(&bench.talk, FIRST).await.unwrap();
+    let told = bench.to_upstream();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("notifications/cancelled"), "{told:?}");
+    assert!(
+        told[0].contains(&format!(r#""requestId":{}"#, id_of(&asked[0]))),
+        "{told:?}"
+    );
+    for line in &asked {
+        bench.upstream(&reply(&id_of(line))).await;
+    }
+    assert_eq!(bench.talk.agent.streams(), [SECOND]);
+    let ends = bench.records_of("tool_result").await;
+    let reasons: Vec<String> = ends
+        .iter()
+        .map(|end| end.get(&["reason", "code"]))
+        .collect();
+    assert_eq!(reasons, ["cancelled", ""]);
+}
+
+#[tokio::test]
+async fn a_request_that_the_upstream_fails_is_answered_once() {
+    let bench = Bench::ready(open, &["echo"]).await;
+    bench.agent_on(FIRST, &call("1", "echo")).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    for _ in 0..2 {
+        let fault = UpstreamFault::Unreachable("503".to_owned());
+        let failed = bench
+            .gate
+            .upstream_failed(&bench.talk, minted.parse().unwrap(), fault);
+        failed.await.unwrap();
+    }
+    bench.upstream(&reply(&minted)).await;
+    assert_eq!(bench.talk.agent.streams(), [FIRST]);
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1);
+    assert!(answers[0].contains("503"), "{answers:?}");
+}
+
+fn reply(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#)
+}
+
+/// The stream in which the upstream answers a request.
+fn stream_of(asked: &str) -> Stream {
+    Stream::numbered(id_of(asked).parse().unwrap())
+}
