@@ -10,7 +10,7 @@ use super::change;
 use super::origin::{Origins, is_open_in_records};
 use super::record::Definition;
 use super::report::{
-    Decision, Explanation, Outcome, PartReport, PolicyReport, QuestionReport, SCHEMA, Saw,
+    Decision, Explanation, Outcome, PartReport, PolicyReport, QuestionReport, SCHEMA, Saw, Told,
 };
 use super::request::Request;
 use super::untraced;
@@ -271,7 +271,7 @@ fn policy_report(
         value: whole.as_ref().map_or(UNKNOWN, Value::word),
         error: whole.as_ref().and_then(error),
         in_scope: trace.in_scope(),
-        traced: true,
+        told: Told::Parts,
         advice: None,
         parts: parts.collect(),
         source: outline.source.clone(),

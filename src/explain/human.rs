@@ -10,7 +10,9 @@ use miette::{
 use crate::findings::printable;
 use crate::policy_tests::Paint;
 
-use super::report::{Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw};
+use super::report::{
+    Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw, Told,
+};
 
 /// Columns of a report: policies are seldom wider, and terminals seldom narrower.
 const WIDTH: usize = 110;
@@ -129,7 +131,7 @@ impl Explanation {
 impl PolicyReport {
     fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let what = match (self.value, self.in_scope) {
-            _ if !self.traced => "decided",
+            _ if self.told == Told::Decision => "decided",
             ("true", _) => "holds",
             ("failed", _) => "cannot be evaluated, which denies",
             ("unknown", _) => "may hold",
@@ -139,7 +141,7 @@ impl PolicyReport {
         let (id, effect) = (printable(&self.id), self.effect);
         let labels = self.parts.iter().filter_map(PartReport::label);
         let mut labels: Vec<LabeledSpan> = labels.collect();
-        if !self.traced {
+        if self.told == Told::Decision {
             labels.push(LabeledSpan::at(
                 self.span.clone(),
                 "its conditions are not traced",

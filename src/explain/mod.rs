@@ -25,7 +25,7 @@ use crate::policy_tests::{Rehearsal, Start};
 pub use record::{RecordError, Recorded};
 pub use report::{
     Change, Cover, Decision, Explanation, Outcome, PartReport, PolicyReport, Problem,
-    QuestionReport, SCHEMA, Saw,
+    QuestionReport, SCHEMA, Saw, Told,
 };
 pub use request::{Message, Request};
 

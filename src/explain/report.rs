@@ -99,8 +99,7 @@ pub struct PolicyReport {
     pub error: Option<String>,
     /// The policy is about such a principal, action and resource.
     pub in_scope: bool,
-    /// Whether it is taken apart: rules in Rego and CEL are not, and have no parts.
-    pub traced: bool,
+    pub told: Told,
     /// What such a rule says to whoever is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -109,6 +108,16 @@ pub struct PolicyReport {
     pub(super) source: Arc<str>,
     #[serde(skip)]
     pub(super) span: Range<usize>,
+}
+
+/// How much is known of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// What each of its parts came to.
+    Parts,
+    /// That it decided: rules in Rego and CEL are not taken apart.
+    Decision,
 }
 
 /// What one part of a policy came to.

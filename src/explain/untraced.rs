@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::policy::{Decision, Origin, PolicySnapshot, RuleEffect};
 
 use super::record::Recorded;
-use super::report::PolicyReport;
+use super::report::{PolicyReport, Told};
 
 /// The endings of files with such rules.
 const ENDINGS: [&str; 2] = [".rego", ".cel.toml"];
@@ -90,7 +90,7 @@ fn report(
         value: "true",
         error: None,
         in_scope: true,
-        traced: false,
+        told: Told::Decision,
         advice: None,
         parts: Vec::new(),
         source,

@@ -36,8 +36,8 @@ pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start,
     let source = NamedSource::new("options", Arc::from(with_places_kept(&text)));
     let reading = Reading::new(source, errors);
     let start = {
-        let test = Table::new(&reading, Section::Test, 0..0, table.get_ref());
-        start(&test)
+        let top = Table::new(&reading, Section::Test, 0..0, table.get_ref());
+        start(&top)
     };
     match reading.finish() {
         (problems, _) if problems.is_empty() => Ok(start),

@@ -195,9 +195,11 @@ impl Recorded {
                 method: Some(method.name()),
                 client,
             });
-            Some(open.fold(Some(true), |now, question| {
-                both(now, settled(&question, snapshot))
-            }))
+            let mut now = Some(true);
+            for question in open {
+                now = both(now, settled(&question, snapshot));
+            }
+            Some(now)
         };
         let [things, others @ ..] = &*self.things(snapshot.lock()) else {
             return unknown("it is about nothing");

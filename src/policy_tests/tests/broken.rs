@@ -558,16 +558,6 @@ fn a_conversation_that_means_nothing_is_refused() {
     );
     let call = "call = 'a'\nexpect = 'allow'\n";
     check(
-        &format!("{call}consent = {{ age = 'yesterday' }}"),
-        "`age` is `yesterday`, which is no duration",
-        "as in `90s`, `5m` or `2h`; at most 100 years",
-    );
-    check(
-        &format!("{call}session = {{ age = '-2m' }}"),
-        "`age` is `-2m`, and no time that passes is negative",
-        "as in `90s`, `5m` or `2h`; at most 100 years",
-    );
-    check(
         &format!("{call}result = {{}}"),
         "what is answered is missing",
         "write `text = \"…\"`, `json = { … }`, `error = \"…\"` or `raw = '…'`",
@@ -716,4 +706,19 @@ fn a_role_or_team_that_is_all_but_a_known_one_is_told_and_a_stranger_is_not() {
     );
     // Nobody has it, and nobody could take it for another.
     check("roles = ['stranger', 'x']", &[]);
+}
+
+#[test]
+fn an_age_that_is_none_is_told_by_its_key() {
+    let call = "call = 'a'\nexpect = 'allow'\n";
+    check(
+        &format!("{call}consent = {{ age = 'yesterday' }}"),
+        "`age` is `yesterday`, which is no duration",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
+    );
+    check(
+        &format!("{call}session = {{ age = '-2m' }}"),
+        "`age` is `-2m`, and no time that passes is negative",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
+    );
 }

@@ -110,8 +110,8 @@ fn each_branch_of_an_if_has_to_be_seen_and_a_constant_only_asked() {
         test("b = 1", "allow"),
         test("c = 1", "deny"),
     ];
-    check(&[then.clone()], 4);
-    check(&[other.clone()], 3);
+    check(std::slice::from_ref(&then), 4);
+    check(std::slice::from_ref(&other), 3);
     check(&[then.clone(), other.clone()], 6);
     check(&[then, other, neither], 7);
 }
