@@ -77,10 +77,14 @@ impl Checks {
         .collect()
     }
 
-    /// Takes what a later run found of a scenario for what was found before.
-    pub(crate) fn replace(&mut self, scenario: &str, later: Self) {
-        self.0.retain(|(name, _), _| name != scenario);
-        self.0.extend(later.0);
+    pub(crate) fn extend(&mut self, more: Self) {
+        self.0.extend(more.0);
+    }
+
+    /// Takes what a later run found of some scenarios for what was found before.
+    pub(crate) fn replace(&mut self, scenarios: &[String], later: Self) {
+        self.0.retain(|(name, _), _| !scenarios.contains(name));
+        self.extend(later);
     }
 }
 

@@ -9,8 +9,14 @@
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
+mod client;
+#[cfg(test)]
+mod compare;
+#[cfg(test)]
 #[path = "../support/fixtures.rs"]
 mod fixtures;
+#[cfg(test)]
+mod gate;
 #[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
@@ -20,8 +26,5 @@ mod peers;
 mod relay;
 #[cfg(test)]
 mod server;
-#[cfg(test)]
-#[path = "../support/setup.rs"]
-mod setup;
 #[cfg(test)]
 mod suite;

@@ -3,14 +3,12 @@
 use std::process::Command;
 
 use crate::checks::Checks;
+use crate::compare::{Comparison, compare};
 use crate::fixtures::fixture;
+use crate::gate::Gate;
 use crate::peers::Listening;
 use crate::relay::relay;
 use crate::suite::{Selection, VERSIONS, judge_server};
-
-/// How often a scenario is run again before a difference counts: the suite waits less than a second
-/// for some answers, and other programs may be using the machine.
-const RETRIES: usize = 2;
 
 fn server() -> Listening {
     let mut command = Command::new(fixture("everything-server"));
@@ -18,41 +16,41 @@ fn server() -> Listening {
     Listening::start(command)
 }
 
-/// Compares what the suite finds at two addresses. The server behind them is another one for each,
-/// since a run leaves traces.
+/// Compares what the suite finds at two addresses. The servers behind them are not the same, since a
+/// run leaves traces.
 #[track_caller]
 fn check(direct: &str, through: &str, version: &str) {
-    let mut found = [direct, through].map(|url| judge_server(url, version, Selection::Everything));
-    for _ in 0..RETRIES {
-        let [direct_found, through_found] = &found;
-        let mut again: Vec<String> = direct_found
-            .differences(through_found)
-            .iter()
-            .map(|it| it.key.0.clone())
-            .collect();
-        again.dedup();
+    let judge = |url: &str, again: Option<&[String]>| {
+        let Some(again) = again else {
+            return judge_server(url, version, Selection::Everything);
+        };
+        let mut found = Checks::default();
         for scenario in again {
-            for (url, found) in [direct, through].into_iter().zip(&mut found) {
-                let later = judge_server(url, version, Selection::Scenario(&scenario));
-                found.replace(&scenario, later);
-            }
+            let scenario = judge_server(url, version, Selection::Scenario(scenario));
+            found.extend(scenario);
         }
-    }
-    let [direct, through] = found;
-    println!("{version}, direct:  {direct}");
-    println!("{version}, through: {through}");
-    blemishes(&direct);
-    let differences = direct.differences(&through);
-    let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
-    assert!(differences.is_empty(), "{}", differences.join("\n"));
+        found
+    };
+    compare(&Comparison {
+        version,
+        direct: &|again| judge(direct, again),
+        through: &|again| judge(through, again),
+    });
 }
 
-fn blemishes(checks: &Checks) {
-    for ((scenario, check), (status, said)) in checks.blemishes() {
-        println!("  {scenario} {check}: {status:?} {said}");
-    }
+fn check_before_http(version: &str) {
+    let (direct, behind) = (server(), server());
+    let gate = Gate::before(&behind.url);
+    check(&direct.url, gate.url(), version);
 }
 
+fn check_before_stdio(version: &str) {
+    let direct = server();
+    let gate = Gate::starting(&[&fixture("everything-server"), "--suite"]);
+    check(&direct.url, gate.url(), version);
+}
+
+/// If a difference is found here, it is the comparison that is wrong.
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_relay_of_bytes_makes_no_difference() {
@@ -60,4 +58,40 @@ fn a_relay_of_bytes_makes_no_difference() {
         let (direct, behind) = (server(), server());
         check(&direct.url, &relay(&behind.url), version);
     }
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_before_a_server_over_http_makes_no_difference_at_2025_06_18() {
+    check_before_http("2025-06-18");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_before_a_server_over_http_makes_no_difference_at_2025_11_25() {
+    check_before_http("2025-11-25");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_before_a_server_over_http_makes_no_difference_at_2026_07_28() {
+    check_before_http("2026-07-28");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_that_starts_its_server_makes_no_difference_at_2025_06_18() {
+    check_before_stdio("2025-06-18");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_that_starts_its_server_makes_no_difference_at_2025_11_25() {
+    check_before_stdio("2025-11-25");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_that_starts_its_server_makes_no_difference_at_2026_07_28() {
+    check_before_stdio("2026-07-28");
 }

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use super::setup::GATE;
-
 /// A fixture server. `cargo test` builds them; with `--test` they have to be there already.
 pub(crate) fn fixture(name: &str) -> String {
-    let path = Path::new(GATE)
+    let path = Path::new(env!("CARGO_BIN_EXE_mcp-protector"))
         .with_file_name("examples")
         .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     assert!(

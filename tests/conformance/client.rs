@@ -1,0 +1,47 @@
+//! The suite as the server of a client.
+
+use crate::checks::Checks;
+use crate::compare::{Comparison, compare};
+use crate::fixtures::fixture;
+use crate::gate::{Configuration, GATE};
+use crate::suite::{client_scenarios, judge_client};
+
+/// The client is told the address when the suite starts it, so it is the client that starts the gate.
+#[track_caller]
+fn check(version: &str) {
+    let configuration = Configuration::new("url = \"@URL@\"");
+    let client = fixture("suite-client");
+    let file = configuration.file();
+    let through = format!("{client} --through {GATE} {}", file.display());
+    let scenarios = client_scenarios(version);
+    let judge = |command: &str, again: Option<&[String]>| {
+        let mut found = Checks::default();
+        for scenario in again.unwrap_or(&scenarios) {
+            found.extend(judge_client(command, version, scenario));
+        }
+        found
+    };
+    compare(&Comparison {
+        version,
+        direct: &|again| judge(&client, again),
+        through: &|again| judge(&through, again),
+    });
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_behind_a_client_makes_no_difference_at_2025_06_18() {
+    check("2025-06-18");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_behind_a_client_makes_no_difference_at_2025_11_25() {
+    check("2025-11-25");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_behind_a_client_makes_no_difference_at_2026_07_28() {
+    check("2026-07-28");
+}

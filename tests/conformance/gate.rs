@@ -1,0 +1,71 @@
+//! A gate that listens over HTTP and permits everything.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::peers::Listening;
+
+pub(crate) const GATE: &str = env!("CARGO_BIN_EXE_mcp-protector");
+
+/// Valid under strict checking as it stands, since it reads no attribute.
+const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
+
+/// What a gate is told: a file in a directory of its own.
+#[derive(Debug)]
+pub(crate) struct Configuration(TempDir);
+
+impl Configuration {
+    /// `upstream` is the lines of that table.
+    pub(crate) fn new(upstream: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name| directory.path().join(name);
+        let (policies, audit) = (path("policies"), path("audit.jsonl"));
+        fs::create_dir(&policies).unwrap();
+        fs::write(policies.join("all.cedar"), ALLOW_ALL).unwrap();
+        let text = format!(
+            "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\
+             [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n"
+        );
+        fs::write(path("gate.toml"), text).unwrap();
+        Self(directory)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.path().join("gate.toml")
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    listening: Listening,
+    _configuration: Configuration,
+}
+
+impl Gate {
+    /// In front of a server that listens itself.
+    pub(crate) fn before(url: &str) -> Self {
+        Self::start(&format!("url = {url:?}"))
+    }
+
+    /// In front of a server that it starts.
+    pub(crate) fn starting(command: &[&str]) -> Self {
+        Self::start(&format!("command = {command:?}"))
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.listening.url
+    }
+
+    fn start(upstream: &str) -> Self {
+        let configuration = Configuration::new(upstream);
+        let mut gate = Command::new(GATE);
+        gate.args(["proxy", "--config"]).arg(configuration.file());
+        Self {
+            listening: Listening::start(gate),
+            _configuration: configuration,
+        }
+    }
+}
