@@ -100,6 +100,8 @@ pub(super) struct Reply {
     pub(super) id: Option<u64>,
     /// The revision that a successful `initialize` settled on, if this is one.
     pub(super) revision: Option<String>,
+    /// What it says, if it could be read and is no error.
+    pub(super) result: Option<Message>,
 }
 
 /// Reads a message only to see whether it is a reply, and to what; the gate judges it.
@@ -111,9 +113,13 @@ pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
                 let result = message.result().filter(|_| *outcome == Outcome::Result);
                 let revision = result.and_then(|result| result.get("protocolVersion"));
                 let revision = revision.and_then(|revision| revision.as_str());
+                let revision = revision.map(std::borrow::Cow::into_owned);
+                let id = number(id.as_ref());
+                let is_result = result.is_some();
                 Some(Reply {
-                    id: number(id.as_ref()),
-                    revision: revision.map(std::borrow::Cow::into_owned),
+                    id,
+                    revision,
+                    result: is_result.then_some(message),
                 })
             }
             Shape::Request { .. } | Shape::Notification { .. } => None,
@@ -122,6 +128,7 @@ pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
         Err(error) => (error.likeness == Likeness::Reply).then(|| Reply {
             id: number(error.id.as_ref()),
             revision: None,
+            result: None,
         }),
     }
 }

@@ -10,6 +10,8 @@ use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::wire::Mirrors;
+
 use super::events::HttpEvents;
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings, LOCALHOST};
@@ -24,6 +26,8 @@ pub struct HttpClient {
 pub(super) struct Parts {
     pub(super) settings: HttpSettings,
     http: reqwest::Client,
+    /// The tools are the same for all conversations, which show the same token.
+    pub(super) mirrors: Mirrors,
 }
 
 /// Dead peers are found by the operating system where nothing is sent for hours.
@@ -60,7 +64,11 @@ impl HttpClient {
         })?;
         let settings = settings.clone();
         Ok(Self {
-            parts: Arc::new(Parts { settings, http }),
+            parts: Arc::new(Parts {
+                settings,
+                http,
+                mirrors: Mirrors::default(),
+            }),
         })
     }
 

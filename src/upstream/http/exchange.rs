@@ -177,6 +177,12 @@ impl Exchange {
         {
             self.open.life().known().negotiated(revision);
         }
+        if answers
+            && self.method == KnownMethod::ToolsList
+            && let Some(list) = &reply.result
+        {
+            self.open.life().parts.mirrors.learn(list);
+        }
         answers
     }
 

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use crate::gate::Carried;
-use crate::wire::{Era, KnownMethod};
+use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors};
 
 use super::failure::Failure;
 
@@ -135,6 +135,40 @@ pub(super) fn era(carried: &Carried) -> Era {
     match revision {
         Some(_) => Era::Stateless,
         None => Era::Legacy,
+    }
+}
+
+/// Adds the arguments that the called tool wants repeated, as far as its list is known: the gate asks
+/// for one before the first call.
+pub(super) fn mirror(
+    headers: &mut HeaderMap,
+    mirrors: &Mirrors,
+    carried: &Carried,
+    line: &str,
+    limits: &Limits,
+) {
+    let Carried::Request {
+        method: KnownMethod::ToolsCall,
+        name: Some(name),
+        revision: Some(_),
+        ..
+    } = carried
+    else {
+        return;
+    };
+    let Some(of_tool) = mirrors.of_tool(name) else {
+        return;
+    };
+    // What the gate permitted can be read; if it could not, the server would say what is missing.
+    let Ok(call) = Message::decode(line.as_bytes(), limits) else {
+        return;
+    };
+    for mirror in &*of_tool {
+        if let Some(value) = mirror.value(&call)
+            && let Ok(name) = HeaderName::from_bytes(mirror.header().as_bytes())
+        {
+            headers.insert(name, encoded(&value));
+        }
     }
 }
 

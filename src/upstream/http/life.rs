@@ -157,7 +157,15 @@ impl Life {
 
     /// POSTs one message.
     pub(super) async fn post(&self, carried: &Carried, line: String) -> Result<Response, Failure> {
-        let headers = self.known().of_message(carried)?;
+        let mut headers = self.known().of_message(carried)?;
+        let settings = &self.parts.settings;
+        headers::mirror(
+            &mut headers,
+            &self.parts.mirrors,
+            carried,
+            &line,
+            &settings.from_upstream,
+        );
         let request = self.parts.request(Method::POST, headers).body(line);
         request.send().await.map_err(Failure::of)
     }

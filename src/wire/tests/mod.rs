@@ -9,6 +9,7 @@ mod grammar;
 mod laws;
 mod line_writer;
 mod methods;
+mod mirrors;
 mod oracle;
 mod params;
 mod seeds;

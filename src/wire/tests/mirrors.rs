@@ -1,0 +1,117 @@
+//! Arguments that are repeated in headers.
+
+use crate::wire::{Limits, Message, Mirrors};
+
+fn message(text: &str) -> Message {
+    Message::decode(text.as_bytes(), &Limits::default()).unwrap()
+}
+
+fn listing(properties: &str) -> Message {
+    message(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"t","inputSchema":{{"type":"object","properties":{properties}}}}}]}}}}"#
+    ))
+}
+
+/// What the headers of a call say.
+#[track_caller]
+fn check(properties: &str, arguments: &str, expected: &[(&str, Option<&str>)]) {
+    let mirrors = Mirrors::default();
+    mirrors.learn(&listing(properties));
+    let call = message(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
+    ));
+    let found = mirrors.of_tool("t");
+    let found = found.as_deref().unwrap_or_default();
+    let said: Vec<_> = found
+        .iter()
+        .map(|it| (it.header(), it.value(&call)))
+        .collect();
+    let said: Vec<_> = said
+        .iter()
+        .map(|(name, value)| (*name, value.as_deref()))
+        .collect();
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn scalars_are_repeated_as_they_are_written_and_the_rest_is_not() {
+    let properties = r#"{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"integer","x-mcp-header":"n"},
+        "c":{"type":"boolean","x-mcp-header":"Flag"},"d":{"type":"string"}}"#;
+    check(
+        properties,
+        r#"{"a":"\u00fe x","b":-42,"c":false,"d":"quiet"}"#,
+        &[
+            ("mcp-param-region", Some("þ x")),
+            ("mcp-param-n", Some("-42")),
+            ("mcp-param-flag", Some("false")),
+        ],
+    );
+    check(
+        properties,
+        r#"{"a":null,"b":[1]}"#,
+        &[
+            ("mcp-param-region", None),
+            ("mcp-param-n", None),
+            ("mcp-param-flag", None),
+        ],
+    );
+}
+
+#[test]
+fn an_annotation_may_be_deeper_but_only_in_properties() {
+    check(
+        r#"{"o":{"type":"object","properties":{"in":{"type":"string","x-mcp-header":"Deep"}}},
+            "l":{"type":"array","items":{"type":"string","x-mcp-header":"Item"}}}"#,
+        r#"{"o":{"in":"x"},"l":["y"]}"#,
+        &[("mcp-param-deep", Some("x"))],
+    );
+}
+
+#[test]
+fn one_wrong_annotation_leaves_a_tool_without_mirrors() {
+    for wrong in [
+        r#"{"type":"string","x-mcp-header":""}"#,
+        r#"{"type":"string","x-mcp-header":"My Region"}"#,
+        r#"{"type":"string","x-mcp-header":"R\u00e9gion"}"#,
+        r#"{"type":"string","x-mcp-header":"Region\r\nX"}"#,
+        r#"{"type":"string","x-mcp-header":7}"#,
+        r#"{"type":"string","x-mcp-header":"right"}"#,
+        r#"{"type":"number","x-mcp-header":"N"}"#,
+        r#"{"type":"object","x-mcp-header":"O"}"#,
+        r#"{"x-mcp-header":"Untyped"}"#,
+    ] {
+        let properties =
+            format!(r#"{{"a":{{"type":"string","x-mcp-header":"Right"}},"b":{wrong}}}"#);
+        check(&properties, r#"{"a":"x","b":"y"}"#, &[]);
+    }
+}
+
+#[test]
+fn a_later_list_counts() {
+    let mirrors = Mirrors::default();
+    mirrors.learn(&listing(r#"{"a":{"type":"string","x-mcp-header":"A"}}"#));
+    assert!(mirrors.of_tool("t").is_some());
+    mirrors.learn(&message(
+        r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#,
+    ));
+    assert!(mirrors.of_tool("t").is_some(), "another page");
+    mirrors.learn(&listing(r#"{"a":{"type":"string"}}"#));
+    assert!(mirrors.of_tool("t").is_none());
+}
+
+#[test]
+fn numbers_are_compared_as_numbers_and_texts_as_texts() {
+    let mirrors = Mirrors::default();
+    mirrors.learn(&listing(
+        r#"{"n":{"type":"integer","x-mcp-header":"N"},"s":{"type":"string","x-mcp-header":"S"}}"#,
+    ));
+    let call = message(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"n":100,"s":"100"}}}"#,
+    );
+    let found = mirrors.of_tool("t").unwrap();
+    let says = |header| [&found[0], &found[1]].map(|mirror| mirror.is_said_by(&call, header));
+    assert_eq!(says("100"), [true, true]);
+    assert_eq!(says("100.0"), [true, false]);
+    assert_eq!(says("101"), [false, false]);
+    assert_eq!(says(""), [false, false]);
+}
