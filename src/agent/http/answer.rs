@@ -9,7 +9,7 @@ use hyper::{Method, Request, Version};
 use tokio::sync::{Semaphore, watch};
 
 use crate::identity::{Authenticate, Identity};
-use crate::wire::Id;
+use crate::wire::{Id, Mirrors};
 
 use super::conversations::Conversations;
 use super::door::Door;
@@ -25,6 +25,8 @@ pub(super) struct Server {
     pub(super) conversations: Conversations,
     /// Budget of bodies that are being read.
     pub(super) bodies: Semaphore,
+    /// What agents were shown; the tools are the same for all of them, if not all see each.
+    pub(super) mirrors: Mirrors,
     door: Door,
     authenticate: Arc<dyn Authenticate>,
     refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
@@ -57,6 +59,7 @@ impl Server {
         Self {
             conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
             bodies: body::budget(&settings),
+            mirrors: Mirrors::default(),
             door: Door::new(&settings, port),
             authenticate: outside.authenticate,
             refusals: outside.refusals,

@@ -21,6 +21,7 @@ mod fields;
 mod listen;
 mod post;
 mod refusal;
+mod repeated;
 mod respond;
 mod serve;
 mod settings;

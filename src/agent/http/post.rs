@@ -26,8 +26,8 @@ const PRIMED_SINCE: &str = "2025-11-25";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     Legacy(Names),
-    /// Errors have an HTTP status of their own.
-    Stateless,
+    /// Errors have an HTTP status of their own. With what was asked, if it is known.
+    Stateless(Option<KnownMethod>),
 }
 
 pub(super) async fn post(
@@ -82,17 +82,30 @@ pub(super) async fn answered(
     let settings = &server.settings;
     let names = match manner {
         Manner::Legacy(names) => names,
-        Manner::Stateless => Names::Untold,
+        Manner::Stateless(_) => Names::Untold,
     };
     match timeout(settings.stream_after, post.reader.next()).await {
         Ok(Some(event)) => Ok(match event.piece {
-            Piece::Reply { error } => respond::json(status(manner, error), event.line),
+            Piece::Reply { error } => {
+                if manner == Manner::Stateless(Some(KnownMethod::ToolsList)) {
+                    learn(server, &event.line);
+                }
+                respond::json(status(manner, error), event.line)
+            }
             Piece::Other => respond::post_stream(post, Some(event), names, settings.keep_alive),
         }),
         Ok(None) if post.conversation().has_ended() => Err(Refused::Ended),
         // Cancelled: there is no reply.
         Ok(None) => Ok(respond::accepted()),
         Err(_late) => Ok(respond::post_stream(post, None, names, settings.keep_alive)),
+    }
+}
+
+/// Which arguments headers must repeat from now on.
+fn learn(server: &Server, line: &[u8]) {
+    // A list that is larger than what an agent may send teaches nothing.
+    if let Ok(list) = Message::decode(line, &server.settings.limits) {
+        server.mirrors.learn(&list);
     }
 }
 
@@ -202,8 +215,8 @@ async fn undecodable(
 /// protocol itself refuses is 400.
 fn status(manner: Manner, error: Option<i64>) -> u16 {
     match (manner, error) {
-        (Manner::Legacy(_), _) | (Manner::Stateless, None) => 200,
-        (Manner::Stateless, Some(code)) => match code {
+        (Manner::Legacy(_), _) | (Manner::Stateless(_), None) => 200,
+        (Manner::Stateless(_), Some(code)) => match code {
             -32601 => 404,
             -32700 | -32600 | -32020 | -32021 | -32022 => 400,
             _ => 200,

@@ -67,6 +67,8 @@ pub(super) enum Refused {
     HeaderMismatch(&'static str),
     #[error("`params._meta` lacks `{0}`")]
     MetaMissing(&'static str),
+    #[error("this revision has no sessions; ask `server/discover`")]
+    NoSessions,
     #[error("a reply cannot be sent without a session")]
     StatelessReply,
     #[error("there are too many sessions")]
@@ -91,7 +93,7 @@ impl Refused {
         match self {
             Self::HttpVersion => 505,
             Self::Host | Self::Origin => 403,
-            Self::Path | Self::SessionUnknown | Self::Ended => 404,
+            Self::Path | Self::SessionUnknown | Self::Ended | Self::NoSessions => 404,
             Self::Method(_) => 405,
             Self::Challenge(challenge) => challenge.status(),
             Self::Accept(_) => 406,
@@ -144,6 +146,7 @@ impl Refused {
             Self::HeaderMissing(_) => "header-missing",
             Self::HeaderMismatch(_) => "header-mismatch",
             Self::MetaMissing(_) => "meta-missing",
+            Self::NoSessions => "no-sessions",
             Self::StatelessReply => "stateless-reply",
             Self::TooManySessions => "too-many-sessions",
             Self::TooManyConnections => "too-many-connections",
@@ -160,6 +163,7 @@ impl Refused {
             Self::Undecodable(error) => error.code(),
             Self::HeaderMissing(_) | Self::HeaderMismatch(_) => HEADER_MISMATCH,
             Self::Repeated(name) | Self::Unreadable(name) if is_mirrored(name) => HEADER_MISMATCH,
+            Self::NoSessions => -32601,
             Self::MetaMissing(_) => -32602,
             Self::Ended | Self::Closed => -32603,
             Self::HttpVersion

@@ -27,6 +27,9 @@ use super::serve::Health;
 
 pub(super) type Response = HyperResponse<Outbound>;
 
+/// How long an agent that lost a stream should wait before it comes back for the rest.
+const RETRY_MS: u16 = 1000;
+
 /// Whether events have ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Names {
@@ -168,7 +171,8 @@ impl Source {
         ready.push_back(match self.names {
             Names::Primed => {
                 let (stream, index) = (self.stream, before);
-                Bytes::from(format!("id: {}\ndata:\n\n", EventId { stream, index }))
+                let id = EventId { stream, index };
+                Bytes::from(format!("id: {id}\nretry: {RETRY_MS}\ndata:\n\n"))
             }
             // So that the head leaves at once.
             Names::Untold | Names::Told => Bytes::from_static(b":\n\n"),

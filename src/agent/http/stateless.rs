@@ -4,17 +4,18 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::wire::{KnownMethod, Message, Shape};
+use crate::wire::{KnownMethod, Message, Method, Mirrors, Shape, Value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
-use super::fields;
 use super::post::{Manner, answered};
 use super::refusal::Refused;
 use super::respond::{self, Response};
+use super::{fields, repeated};
 
 const FIRST_STATELESS: &str = "2026-07-28";
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Whether `MCP-Protocol-Version` names a revision without sessions.
 pub(super) fn is_named(version: Option<&str>) -> bool {
@@ -39,17 +40,18 @@ pub(super) async fn post(
     bytes: Bytes,
     message: Message,
 ) -> Result<Response, Rejection> {
-    check(&message, &asked.parts.headers).map_err(|refused| Rejection {
+    check(&message, &asked.parts.headers, &server.mirrors).map_err(|refused| Rejection {
         refused,
         id: message.id().cloned(),
     })?;
     let is_request = matches!(message.shape(), Shape::Request { .. });
+    let asks = message.method().and_then(Method::known);
     drop(message);
     let conversations = &server.conversations;
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
         let post = conversation.ask(bytes, Takes::Everything).await?;
-        Ok(answered(server, post, Manner::Stateless).await?)
+        Ok(answered(server, post, Manner::Stateless(asks)).await?)
     } else {
         conversation.tell(bytes).await?;
         Ok(respond::accepted())
@@ -57,17 +59,25 @@ pub(super) async fn post(
 }
 
 /// The headers that every message must have, against what the body says.
-fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
+fn check(message: &Message, headers: &HeaderMap, mirrors: &Mirrors) -> Result<(), Refused> {
     let Some(method) = message.method() else {
         return Err(Refused::StatelessReply);
     };
     let meta = message.params().and_then(|params| params.get("_meta"));
     let version = meta
         .and_then(|meta| meta.get(META_VERSION))
-        .and_then(|version| version.as_str())
+        .and_then(Value::as_str)
         .ok_or(Refused::MetaMissing(META_VERSION))?;
     equal(headers, fields::VERSION, &version)?;
     equal(headers, fields::METHOD, method.name())?;
+    // A request says what its sender can do; without a word nothing may be asked of it.
+    let says = meta.and_then(|meta| meta.get(META_CAPABILITIES));
+    if message.id().is_some() && !says.is_some_and(Value::is_object) {
+        return Err(Refused::MetaMissing(META_CAPABILITIES));
+    }
+    if method.known() == Some(KnownMethod::Initialize) {
+        return Err(Refused::NoSessions);
+    }
     let Some(key) = method.known().and_then(named_by) else {
         return Ok(());
     };
@@ -75,10 +85,14 @@ fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
     let name = message
         .params()
         .and_then(|params| params.get(key))
-        .and_then(|name| name.as_str());
-    match name {
-        Some(name) => equal(headers, fields::NAME, &name),
-        None => Ok(()),
+        .and_then(Value::as_str);
+    let Some(name) = name else {
+        return Ok(());
+    };
+    equal(headers, fields::NAME, &name)?;
+    match method.known() {
+        Some(KnownMethod::ToolsCall) => repeated::check(mirrors, &name, message, headers),
+        Some(_) | None => Ok(()),
     }
 }
 
