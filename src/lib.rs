@@ -7,6 +7,8 @@
 // The path of a message.
 // Bytes from agents to frames, outcomes back to bytes.
 pub mod agent;
+// Who sends a request over HTTP.
+pub mod identity;
 // The path of one message; the only place the steps meet.
 pub mod gate;
 // Speaks to the protected server.

@@ -1,3 +1,4 @@
 //! Bytes from agents to frames, outcomes back to bytes.
 
+pub mod http;
 pub mod stdio;

@@ -10,7 +10,9 @@ use miette::{
 use crate::findings::printable;
 use crate::policy_tests::Paint;
 
-use super::report::{Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw};
+use super::report::{
+    Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw, Told,
+};
 
 /// Columns of a report: policies are seldom wider, and terminals seldom narrower.
 const WIDTH: usize = 110;
@@ -23,7 +25,7 @@ impl Explanation {
             writeln!(
                 out,
                 "{}  {}, `{}`, {}",
-                paint.decision(question.decision),
+                paint.decision(self.outcome_of(question)),
                 printable(&question.principal),
                 question.action,
                 printable(&question.resource),
@@ -75,6 +77,22 @@ impl Explanation {
         self.stage.as_deref() == Some("decide") && text.starts_with("unknown tool")
     }
 
+    /// Policies permitted it, and the gate refuses it all the same.
+    fn is_refused_though_permitted(&self) -> bool {
+        let mut questions = self.questions.iter();
+        self.decision == Some(Decision::Deny)
+            && !self.questions.is_empty()
+            && questions.all(|question| question.decision == Decision::Allow)
+    }
+
+    fn outcome_of(&self, question: &QuestionReport) -> Decision {
+        if self.is_refused_though_permitted() {
+            Decision::Deny
+        } else {
+            question.decision
+        }
+    }
+
     fn because(&self, decision: Decision) -> String {
         let ids = || {
             let ids = self.policies.iter().map(|id| format!("`{id}`"));
@@ -84,6 +102,16 @@ impl Explanation {
             Some(at) => format!(", at the {at}, so that the message has no session to be in"),
             None => String::new(),
         };
+        if self.is_refused_though_permitted() {
+            let text = self.text.as_deref().unwrap_or("it was refused");
+            let reason = self.reason.as_deref().unwrap_or("no reason");
+            let stage = self.stage.as_deref().unwrap_or("decide");
+            let permitted = match self.policies.as_slice() {
+                [] => "policies permit it".to_owned(),
+                _ => format!("{} permits it", ids()),
+            };
+            return format!("{permitted}, but {text} ({reason}), refused at `{stage}`");
+        }
         match (decision, self.policies.is_empty(), self.stage.as_deref()) {
             (Decision::Allow, false, _) => format!("{} permits it", ids()),
             (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),
@@ -129,6 +157,7 @@ impl Explanation {
 impl PolicyReport {
     fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let what = match (self.value, self.in_scope) {
+            _ if self.told == Told::Decision => "decided",
             ("true", _) => "holds",
             ("failed", _) => "cannot be evaluated, which denies",
             ("unknown", _) => "may hold",
@@ -138,7 +167,12 @@ impl PolicyReport {
         let (id, effect) = (printable(&self.id), self.effect);
         let labels = self.parts.iter().filter_map(PartReport::label);
         let mut labels: Vec<LabeledSpan> = labels.collect();
-        if labels.is_empty() {
+        if self.told == Told::Decision {
+            labels.push(LabeledSpan::at(
+                self.span.clone(),
+                "its conditions are not traced",
+            ));
+        } else if labels.is_empty() {
             let first = self.source.get(self.span.clone()).unwrap_or_default();
             let first = first.lines().next().map_or(0, str::len);
             let first = self.span.start..self.span.start + first;
@@ -147,7 +181,11 @@ impl PolicyReport {
         let mut told = MietteDiagnostic::new(format!("{effect} `{id}` {what}"))
             .with_severity(Severity::Advice)
             .with_labels(labels);
-        told.help = self.error.as_deref().map(printable);
+        told.help = self
+            .error
+            .as_ref()
+            .or(self.advice.as_ref())
+            .map(|it| printable(it));
         let source = NamedSource::new(&self.file, self.source.clone());
         let told = Report::new(told).with_source_code(source);
         let theme = match paint {

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 20] = [
+const TABLE: [(&str, May); 21] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -28,7 +28,8 @@ const TABLE: [(&str, May); 20] = [
         ]),
     ),
     ("upstream", May::Only(&["gate", "wire", "clock"])),
-    ("agent", May::Only(&["gate", "session", "wire"])),
+    ("identity", May::Only(&["wire", "clock"])),
+    ("agent", May::Only(&["gate", "session", "wire", "identity"])),
     ("findings", May::Only(&[])),
     ("lint", May::Only(&["policy"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),

@@ -1,0 +1,149 @@
+//! The path of one HTTP request.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use hyper::body::{Body, Incoming};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Version};
+use tokio::sync::{Semaphore, watch};
+
+use crate::identity::{Authenticate, Identity};
+use crate::wire::Id;
+
+use super::conversations::Conversations;
+use super::door::Door;
+use super::refusal::{HttpRefusal, Refused};
+use super::respond::{self, Response};
+use super::serve::{Health, Outside};
+use super::settings::Settings;
+use super::{body, fields, listen, post};
+
+/// What requests of all connections share.
+pub(super) struct Server {
+    pub(super) settings: Arc<Settings>,
+    pub(super) conversations: Conversations,
+    /// Budget of bodies that are being read.
+    pub(super) bodies: Semaphore,
+    door: Door,
+    authenticate: Arc<dyn Authenticate>,
+    refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
+    health: watch::Receiver<Health>,
+}
+
+/// One request without its body, and who sent it.
+pub(super) struct Asked<'r> {
+    pub(super) parts: &'r Parts,
+    pub(super) identity: &'r Identity,
+    pub(super) peer: IpAddr,
+}
+
+/// A refusal, and the id to answer with if the message was read that far.
+#[derive(Debug)]
+pub(super) struct Rejection {
+    pub(super) refused: Refused,
+    pub(super) id: Option<Id>,
+}
+
+impl From<Refused> for Rejection {
+    fn from(refused: Refused) -> Self {
+        Self { refused, id: None }
+    }
+}
+
+impl Server {
+    pub(super) fn new(settings: Settings, port: u16, outside: Outside) -> Self {
+        let settings = Arc::new(settings);
+        Self {
+            conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
+            bodies: body::budget(&settings),
+            door: Door::new(&settings, port),
+            authenticate: outside.authenticate,
+            refusals: outside.refusals,
+            health: outside.health,
+            settings,
+        }
+    }
+
+    /// Answers one request. What is checked first costs least, and is known to fewest.
+    pub(super) async fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> Response {
+        let (parts, mut body) = request.into_parts();
+        let mut subject = None;
+        match self.take(&parts, &mut body, peer, &mut subject).await {
+            Ok(response) => response,
+            Err(rejection) => {
+                if !body.is_end_stream() {
+                    tokio::spawn(body::discard(body, self.settings.body_deadline));
+                }
+                self.record(peer, &rejection.refused, subject);
+                respond::refusal(&rejection, self.authenticate.resource())
+            }
+        }
+    }
+
+    /// Tells whoever keeps records.
+    pub(super) fn record(&self, peer: IpAddr, refused: &Refused, subject: Option<String>) {
+        let (status, code) = (refused.status(), refused.code());
+        tracing::debug!(%peer, status, code, "refused: {refused}");
+        (self.refusals)(HttpRefusal {
+            status,
+            code,
+            peer,
+            subject,
+        });
+    }
+
+    async fn take(
+        &self,
+        parts: &Parts,
+        body: &mut Incoming,
+        peer: IpAddr,
+        subject: &mut Option<String>,
+    ) -> Result<Response, Rejection> {
+        if parts.version != Version::HTTP_11 {
+            return Err(Refused::HttpVersion.into());
+        }
+        fields::refuse_repeated(&parts.headers)?;
+        self.door
+            .check_host(fields::text(&parts.headers, "Host")?, &parts.uri)?;
+        self.door
+            .check_origin(fields::text(&parts.headers, "Origin")?)?;
+        let path = parts.uri.path();
+        if path != self.settings.path {
+            return Ok(self.beside(&parts.method, path)?);
+        }
+        let identity = self
+            .authenticate
+            .identify(&parts.headers, peer)
+            .await
+            .map_err(Refused::Challenge)?;
+        *subject = Some(identity.subject.clone());
+        let asked = Asked {
+            parts,
+            identity: &identity,
+            peer,
+        };
+        match parts.method {
+            Method::POST => post::post(self, &asked, body).await,
+            Method::GET => Ok(listen::get(self, &asked)?),
+            Method::DELETE => Ok(listen::delete(self, &asked)?),
+            _ => Err(Refused::Method("POST, GET, DELETE").into()),
+        }
+    }
+
+    /// What is not the protocol's: open to everybody who came through the door.
+    fn beside(&self, method: &Method, path: &str) -> Result<Response, Refused> {
+        let resource = self.authenticate.resource();
+        let document = resource.filter(|resource| resource.serves(path));
+        if path != "/health" && document.is_none() {
+            return Err(Refused::Path);
+        }
+        if *method != Method::GET {
+            return Err(Refused::Method("GET"));
+        }
+        Ok(match document {
+            Some(document) => respond::json(200, document.document().to_owned().into()),
+            None => respond::health(*self.health.borrow()),
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! One conversation with the gate: what comes in, and the streams on which it is answered.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use crate::gate::AgentGone;
+use crate::identity::Identity;
+use crate::wire::Stream;
+
+use super::channel::{Channel, Kept, Piece, Reader};
+use super::conversations::{ConversationKind, Inbound};
+use super::refusal::Refused;
+use super::settings::Settings;
+
+/// A session, or all stateless requests of one identity.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    pub(super) identity: Identity,
+    pub(super) kind: ConversationKind,
+    /// None once the conversation has ended: the gate then sees its inbox closed.
+    inbox: Mutex<Option<mpsc::Sender<Inbound>>>,
+    /// Streams that can still be written or read, by their numbers. The main one is always there.
+    streams: Mutex<BTreeMap<Stream, Open>>,
+    latest: AtomicU64,
+    /// How many times the sweeper found nothing going on.
+    quiet: AtomicU32,
+    room: usize,
+    patience: Duration,
+    /// Its place among all conversations.
+    _place: OwnedSemaphorePermit,
+}
+
+/// What comes on the stream of a POST.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Takes {
+    Everything,
+    /// Whatever comes before the reply goes to the main stream: the answer cannot begin before the
+    /// reply is known.
+    ReplyOnly,
+}
+
+#[derive(Debug)]
+struct Open {
+    channel: Arc<Channel>,
+    takes: Takes,
+    /// Sweeps since it ended.
+    age: u32,
+}
+
+/// The POST of one request. Dropped when its answer is through, or when nobody listens to it.
+#[derive(Debug)]
+pub(super) struct Post {
+    pub(super) stream: Stream,
+    pub(super) reader: Reader,
+    conversation: Arc<Conversation>,
+}
+
+impl Conversation {
+    pub(super) fn new(
+        identity: Identity,
+        kind: ConversationKind,
+        inbox: mpsc::Sender<Inbound>,
+        place: OwnedSemaphorePermit,
+        settings: &Settings,
+    ) -> Self {
+        let main = Open::new(Kept::ForReplay, Takes::Everything, settings.stream_bytes);
+        Self {
+            identity,
+            kind,
+            inbox: Mutex::new(Some(inbox)),
+            streams: Mutex::new(BTreeMap::from([(Stream::MAIN, main)])),
+            latest: AtomicU64::new(0),
+            quiet: AtomicU32::new(0),
+            room: settings.stream_bytes,
+            patience: settings.slow_reader,
+            _place: place,
+        }
+    }
+
+    /// Brings a frame that is not answered on its own stream.
+    pub(super) async fn tell(&self, bytes: Bytes) -> Result<(), Refused> {
+        let stream = self.number();
+        self.send(Inbound::Frame { stream, bytes }).await
+    }
+
+    /// Brings a frame whose answer comes on its own stream.
+    pub(super) async fn ask(self: &Arc<Self>, bytes: Bytes, takes: Takes) -> Result<Post, Refused> {
+        let stream = self.number();
+        let kept = match self.kind {
+            ConversationKind::Session => Kept::ForReplay,
+            ConversationKind::Stateless => Kept::UntilRead,
+        };
+        let open = Open::new(kept, takes, self.room);
+        let reader = open.channel.attach();
+        self.streams().insert(stream, open);
+        let post = Post {
+            stream,
+            reader,
+            conversation: Arc::clone(self),
+        };
+        self.send(Inbound::Frame { stream, bytes }).await?;
+        Ok(post)
+    }
+
+    /// Takes what was permitted to the agent. What belongs to a stream that is gone goes to nobody
+    /// if it is a reply, and to the main stream if it is not.
+    pub(super) async fn carry(
+        &self,
+        stream: Stream,
+        piece: Piece,
+        line: Bytes,
+    ) -> Result<(), AgentGone> {
+        if self.has_ended() {
+            return Err(AgentGone);
+        }
+        let channel = {
+            let streams = self.streams();
+            let own = streams
+                .get(&stream)
+                .filter(|open| open.takes == Takes::Everything || piece != Piece::Other);
+            let to = match (piece, self.kind) {
+                (Piece::Other, ConversationKind::Session) => {
+                    own.or_else(|| streams.get(&Stream::MAIN))
+                }
+                (Piece::Reply { .. }, _) | (Piece::Other, ConversationKind::Stateless) => own,
+            };
+            to.map(|open| Arc::clone(&open.channel))
+        };
+        match channel {
+            Some(channel) => channel.push(piece, line, self.patience).await,
+            None => tracing::debug!(stream = stream.number(), "nobody listens any more"),
+        }
+        Ok(())
+    }
+
+    /// Ends a stream without a reply: its request was cancelled.
+    pub(super) fn close(&self, stream: Stream) {
+        if stream == Stream::MAIN {
+            return;
+        }
+        let mut streams = self.streams();
+        if let Some(open) = streams.get(&stream) {
+            open.channel.end();
+            if !open.channel.is_promised() {
+                streams.remove(&stream);
+            }
+        }
+    }
+
+    /// Reads what belongs to no request. An earlier reader reads no more.
+    pub(super) fn listen(&self) -> Result<Reader, Refused> {
+        self.channel(Stream::MAIN)
+            .map(|channel| channel.attach())
+            .ok_or(Refused::SessionUnknown)
+    }
+
+    /// Reads a stream again after an event.
+    pub(super) fn resume(&self, stream: Stream, after: u64) -> Result<Reader, Refused> {
+        self.channel(stream)
+            .filter(|channel| channel.is_promised())
+            .and_then(|channel| channel.resume(after))
+            .ok_or(Refused::EventId)
+    }
+
+    /// The inbox is closed and every stream ends. Does nothing the second time.
+    pub(super) fn end(&self) {
+        self.inbox().take();
+        for open in self.streams().values() {
+            open.channel.end();
+        }
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.inbox().as_ref().is_none_or(mpsc::Sender::is_closed)
+    }
+
+    /// Something happened that shows that somebody is there.
+    pub(super) fn touch(&self) {
+        self.quiet.store(0, Ordering::Relaxed);
+    }
+
+    /// The GET stream ends; those of requests go on.
+    pub(super) fn stop_listening(&self) {
+        if let Some(main) = self.channel(Stream::MAIN) {
+            main.detach();
+        }
+    }
+
+    /// One round of the sweeper: forgets streams that ended more than `replay` rounds ago, and tells
+    /// for how many rounds nothing has been going on.
+    pub(super) fn sweep(&self, replay: u32) -> u32 {
+        let mut streams = self.streams();
+        streams.retain(|stream, open| {
+            if *stream == Stream::MAIN || !open.channel.has_ended() {
+                return true;
+            }
+            open.age += 1;
+            open.age <= replay
+        });
+        if streams.values().any(|open| open.channel.is_read()) {
+            self.touch();
+        }
+        self.quiet.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn channel(&self, stream: Stream) -> Option<Arc<Channel>> {
+        let streams = self.streams();
+        streams.get(&stream).map(|open| Arc::clone(&open.channel))
+    }
+
+    async fn send(&self, inbound: Inbound) -> Result<(), Refused> {
+        self.touch();
+        let inbox = self.inbox().clone();
+        match inbox {
+            Some(inbox) => inbox.send(inbound).await.map_err(|_| Refused::Ended),
+            None => Err(Refused::Ended),
+        }
+    }
+
+    /// Tells the gate that nobody listens to a POST any more. Called where nothing can wait.
+    fn hang_up(&self, stream: Stream) {
+        let Some(inbox) = self.inbox().clone() else {
+            return;
+        };
+        let told = inbox.try_send(Inbound::HungUp { stream });
+        if let Err(mpsc::error::TrySendError::Full(hung_up)) = told
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move { inbox.send(hung_up).await });
+        }
+    }
+
+    fn number(&self) -> Stream {
+        Stream::numbered(self.latest.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn inbox(&self) -> MutexGuard<'_, Option<mpsc::Sender<Inbound>>> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn streams(&self) -> MutexGuard<'_, BTreeMap<Stream, Open>> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    fn new(kept: Kept, takes: Takes, room: usize) -> Self {
+        Self {
+            channel: Channel::new(kept, room),
+            takes,
+            age: 0,
+        }
+    }
+}
+
+impl Post {
+    pub(super) fn conversation(&self) -> &Arc<Conversation> {
+        &self.conversation
+    }
+}
+
+impl Drop for Post {
+    /// MCP 2026-07-28: a closed connection cancels its request. Before, it means nothing, and who
+    /// was told an event id may come back.
+    fn drop(&mut self) {
+        let channel = self.reader.channel();
+        if channel.is_promised() {
+            return;
+        }
+        self.conversation.streams().remove(&self.stream);
+        if self.conversation.kind == ConversationKind::Stateless && !channel.has_ended() {
+            self.conversation.hang_up(self.stream);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! All conversations of a listener: sessions by their id, stateless ones by their identity.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::identity::Identity;
+use crate::wire::Stream;
+
+use super::conversation::Conversation;
+use super::refusal::Refused;
+use super::settings::Settings;
+use super::streams::Streams;
+
+/// A conversation that has begun.
+#[derive(Debug)]
+pub struct Arrival {
+    pub identity: Identity,
+    pub kind: ConversationKind,
+    /// Closed when the conversation has ended: by a DELETE, after a while without anything, or
+    /// because the listener has ended.
+    pub inbox: mpsc::Receiver<Inbound>,
+    /// What is permitted goes here. When the last clone is dropped the conversation has ended: a
+    /// session is unknown from then on, and the next stateless request begins another one.
+    pub streams: Streams,
+    /// Whose connection began it.
+    pub peer: IpAddr,
+}
+
+/// Which of the protocol's two eras a conversation is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ConversationKind {
+    /// Begun by `initialize`, until 2025-11-25.
+    Session,
+    /// All requests of one identity, from 2026-07-28 on.
+    Stateless,
+}
+
+/// What the agent sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inbound {
+    Frame {
+        stream: Stream,
+        bytes: Bytes,
+    },
+    /// Nobody listens to this POST any more, which cancels its request (stateless only).
+    HungUp {
+        stream: Stream,
+    },
+}
+
+/// Messages that may wait for the gate, per conversation.
+const INBOX: usize = 64;
+
+/// Random bytes of a session id, as twice as many hexadecimal digits.
+const ID_BYTES: usize = 24;
+
+/// Rounds of the sweeper in the time that a conversation may be quiet.
+const ROUNDS: u32 = 8;
+
+/// Finds conversations, begins and ends them.
+#[derive(Debug)]
+pub(super) struct Conversations {
+    sessions: Mutex<HashMap<String, Arc<Conversation>>>,
+    stateless: Mutex<HashMap<Identity, Arc<Conversation>>>,
+    places: Arc<Semaphore>,
+    arrivals: mpsc::Sender<Arrival>,
+    settings: Arc<Settings>,
+}
+
+impl Conversations {
+    pub(super) fn new(settings: Arc<Settings>, arrivals: mpsc::Sender<Arrival>) -> Self {
+        let places = settings.max_sessions.min(Semaphore::MAX_PERMITS);
+        Self {
+            sessions: Mutex::default(),
+            stateless: Mutex::default(),
+            places: Arc::new(Semaphore::new(places)),
+            arrivals,
+            settings,
+        }
+    }
+
+    /// The session with this id, if it is this identity's. A stranger learns nothing: an id that
+    /// was never given, one that has ended and somebody else's are refused alike.
+    pub(super) fn session(
+        &self,
+        id: &str,
+        identity: &Identity,
+    ) -> Result<Arc<Conversation>, Refused> {
+        let found = self.sessions().get(id).cloned();
+        match found {
+            Some(found) if found.identity == *identity && !found.has_ended() => {
+                found.touch();
+                Ok(found)
+            }
+            Some(_) | None => Err(Refused::SessionUnknown),
+        }
+    }
+
+    /// Begins a session that has no id yet.
+    pub(super) async fn begin(
+        &self,
+        identity: &Identity,
+        peer: IpAddr,
+    ) -> Result<Arc<Conversation>, Refused> {
+        let (conversation, arrival) = self.open(identity, ConversationKind::Session, peer)?;
+        self.announce(&conversation, arrival).await?;
+        Ok(conversation)
+    }
+
+    /// Gives a session the id by which it is found.
+    pub(super) fn admit(&self, conversation: &Arc<Conversation>) -> Result<String, Refused> {
+        let mut bytes = [0_u8; ID_BYTES];
+        // Without randomness an id could be guessed.
+        getrandom::fill(&mut bytes).map_err(|_| Refused::Closed)?;
+        let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.sessions().insert(id.clone(), Arc::clone(conversation));
+        Ok(id)
+    }
+
+    /// Ends a session, if it is this identity's.
+    pub(super) fn delete(&self, id: &str, identity: &Identity) -> Result<(), Refused> {
+        self.session(id, identity)?.end();
+        self.sessions().remove(id);
+        Ok(())
+    }
+
+    /// The conversation of an identity's stateless requests, begun if there is none.
+    pub(super) async fn stateless(
+        &self,
+        identity: &Identity,
+        peer: IpAddr,
+    ) -> Result<Arc<Conversation>, Refused> {
+        let (conversation, arrival) = {
+            let mut stateless = self.stateless_table();
+            if let Some(found) = stateless.get(identity).filter(|it| !it.has_ended()) {
+                found.touch();
+                return Ok(Arc::clone(found));
+            }
+            // A place of its own must be free again before another is taken.
+            stateless.remove(identity);
+            let (begun, arrival) = self.open(identity, ConversationKind::Stateless, peer)?;
+            stateless.insert(identity.clone(), Arc::clone(&begun));
+            (begun, arrival)
+        };
+        self.announce(&conversation, arrival).await?;
+        Ok(conversation)
+    }
+
+    /// The same, if there is one.
+    pub(super) fn known_stateless(&self, identity: &Identity) -> Option<Arc<Conversation>> {
+        let stateless = self.stateless_table();
+        let found = stateless.get(identity)?;
+        (!found.has_ended()).then(|| Arc::clone(found))
+    }
+
+    /// How often [`Self::sweep`] is to be called.
+    pub(super) fn round(&self) -> Duration {
+        (self.settings.session_idle / ROUNDS).max(Duration::from_millis(10))
+    }
+
+    /// Ends what has been quiet for too long, and forgets what has ended.
+    pub(super) fn sweep(&self) {
+        let round = self.round();
+        let replay = self
+            .settings
+            .replay_for
+            .as_nanos()
+            .div_ceil(round.as_nanos());
+        let replay = u32::try_from(replay).unwrap_or(u32::MAX);
+        let stays = |conversation: &Conversation| {
+            if conversation.sweep(replay) >= ROUNDS {
+                conversation.end();
+            }
+            !conversation.has_ended()
+        };
+        self.sessions().retain(|_, it| stays(it));
+        self.stateless_table().retain(|_, it| stays(it));
+    }
+
+    /// Ends the streams that would never end by themselves.
+    pub(super) fn stop_listening(&self) {
+        for conversation in self.all() {
+            conversation.stop_listening();
+        }
+    }
+
+    pub(super) fn end_all(&self) {
+        for conversation in self.all() {
+            conversation.end();
+        }
+        self.sessions().clear();
+        self.stateless_table().clear();
+    }
+
+    fn all(&self) -> Vec<Arc<Conversation>> {
+        let mut all: Vec<_> = self.sessions().values().cloned().collect();
+        all.extend(self.stateless_table().values().cloned());
+        all
+    }
+
+    fn open(
+        &self,
+        identity: &Identity,
+        kind: ConversationKind,
+        peer: IpAddr,
+    ) -> Result<(Arc<Conversation>, Arrival), Refused> {
+        let place = Arc::clone(&self.places)
+            .try_acquire_owned()
+            .map_err(|_| Refused::TooManySessions)?;
+        let (sender, inbox) = mpsc::channel(INBOX);
+        let conversation = Conversation::new(identity.clone(), kind, sender, place, &self.settings);
+        let conversation = Arc::new(conversation);
+        let arrival = Arrival {
+            identity: identity.clone(),
+            kind,
+            inbox,
+            streams: Streams::of(Arc::clone(&conversation)),
+            peer,
+        };
+        Ok((conversation, arrival))
+    }
+
+    async fn announce(
+        &self,
+        conversation: &Arc<Conversation>,
+        arrival: Arrival,
+    ) -> Result<(), Refused> {
+        self.arrivals.send(arrival).await.map_err(|_| {
+            conversation.end();
+            Refused::Closed
+        })
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Conversation>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stateless_table(&self) -> MutexGuard<'_, HashMap<Identity, Arc<Conversation>>> {
+        self.stateless
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,61 @@
+//! Whom the listener is for: requests to a host that is ours, from no foreign web page.
+//!
+//! A web page can make a browser send requests to a loopback address, under a name that resolves to
+//! it (DNS rebinding). What it cannot choose is `Host` and `Origin`.
+
+use hyper::Uri;
+use hyper::http::uri::Authority;
+
+use super::refusal::Refused;
+use super::settings::Settings;
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Which hosts and origins are let in.
+#[derive(Debug)]
+pub(super) struct Door {
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Door {
+    /// `port` is the one that is listened on.
+    pub(super) fn new(settings: &Settings, port: u16) -> Self {
+        let lower = |all: &[String]| -> Vec<String> {
+            all.iter().map(|one| one.to_ascii_lowercase()).collect()
+        };
+        let mut hosts = lower(&settings.allowed_hosts);
+        hosts.extend(LOOPBACK.map(str::to_owned));
+        let mut origins = lower(&settings.allowed_origins);
+        for name in LOOPBACK {
+            origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{name}:{port}")));
+        }
+        Self { hosts, origins }
+    }
+
+    /// The `Host` field, and the authority in the request line if there is one (RFC 9112 §3.2).
+    pub(super) fn check_host(&self, host: Option<&str>, uri: &Uri) -> Result<(), Refused> {
+        let host: Authority = host
+            .and_then(|host| host.parse().ok())
+            .ok_or(Refused::HostMissing)?;
+        if uri.authority().is_some_and(|named| *named != host) || host.as_str().contains('@') {
+            return Err(Refused::HostMissing);
+        }
+        let whole = host.as_str().to_ascii_lowercase();
+        let name = host.host().to_ascii_lowercase();
+        if self.hosts.contains(&whole) || self.hosts.contains(&name) {
+            Ok(())
+        } else {
+            Err(Refused::Host)
+        }
+    }
+
+    /// The `Origin` field, which only browsers send.
+    pub(super) fn check_origin(&self, origin: Option<&str>) -> Result<(), Refused> {
+        match origin {
+            None => Ok(()),
+            Some(origin) if self.origins.contains(&origin.to_ascii_lowercase()) => Ok(()),
+            Some(_) => Err(Refused::Origin),
+        }
+    }
+}

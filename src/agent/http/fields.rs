@@ -1,0 +1,96 @@
+//! Header fields, each read once and strictly.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::HeaderMap;
+
+use super::refusal::Refused;
+
+pub(super) const SESSION: &str = "Mcp-Session-Id";
+pub(super) const VERSION: &str = "MCP-Protocol-Version";
+pub(super) const METHOD: &str = "Mcp-Method";
+pub(super) const NAME: &str = "Mcp-Name";
+pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
+
+/// Fields of which peers and proxies could take the one or the other.
+const SINGLE: [&str; 12] = [
+    "Host",
+    "Origin",
+    "Authorization",
+    "Accept-Encoding",
+    "Content-Type",
+    "Content-Length",
+    "Content-Encoding",
+    SESSION,
+    VERSION,
+    METHOD,
+    NAME,
+    LAST_EVENT_ID,
+];
+
+/// No field of [`SINGLE`] may stand twice.
+pub(super) fn refuse_repeated(headers: &HeaderMap) -> Result<(), Refused> {
+    let twice = |name: &&&str| headers.get_all(**name).iter().nth(1).is_some();
+    match SINGLE.iter().find(twice) {
+        Some(name) => Err(Refused::Repeated(name)),
+        None => Ok(()),
+    }
+}
+
+/// The value of a field, if it is there: visible ASCII and spaces.
+pub(super) fn text<'h>(
+    headers: &'h HeaderMap,
+    name: &'static str,
+) -> Result<Option<&'h str>, Refused> {
+    let Some(value) = headers.get(name) else {
+        return Ok(None);
+    };
+    match value.to_str() {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Refused::Unreadable(name)),
+    }
+}
+
+/// The value that a mirrored field stands for (MCP 2026-07-28, basic/transports): itself, or what it
+/// has in base64 between `=?base64?` and `?=`.
+pub(super) fn mirrored(value: &str) -> Option<String> {
+    let inner = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="));
+    match inner {
+        Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}
+
+/// Whether the media ranges of `Accept` take a type (RFC 9110 §12.5.1), a weight of zero aside.
+pub(super) fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
+    let family = wanted.split('/').next().unwrap_or_default();
+    headers
+        .get_all(hyper::header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|range| range.split(';').next())
+        .map(str::trim)
+        .any(|range| {
+            range.eq_ignore_ascii_case(wanted)
+                || range == "*/*"
+                || range
+                    .strip_suffix("/*")
+                    .is_some_and(|range| range.eq_ignore_ascii_case(family))
+        })
+}
+
+/// What the body of a POST must be called.
+pub(super) fn check_content(headers: &HeaderMap) -> Result<(), Refused> {
+    let kind = text(headers, "Content-Type")?.unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err(Refused::ContentType);
+    }
+    match text(headers, "Content-Encoding")? {
+        Some(coding) if !coding.eq_ignore_ascii_case("identity") => Err(Refused::ContentEncoding),
+        Some(_) | None => Ok(()),
+    }
+}

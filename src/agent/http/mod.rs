@@ -1,0 +1,37 @@
+//! The agent's side of a gate that agents reach over HTTP: a Streamable HTTP server of our own.
+//!
+//! It carries bytes and decides nothing about them. Each legacy session, and all stateless requests
+//! of one identity together, are one [`Arrival`]: frames come out of its inbox with the number of
+//! the POST that brought them, and what is permitted goes back through its [`Streams`]. What is
+//! refused here never was a message: it is a bad host, token, header or body, and whoever records it
+//! is told as a [`HttpRefusal`].
+//!
+//! Rules: MCP 2025-11-25 and 2026-07-28, basic/transports (Streamable HTTP); RFC 9110 and 9112.
+//!
+//! Where to start reading: `answer` in `answer.rs`, which every request passes, then `post.rs`.
+
+mod answer;
+mod body;
+mod channel;
+mod conversation;
+mod conversations;
+mod door;
+mod event_id;
+mod fields;
+mod listen;
+mod post;
+mod refusal;
+mod respond;
+mod serve;
+mod settings;
+mod stateless;
+mod streams;
+
+#[cfg(test)]
+mod tests;
+
+pub use conversations::{Arrival, ConversationKind, Inbound};
+pub use refusal::HttpRefusal;
+pub use serve::{Health, Listener, Outside};
+pub use settings::Settings;
+pub use streams::Streams;

@@ -1,0 +1,212 @@
+//! A POST: one message of the agent's.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+use crate::wire::{KnownMethod, Likeness, Message, Method, Shape, WireError};
+
+use super::answer::{Asked, Rejection, Server};
+use super::channel::Piece;
+use super::conversation::{Conversation, Post, Takes};
+use super::refusal::Refused;
+use super::respond::{self, Names, Response};
+use super::{body, fields, stateless};
+
+/// Revisions with sessions, the latest last.
+const WITH_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+/// From this revision on a stream begins with an event that has nothing but an id, to come back
+/// with (MCP 2025-11-25, basic/transports). Earlier agents take it for an empty message.
+const PRIMED_SINCE: &str = "2025-11-25";
+
+/// How a POST that is answered may be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    Legacy(Names),
+    /// Errors have an HTTP status of their own.
+    Stateless,
+}
+
+pub(super) async fn post(
+    server: &Server,
+    asked: &Asked<'_>,
+    body: &mut Incoming,
+) -> Result<Response, Rejection> {
+    let headers = &asked.parts.headers;
+    for wanted in ["application/json", "text/event-stream"] {
+        if !fields::accepts(headers, wanted) {
+            return Err(Refused::Accept(wanted).into());
+        }
+    }
+    fields::check_content(headers)?;
+    let version = fields::text(headers, fields::VERSION)?;
+    let bytes = body::read(headers, body, &server.bodies, &server.settings).await?;
+    let message = match Message::decode(&bytes, &server.settings.limits) {
+        Ok(message) => message,
+        Err(error) => return undecodable(server, asked, bytes, error).await,
+    };
+    if stateless::is_stateless(&message, version) {
+        return stateless::post(server, asked, bytes, message).await;
+    }
+    let kind = Kind::of(&message);
+    drop(message);
+    let session = fields::text(headers, fields::SESSION)?;
+    let conversation = match session {
+        None if kind == Kind::Initialize => return begin(server, asked, bytes).await,
+        None => return Err(Refused::SessionMissing.into()),
+        Some(id) => server.conversations.session(id, asked.identity)?,
+    };
+    let names = names(version)?;
+    match kind {
+        Kind::Initialize | Kind::Request => {
+            let post = conversation.ask(bytes, Takes::Everything).await?;
+            Ok(answered(server, post, Manner::Legacy(names)).await?)
+        }
+        Kind::Told => {
+            conversation.tell(bytes).await?;
+            Ok(respond::accepted())
+        }
+    }
+}
+
+/// Waits for the first thing that comes for a request, and answers with it: with the reply as it is,
+/// or with a stream on which the reply comes later.
+pub(super) async fn answered(
+    server: &Server,
+    mut post: Post,
+    manner: Manner,
+) -> Result<Response, Refused> {
+    let settings = &server.settings;
+    let names = match manner {
+        Manner::Legacy(names) => names,
+        Manner::Stateless => Names::Untold,
+    };
+    match timeout(settings.stream_after, post.reader.next()).await {
+        Ok(Some(event)) => Ok(match event.piece {
+            Piece::Reply { error } => respond::json(status(manner, error), event.line),
+            Piece::Other => respond::post_stream(post, Some(event), names, settings.keep_alive),
+        }),
+        Ok(None) if post.conversation().has_ended() => Err(Refused::Ended),
+        // Cancelled: there is no reply.
+        Ok(None) => Ok(respond::accepted()),
+        Err(_late) => Ok(respond::post_stream(post, None, names, settings.keep_alive)),
+    }
+}
+
+/// How the events of a stream are named, by the revision that the agent says it speaks; without a
+/// word, 2025-03-26.
+pub(super) fn names(version: Option<&str>) -> Result<Names, Refused> {
+    match version {
+        None => Ok(Names::Told),
+        Some(version) if !WITH_SESSIONS.contains(&version) => Err(Refused::ProtocolVersion),
+        Some(version) if version >= PRIMED_SINCE => Ok(Names::Primed),
+        Some(_) => Ok(Names::Told),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Initialize,
+    Request,
+    /// A notification or a reply.
+    Told,
+}
+
+impl Kind {
+    fn of(message: &Message) -> Self {
+        match message.shape() {
+            Shape::Request {
+                method: Method::Known(KnownMethod::Initialize),
+                ..
+            } => Self::Initialize,
+            Shape::Request { .. } => Self::Request,
+            Shape::Notification { .. } | Shape::Reply { .. } => Self::Told,
+        }
+    }
+}
+
+/// A session that ends unless it is admitted.
+struct Provisional(Option<Arc<Conversation>>);
+
+impl Drop for Provisional {
+    fn drop(&mut self) {
+        if let Some(conversation) = &self.0 {
+            conversation.end();
+        }
+    }
+}
+
+/// A session has an id, and goes on, only if the reply to `initialize` is a result.
+async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Response, Rejection> {
+    let conversations = &server.conversations;
+    let conversation = conversations.begin(asked.identity, asked.peer).await?;
+    let mut provisional = Provisional(Some(Arc::clone(&conversation)));
+    let mut post = conversation.ask(bytes, Takes::ReplyOnly).await?;
+    let Some(event) = post.reader.next().await else {
+        return Err(Refused::Ended.into());
+    };
+    match event.piece {
+        Piece::Reply { error: None } => {
+            let id = conversations.admit(&conversation)?;
+            provisional.0 = None;
+            Ok(respond::with_session(respond::json(200, event.line), &id))
+        }
+        Piece::Reply { error: Some(_) } | Piece::Other => Ok(respond::json(200, event.line)),
+    }
+}
+
+/// A frame that is no message goes to the conversation that it seems to belong to, where it is
+/// recorded and answered like any other refusal. Without one it is answered here.
+async fn undecodable(
+    server: &Server,
+    asked: &Asked<'_>,
+    bytes: Bytes,
+    error: WireError,
+) -> Result<Response, Rejection> {
+    let headers = &asked.parts.headers;
+    let version = fields::text(headers, fields::VERSION)?;
+    let conversation = if stateless::is_named(version) {
+        server.conversations.known_stateless(asked.identity)
+    } else {
+        fields::text(headers, fields::SESSION)?
+            .map(|id| server.conversations.session(id, asked.identity))
+            .transpose()?
+    };
+    let id = error.id.clone();
+    // INVARIANT: the gate answers every such frame of an agent's but those that seem to be replies.
+    let is_answered = error.likeness != Likeness::Reply || id.is_none();
+    let rejection = Rejection {
+        refused: Refused::Undecodable(error),
+        id,
+    };
+    match conversation {
+        None => Err(rejection),
+        Some(conversation) if is_answered => {
+            let mut post = conversation.ask(bytes, Takes::ReplyOnly).await?;
+            match post.reader.next().await {
+                Some(event) => Ok(respond::json(400, event.line)),
+                None => Err(Refused::Ended.into()),
+            }
+        }
+        Some(conversation) => {
+            conversation.tell(bytes).await?;
+            Ok(respond::refusal(&rejection, None))
+        }
+    }
+}
+
+/// The HTTP status of a reply. MCP 2026-07-28, basic/transports: an unknown method is 404; what the
+/// protocol itself refuses is 400.
+fn status(manner: Manner, error: Option<i64>) -> u16 {
+    match (manner, error) {
+        (Manner::Legacy(_), _) | (Manner::Stateless, None) => 200,
+        (Manner::Stateless, Some(code)) => match code {
+            -32601 => 404,
+            -32700 | -32600 | -32020 | -32021 | -32022 => 400,
+            _ => 200,
+        },
+    }
+}

@@ -1,0 +1,213 @@
+//! What is refused before it was a message, and how it is answered.
+
+use std::net::IpAddr;
+
+use crate::identity::Challenge;
+use crate::wire::WireError;
+
+/// A request that got no further than HTTP, for whoever keeps records. Nothing in it was written by
+/// the peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpRefusal {
+    /// The HTTP status that it was answered with.
+    pub status: u16,
+    /// A stable word.
+    pub code: &'static str,
+    pub peer: IpAddr,
+    /// Who sent it, if that was known by then.
+    pub subject: Option<String>,
+}
+
+/// Why a request is refused. Text goes to the peer; it quotes nothing of the peer's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("only HTTP/1.1 is spoken here")]
+    HttpVersion,
+    #[error("there must be exactly one `Host`")]
+    HostMissing,
+    #[error("this host is not served here")]
+    Host,
+    #[error("requests from this origin are not taken")]
+    Origin,
+    #[error("there is nothing at this path")]
+    Path,
+    #[error("only {0} can be done here")]
+    Method(&'static str),
+    #[error(transparent)]
+    Challenge(Challenge),
+    #[error("`{0}` stands twice")]
+    Repeated(&'static str),
+    #[error("`{0}` cannot be read")]
+    Unreadable(&'static str),
+    #[error("`Accept` must name `{0}`")]
+    Accept(&'static str),
+    #[error("the body must be `application/json`")]
+    ContentType,
+    #[error("an encoded body is not taken")]
+    ContentEncoding,
+    #[error("the body must come with its length, and not in chunks")]
+    Length,
+    #[error("a message may have at most {0} bytes")]
+    TooLarge(usize),
+    #[error("the body took too long")]
+    BodyLate,
+    #[error("the body ended too soon")]
+    BodyBroken,
+    #[error("{0}")]
+    Undecodable(WireError),
+    #[error("`Mcp-Session-Id` is missing; a session begins with `initialize`")]
+    SessionMissing,
+    #[error("there is no such session; begin anew with `initialize`")]
+    SessionUnknown,
+    #[error("`MCP-Protocol-Version` names no revision with sessions that is spoken here")]
+    ProtocolVersion,
+    #[error("`{0}` is missing")]
+    HeaderMissing(&'static str),
+    #[error("`{0}` is not what the body says")]
+    HeaderMismatch(&'static str),
+    #[error("`params._meta` lacks `{0}`")]
+    MetaMissing(&'static str),
+    #[error("a reply cannot be sent without a session")]
+    StatelessReply,
+    #[error("there are too many sessions")]
+    TooManySessions,
+    #[error("there are too many connections")]
+    TooManyConnections,
+    #[error("too much is being sent at once")]
+    TooManyBodies,
+    #[error("`Last-Event-ID` names nothing that is still known")]
+    EventId,
+    #[error("the conversation has ended")]
+    Ended,
+    #[error("the gate takes nothing more")]
+    Closed,
+}
+
+/// MCP 2026-07-28, basic/transports: a header and the body disagree.
+const HEADER_MISMATCH: i32 = -32020;
+
+impl Refused {
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Self::HttpVersion => 505,
+            Self::Host | Self::Origin => 403,
+            Self::Path | Self::SessionUnknown | Self::Ended => 404,
+            Self::Method(_) => 405,
+            Self::Challenge(challenge) => challenge.status(),
+            Self::Accept(_) => 406,
+            Self::BodyLate => 408,
+            Self::Length => 411,
+            Self::TooLarge(_) => 413,
+            Self::ContentType | Self::ContentEncoding => 415,
+            Self::HostMissing
+            | Self::Repeated(_)
+            | Self::Unreadable(_)
+            | Self::BodyBroken
+            | Self::Undecodable(_)
+            | Self::SessionMissing
+            | Self::ProtocolVersion
+            | Self::HeaderMissing(_)
+            | Self::HeaderMismatch(_)
+            | Self::MetaMissing(_)
+            | Self::StatelessReply
+            | Self::EventId => 400,
+            Self::TooManySessions
+            | Self::TooManyConnections
+            | Self::TooManyBodies
+            | Self::Closed => 503,
+        }
+    }
+
+    /// A stable word for records and tests.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::HttpVersion => "http-version",
+            Self::HostMissing => "host-missing",
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Path => "path",
+            Self::Method(_) => "http-method",
+            Self::Challenge(challenge) => challenge.code(),
+            Self::Repeated(_) => "header-repeated",
+            Self::Unreadable(_) => "header-unreadable",
+            Self::Accept(_) => "accept",
+            Self::ContentType => "content-type",
+            Self::ContentEncoding => "content-encoding",
+            Self::Length => "length-required",
+            Self::TooLarge(_) => "too-large",
+            Self::BodyLate => "body-late",
+            Self::BodyBroken => "body-broken",
+            Self::Undecodable(error) => error.reason_code(),
+            Self::SessionMissing => "session-missing",
+            Self::SessionUnknown => "session-unknown",
+            Self::ProtocolVersion => "protocol-version",
+            Self::HeaderMissing(_) => "header-missing",
+            Self::HeaderMismatch(_) => "header-mismatch",
+            Self::MetaMissing(_) => "meta-missing",
+            Self::StatelessReply => "stateless-reply",
+            Self::TooManySessions => "too-many-sessions",
+            Self::TooManyConnections => "too-many-connections",
+            Self::TooManyBodies => "too-many-bodies",
+            Self::EventId => "event-id",
+            Self::Ended => "ended",
+            Self::Closed => "closed",
+        }
+    }
+
+    /// The JSON-RPC code of the body; -32600 where the protocol names none.
+    pub(super) fn rpc_code(&self) -> i32 {
+        match self {
+            Self::Undecodable(error) => error.code(),
+            Self::HeaderMissing(_) | Self::HeaderMismatch(_) => HEADER_MISMATCH,
+            Self::Repeated(name) | Self::Unreadable(name) if is_mirrored(name) => HEADER_MISMATCH,
+            Self::MetaMissing(_) => -32602,
+            Self::Ended | Self::Closed => -32603,
+            Self::HttpVersion
+            | Self::HostMissing
+            | Self::Host
+            | Self::Origin
+            | Self::Path
+            | Self::Method(_)
+            | Self::Challenge(_)
+            | Self::Repeated(_)
+            | Self::Unreadable(_)
+            | Self::Accept(_)
+            | Self::ContentType
+            | Self::ContentEncoding
+            | Self::Length
+            | Self::TooLarge(_)
+            | Self::BodyLate
+            | Self::BodyBroken
+            | Self::SessionMissing
+            | Self::SessionUnknown
+            | Self::ProtocolVersion
+            | Self::StatelessReply
+            | Self::TooManySessions
+            | Self::TooManyConnections
+            | Self::TooManyBodies
+            | Self::EventId => -32600,
+        }
+    }
+
+    /// Whether the rest of the request is of no use, so that the connection is closed.
+    pub(super) fn ends_connection(&self) -> bool {
+        matches!(
+            self,
+            Self::HttpVersion
+                | Self::HostMissing
+                | Self::Length
+                | Self::TooLarge(_)
+                | Self::BodyLate
+                | Self::BodyBroken
+                | Self::TooManyBodies
+                | Self::Closed
+        )
+    }
+}
+
+/// A header that repeats a part of the body.
+fn is_mirrored(name: &str) -> bool {
+    name.get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("mcp-"))
+        && name != super::fields::SESSION
+}

@@ -1,0 +1,194 @@
+//! The listener and its connections.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::identity::Authenticate;
+
+use super::answer::Server;
+use super::conversations::Arrival;
+use super::refusal::{HttpRefusal, Refused};
+use super::settings::Settings;
+
+/// A socket that is listened on.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+    settings: Settings,
+}
+
+/// What the listener works with.
+pub struct Outside {
+    pub authenticate: Arc<dyn Authenticate>,
+    /// Called for each request that is refused before it was a message. Must return at once.
+    pub refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
+    /// Where new conversations go.
+    pub arrivals: mpsc::Sender<Arrival>,
+    /// What `GET /health` says.
+    pub health: watch::Receiver<Health>,
+}
+
+/// Whether messages can be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Health {
+    Ready,
+    Unready,
+}
+
+/// hyper has no buffer smaller than this, in bytes.
+const MIN_BUFFER: usize = 8 * 1024;
+
+/// How long nothing is accepted after the system refused to (no descriptors left).
+const RESPITE: Duration = Duration::from_millis(100);
+
+impl Listener {
+    pub async fn bind(settings: Settings) -> io::Result<Self> {
+        let socket = TcpListener::bind(settings.listen).await?;
+        let address = socket.local_addr()?;
+        Ok(Self {
+            socket,
+            address,
+            settings,
+        })
+    }
+
+    /// The address that was bound, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` resolves and every request that was taken by then is answered. Then all
+    /// conversations end. Dropped before, it closes every connection at once.
+    pub async fn serve(self, outside: Outside, stop: impl Future<Output = ()>) {
+        let places = Arc::new(Semaphore::new(
+            self.settings.max_connections.min(Semaphore::MAX_PERMITS),
+        ));
+        let server = Arc::new(Server::new(self.settings, self.address.port(), outside));
+        let protocol = protocol(&server.settings);
+        let (closing, _) = watch::channel(());
+        let mut connections = JoinSet::new();
+        let mut rounds = interval(server.conversations.round());
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stop = pin!(stop);
+        // None once the gate is to stop: whoever comes then is refused by the system.
+        let mut socket = Some(self.socket);
+        while !(socket.is_none() && connections.is_empty()) {
+            tokio::select! {
+                () = &mut stop, if socket.is_some() => {
+                    socket = None;
+                    closing.send_replace(());
+                    server.conversations.stop_listening();
+                }
+                _ = rounds.tick() => server.conversations.sweep(),
+                Some(ended) = connections.join_next() => {
+                    if ended.is_err() {
+                        tracing::error!("a connection broke off in a panic");
+                    }
+                }
+                accepted = accept(socket.as_ref()) => match accepted {
+                    Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {
+                        Ok(place) => {
+                            let connection = Connection {
+                                server: Arc::clone(&server),
+                                peer,
+                                closing: closing.subscribe(),
+                            };
+                            let protocol = protocol.clone();
+                            connections.spawn(async move {
+                                connection.run(stream, &protocol).await;
+                                drop(place);
+                            });
+                        }
+                        Err(_) => turn_away(&server, stream, peer).await,
+                    },
+                    Err(error) => {
+                        tracing::warn!("cannot accept a connection: {error}");
+                        sleep(RESPITE).await;
+                    }
+                },
+            }
+        }
+        server.conversations.end_all();
+    }
+}
+
+impl std::fmt::Debug for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outside")
+            .field("authenticate", &self.authenticate)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One connection.
+struct Connection {
+    server: Arc<Server>,
+    peer: SocketAddr,
+    closing: watch::Receiver<()>,
+}
+
+impl Connection {
+    async fn run(mut self, stream: TcpStream, protocol: &http1::Builder) {
+        // A message is written as a whole; waiting for more costs 40 ms.
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let (server, peer) = (self.server, self.peer.ip());
+        let service = service_fn(|request| {
+            let server = Arc::clone(&server);
+            async move { Ok::<_, Infallible>(server.answer(peer, request).await) }
+        });
+        let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            _ = self.closing.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%peer, "a connection ended: {error}");
+        }
+    }
+}
+
+async fn accept(socket: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAddr)> {
+    match socket {
+        Some(socket) => socket.accept().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn protocol(settings: &Settings) -> http1::Builder {
+    let mut protocol = http1::Builder::new();
+    protocol
+        .timer(TokioTimer::new())
+        .header_read_timeout(settings.header_deadline)
+        .max_headers(settings.max_headers)
+        .max_header_size(settings.max_header_bytes)
+        .max_buf_size(settings.max_header_bytes.max(MIN_BUFFER));
+    protocol
+}
+
+/// One connection too many is told so, if its buffer takes a line without waiting.
+async fn turn_away(server: &Server, mut stream: TcpStream, peer: SocketAddr) {
+    server.record(peer.ip(), &Refused::TooManyConnections, None);
+    let answer =
+        b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    // It is gone before it was told, or it is told: nothing else can be done for it.
+    let _ = stream.write_all(answer).await;
+}

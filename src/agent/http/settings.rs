@@ -1,0 +1,75 @@
+//! What the HTTP side must be told.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use crate::wire::Limits;
+
+/// Addresses, limits and deadlines of the HTTP side. The defaults bound what strangers can hold: at
+/// most [`Settings::max_connections`] sockets with [`Settings::max_header_bytes`] each, and
+/// [`Settings::max_waiting_bodies`] bytes of bodies in all.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// The one path that messages are sent to.
+    pub path: String,
+    /// Values of `Host` beside loopback names, as `name` (any port) or `name:port`.
+    pub allowed_hosts: Vec<String>,
+    /// Values of `Origin` beside those of loopback names with our own port, as `scheme://host[:port]`.
+    pub allowed_origins: Vec<String>,
+    /// Limits of one message; a longer body is answered 413.
+    pub limits: Limits,
+    /// How long the head of a request may take from its first byte on, and how long a connection
+    /// may rest between two requests.
+    pub header_deadline: Duration,
+    /// How long a body may take.
+    pub body_deadline: Duration,
+    /// Bytes of a head, request line included; a longer one is answered 431.
+    pub max_header_bytes: usize,
+    /// Header fields of one request; more are answered 431.
+    pub max_headers: usize,
+    /// Bytes of bodies that are being read, of all connections together.
+    pub max_waiting_bodies: usize,
+    /// Sockets at once; one more is answered 503 and closed.
+    pub max_connections: usize,
+    /// Conversations at once, of both kinds.
+    pub max_sessions: usize,
+    /// How long a conversation lives in which nothing waits and nothing comes.
+    pub session_idle: Duration,
+    /// How often a stream without messages gets a comment.
+    pub keep_alive: Duration,
+    /// After how long a POST without a reply is answered with a stream, on which it can be resumed.
+    pub stream_after: Duration,
+    /// How long a stream waits for an agent that does not read, before it is closed.
+    pub slow_reader: Duration,
+    /// Bytes that wait on one stream, and that are kept of it for an agent that comes back.
+    pub stream_bytes: usize,
+    /// How long a stream that has ended is kept for an agent that comes back.
+    pub replay_for: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 3000)),
+            path: "/mcp".to_owned(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            limits: Limits::default(),
+            header_deadline: Duration::from_secs(10),
+            body_deadline: Duration::from_secs(30),
+            max_header_bytes: 32 * 1024,
+            max_headers: 64,
+            max_waiting_bodies: 256 * 1024 * 1024,
+            max_connections: 4096,
+            max_sessions: 1000,
+            session_idle: Duration::from_secs(300),
+            keep_alive: Duration::from_secs(15),
+            stream_after: Duration::from_secs(2),
+            slow_reader: Duration::from_secs(5),
+            stream_bytes: 1024 * 1024,
+            replay_for: Duration::from_secs(60),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A POST without a session (MCP 2026-07-28, basic/transports): headers repeat parts of the body,
+//! for proxies that do not read it, and must be equal to it. The body is the truth.
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+
+use crate::wire::{KnownMethod, Message, Shape};
+
+use super::answer::{Asked, Rejection, Server};
+use super::conversation::Takes;
+use super::fields;
+use super::post::{Manner, answered};
+use super::refusal::Refused;
+use super::respond::{self, Response};
+
+const FIRST_STATELESS: &str = "2026-07-28";
+const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+/// Whether `MCP-Protocol-Version` names a revision without sessions.
+pub(super) fn is_named(version: Option<&str>) -> bool {
+    let is_date = |text: &str| {
+        text.len() == FIRST_STATELESS.len()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    version.is_some_and(|version| is_date(version) && version >= FIRST_STATELESS)
+}
+
+/// Whether a message is of the stateless era: it says so itself, or its header does.
+pub(super) fn is_stateless(message: &Message, version: Option<&str>) -> bool {
+    let meta = message.params().and_then(|params| params.get("_meta"));
+    is_named(version) || meta.is_some_and(|meta| meta.get(META_VERSION).is_some())
+}
+
+pub(super) async fn post(
+    server: &Server,
+    asked: &Asked<'_>,
+    bytes: Bytes,
+    message: Message,
+) -> Result<Response, Rejection> {
+    check(&message, &asked.parts.headers).map_err(|refused| Rejection {
+        refused,
+        id: message.id().cloned(),
+    })?;
+    let is_request = matches!(message.shape(), Shape::Request { .. });
+    drop(message);
+    let conversations = &server.conversations;
+    let conversation = conversations.stateless(asked.identity, asked.peer).await?;
+    if is_request {
+        let post = conversation.ask(bytes, Takes::Everything).await?;
+        Ok(answered(server, post, Manner::Stateless).await?)
+    } else {
+        conversation.tell(bytes).await?;
+        Ok(respond::accepted())
+    }
+}
+
+/// The headers that every message must have, against what the body says.
+fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
+    let Some(method) = message.method() else {
+        return Err(Refused::StatelessReply);
+    };
+    let meta = message.params().and_then(|params| params.get("_meta"));
+    let version = meta
+        .and_then(|meta| meta.get(META_VERSION))
+        .and_then(|version| version.as_str())
+        .ok_or(Refused::MetaMissing(META_VERSION))?;
+    equal(headers, fields::VERSION, &version)?;
+    equal(headers, fields::METHOD, method.name())?;
+    let Some(key) = method.known().and_then(named_by) else {
+        return Ok(());
+    };
+    // A name that is missing or no string is the gate's to refuse.
+    let name = message
+        .params()
+        .and_then(|params| params.get(key))
+        .and_then(|name| name.as_str());
+    match name {
+        Some(name) => equal(headers, fields::NAME, &name),
+        None => Ok(()),
+    }
+}
+
+/// The member of `params` that `Mcp-Name` repeats.
+fn named_by(method: KnownMethod) -> Option<&'static str> {
+    match method {
+        KnownMethod::ToolsCall | KnownMethod::PromptsGet => Some("name"),
+        KnownMethod::ResourcesRead => Some("uri"),
+        KnownMethod::Initialize
+        | KnownMethod::Initialized
+        | KnownMethod::Ping
+        | KnownMethod::Discover
+        | KnownMethod::ToolsList
+        | KnownMethod::ResourcesList
+        | KnownMethod::ResourceTemplatesList
+        | KnownMethod::ResourcesSubscribe
+        | KnownMethod::ResourcesUnsubscribe
+        | KnownMethod::PromptsList
+        | KnownMethod::Complete
+        | KnownMethod::SetLevel
+        | KnownMethod::SubscriptionsListen
+        | KnownMethod::Cancelled
+        | KnownMethod::Progress
+        | KnownMethod::RootsListChanged
+        | KnownMethod::RootsList
+        | KnownMethod::CreateMessage
+        | KnownMethod::Elicit
+        | KnownMethod::LogMessage
+        | KnownMethod::ToolsListChanged
+        | KnownMethod::ResourcesListChanged
+        | KnownMethod::PromptsListChanged
+        | KnownMethod::ResourceUpdated
+        | KnownMethod::ElicitationComplete
+        | KnownMethod::SubscriptionsAcknowledged => None,
+    }
+}
+
+fn equal(headers: &HeaderMap, name: &'static str, body: &str) -> Result<(), Refused> {
+    let value = fields::text(headers, name)?.ok_or(Refused::HeaderMissing(name))?;
+    match fields::mirrored(value) {
+        None => Err(Refused::Unreadable(name)),
+        Some(value) if value == body => Ok(()),
+        Some(_) => Err(Refused::HeaderMismatch(name)),
+    }
+}

@@ -1,0 +1,59 @@
+//! The agent of one conversation, as the gate sees it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::gate::{Agent, AgentGone, Carried, Permit};
+use crate::wire::Stream;
+
+use super::channel::Piece;
+use super::conversation::Conversation;
+
+/// Takes what is permitted to the agent to the stream that it belongs on. Clones are the same; with
+/// the last one the conversation ends.
+#[derive(Debug, Clone)]
+pub struct Streams(Arc<Lease>);
+
+#[derive(Debug)]
+struct Lease(Arc<Conversation>);
+
+impl Streams {
+    pub(super) fn of(conversation: Arc<Conversation>) -> Self {
+        Self(Arc::new(Lease(conversation)))
+    }
+
+    /// Ends the stream of a request that gets no reply, because it was cancelled. Does nothing to
+    /// one that has ended.
+    pub fn close(&self, stream: Stream) {
+        self.0.0.close(stream);
+    }
+
+    /// Private, so that nothing but a [`Permit`] gets here.
+    pub(super) async fn carry(
+        &self,
+        stream: Stream,
+        piece: Piece,
+        line: String,
+    ) -> Result<(), AgentGone> {
+        self.0.0.carry(stream, piece, Bytes::from(line)).await
+    }
+}
+
+impl Agent for Streams {
+    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
+        let passage = permit.passage();
+        let stream = passage.stream;
+        let piece = match &passage.carried {
+            Carried::Reply { error } => Piece::Reply { error: *error },
+            Carried::Request { .. } | Carried::Notification { .. } => Piece::Other,
+        };
+        self.carry(stream, piece, permit.into_line()).await
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

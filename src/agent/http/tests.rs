@@ -1,0 +1,10 @@
+//! The listener over real sockets, with a gate that a test plays by hand.
+
+mod agent;
+mod rig;
+
+mod crossing;
+mod door;
+mod replies;
+mod sessions;
+mod stateless;

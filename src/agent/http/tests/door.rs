@@ -1,0 +1,511 @@
+//! Who and what is let in.
+
+use super::agent::{Agent, Request};
+use super::rig::{INITIALIZE, Rig, patient, token};
+use crate::agent::http::{Health, Settings};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+
+/// Sends one request on a connection of its own, which must be refused.
+async fn refused(rig: &mut Rig, what: &str, request: &Request, status: u16, code: &str) {
+    let before = rig.refused().len();
+    let answer = rig.agent().await.ask(request).await;
+    assert_eq!(answer.status, status, "{what}: {answer:?}");
+    assert_eq!(rig.refused()[before..], [code], "{what}");
+    assert!(rig.arrivals.try_recv().is_err(), "{what}: something began");
+    assert_eq!(answer.header("cache-control"), Some("no-store"), "{what}");
+}
+
+#[tokio::test]
+async fn only_hosts_and_origins_that_are_ours_are_let_in_on_every_route() {
+    let mut rig = Rig::with(Settings {
+        allowed_hosts: vec!["gate.example".to_owned(), "other.example:8443".to_owned()],
+        allowed_origins: vec!["https://App.example".to_owned()],
+        ..patient()
+    })
+    .await;
+    let ours = format!("http://localhost:{}", rig.address.port());
+    let good = [
+        ("localhost", None),
+        ("LOCALHOST:1", None),
+        ("127.0.0.1:99", None),
+        ("[::1]:99", None),
+        ("gate.example", None),
+        ("Gate.Example:7", None),
+        ("other.example:8443", None),
+        ("localhost", Some(&*ours)),
+        ("localhost", Some("https://app.example")),
+    ];
+    let bad_hosts = [
+        ("evil.example", 403, "host"),
+        ("localhost.evil.example", 403, "host"),
+        ("localhost.", 403, "host"),
+        ("other.example", 403, "host"),
+        ("other.example:1", 403, "host"),
+        ("127.0.0.1.evil.example", 403, "host"),
+        ("127.1", 403, "host"),
+        ("[::ffff:127.0.0.1]", 403, "host"),
+        ("", 400, "host-missing"),
+        ("user@localhost", 400, "host-missing"),
+        ("local host", 400, "host-missing"),
+        ("localhost/", 400, "host-missing"),
+    ];
+    let bad_origins = [
+        "http://evil.example",
+        "null",
+        "",
+        "http://localhost",
+        "http://localhost:1",
+        "https://app.example:444",
+        "http://app.example",
+        "https://app.example/",
+        "https://app.example.evil.example",
+    ];
+    let routes = [
+        ("GET", "/health"),
+        ("POST", "/mcp"),
+        ("GET", "/mcp"),
+        ("DELETE", "/mcp"),
+        ("OPTIONS", "/mcp"),
+        ("GET", "/nothing"),
+    ];
+    for (host, origin) in good {
+        let mut request = Request::new("GET")
+            .path("/health")
+            .instead("Host", Some(host));
+        if let Some(origin) = origin {
+            request = request.header("Origin", origin);
+        }
+        let answer = rig.agent().await.ask(&request).await;
+        assert_eq!(answer.status, 200, "{host} {origin:?}");
+    }
+    for (method, path) in routes {
+        let request = match method {
+            "POST" => Request::post(INITIALIZE),
+            _ => Request::new(method).path(path),
+        };
+        for (host, status, code) in bad_hosts {
+            let request = request.clone().instead("Host", Some(host));
+            let what = format!("{method} {path} to {host:?}");
+            refused(&mut rig, &what, &request, status, code).await;
+        }
+        for origin in bad_origins {
+            let request = request.clone().header("Origin", origin);
+            let what = format!("{method} {path} from {origin:?}");
+            refused(&mut rig, &what, &request, 403, "origin").await;
+        }
+        let none = request.clone().instead("Host", None);
+        refused(&mut rig, "no host", &none, 400, "host-missing").await;
+        let two = request.header("host", "localhost");
+        refused(&mut rig, "two hosts", &two, 400, "header-repeated").await;
+    }
+}
+
+#[tokio::test]
+async fn a_host_in_the_request_line_must_be_the_one_in_the_header() {
+    let mut rig = Rig::new().await;
+    let health = |path: &str| Request::new("GET").path(path);
+    let answer = rig
+        .agent()
+        .await
+        .ask(&health("http://localhost/health"))
+        .await;
+    assert_eq!(answer.status, 200);
+    for path in ["http://evil.example/health", "http://localhost:1/health"] {
+        refused(&mut rig, path, &health(path), 400, "host-missing").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_proper_request_is_refused_before_anything_begins() {
+    let mut rig = Rig::new().await;
+    let post = || Request::post(INITIALIZE);
+    let long = "a".repeat(5 * 1024 * 1024);
+    let cases = [
+        ("another path", post().path("/mcp/"), 404, "path"),
+        ("no path", post().path("/"), 404, "path"),
+        (
+            "a put",
+            Request::new("PUT").body(INITIALIZE),
+            405,
+            "http-method",
+        ),
+        ("options", Request::new("OPTIONS"), 405, "http-method"),
+        ("no accept", post().instead("Accept", None), 406, "accept"),
+        (
+            "json alone",
+            post().instead("Accept", Some("application/json")),
+            406,
+            "accept",
+        ),
+        (
+            "a stream alone",
+            post().instead("Accept", Some("text/event-stream")),
+            406,
+            "accept",
+        ),
+        (
+            "no type",
+            post().instead("Content-Type", None),
+            415,
+            "content-type",
+        ),
+        (
+            "another type",
+            post().instead("Content-Type", Some("text/plain")),
+            415,
+            "content-type",
+        ),
+        (
+            "two types",
+            post().header("content-type", "application/json"),
+            400,
+            "header-repeated",
+        ),
+        (
+            "a type like json",
+            post().instead("Content-Type", Some("application/jsonp")),
+            415,
+            "content-type",
+        ),
+        (
+            "a packed body",
+            post().header("Content-Encoding", "gzip"),
+            415,
+            "content-encoding",
+        ),
+        ("a long body", Request::post(&long), 413, "too-large"),
+        ("no session", Request::post(PING), 400, "session-missing"),
+        (
+            "a session that never was",
+            Request::post(PING).session("0123456789abcdef0123456789abcdef"),
+            404,
+            "session-unknown",
+        ),
+        (
+            "two sessions",
+            Request::post(PING).session("a").session("b"),
+            400,
+            "header-repeated",
+        ),
+        ("no json", Request::post("{"), 400, "syntax"),
+        ("nothing", Request::post(""), 400, "syntax"),
+        (
+            "a batch",
+            Request::post(&format!("[{PING},{PING}]")),
+            400,
+            "batch",
+        ),
+        (
+            "a key twice",
+            Request::post(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#),
+            400,
+            "duplicate-key",
+        ),
+        (
+            "a get without a session",
+            Request::get(),
+            400,
+            "session-missing",
+        ),
+        (
+            "a delete without a session",
+            Request::new("DELETE"),
+            400,
+            "session-missing",
+        ),
+    ];
+    for (what, request, status, code) in cases {
+        refused(&mut rig, what, &request, status, code).await;
+    }
+}
+
+#[tokio::test]
+async fn a_batch_is_refused_with_an_error_that_says_so() {
+    let rig = Rig::new().await;
+    let batch = Request::post(&format!("[{PING}]"));
+    let answer = rig.agent().await.ask(&batch).await;
+    assert_eq!(answer.at("/error/code"), -32600);
+    assert_eq!(answer.at("/id"), serde_json::Value::Null);
+    let message = answer.at("/error/message");
+    assert!(message.as_str().unwrap().contains("batches"), "{message}");
+}
+
+#[tokio::test]
+async fn accepting_everything_is_accepting_both() {
+    let mut rig = Rig::new().await;
+    for accept in [
+        "*/*",
+        "application/*, text/*",
+        "text/event-stream;q=0.5,APPLICATION/JSON",
+    ] {
+        let mut agent = rig.agent().await;
+        let request = Request::post(INITIALIZE).instead("Accept", Some(accept));
+        agent.send(&request).await;
+        rig.arrival().await.answer("{}").await;
+        assert_eq!(agent.answer().await.status, 200, "{accept}");
+    }
+}
+
+/// Sends bytes as they are, and says what came back until the connection was closed.
+async fn raw(rig: &Rig, bytes: &str) -> u16 {
+    let mut agent = rig.agent().await;
+    agent.write(bytes.as_bytes()).await;
+    let status = agent.answer().await.status;
+    agent.closed().await;
+    status
+}
+
+#[tokio::test]
+async fn a_request_whose_end_two_readers_could_see_at_two_places_is_refused_and_the_connection_closed()
+ {
+    let mut rig = Rig::new().await;
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Accept: */*\r\n";
+    let evil = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let cases = [
+        (
+            "both, length first",
+            "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "both, chunks first",
+            "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
+        ),
+        ("chunks", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        ("an unknown coding", "Transfer-Encoding: xchunked\r\n\r\n"),
+        (
+            "two codings",
+            "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "a coding with a tab",
+            "Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "a space before the colon",
+            "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        ),
+        (
+            "two lengths",
+            "Content-Length: 4\r\nContent-Length: 5\r\n\r\n{}{}",
+        ),
+        ("a list of lengths", "Content-Length: 4, 4\r\n\r\n{}{}"),
+        ("a signed length", "Content-Length: +4\r\n\r\n{}{}"),
+        ("a negative length", "Content-Length: -4\r\n\r\n{}{}"),
+        ("a hexadecimal length", "Content-Length: 0x4\r\n\r\n{}{}"),
+        (
+            "a folded line",
+            "X-A: b\r\n c\r\nContent-Length: 4\r\n\r\n{}{}",
+        ),
+        (
+            "a carriage return in a name",
+            "X\rA: b\r\nContent-Length: 4\r\n\r\n{}{}",
+        ),
+        (
+            "a NUL in a value",
+            "X-A: \0\r\nContent-Length: 4\r\n\r\n{}{}",
+        ),
+    ];
+    for (what, rest) in cases {
+        let status = raw(&rig, &format!("{head}{rest}{evil}")).await;
+        assert!([400, 411].contains(&status), "{what}: {status}");
+        assert!(rig.arrivals.try_recv().is_err(), "{what}");
+    }
+    for line in [
+        "POST /mcp HTTP/1.0",
+        "POST /mcp HTTP/2.0",
+        "PRI * HTTP/2.0",
+        "POST /mcp",
+    ] {
+        let status = raw(&rig, &format!("{line}\r\nHost: localhost\r\n\r\n")).await;
+        assert!([400, 505].contains(&status), "{line}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn heads_are_limited() {
+    let rig = Rig::with(Settings {
+        max_headers: 10,
+        max_header_bytes: 9000,
+        ..patient()
+    })
+    .await;
+    let health = Request::new("GET").path("/health");
+    let many = (0..10).fold(health.clone(), |it, n| it.header(&format!("X-{n}"), "a"));
+    let long = health.clone().header("X-Long", &"a".repeat(9000));
+    for request in [many, long] {
+        assert_eq!(raw(&rig, &request.text()).await, 431);
+    }
+    assert_eq!(rig.agent().await.ask(&health).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_head_or_a_body_that_does_not_end_costs_its_connection_only() {
+    let mut rig = Rig::with(Settings {
+        header_deadline: std::time::Duration::from_millis(50),
+        body_deadline: std::time::Duration::from_millis(50),
+        ..patient()
+    })
+    .await;
+    let mut slow: Vec<Agent> = Vec::new();
+    for _ in 0..50 {
+        let mut agent = rig.agent().await;
+        agent.write(b"POST /mcp HTTP/1.1\r\nHost: loc").await;
+        slow.push(agent);
+    }
+    for agent in &mut slow {
+        agent.closed().await;
+    }
+    let mut agent = rig.agent().await;
+    let text = Request::post(INITIALIZE).text();
+    agent.write(&text.as_bytes()[..text.len() - 1]).await;
+    assert_eq!(agent.answer().await.status, 408);
+    agent.closed().await;
+    assert_eq!(rig.refused(), ["body-late"]);
+    rig.session().await;
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_refused_before_it_is_read() {
+    let rig = Rig::with(Settings {
+        body_deadline: std::time::Duration::from_millis(50),
+        ..patient()
+    })
+    .await;
+    let mut agent = rig.agent().await;
+    // Not a byte of the body is ever sent: the answer does not wait for one.
+    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+                Accept: */*\r\nContent-Length: 99999999999\r\n\r\n";
+    agent.write(head.as_bytes()).await;
+    assert_eq!(agent.answer().await.status, 413);
+    agent.closed().await;
+}
+
+#[tokio::test]
+async fn bodies_together_are_limited() {
+    let rig = Rig::with(Settings {
+        max_waiting_bodies: 4096,
+        body_deadline: std::time::Duration::from_millis(50),
+        ..patient()
+    })
+    .await;
+    let text = Request::post(&" ".repeat(3000)).text();
+    let mut holds = rig.agent().await;
+    holds.write(&text.as_bytes()[..text.len() - 1]).await;
+    let mut waits = rig.agent().await;
+    waits.write(&text.as_bytes()[..text.len() - 1]).await;
+    assert_eq!(holds.answer().await.status, 408);
+    assert_eq!(waits.answer().await.status, 408);
+    // The budget was given back.
+    let answer = rig.agent().await.ask(&Request::post("{")).await;
+    assert_eq!(answer.status, 400);
+}
+
+#[tokio::test]
+async fn one_connection_too_many_is_turned_away() {
+    let rig = Rig::with(Settings {
+        max_connections: 1,
+        ..patient()
+    })
+    .await;
+    let health = Request::new("GET").path("/health");
+    let mut first = rig.agent().await;
+    assert_eq!(first.ask(&health).await.status, 200);
+    let mut second = rig.agent().await;
+    assert_eq!(second.answer().await.status, 503);
+    assert_eq!(first.ask(&health).await.status, 200);
+    assert_eq!(rig.refused(), ["too-many-connections"]);
+}
+
+#[tokio::test]
+async fn sessions_are_limited_and_a_place_is_free_again_when_one_ends() {
+    let mut rig = Rig::with(Settings {
+        max_sessions: 2,
+        ..patient()
+    })
+    .await;
+    let (id, gate) = rig.session().await;
+    let (_, _other) = rig.session().await;
+    let request = Request::post(INITIALIZE);
+    refused(&mut rig, "a third", &request, 503, "too-many-sessions").await;
+    let delete = Request::new("DELETE").session(&id);
+    assert_eq!(rig.agent().await.ask(&delete).await.status, 204);
+    drop(gate);
+    rig.session().await;
+}
+
+#[tokio::test]
+async fn health_tells_whether_the_gate_can_answer() {
+    let rig = Rig::of_two().await;
+    let health = Request::new("GET").path("/health");
+    let mut agent = rig.agent().await;
+    let answer = agent.ask(&health).await;
+    assert_eq!((answer.status, &*answer.body), (200, r#"{"status":"ok"}"#));
+    rig.health.send_replace(Health::Unready);
+    assert_eq!(agent.ask(&health).await.status, 503);
+}
+
+#[tokio::test]
+async fn without_a_token_that_is_known_nothing_begins_and_no_token_is_repeated() {
+    let mut rig = Rig::of_two().await;
+    let secret = "CANARY-0123456789abcdef0123456789";
+    let wrong = format!("{}x", token("alpha"));
+    let cases = [
+        ("no token", None, 401, "token-missing"),
+        (
+            "another scheme",
+            Some("Basic YTpi".to_owned()),
+            401,
+            "token-missing",
+        ),
+        (
+            "no token after the scheme",
+            Some("Bearer ".to_owned()),
+            400,
+            "token-malformed",
+        ),
+        (
+            "two tokens",
+            Some(format!("Bearer {secret} {secret}")),
+            400,
+            "token-malformed",
+        ),
+        (
+            "an unknown one",
+            Some(format!("Bearer {secret}")),
+            401,
+            "token-invalid",
+        ),
+        (
+            "one that is longer",
+            Some(format!("Bearer {wrong}")),
+            401,
+            "token-invalid",
+        ),
+    ];
+    for (what, value, status, code) in cases {
+        for request in [
+            Request::post(INITIALIZE),
+            Request::get().session("a"),
+            Request::new("DELETE").session("a"),
+        ] {
+            let request = match &value {
+                Some(value) => request.header("Authorization", value),
+                None => request,
+            };
+            refused(&mut rig, what, &request, status, code).await;
+            let answer = rig.agent().await.ask(&request).await;
+            let challenge = answer.header("www-authenticate").unwrap();
+            assert!(challenge.starts_with("Bearer"), "{challenge}");
+            assert!(!format!("{answer:?}").contains("CANARY"), "{answer:?}");
+        }
+    }
+    let twice = Request::post(INITIALIZE)
+        .token_of("alpha")
+        .token_of("alpha");
+    refused(&mut rig, "twice", &twice, 400, "header-repeated").await;
+    let (_, gate) = rig.session_of(Some("alpha")).await;
+    assert_eq!(gate.identity.subject, "alpha");
+    assert!(!format!("{:?}", rig.refused()).contains("0123"));
+}

@@ -1,0 +1,47 @@
+//! One message in, its answer out.
+
+use super::agent::Request;
+use super::rig::{INITIALIZE, Rig, reply};
+use crate::agent::http::ConversationKind;
+use crate::agent::http::channel::Piece;
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+
+#[tokio::test]
+async fn a_message_of_a_session_is_answered_with_its_reply() {
+    let mut rig = Rig::new().await;
+    let (id, mut gate) = rig.session().await;
+    assert_eq!(gate.kind, ConversationKind::Session);
+    assert_eq!(gate.identity.subject, "anonymous");
+    assert!(id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_graphic()));
+
+    let mut agent = rig.agent().await;
+    agent.send(&Request::post(PING).session(&id)).await;
+    let (stream, text) = gate.frame().await;
+    assert_eq!(text, PING);
+    let line = reply("7", "{}");
+    gate.reply(stream, Piece::Reply { error: None }, &line)
+        .await;
+    let answer = agent.answer().await;
+    assert_eq!((answer.status, &*answer.body), (200, &*line));
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(rig.refused(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_session_begins_only_with_a_result() {
+    let mut rig = Rig::new().await;
+    let mut agent = rig.agent().await;
+    agent.send(&Request::post(INITIALIZE)).await;
+    let mut gate = rig.arrival().await;
+    let (stream, _) = gate.frame().await;
+    let line = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no"}}"#;
+    let piece = Piece::Reply {
+        error: Some(-32602),
+    };
+    gate.reply(stream, piece, line).await;
+    let answer = agent.answer().await;
+    assert_eq!((answer.status, &*answer.body), (200, line));
+    assert_eq!(answer.header("mcp-session-id"), None);
+    assert_eq!(gate.inbox.recv().await, None, "the conversation has ended");
+}

@@ -1,0 +1,277 @@
+//! 2026-07-28: no sessions, and headers that repeat the body.
+
+use super::agent::Request;
+use super::rig::{INITIALIZE, RESULT, Rig, note, reply};
+use crate::agent::http::ConversationKind;
+use crate::agent::http::channel::Piece;
+use crate::wire::Stream;
+
+fn message(method: &str, params: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{{params}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+    )
+}
+
+fn list() -> Request {
+    Request::stateless(&message("tools/list", ""), "tools/list", None)
+}
+
+#[tokio::test]
+async fn a_message_that_says_who_it_is_needs_no_session() {
+    let mut rig = Rig::new().await;
+    let mut agent = rig.agent().await;
+    agent.send(&list().session("whatever")).await;
+    let mut gate = rig.arrival().await;
+    assert_eq!(gate.kind, ConversationKind::Stateless);
+    gate.answer("{}").await;
+    let answer = agent.answer().await;
+    assert_eq!((answer.status, &answer.body), (200, &reply("7", "{}")));
+    assert_eq!(answer.header("mcp-session-id"), None);
+}
+
+#[tokio::test]
+async fn headers_must_say_what_the_body_says() {
+    let mut rig = Rig::new().await;
+    let call = message("tools/call", r#""name":"safe","#);
+    let called = Request::stateless(&call, "tools/call", Some("safe"));
+    let read = message("resources/read", r#""uri":"file:///caf\u00e9","#);
+    let read = Request::stateless(&read, "resources/read", None);
+    let good = [
+        called.clone(),
+        called
+            .clone()
+            .instead("Mcp-Name", Some("=?base64?c2FmZQ==?=")),
+        read.clone()
+            .header("mcp-name", "=?base64?ZmlsZTovLy9jYWbDqQ==?="),
+        Request::stateless(
+            &message("prompts/get", r#""name":"p","#),
+            "prompts/get",
+            Some("p"),
+        ),
+        list(),
+        list().header("Mcp-Param-Unknown", "x"),
+    ];
+    let version = "MCP-Protocol-Version";
+    let bad = [
+        (
+            "no name",
+            called.clone().instead("Mcp-Name", None),
+            "header-missing",
+        ),
+        (
+            "another name",
+            called.clone().instead("Mcp-Name", Some("evil")),
+            "header-mismatch",
+        ),
+        (
+            "the name in another case",
+            called.clone().instead("Mcp-Name", Some("Safe")),
+            "header-mismatch",
+        ),
+        (
+            "another name in base64",
+            called
+                .clone()
+                .instead("Mcp-Name", Some("=?base64?ZXZpbA==?=")),
+            "header-mismatch",
+        ),
+        (
+            "no base64",
+            called.clone().instead("Mcp-Name", Some("=?base64?*?=")),
+            "header-unreadable",
+        ),
+        (
+            "no UTF-8",
+            called.clone().instead("Mcp-Name", Some("=?base64?/w==?=")),
+            "header-unreadable",
+        ),
+        (
+            "no ASCII",
+            read.header("Mcp-Name", "file:///caf\u{e9}"),
+            "header-unreadable",
+        ),
+        (
+            "two names",
+            called.clone().header("mcp-name", "safe"),
+            "header-repeated",
+        ),
+        (
+            "no method",
+            called.clone().instead("Mcp-Method", None),
+            "header-missing",
+        ),
+        (
+            "another method",
+            called.clone().instead("Mcp-Method", Some("tools/list")),
+            "header-mismatch",
+        ),
+        (
+            "the method in another case",
+            called.clone().instead("Mcp-Method", Some("Tools/call")),
+            "header-mismatch",
+        ),
+        (
+            "two methods",
+            called.clone().header("mcp-method", "tools/call"),
+            "header-repeated",
+        ),
+        (
+            "no version",
+            called.clone().instead(version, None),
+            "header-missing",
+        ),
+        (
+            "an older version",
+            called.clone().instead(version, Some("2025-11-25")),
+            "header-mismatch",
+        ),
+        (
+            "a newer version",
+            called.clone().instead(version, Some("2027-01-01")),
+            "header-mismatch",
+        ),
+        (
+            "two versions",
+            called.header("mcp-protocol-version", "2026-07-28"),
+            "header-repeated",
+        ),
+    ];
+    for (what, request, code) in bad {
+        let before = rig.refused().len();
+        let answer = rig.agent().await.ask(&request).await;
+        assert_eq!(answer.status, 400, "{what}");
+        assert_eq!(answer.at("/error/code"), -32020, "{what}: {answer:?}");
+        assert_eq!(rig.refused()[before..], [code], "{what}");
+        assert!(rig.arrivals.try_recv().is_err(), "{what}");
+    }
+    let address = rig.echo();
+    for request in good {
+        let answer = super::agent::Agent::connect(address)
+            .await
+            .ask(&request)
+            .await;
+        assert_eq!(answer.status, 200, "{request:?} {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_message_without_what_every_message_must_say_is_refused() {
+    let rig = Rig::new().await;
+    let bare = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list"}"#;
+    let answer = rig
+        .agent()
+        .await
+        .ask(&Request::stateless(bare, "tools/list", None))
+        .await;
+    assert_eq!(
+        (answer.status, answer.at("/error/code")),
+        (400, (-32602).into())
+    );
+    assert_eq!(answer.at("/id"), 7);
+    let back = r#"{"jsonrpc":"2.0","id":7,"result":{}}"#;
+    let answer = rig
+        .agent()
+        .await
+        .ask(&Request::stateless(back, "", None))
+        .await;
+    assert_eq!(
+        (answer.status, answer.at("/error/code")),
+        (400, (-32600).into())
+    );
+    assert_eq!(rig.refused(), ["meta-missing", "stateless-reply"]);
+}
+
+#[tokio::test]
+async fn an_initialize_that_claims_to_be_stateless_begins_no_session() {
+    let mut rig = Rig::new().await;
+    let request = Request::stateless(INITIALIZE, "initialize", None);
+    assert_eq!(rig.agent().await.ask(&request).await.status, 400);
+    assert!(rig.arrivals.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn an_error_has_the_status_that_belongs_to_it() {
+    let mut rig = Rig::new().await;
+    let mut agent = rig.agent().await;
+    agent.send(&list()).await;
+    let mut gate = rig.arrival().await;
+    gate.answer("{}").await;
+    agent.answer().await;
+    for (code, status) in [
+        (-32601, 404),
+        (-32020, 400),
+        (-32021, 400),
+        (-32022, 400),
+        (-32602, 200),
+        (-32603, 200),
+        (1, 200),
+    ] {
+        agent.send(&list()).await;
+        let (stream, _) = gate.frame().await;
+        let line = format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":{code},"message":"m"}}}}"#);
+        gate.reply(stream, Piece::Reply { error: Some(code) }, &line)
+            .await;
+        let answer = agent.answer().await;
+        assert_eq!((answer.status, answer.body), (status, line));
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_closes_cancels_its_request_and_no_other() {
+    let mut rig = Rig::new().await;
+    let (mut first, mut second) = (rig.agent().await, rig.agent().await);
+    first.send(&list()).await;
+    let mut gate = rig.arrival().await;
+    let (one, _) = gate.frame().await;
+    second.send(&list()).await;
+    let (two, _) = gate.frame().await;
+    drop(first);
+    assert_eq!(gate.hung_up().await, one);
+    // The answer comes too late, and disturbs nobody.
+    gate.reply(one, RESULT, &reply("7", r#"{"one":1}"#)).await;
+    gate.note(two, 1).await;
+    let answer = second.answer().await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let event = second.message().await.unwrap();
+    assert_eq!(super::agent::field(&event, "id"), None);
+    assert_eq!(super::agent::field(&event, "data"), Some(&*note(1)));
+    drop(second);
+    assert_eq!(gate.hung_up().await, two);
+    gate.note(Stream::MAIN, 2).await;
+}
+
+#[tokio::test]
+async fn each_identity_has_one_stateless_conversation() {
+    let mut rig = Rig::of_two().await;
+    let mut gates = Vec::new();
+    for name in ["alpha", "beta"] {
+        let mut agent = rig.agent().await;
+        agent.send(&list().token_of(name)).await;
+        let mut gate = rig.arrival().await;
+        assert_eq!(gate.identity.subject, name);
+        gate.answer("{}").await;
+        assert_eq!(agent.answer().await.status, 200);
+        gates.push(gate);
+    }
+    let mut agent = rig.agent().await;
+    agent.send(&list().token_of("alpha")).await;
+    gates[0].answer("{}").await;
+    assert_eq!(agent.answer().await.status, 200);
+    // When the gate gives one up, the next request begins another.
+    drop(gates);
+    agent.send(&list().token_of("alpha")).await;
+    rig.arrival().await.answer("{}").await;
+    assert_eq!(agent.answer().await.status, 200);
+}
+
+#[tokio::test]
+async fn get_and_delete_do_not_exist() {
+    let rig = Rig::new().await;
+    for method in ["GET", "DELETE"] {
+        let request = Request::new(method)
+            .header("Accept", "*/*")
+            .header("MCP-Protocol-Version", "2026-07-28");
+        let answer = rig.agent().await.ask(&request).await;
+        assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    }
+}

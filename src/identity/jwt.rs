@@ -1,0 +1,120 @@
+//! Agents known by JSON Web Tokens (RFC 7519, RFC 9068).
+//!
+//! What a token may claim is decided by configuration and by the keys, never by the token: its
+//! algorithm must be one of those that were allowed, and only a key of that very type is asked, so
+//! that neither `none` nor a public key taken for a secret gets anywhere. Keys that a token brings
+//! along are not looked at. Parts are read by the strict decoder that reads messages.
+
+mod claims;
+mod compact;
+mod keys;
+mod keyset;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::HeaderMap;
+
+use crate::clock::Clock;
+
+use super::{Authenticate, Challenge, Identified, Identity, ProtectedResource, bearer};
+
+pub use keys::{Fetched, KeyFault, KeyFile, KeySource};
+pub use keyset::Algorithm;
+
+use compact::Compact;
+use keys::Keys;
+
+/// Whose tokens are accepted.
+#[derive(Debug, Clone)]
+pub struct JwtSettings {
+    /// `iss`, byte for byte.
+    pub issuer: String,
+    /// One of `aud`, byte for byte: the gate's canonical URL.
+    pub audience: String,
+    pub algorithms: Vec<Algorithm>,
+    /// How far clocks may differ; at most 60 seconds.
+    pub skew: Duration,
+    /// Scopes that a token needs, all of them.
+    pub scopes: Vec<String>,
+}
+
+/// Why tokens cannot be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum JwtError {
+    #[error("no algorithm is allowed")]
+    NoAlgorithm,
+    #[error("the issuer is empty")]
+    NoIssuer,
+    #[error("the audience is empty")]
+    NoAudience,
+    #[error("clocks may differ by at most {} s", MAX_SKEW.as_secs())]
+    Skew,
+}
+
+/// The most that clocks may differ.
+const MAX_SKEW: Duration = Duration::from_secs(60);
+
+/// Knows agents by tokens of one issuer.
+#[derive(Debug)]
+pub struct Jwt {
+    settings: JwtSettings,
+    keys: Keys,
+    clock: Arc<dyn Clock>,
+    resource: Option<ProtectedResource>,
+}
+
+impl Jwt {
+    pub fn new(
+        settings: JwtSettings,
+        source: Arc<dyn KeySource>,
+        clock: Arc<dyn Clock>,
+        resource: Option<ProtectedResource>,
+    ) -> Result<Self, JwtError> {
+        if settings.algorithms.is_empty() {
+            return Err(JwtError::NoAlgorithm);
+        }
+        if settings.issuer.is_empty() {
+            return Err(JwtError::NoIssuer);
+        }
+        if settings.audience.is_empty() {
+            return Err(JwtError::NoAudience);
+        }
+        if settings.skew > MAX_SKEW {
+            return Err(JwtError::Skew);
+        }
+        Ok(Self {
+            keys: Keys::new(source, Arc::clone(&clock)),
+            settings,
+            clock,
+            resource,
+        })
+    }
+
+    async fn check(&self, token: &str) -> Result<Identity, Challenge> {
+        let compact = Compact::read(token).map_err(Challenge::Invalid)?;
+        let algorithm = Algorithm::named(compact.algorithm())
+            .filter(|algorithm| self.settings.algorithms.contains(algorithm))
+            .ok_or(Challenge::Invalid("its algorithm is not allowed"))?;
+        let keys = self.keys.holding(algorithm, compact.key_id()).await?;
+        if !keys.verify(algorithm, compact.key_id(), &compact) {
+            return Err(Challenge::Invalid("its signature is wrong"));
+        }
+        let now = self.clock.now().as_second();
+        claims::check(compact.claims(), &self.settings, now)
+    }
+}
+
+impl Authenticate for Jwt {
+    fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
+        Box::pin(async move { self.check(bearer::token(headers)?).await })
+    }
+
+    fn resource(&self) -> Option<&ProtectedResource> {
+        self.resource.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests;

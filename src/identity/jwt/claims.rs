@@ -1,0 +1,109 @@
+//! What a token says, once its signature is right.
+
+use crate::wire::Value;
+
+use super::super::{Challenge, Identity};
+use super::JwtSettings;
+
+/// The longest name of anybody or anything, in bytes, and the most of them.
+const MAX_NAME: usize = 256;
+const MAX_NAMES: usize = 256;
+
+/// Turns claims into an identity, at this many seconds since 1970.
+pub(super) fn check(
+    claims: Value<'_>,
+    settings: &JwtSettings,
+    now: i64,
+) -> Result<Identity, Challenge> {
+    if claims.get("iss").and_then(Value::as_str).as_deref() != Some(&*settings.issuer) {
+        return Err(Challenge::Invalid("it has another issuer"));
+    }
+    if !is_for(claims, &settings.audience) {
+        return Err(Challenge::Invalid("it is for somebody else"));
+    }
+    let skew = i64::try_from(settings.skew.as_secs()).unwrap_or(0);
+    let expires = seconds(claims, "exp")?.ok_or(Challenge::Invalid("it never expires"))?;
+    if now >= expires.saturating_add(skew) {
+        return Err(Challenge::Invalid("it has expired"));
+    }
+    if seconds(claims, "nbf")?.is_some_and(|begins| now.saturating_add(skew) < begins) {
+        return Err(Challenge::Invalid("it is not valid yet"));
+    }
+    let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it names nobody"))?;
+    let identity = Identity {
+        subject,
+        user: name(claims, "preferred_username")?,
+        roles: names(claims, "roles")?,
+        groups: names(claims, "groups")?,
+        session: name(claims, "session_id")?,
+    };
+    let granted = scopes(claims);
+    if settings.scopes.iter().all(|scope| granted.contains(scope)) {
+        Ok(identity)
+    } else {
+        Err(Challenge::Insufficient(settings.scopes.clone()))
+    }
+}
+
+/// RFC 7519 §4.1.3: one audience, or a list of them.
+fn is_for(claims: Value<'_>, audience: &str) -> bool {
+    let Some(named) = claims.get("aud") else {
+        return false;
+    };
+    let is_it = |value: Value<'_>| value.as_str().as_deref() == Some(audience);
+    is_it(named) || (named.is_array() && named.items().any(is_it))
+}
+
+/// A NumericDate (RFC 7519 §2): seconds since 1970, of which some issuers write fractions.
+fn seconds(claims: Value<'_>, key: &str) -> Result<Option<i64>, Challenge> {
+    let Some(value) = claims.get(key) else {
+        return Ok(None);
+    };
+    let whole = value
+        .as_number()
+        .and_then(|text| text.split('.').next()?.parse().ok());
+    match whole {
+        Some(seconds) => Ok(Some(seconds)),
+        None => Err(Challenge::Invalid("a time in it cannot be read")),
+    }
+}
+
+fn name(claims: Value<'_>, key: &str) -> Result<Option<String>, Challenge> {
+    claims.get(key).map(proper).transpose()
+}
+
+fn names(claims: Value<'_>, key: &str) -> Result<Vec<String>, Challenge> {
+    match claims.get(key) {
+        None => Ok(Vec::new()),
+        Some(list) if list.is_array() && list.len() <= MAX_NAMES => {
+            list.items().map(proper).collect()
+        }
+        Some(_) => Err(Challenge::Invalid("a list in it cannot be read")),
+    }
+}
+
+/// A name that can stand in records and policies.
+fn proper(value: Value<'_>) -> Result<String, Challenge> {
+    value
+        .as_str()
+        .filter(|name| !name.is_empty() && name.len() <= MAX_NAME)
+        .filter(|name| !name.chars().any(char::is_control))
+        .map(std::borrow::Cow::into_owned)
+        .ok_or(Challenge::Invalid("a name in it is none"))
+}
+
+/// `scope` (RFC 8693 §4.2), or `scp` as a list.
+fn scopes(claims: Value<'_>) -> Vec<String> {
+    let words = claims.get("scope").and_then(Value::as_str);
+    let mut scopes: Vec<String> = words
+        .as_deref()
+        .unwrap_or_default()
+        .split(' ')
+        .map(str::to_owned)
+        .collect();
+    if let Some(list) = claims.get("scp").filter(|list| list.is_array()) {
+        let items = list.items().filter_map(Value::as_str);
+        scopes.extend(items.map(std::borrow::Cow::into_owned));
+    }
+    scopes
+}

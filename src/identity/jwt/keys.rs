@@ -1,0 +1,152 @@
+//! The issuer's keys, fetched when they are needed and kept for a while.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+
+use super::super::Challenge;
+use super::keyset::{Algorithm, KeySet};
+
+/// What a source of keys promises: a JWK Set as JSON (RFC 7517 §5), at most 1 MiB.
+pub type Fetched<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, KeyFault>> + Send + 'a>>;
+
+/// Where an issuer's keys come from.
+pub trait KeySource: Send + Sync + std::fmt::Debug {
+    fn fetch(&self) -> Fetched<'_>;
+}
+
+/// Why keys could not be fetched; for whoever runs the gate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct KeyFault(pub String);
+
+/// A file with a JWK Set, read again when a token names a key that is not in it.
+#[derive(Debug, Clone)]
+pub struct KeyFile(pub PathBuf);
+
+/// How long keys are used before they are fetched again: a key that the issuer took back is good
+/// for as long.
+const FRESH: Duration = Duration::from_secs(600);
+
+/// How long they are used when they cannot be fetched.
+const STALE: Duration = Duration::from_secs(3600);
+
+/// How long after an attempt no other is made: whoever invents names of keys makes us ask no more
+/// often than that.
+const BETWEEN: Duration = Duration::from_secs(30);
+
+/// How long one attempt may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub(super) struct Keys {
+    source: Arc<dyn KeySource>,
+    clock: Arc<dyn Clock>,
+    known: Mutex<Known>,
+    /// Held by the one who fetches.
+    fetching: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    set: Option<(Arc<KeySet>, Duration)>,
+    attempted: Option<Duration>,
+}
+
+impl Keys {
+    pub(super) fn new(source: Arc<dyn KeySource>, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            source,
+            clock,
+            known: Mutex::default(),
+            fetching: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Keys among which there is one for this algorithm, with this name if there is one.
+    pub(super) async fn holding(
+        &self,
+        algorithm: Algorithm,
+        id: Option<&str>,
+    ) -> Result<Arc<KeySet>, Challenge> {
+        let holds = |set: &Arc<KeySet>| set.holds(algorithm, id);
+        if let Some(set) = self.younger_than(FRESH).filter(holds) {
+            return Ok(set);
+        }
+        {
+            // Whoever comes second finds what the first one fetched.
+            let _turn = self.fetching.lock().await;
+            let found = self.younger_than(FRESH).is_some_and(|set| holds(&set));
+            if !found && self.may_attempt() {
+                self.attempt().await;
+            }
+        }
+        let set = self
+            .younger_than(STALE)
+            .ok_or(Challenge::Unavailable("the issuer's keys are not at hand"))?;
+        if holds(&set) {
+            Ok(set)
+        } else {
+            Err(Challenge::Invalid("its key is not known here"))
+        }
+    }
+
+    fn younger_than(&self, age: Duration) -> Option<Arc<KeySet>> {
+        let now = self.clock.elapsed();
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (set, fetched) = known.set.as_ref()?;
+        (now.saturating_sub(*fetched) < age).then(|| Arc::clone(set))
+    }
+
+    /// Whether it is time to ask again; notes that it was done.
+    fn may_attempt(&self) -> bool {
+        let now = self.clock.elapsed();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let late = known
+            .attempted
+            .is_none_or(|attempted| now.saturating_sub(attempted) >= BETWEEN);
+        if late {
+            known.attempted = Some(now);
+        }
+        late
+    }
+
+    async fn attempt(&self) {
+        let fetched = match timeout(PATIENCE, self.source.fetch()).await {
+            Ok(fetched) => fetched,
+            Err(_late) => Err(KeyFault("it took too long".to_owned())),
+        };
+        let set = fetched.and_then(|text| {
+            let none = || KeyFault("there is no key in it that is good for anything".to_owned());
+            KeySet::read(&text).ok_or_else(none)
+        });
+        match set {
+            Ok(set) => {
+                let now = self.clock.elapsed();
+                let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                known.set = Some((Arc::new(set), now));
+            }
+            Err(fault) => tracing::warn!("the issuer's keys could not be fetched: {fault}"),
+        }
+    }
+}
+
+impl KeySource for KeyFile {
+    fn fetch(&self) -> Fetched<'_> {
+        let path = self.0.clone();
+        Box::pin(async move {
+            let reading = tokio::task::spawn_blocking(move || std::fs::read(path));
+            match reading.await {
+                Ok(Ok(text)) => Ok(text),
+                Ok(Err(cause)) => Err(KeyFault(cause.to_string())),
+                Err(_) => Err(KeyFault("the file could not be read".to_owned())),
+            }
+        })
+    }
+}

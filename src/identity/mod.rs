@@ -1,0 +1,64 @@
+//! Who sends a request over HTTP.
+//!
+//! A bearer token is read here, checked here, and goes no further: what leaves is an [`Identity`]
+//! or a [`Challenge`], and neither holds a byte of the token.
+
+mod anonymous;
+mod bearer;
+mod challenge;
+mod resource;
+mod tokens;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::pin::Pin;
+
+use hyper::HeaderMap;
+
+pub use anonymous::Anonymous;
+pub use challenge::Challenge;
+pub use resource::{ProtectedResource, ResourceError};
+pub use tokens::{StaticToken, StaticTokens, StaticTokensError};
+
+/// Who a request comes from, as the gate may rely on it. Two requests of one conversation have
+/// equal identities, roles and groups included: one whose rights changed begins anew.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The stable name of the agent, unique at its issuer.
+    pub subject: String,
+    /// The human behind it, if the token names one.
+    pub user: Option<String>,
+    pub roles: Vec<String>,
+    pub groups: Vec<String>,
+    /// The session that the token was issued for (claim `session_id`).
+    pub session: Option<String>,
+}
+
+/// What an authenticator promises: who it is, or why nobody is known.
+pub type Identified<'a> = Pin<Box<dyn Future<Output = Result<Identity, Challenge>> + Send + 'a>>;
+
+/// Finds out who sends a request, from its headers and its address alone. Asked for every request;
+/// a session id is never proof of anything.
+pub trait Authenticate: Send + Sync + std::fmt::Debug {
+    fn identify<'a>(&'a self, headers: &'a HeaderMap, peer: IpAddr) -> Identified<'a>;
+
+    /// What is told to agents about how to get a token (RFC 9728), if there is a way.
+    fn resource(&self) -> Option<&ProtectedResource> {
+        None
+    }
+}
+
+impl Identity {
+    /// Somebody without roles, groups or session.
+    pub fn named(subject: impl Into<String>) -> Self {
+        Self {
+            subject: subject.into(),
+            user: None,
+            roles: Vec::new(),
+            groups: Vec::new(),
+            session: None,
+        }
+    }
+}

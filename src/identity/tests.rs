@@ -1,0 +1,1 @@
+//! Who is known by what.
