@@ -1,9 +1,10 @@
 //! JSON-RPC and MCP as bytes and names: one strict decoder in front of every peer.
 //!
-//! `LineReader` and `SseDecoder` cut frames, `LineWriter` sends them whole, `Message::decode` reads one frame
-//! and refuses whatever two peers could read differently, `KnownMethod::check_params` checks the
-//! members that the protocol gives meaning to, and `Edits` changes a message without touching the
-//! rest of its text. What is forwarded is the compact text of the very tokens that were judged.
+//! `LineReader` and `SseDecoder` cut frames, and `LineWriter` sends them whole. `Message::decode`
+//! reads one frame and refuses whatever two peers could read differently,
+//! `KnownMethod::check_params` checks the members that the protocol gives meaning to, and `Edits`
+//! changes a message without touching the rest of its text. What is forwarded is the compact text
+//! of the very tokens that were judged.
 
 mod definition;
 mod envelope;

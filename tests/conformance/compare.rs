@@ -1,6 +1,6 @@
 //! The same judgement twice, and what is different.
 
-use crate::checks::{Checks, Difference};
+use crate::checks::{Checks, Difference, Status};
 
 /// How often a scenario is judged again before a difference counts: the suite waits less than a second
 /// for some answers, and other programs may be using the machine.
@@ -22,8 +22,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) through: Judge<'a>,
 }
 
-/// Fails if a check came out differently. Prints what did not succeed either way: a check that fails
-/// without a gate proves less.
+/// Fails if a check came out differently, or failed without a gate: then it could not tell what a gate
+/// breaks. Prints what did not succeed, such as what does not apply.
 #[track_caller]
 pub(crate) fn compare(comparison: &Comparison<'_>) {
     let version = comparison.version;
@@ -50,6 +50,10 @@ pub(crate) fn compare(comparison: &Comparison<'_>) {
     println!("{version}, through: {through}");
     for ((scenario, check), (status, said)) in direct.blemishes() {
         println!("  {scenario} {check}: {status:?} {said}");
+        assert!(
+            *status < Status::Warning,
+            "without a gate: {scenario} {check}: {said}"
+        );
     }
     let differences = direct.differences(&through);
     let (explained, differences): (Vec<_>, Vec<_>) =

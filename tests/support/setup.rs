@@ -23,6 +23,10 @@ pub(crate) const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, reso
 pub(crate) struct Setup {
     directory: TempDir,
     pub(crate) command: Vec<String>,
+    /// The server, if it is reached over HTTP instead.
+    pub(crate) url: Option<String>,
+    /// The lines of `[listen]`.
+    pub(crate) listen: String,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) policy: Policy,
     /// The lines of `[policy]` besides what the gate permits.
@@ -48,12 +52,27 @@ impl Setup {
         Self {
             directory,
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
+            url: None,
+            listen: String::new(),
             env: vec![(MARK.to_owned(), mark)],
             policy: Policy::Allow(Vec::new()),
             reload: String::new(),
             audit: String::new(),
             limits: String::new(),
         }
+    }
+
+    /// A gate in front of a server over HTTP; it permits nothing yet.
+    pub(crate) fn before(url: &str) -> Self {
+        let mut setup = Self::of::<&str>([]);
+        setup.url = Some(url.to_owned());
+        setup
+    }
+
+    /// Agents come over HTTP, to a port of the system's choice.
+    pub(crate) fn over_http(mut self) -> Self {
+        "transport = \"http\"\nport = 0".clone_into(&mut self.listen);
+        self
     }
 
     pub(crate) fn allow(mut self, tools: &[&str]) -> Self {
@@ -116,10 +135,14 @@ impl Setup {
         for (name, value) in &self.env {
             writeln!(env, "{name} = {value:?}").unwrap();
         }
+        let upstream = match &self.url {
+            Some(url) => format!("url = {url:?}"),
+            None => format!("command = {:?}\n[upstream.env]\n{env}", self.command),
+        };
         format!(
-            "[upstream]\ncommand = {:?}\n[upstream.env]\n{env}[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
+            "[upstream]\n{upstream}\n[listen]\n{}\n[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
              [limits]\n{}",
-            self.command,
+            self.listen,
             self.reload,
             self.audit_file(),
             self.audit,

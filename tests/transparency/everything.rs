@@ -5,12 +5,19 @@
 
 use std::process::Command;
 
+use crate::chain::Way;
 use crate::fixtures::fixture;
 use crate::setup::{ALLOW_ALL, Setup};
 use crate::transcript::Step::{self, Ask, Hear, Tell};
 use crate::transcript::play;
 
 fn check(steps: &[Step<'_>]) {
+    for way in [Way::Stdio, Way::Http] {
+        compare(steps, way);
+    }
+}
+
+fn compare(steps: &[Step<'_>], way: Way) {
     let server = fixture("everything-server");
     let setup = Setup::of([&server]).policies(ALLOW_ALL);
     let log = setup.path("direct");
@@ -20,7 +27,8 @@ fn check(steps: &[Step<'_>]) {
 
     let log = setup.path("through");
     let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
-    let through = play(setup.gate(), &log, steps);
+    let (gate, _behind, _setups) = way.to(setup);
+    let through = play(gate, &log, steps);
     through.is_same_as(&direct);
 }
 

@@ -2,6 +2,9 @@
 //! without one. (Real servers: `tests/real_servers`.)
 
 #[cfg(test)]
+#[path = "../support/chain.rs"]
+mod chain;
+#[cfg(test)]
 mod corpus;
 #[cfg(test)]
 mod everything;

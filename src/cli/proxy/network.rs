@@ -11,6 +11,7 @@ use crate::config::{self, Bearer, Config, HttpListen, ListenAuth};
 use crate::identity::{
     Anonymous, Authenticate, Identity, StaticToken, StaticTokens, StaticTokensError,
 };
+use crate::upstream;
 use crate::upstream::http::{HttpSettings, PlainHttp};
 
 use super::settings;
@@ -50,7 +51,8 @@ pub(super) fn bearer(config: &Config) -> Result<Option<SecretString>, NetworkErr
 pub(super) fn over_http(config: &Config, bearer: Option<SecretString>) -> Option<HttpSettings> {
     let written = config.upstream.http.as_ref()?;
     let mut settings = HttpSettings::new(config.upstream.name.clone(), written.url.clone());
-    settings.bearer = bearer;
+    // Read once, so that the gate knows which text it must let out nowhere.
+    settings.bearer = bearer.map(upstream::http::Bearer::Value);
     settings.ca_file.clone_from(&written.ca_file);
     settings.plain_http = match written.plain_http {
         config::PlainHttp::LoopbackOnly => PlainHttp::LoopbackOnly,

@@ -3,7 +3,7 @@
 use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use reqwest::{Response, StatusCode};
 
-use crate::wire::{Id, Likeness, Limits, Message, Outcome, Shape};
+use crate::wire::{Id, Likeness, Limits, Message, Outcome, Shape, Value};
 
 use super::failure::Failure;
 
@@ -112,7 +112,7 @@ pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
             Shape::Reply { id, outcome } => {
                 let result = message.result().filter(|_| *outcome == Outcome::Result);
                 let revision = result.and_then(|result| result.get("protocolVersion"));
-                let revision = revision.and_then(|revision| revision.as_str());
+                let revision = revision.and_then(Value::as_str);
                 let revision = revision.map(std::borrow::Cow::into_owned);
                 let id = number(id.as_ref());
                 let is_result = result.is_some();

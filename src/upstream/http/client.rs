@@ -8,11 +8,12 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Method, RequestBuilder, StatusCode};
-use secrecy::{ExposeSecret, SecretString};
 
 use crate::wire::Mirrors;
 
+use super::bearer::Credential;
 use super::events::HttpEvents;
+use super::failure::Failure;
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings, LOCALHOST};
 use super::tls;
@@ -25,6 +26,7 @@ pub struct HttpClient {
 
 pub(super) struct Parts {
     pub(super) settings: HttpSettings,
+    credential: Credential,
     http: reqwest::Client,
     /// The tools are the same for all conversations, which show the same token.
     pub(super) mirrors: Mirrors,
@@ -46,7 +48,6 @@ impl HttpClient {
             .referer(false)
             .redirect(Policy::custom(redirected))
             .user_agent(concat!("mcp-protector/", env!("CARGO_PKG_VERSION")))
-            .default_headers(always(settings.bearer.as_ref())?)
             .connect_timeout(settings.connect_timeout)
             .tcp_keepalive(KEEP_ALIVE)
             .http2_keep_alive_interval(KEEP_ALIVE)
@@ -62,13 +63,14 @@ impl HttpClient {
         let http = builder.build().map_err(|error| HttpClientError::Setup {
             cause: error.to_string(),
         })?;
-        let settings = settings.clone();
+        let parts = Parts {
+            settings: settings.clone(),
+            credential: Credential::new(settings.bearer.as_ref())?,
+            http,
+            mirrors: Mirrors::default(),
+        };
         Ok(Self {
-            parts: Arc::new(Parts {
-                settings,
-                http,
-                mirrors: Mirrors::default(),
-            }),
+            parts: Arc::new(parts),
         })
     }
 
@@ -101,29 +103,18 @@ impl fmt::Debug for Parts {
 }
 
 impl Parts {
-    pub(super) fn request(&self, method: Method, headers: HeaderMap) -> RequestBuilder {
-        let url = self.settings.url.clone();
-        self.http.request(method, url).headers(headers)
-    }
-}
-
-/// What every request says.
-fn always(bearer: Option<&SecretString>) -> Result<HeaderMap, HttpClientError> {
-    let mut headers = HeaderMap::new();
-    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    if let Some(bearer) = bearer {
-        // The one place where the token is exposed.
-        let token = bearer.expose_secret();
-        let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
-        if token.is_empty() || !token.bytes().all(well_formed) {
-            return Err(HttpClientError::Token);
+    pub(super) async fn request(
+        &self,
+        method: Method,
+        mut headers: HeaderMap,
+    ) -> Result<RequestBuilder, Failure> {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(token) = self.credential.header().await? {
+            headers.insert(AUTHORIZATION, token);
         }
-        let mut value =
-            HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| HttpClientError::Token)?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        let url = self.settings.url.clone();
+        Ok(self.http.request(method, url).headers(headers))
     }
-    Ok(headers)
 }
 
 /// Once, to the same scheme, host and port, with the same method and body (RFC 9110, 15.4.8 and

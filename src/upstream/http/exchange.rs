@@ -24,7 +24,7 @@ pub(super) struct Exchange {
 }
 
 /// Sends the request and tells whatever comes of it, unless nobody waits for it any more.
-pub(super) async fn run(exchange: Exchange, line: String) {
+pub(super) async fn run(exchange: Exchange, text: String) {
     let era = exchange.open.era();
     let life = Arc::clone(exchange.open.life());
     let slot = tokio::select! {
@@ -42,7 +42,7 @@ pub(super) async fn run(exchange: Exchange, line: String) {
         biased;
         // What is dropped here closes the stream.
         () = forsaken => return,
-        asked = exchange.ask(line) => match asked {
+        asked = exchange.ask(text) => match asked {
             Ok(()) => return,
             Err(failure) => failure,
         },
@@ -50,8 +50,12 @@ pub(super) async fn run(exchange: Exchange, line: String) {
     drop(slot);
     match failure {
         Failure::SessionGone => life.end(Loss::SessionGone),
-        Failure::Unreachable(cause) if era == Era::Legacy => life.end(Loss::Unreachable(cause)),
-        failure => exchange.failed(failure).await,
+        Failure::Unreachable(ref cause) if era == Era::Legacy => {
+            life.end(Loss::Unreachable(cause.clone()));
+        }
+        Failure::Unreachable(_) | Failure::Broken | Failure::Bad(_) | Failure::TooLong => {
+            exchange.failed(failure).await;
+        }
     }
 }
 
@@ -78,12 +82,12 @@ impl Exchange {
         self.open.life().slots.acquire().await.ok()
     }
 
-    async fn ask(&self, line: String) -> Result<(), Failure> {
+    async fn ask(&self, text: String) -> Result<(), Failure> {
         let life = self.open.life();
         let limits = &life.parts.settings.from_upstream;
         let begins = self.method == KnownMethod::Initialize;
         let in_session = !begins && self.open.era() == Era::Legacy && life.known().has_session();
-        let response = life.post(&self.carried, line).await?;
+        let response = life.post(&self.carried, text).await?;
         let asked = Asked {
             id: self.open.id(),
             within: if in_session {

@@ -158,22 +158,16 @@ impl Life {
     /// POSTs one message.
     pub(super) async fn post(&self, carried: &Carried, line: String) -> Result<Response, Failure> {
         let mut headers = self.known().of_message(carried)?;
-        let settings = &self.parts.settings;
-        headers::mirror(
-            &mut headers,
-            &self.parts.mirrors,
-            carried,
-            &line,
-            &settings.from_upstream,
-        );
-        let request = self.parts.request(Method::POST, headers).body(line);
-        request.send().await.map_err(Failure::of)
+        let limits = &self.parts.settings.from_upstream;
+        headers::mirror(&mut headers, &self.parts.mirrors, carried, &line, limits);
+        let request = self.parts.request(Method::POST, headers).await?;
+        request.body(line).send().await.map_err(Failure::of)
     }
 
     /// Asks for a stream of the session, from after an event on.
     pub(super) async fn get(&self, after: Option<&HeaderValue>) -> Result<Response, Failure> {
         let headers = self.known().of_stream(after);
-        let request = self.parts.request(Method::GET, headers);
+        let request = self.parts.request(Method::GET, headers).await?;
         request.send().await.map_err(Failure::of)
     }
 
@@ -186,8 +180,11 @@ impl Life {
             }
             std::mem::take(&mut *known).of_end()
         };
-        let request = self.parts.request(Method::DELETE, headers);
-        let answered = timeout(self.parts.settings.notice_timeout, request.send()).await;
+        let told = async {
+            let request = self.parts.request(Method::DELETE, headers).await?;
+            request.send().await.map_err(Failure::of)
+        };
+        let answered = timeout(self.parts.settings.notice_timeout, told).await;
         if !matches!(answered, Ok(Ok(_))) {
             tracing::debug!(server = %self.parts.settings.name, "the end of the session could not be told");
         }

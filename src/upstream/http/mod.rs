@@ -6,6 +6,7 @@
 //! own, so that one that is never answered holds up no other.
 
 mod answer;
+mod bearer;
 mod client;
 mod events;
 mod exchange;
@@ -26,4 +27,4 @@ pub use client::HttpClient;
 pub use events::{HttpEvent, HttpEvents, HttpGiveUp};
 pub use failure::Loss;
 pub use sender::HttpSender;
-pub use settings::{HttpClientError, HttpSettings, PlainHttp};
+pub use settings::{Bearer, HttpClientError, HttpSettings, PlainHttp};

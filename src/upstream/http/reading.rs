@@ -96,9 +96,8 @@ pub(super) async fn read(
 ) -> Result<Ended, Failure> {
     let mut decoder = SseDecoder::new(looking.limits.max_bytes);
     loop {
-        let chunk = match response.chunk().await {
-            Ok(Some(chunk)) => chunk,
-            Ok(None) | Err(_) => return Ok(Ended::Early),
+        let Ok(Some(chunk)) = response.chunk().await else {
+            return Ok(Ended::Early);
         };
         let mut rest = &chunk[..];
         while let Some(event) = decoder.next(&mut rest) {

@@ -84,6 +84,14 @@ impl HttpSender {
             life.delete().await;
         }
     }
+
+    /// Closes all streams and tells the server nothing. There is no other session after it.
+    pub fn kill(&self) {
+        self.conversation.stopping.send_replace(Stopping::Yes);
+        if let Some(Present { life, .. }) = self.conversation.present().take() {
+            life.end(Loss::Unfit);
+        }
+    }
 }
 
 impl Upstream for HttpSender {

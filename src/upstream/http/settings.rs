@@ -18,9 +18,8 @@ pub struct HttpSettings {
     /// The endpoint: `https`, or `http` as far as `plain_http` lets it.
     pub url: Url,
     /// Sent as `Authorization: Bearer …` with every request, and nowhere else.
-    pub bearer: Option<SecretString>,
-    /// PEM certificates of the only authorities that may vouch for the server; without it, those of
-    /// the system may.
+    pub bearer: Option<Bearer>,
+    /// PEM certificates of authorities that may vouch for the server besides those of the system.
     pub ca_file: Option<PathBuf>,
     pub plain_http: PlainHttp,
     /// For name, connection and TLS together.
@@ -39,6 +38,14 @@ pub struct HttpSettings {
     /// Before lost sessions are begun anew, and before broken streams are resumed unless the server
     /// says how long to wait.
     pub backoff: Backoff,
+}
+
+/// A token that the gate shows to the server.
+#[derive(Debug, Clone)]
+pub enum Bearer {
+    Value(SecretString),
+    /// A file that holds nothing else; read before each request.
+    File(PathBuf),
 }
 
 /// Where `http` without TLS is accepted.
@@ -64,6 +71,8 @@ pub enum HttpClientError {
     Fragment,
     #[error("the bearer token has characters that no token has (RFC 6750, section 2.1)")]
     Token,
+    #[error("the bearer token's file `{}` {cause}", .path.display())]
+    TokenFile { path: PathBuf, cause: String },
     #[error("`{}`: {cause}", .path.display())]
     Authorities { path: PathBuf, cause: String },
     #[error("the system has no certificate authorities{cause}")]

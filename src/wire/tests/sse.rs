@@ -147,7 +147,7 @@ fn what_has_no_end_takes_bounded_memory() {
         };
         feed(&mut decoder, head.as_bytes());
         for _ in 0..64 {
-            feed(&mut decoder, &[b'1'; 1 << 16]);
+            feed(&mut decoder, &vec![b'1'; 1 << 16]);
             assert!(decoder.memory() <= (2 << 20) + (4 << 10), "{head}");
         }
         assert_eq!(reported, usize::from(head == "data: "), "{head}");

@@ -19,7 +19,7 @@ async fn equal_ids_of_many_agents_at_once_are_answered_each_with_its_own() {
                     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}}}"#);
                     Request::post(&text).session(&session)
                 } else {
-                    let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}}}"#);
+                    let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#);
                     Request::stateless(&text, "tools/call", Some(&marker))
                 };
                 let answer = agent.ask(&request).await;

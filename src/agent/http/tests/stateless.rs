@@ -178,7 +178,84 @@ async fn a_message_without_what_every_message_must_say_is_refused() {
         (answer.status, answer.at("/error/code")),
         (400, (-32600).into())
     );
-    assert_eq!(rig.refused(), ["meta-missing", "stateless-reply"]);
+    let unable = r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    let answer = rig
+        .agent()
+        .await
+        .ask(&Request::stateless(unable, "tools/list", None))
+        .await;
+    assert_eq!(
+        (answer.status, answer.at("/error/code")),
+        (400, (-32602).into())
+    );
+    assert_eq!(
+        rig.refused(),
+        ["meta-missing", "stateless-reply", "meta-missing"]
+    );
+}
+
+#[tokio::test]
+async fn without_sessions_there_is_no_initialize() {
+    let mut rig = Rig::new().await;
+    let request = Request::stateless(&message("initialize", ""), "initialize", None);
+    let answer = rig.agent().await.ask(&request).await;
+    assert_eq!(
+        (answer.status, answer.at("/error/code")),
+        (404, (-32601).into())
+    );
+    assert_eq!(rig.refused(), ["no-sessions"]);
+    assert!(rig.arrivals.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn headers_must_repeat_annotated_arguments_of_a_listed_tool() {
+    let mut rig = Rig::new().await;
+    let mut agent = rig.agent().await;
+    let called = |arguments: &str| {
+        let params = format!(r#""name":"t","arguments":{arguments},"#);
+        Request::stateless(&message("tools/call", &params), "tools/call", Some("t"))
+    };
+    // Before the list nobody can know.
+    agent.send(&called(r#"{"a":"x"}"#)).await;
+    let mut gate = rig.arrival().await;
+    gate.answer("{}").await;
+    assert_eq!(agent.answer().await.status, 200);
+    agent.send(&list()).await;
+    gate.answer(r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}}]}"#)
+        .await;
+    assert_eq!(agent.answer().await.status, 200);
+
+    let (with, region) = (called(r#"{"a":"x"}"#), "Mcp-Param-Region");
+    for (request, code) in [
+        (with.clone(), "header-missing"),
+        (with.clone().header(region, "y"), "header-mismatch"),
+        (
+            with.clone().header(region, "=?base64?*?="),
+            "header-unreadable",
+        ),
+        (
+            with.clone().header(region, "x").header(region, "x"),
+            "header-repeated",
+        ),
+        (called("{}").header(region, "x"), "header-mismatch"),
+    ] {
+        let before = rig.refused().len();
+        let answer = agent.ask(&request).await;
+        assert_eq!(
+            (answer.status, answer.at("/error/code")),
+            (400, (-32020).into())
+        );
+        assert_eq!(rig.refused()[before..], [code]);
+    }
+    for request in [
+        with.clone().header(region, "x"),
+        with.header(region, "=?base64?eA==?="),
+        called(r#"{"a":null}"#),
+    ] {
+        agent.send(&request).await;
+        gate.answer("{}").await;
+        assert_eq!(agent.answer().await.status, 200, "{request:?}");
+    }
 }
 
 #[tokio::test]

@@ -268,7 +268,7 @@ async fn a_session_id_that_cannot_be_repeated_is_no_answer_to_the_handshake() {
 async fn a_notification_that_is_not_accepted_holds_up_nothing() {
     let mut server = Server::start().await;
     let mut settings = server.settings();
-    settings.notice_timeout = std::time::Duration::from_millis(10);
+    settings.notice_timeout = super::kit::SHORT;
     let mut talk = Talk::with(&settings);
     for answer in [
         "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",

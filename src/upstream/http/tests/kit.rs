@@ -19,6 +19,9 @@ use crate::wire::{KnownMethod, Stream};
 /// A test that waits longer than this waits for ever.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// For what a test waits for in vain; long enough for a connection on a busy machine.
+pub(super) const SHORT: Duration = Duration::from_secs(2);
+
 pub(super) trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
 

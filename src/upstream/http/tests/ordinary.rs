@@ -269,3 +269,29 @@ async fn without_a_session_each_message_says_what_it_is() {
     talk.sender.stop().await;
     assert!(server.stays_idle().await);
 }
+
+#[tokio::test]
+async fn annotated_arguments_are_repeated_once_their_tool_was_listed() {
+    let mut server = Server::start().await;
+    let mut talk = server.talk();
+    let call = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":{"a":"\u00fe","b":7}}}"#;
+    let mut carried = request(2, KnownMethod::ToolsCall, Some("2026-07-28"));
+    if let Carried::Request { name, .. } = &mut carried {
+        *name = Some("t".into());
+    }
+    talk.send(carried.clone(), call).await;
+    let asked = server.next().await;
+    assert_eq!(asked.header("mcp-param-region"), None);
+    asked.json(&result(2)).await;
+    talk.expect(frame(2, &result(2))).await;
+
+    let list = r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"integer","x-mcp-header":"Count"},"c":{"type":"string","x-mcp-header":"Absent"}}}}]}}"#;
+    talk.ask_stateless(1, KnownMethod::ToolsList).await;
+    server.next().await.json(list).await;
+    talk.expect(frame(1, list)).await;
+
+    talk.send(carried, call).await;
+    let asked = server.next().await;
+    let said = ["region", "count", "absent"].map(|it| asked.header(&format!("mcp-param-{it}")));
+    assert_eq!(said, [Some("=?base64?w74=?="), Some("7"), None]);
+}

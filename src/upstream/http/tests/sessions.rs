@@ -176,7 +176,7 @@ async fn a_session_of_no_use_is_ended_at_the_server_and_another_begins() {
 async fn after_the_stop_nothing_is_sent_and_nothing_begins() {
     let mut server = Server::start().await;
     let mut settings = server.settings();
-    settings.notice_timeout = std::time::Duration::from_millis(20);
+    settings.notice_timeout = super::kit::SHORT;
     let mut talk = Talk::with(&settings);
     talk.handshake(&mut server).await;
     talk.ask(2, KnownMethod::ToolsCall).await;
@@ -215,4 +215,19 @@ async fn who_drops_a_conversation_closes_its_streams() {
     drop(events);
     waiting.closed().await;
     drop(sender);
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_killed_tells_the_server_nothing() {
+    let mut server = Server::start().await;
+    let mut talk = server.talk();
+    talk.handshake(&mut server).await;
+    talk.ask(2, KnownMethod::ToolsCall).await;
+    let waiting = server.next().await;
+    talk.sender.kill();
+    waiting.closed().await;
+    assert!(matches!(talk.next().await, HttpEvent::Died { .. }));
+    let reason = HttpGiveUp::Stopped;
+    talk.expect(HttpEvent::GaveUp { reason }).await;
+    assert!(server.stays_idle().await);
 }

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
-use crate::upstream::http::{HttpEvent, Loss};
+use crate::upstream::http::{Bearer, HttpEvent, Loss};
 use crate::wire::KnownMethod;
 
 use super::kit::{Server, Talk, frame, result};
@@ -39,22 +39,32 @@ impl Authority {
 
     /// A server of this name.
     fn acceptor(&self, name: &str) -> TlsAcceptor {
+        self.acceptor_of(name, &[])
+    }
+
+    /// One that speaks these protocols.
+    fn acceptor_of(&self, name: &str, protocols: &[&[u8]]) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        acceptor(certificate.der().clone(), &key)
+        acceptor(certificate.der().clone(), &key, protocols)
     }
 }
 
-fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair) -> TlsAcceptor {
+fn acceptor(
+    certificate: CertificateDer<'static>,
+    key: &KeyPair,
+    protocols: &[&[u8]],
+) -> TlsAcceptor {
     let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider)
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
         .with_single_cert(vec![certificate], key)
         .unwrap();
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -64,14 +74,17 @@ fn self_signed(name: &str) -> (TlsAcceptor, String) {
         .unwrap()
         .self_signed(&key)
         .unwrap();
-    (acceptor(certificate.der().clone(), &key), certificate.pem())
+    (
+        acceptor(certificate.der().clone(), &key, &[]),
+        certificate.pem(),
+    )
 }
 
 /// The server is never asked, and why is told.
 async fn refused(mut server: Server, ca_file: Option<PathBuf>, expected: &str) {
     let mut settings = server.settings();
     settings.ca_file = ca_file;
-    settings.bearer = Some("token".into());
+    settings.bearer = Some(Bearer::Value("token".into()));
     let mut talk = Talk::with(&settings);
     talk.ask(1, KnownMethod::Initialize).await;
     let HttpEvent::Died {
@@ -95,7 +108,7 @@ async fn accepted(mut server: Server, ca_file: PathBuf) {
 }
 
 #[tokio::test]
-async fn an_authority_that_is_named_is_believed_and_no_other() {
+async fn an_authority_is_believed_when_it_is_named() {
     let ours = Authority::new();
     let theirs = Authority::new();
     let server = Server::start_with(Some(ours.acceptor("localhost"))).await;
@@ -133,6 +146,40 @@ async fn a_server_without_tls_is_not_spoken_to_over_https() {
     let mut server = Server::start().await;
     server.url.set_scheme("https").unwrap();
     refused(server, None, "").await;
+}
+
+#[tokio::test]
+async fn over_http_2_requests_share_a_connection_and_giving_one_up_closes_its_stream_alone() {
+    use crate::gate::{Abandoned, Upstream};
+    let authority = Authority::new();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut settings = Server::start().await.settings();
+    settings.url = url::Url::parse(&format!("https://localhost:{port}/mcp")).unwrap();
+    settings.ca_file = Some(authority.file.clone());
+    let mut talk = Talk::with(&settings);
+    talk.ask_stateless(1, KnownMethod::ToolsCall).await;
+    let acceptor = authority.acceptor_of("localhost", &[b"h2"]);
+    let (io, _) = listener.accept().await.unwrap();
+    let mut connection = h2::server::handshake(acceptor.accept(io).await.unwrap())
+        .await
+        .unwrap();
+    let (_, mut first) = connection.accept().await.unwrap().unwrap();
+    talk.ask_stateless(2, KnownMethod::ToolsCall).await;
+    let (asked, mut second) = connection.accept().await.unwrap().unwrap();
+    assert_eq!(asked.headers()["mcp-method"], "tools/call");
+    // The connection lives as long as it is asked.
+    let _connection = tokio::spawn(async move { while connection.accept().await.is_some() {} });
+
+    assert_eq!(talk.sender.abandon(1), Abandoned::Closed);
+    let reset = std::future::poll_fn(|context| first.poll_reset(context))
+        .await
+        .unwrap();
+    assert_eq!(reset, h2::Reason::CANCEL);
+    let head = http::Response::builder().header("content-type", "application/json");
+    let mut body = second.send_response(head.body(()).unwrap(), false).unwrap();
+    body.send_data(result(2).into(), true).unwrap();
+    talk.expect(frame(2, &result(2))).await;
 }
 
 /// What a server says that has nothing newer than TLS 1.1 (RFC 4346, 7.4.1.3).
