@@ -2,35 +2,37 @@
 
 mod agents;
 mod converse;
+mod network;
 mod renew;
 mod servers;
+mod service;
 mod settings;
+mod single;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use crate::agent::stdio;
+use crate::agent::http::Listener;
 use crate::audit::{self, Audit, Kind, Record};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config};
-use crate::gate::{self, Gate, Talk};
+use crate::config::{self, Config, Listen};
+use crate::gate::{self, Gate};
+use crate::identity::Authenticate;
 use crate::loading::{self, Loaded, Watch};
 use crate::policy::{self, PolicyStore};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
-use crate::upstream::ChildProcess;
-use crate::wire::{LineReader, Side};
 
 use super::args::ProxyArgs;
 use super::exit::Exit;
 use super::report;
 
-use agents::{Inbox, Outbox};
 use converse::End;
 use renew::Renewal;
-use servers::{Server, ServerEvents};
+use servers::{Server, ServerEvents, Upstreams};
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -38,9 +40,6 @@ const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long the last records and the last lines to the agent may take to be written.
 const FLUSH: Duration = Duration::from_secs(5);
-
-/// Bytes that may wait for an agent that does not read.
-const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
 
 /// What `[policy]` means to the loader.
 pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
@@ -59,7 +58,7 @@ pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
 
 /// What the configuration holds and nobody may see.
 pub(super) fn upstream_secrets(config: &Config) -> crate::audit::Redactor {
-    settings::secrets(config)
+    settings::secrets(config, None)
 }
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
@@ -74,10 +73,6 @@ pub fn run(args: ProxyArgs) -> Exit {
     for warning in &config.warnings {
         warn!("{warning}");
     }
-    if let Some(what) = settings::beyond_stdio(&config) {
-        error!("{what} is not available in this version");
-        return Exit::Invalid;
-    }
     let loaded = match loading::load(&policy_settings(&config.policy)) {
         Ok(loaded) => loaded,
         Err(errors) => {
@@ -88,7 +83,7 @@ pub fn run(args: ProxyArgs) -> Exit {
     let judging = std::thread::Builder::new()
         .name("gate".to_owned())
         .stack_size(STACK_BYTES)
-        .spawn(move || run_on_this_thread(&config, loaded));
+        .spawn(move || run_here(&config, loaded));
     match judging.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
         Ok(Err(_)) => Exit::Unrecoverable,
@@ -99,13 +94,22 @@ pub fn run(args: ProxyArgs) -> Exit {
     }
 }
 
-fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
-    // One agent, one upstream: a second thread would add a wake-up to every message and do nothing.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+fn run_here(config: &Config, loaded: Loaded) -> Exit {
+    let runtime = match &config.listen {
+        // One agent, one upstream: a second thread would add a wake-up to every message and do
+        // nothing.
+        Listen::Stdio => tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build(),
+        Listen::Http(_) => tokio::runtime::Builder::new_multi_thread()
+            .thread_name("gate")
+            .thread_stack_size(STACK_BYTES)
+            .enable_all()
+            .build(),
+    };
     match runtime {
-        Ok(runtime) => runtime.block_on(start(config, loaded)),
+        // Boxed: the future may hold a whole conversation, tens of kilobytes.
+        Ok(runtime) => runtime.block_on(Box::pin(start(config, loaded))),
         Err(cause) => {
             error!("cannot start the event loop: {cause}");
             Exit::Unrecoverable
@@ -113,119 +117,140 @@ fn run_on_this_thread(config: &Config, loaded: Loaded) -> Exit {
     }
 }
 
+/// What every conversation of a gate shares.
+#[derive(Debug, Clone)]
+struct Parts {
+    gate: Arc<Gate>,
+    audit: Audit,
+    upstreams: Upstreams,
+    /// The name of the protected server.
+    upstream: String,
+    shutdown: Shutdown,
+}
+
+/// Where agents come from, opened.
+enum Entrance {
+    Stdio(Session, Server, ServerEvents),
+    Http {
+        listener: Listener,
+        path: String,
+        authenticate: Arc<dyn Authenticate>,
+    },
+}
+
 /// Opens what the configuration names, in the order in which a failure does least harm.
 async fn start(config: &Config, loaded: Loaded) -> Exit {
+    match open(config, loaded).await {
+        Ok((parts, entrance, renewal)) => {
+            let end = match entrance {
+                Entrance::Stdio(session, server, events) => {
+                    single::serve(&parts, session, server, events, renewal).await
+                }
+                Entrance::Http {
+                    listener,
+                    path,
+                    authenticate,
+                } => {
+                    let drain = config.limits.drain_deadline;
+                    let parts = parts.clone();
+                    service::serve(parts, renewal, listener, &path, authenticate, drain).await
+                }
+            };
+            finish(&parts.audit, &end).await
+        }
+        Err(exit) => exit,
+    }
+}
+
+async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renewal), Exit> {
+    let invalid = |cause: &dyn fmt::Display| {
+        error!("{cause}");
+        Exit::Invalid
+    };
+    let broken = |what: &str, cause: &dyn fmt::Display| {
+        error!("{what}: {cause}");
+        Exit::Unrecoverable
+    };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let secrets = settings::secrets(config);
-    let audit = match settings::audit(config, Arc::clone(&clock), secrets.clone()) {
-        Ok(audit) => audit,
-        Err(cause) => {
-            error!("`audit`: {cause}");
-            return Exit::Invalid;
-        }
-    };
-    let shutdown = match Shutdown::listen(config.limits.drain_deadline) {
-        Ok(shutdown) => shutdown,
-        Err(cause) => {
-            error!("cannot listen for signals: {cause}");
-            return Exit::Unrecoverable;
-        }
-    };
-    let Some(session) = session(config, clock.as_ref()) else {
-        error!("the operating system gives no random numbers");
-        return Exit::Unrecoverable;
-    };
-    session.described_by(loaded.snapshot.labels());
+    let bearer = network::bearer(config).map_err(|cause| invalid(&cause))?;
+    let secrets = settings::secrets(config, bearer.as_ref());
+    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone()).map_err(|cause| {
+        error!("`audit`: {cause}");
+        Exit::Invalid
+    })?;
+    let upstreams = Upstreams::of(config, bearer).map_err(|cause| invalid(&cause))?;
+    let shutdown = Shutdown::listen(config.limits.drain_deadline)
+        .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let renewal = match renewal(config, &store) {
-        Ok(renewal) => renewal,
-        Err(cause) => {
-            error!("cannot read policies again while the gate runs: {cause}");
-            return Exit::Unrecoverable;
-        }
-    };
-    let (server, events) = match ChildProcess::start(settings::upstream(config)) {
-        Ok((sender, events)) => (Server::Child(sender), ServerEvents::Child(events)),
-        Err(cause) => {
-            error!("`upstream.command`: {cause}");
-            return Exit::Unrecoverable;
-        }
-    };
+    let renewal = renewal(config, &store)
+        .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
     let settings = gate::Settings {
         secrets,
         ..gate_settings(&config.limits, config.policy.denial)
     };
     let gate = Gate::new(store, audit.clone(), clock, settings);
+    let upstream = config.upstream.name.clone();
+    let entrance = match &config.listen {
+        Listen::Stdio => {
+            let session = session(&upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
+            session.described_by(gate.policies().labels());
+            let (server, events) = upstreams.connect().map_err(|cause| {
+                error!("`upstream.command`: {cause}");
+                Exit::Unrecoverable
+            })?;
+            Entrance::Stdio(session, server, events)
+        }
+        Listen::Http(listen) => {
+            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
+            let listener = Listener::bind(network::listener(config, listen))
+                .await
+                .map_err(|cause| broken("cannot listen", &cause))?;
+            Entrance::Http {
+                listener,
+                path: listen.path.clone(),
+                authenticate,
+            }
+        }
+    };
     let startup = Record::new(Kind::Startup)
-        .upstream(&config.upstream.name)
+        .upstream(&upstream)
         .revision(&*gate.revision());
     if let Err(fault) = audit.record(startup).await {
         error!("the start could not be recorded: {fault}");
-        server.kill().await;
-        return Exit::Unrecoverable;
+        if let Entrance::Stdio(_, server, _) = &entrance {
+            server.kill().await;
+        }
+        return Err(Exit::Unrecoverable);
     }
     for notice in &loaded.notices {
         warn!("{notice}");
     }
+    let (transport, session, address) = match &entrance {
+        Entrance::Stdio(session, ..) => (session.transport, Some(session.id.as_str()), None),
+        Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
+    };
     info!(
-        transport = session.transport,
-        session = session.id.as_str(),
-        upstream = config.upstream.name,
+        transport,
+        session,
+        address,
+        upstream,
         revision = &*gate.revision(),
         "the gate is up: {}",
         loaded.surfaces,
     );
-    // Boxed: the future holds the whole conversation, tens of kilobytes.
-    let end = Box::pin(serve(
-        &gate, &audit, session, &shutdown, server, events, renewal,
-    ))
-    .await;
-    finish(&audit, &end).await
-}
-
-/// One conversation from its first record to its last.
-async fn serve(
-    gate: &Gate,
-    audit: &Audit,
-    session: Session,
-    shutdown: &Shutdown,
-    server: Server,
-    events: ServerEvents,
-    renewal: Renewal,
-) -> End {
-    let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
-    let lines = LineReader::new(input, gate.limits(Side::Agent).max_bytes);
-    let inbox = Inbox::Stdio(lines);
-    let talk = Talk::new(session, server.clone(), Outbox::Stdio(writer.clone()));
-    if let Err(fault) = gate.session_started(&talk).await {
-        error!("the start of the session could not be recorded: {fault}");
-        server.kill().await;
-        return End::AuditFault;
-    }
-    converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
-    let news = renewal.news();
-    let upstream = talk.session.state().server.name.clone();
-    let conversation = converse::converse(gate, &talk, inbox, events, news, shutdown, audit);
-    let end = tokio::select! {
-        end = Box::pin(conversation) => end,
-        never = renewal.run(gate, &upstream) => match never {},
+    let parts = Parts {
+        gate: Arc::new(gate),
+        audit,
+        upstreams,
+        upstream,
+        shutdown,
     };
-    tokio::select! {
-        () = server.stop() => {}
-        () = shutdown.forced() => server.kill().await,
-    }
-    if writer.close(FLUSH).await.is_err() {
-        warn!("the agent did not take everything that was for it");
-    }
-    if let Err(fault) = gate.session_ended(&talk).await {
-        error!("the end of the session could not be recorded: {fault}");
-    }
-    end
+    Ok((parts, entrance, renewal))
 }
 
 /// The last record, and whatever waits to be written.
 async fn finish(audit: &Audit, end: &End) -> Exit {
-    info!(sessions = 1, "the gate stops: {end}");
+    info!("the gate stops: {end}");
     let last =
         audit.record(Record::new(Kind::Shutdown).reason(audit::Reason::text(end.to_string())));
     let written = match last.await {
@@ -249,18 +274,16 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
     Renewal::of(watch)
 }
 
-fn session(config: &Config, clock: &dyn Clock) -> Option<Session> {
+fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {
     let mut bits = [0; 16];
-    getrandom::fill(&mut bits).ok()?;
+    if getrandom::fill(&mut bits).is_err() {
+        error!("the operating system gives no random numbers");
+        return None;
+    }
     let server = policy::Server {
-        name: config.upstream.name.clone(),
+        name: upstream.to_owned(),
         ..policy::Server::default()
     };
     let id = SessionId::from_random(u128::from_be_bytes(bits));
-    Some(Session::new(
-        id,
-        "stdio",
-        server,
-        clock.now().as_millisecond(),
-    ))
+    Some(Session::new(id, transport, server, started_ms))
 }

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use miette::{Diagnostic, MietteHandlerOpts, ReportHandler, Severity};
+use miette::{Diagnostic, MietteHandlerOpts, ReportHandler};
 use serde::Serialize;
 
 use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
 use crate::config::{Config, ConfigError, ConfigErrors, Policy};
+use crate::findings::{Finding, Level};
 use crate::policy::PolicyProblem;
 
 mod summary;
@@ -32,7 +33,7 @@ struct Outcome {
 
 #[derive(Debug, Serialize)]
 struct Problem {
-    severity: &'static str,
+    severity: Level,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     /// The dotted path of the field, when the problem is in the configuration file.
@@ -142,12 +143,14 @@ impl<E: Diagnostic> Findings<E> {
         match self {
             Self::Valid { policies, .. } => {
                 let notices = policies.notices.iter();
-                problems.extend(notices.map(|notice| Problem::new(notice)));
+                problems.extend(notices.map(|notice| Finding::of(notice).into()));
             }
             Self::WrongConfig(errors) => {
                 problems.extend(errors.problems().iter().map(Problem::in_config));
             }
-            Self::WrongPolicies { errors, .. } => Problem::collect(errors, &mut problems),
+            Self::WrongPolicies { errors, .. } => {
+                problems.extend(Finding::all(errors).into_iter().map(Problem::from));
+            }
         }
         let mut outcome = Outcome {
             schema: 1,
@@ -182,44 +185,23 @@ impl Problem {
             .map(str::to_owned);
         Self {
             field,
-            ..Self::new(error)
+            ..Finding::of(error).into()
         }
     }
+}
 
-    /// A diagnostic that only gathers others says nothing of its own.
-    fn collect(diagnostic: &dyn Diagnostic, problems: &mut Vec<Self>) {
-        let mut related = diagnostic.related().into_iter().flatten().peekable();
-        if related.peek().is_none() {
-            problems.push(Self::new(diagnostic));
-        }
-        for diagnostic in related {
-            Self::collect(diagnostic, problems);
-        }
-    }
-
-    fn new(diagnostic: &dyn Diagnostic) -> Self {
-        let place = diagnostic.labels().and_then(|mut labels| labels.next());
-        let contents = place
-            .zip(diagnostic.source_code())
-            .and_then(|(place, source)| source.read_span(place.inner(), 0, 0).ok());
-        let from_one = |number: usize| number.saturating_add(1);
+impl From<Finding> for Problem {
+    fn from(finding: Finding) -> Self {
+        let place = finding.place;
         Self {
-            severity: match diagnostic.severity().unwrap_or_default() {
-                Severity::Error => "error",
-                Severity::Warning => "warning",
-                Severity::Advice => "advice",
-            },
-            code: diagnostic.code().map(|code| code.to_string()),
+            severity: finding.severity,
+            code: finding.code,
             field: None,
-            message: diagnostic.to_string(),
-            help: diagnostic.help().map(|help| help.to_string()),
-            file: contents
-                .as_ref()
-                .and_then(|contents| contents.name().map(str::to_owned)),
-            line: contents.as_ref().map(|contents| from_one(contents.line())),
-            column: contents
-                .as_ref()
-                .map(|contents| from_one(contents.column())),
+            message: finding.message,
+            help: finding.help,
+            line: place.as_ref().map(|place| place.line),
+            column: place.as_ref().map(|place| place.column),
+            file: place.map(|place| place.file),
         }
     }
 }
@@ -312,6 +294,55 @@ mod tests {
   open      tools: read; open: prompts
   policies  revision abc123
 "
+        );
+    }
+
+    #[test]
+    fn what_is_over_http_is_said_without_what_may_be_secret() {
+        let check = |text: &str, expected: &str| {
+            let (exit, _, err) = run_on(text, Format::Human, Ok("abc123"));
+            assert_eq!(exit, Exit::Success, "{err}");
+            let (_, said) = err.split_once("gate.toml: valid\n").expect("valid");
+            let (said, _) = said.split_once("  open ").expect("what is open");
+            assert_eq!(said, expected, "{text}");
+            assert!(!err.contains("hidden"), "{err}");
+        };
+        check(
+            "[upstream]
+             url = 'https://mcp.example.com:8443/hidden?hidden'
+             auth = { type = 'bearer', token = 'hidden-0123456789' }
+             [listen]
+             transport = 'http'
+             host = '::'
+             port = 3000
+             allowed_hosts = ['gate']
+             auth = { type = 'bearer', tokens = { a = 'hidden-9876543210' } }
+             [admin]
+             port = 9090",
+            "  upstream  `upstream`: https://mcp.example.com:8443, with a token
+  listen    http://[::]:3000/mcp, agents show 1 token
+  admin     http://127.0.0.1:9090
+",
+        );
+        check(
+            "[upstream]
+             url = 'http://localhost'
+             auth = { type = 'bearer', token_file = '/run/token' }
+             [listen]
+             transport = 'http'
+             port = 0
+             path = '/'
+             auth = { type = 'jwt', issuer = 'https://i', audience = 'a', jwks_file = 'k' }",
+            "  upstream  `upstream`: http://localhost, with the token in `/run/token`
+  listen    http://127.0.0.1:0/, agents show tokens of `https://i`
+",
+        );
+        check(
+            "upstream.command = ['a', 'b', 'hidden']
+             listen = { transport = 'http', port = 1 }",
+            "  upstream  `upstream`: `a` over stdio, 2 arguments
+  listen    http://127.0.0.1:1/mcp, agents show no token
+",
         );
     }
 

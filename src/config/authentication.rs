@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
+use toml::de::DeValue;
 
 use super::errors::Reason;
 use super::network::web_url;
@@ -98,6 +99,13 @@ fn tokens(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
         let help = "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`";
         section.refuse_section(Reason::Invalid("expected at least one token"), help);
     }
+    if fields.iter().any(is_swapped) {
+        section.hide_keys();
+        let reason = Reason::Invalid("expected names in front of tokens of at least 16 bytes");
+        let help = "the name of the agent comes first, as in `alice = \"${ALICE_TOKEN}\"`";
+        section.refuse_section(reason, help);
+        return tokens;
+    }
     for field in fields {
         if field.key.is_empty() || field.key.len() > 128 || field.key.chars().any(char::is_control)
         {
@@ -116,6 +124,21 @@ fn tokens(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
         tokens.insert(field.key.to_owned(), token);
     }
     tokens
+}
+
+/// Other programs have the token in front of the agent: then the key is a secret, and reports show
+/// keys.
+fn is_swapped(field: &Field<'_>) -> bool {
+    let could_be_a_token = match field.value {
+        DeValue::String(text) => text.len() >= SHORTEST_AGENT_TOKEN || text.contains("${"),
+        DeValue::Integer(_)
+        | DeValue::Float(_)
+        | DeValue::Boolean(_)
+        | DeValue::Datetime(_)
+        | DeValue::Array(_)
+        | DeValue::Table(_) => false,
+    };
+    field.key.len() >= SHORTEST_AGENT_TOKEN && !could_be_a_token
 }
 
 /// A token that fits behind `Bearer ` in a header.

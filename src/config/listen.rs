@@ -125,15 +125,15 @@ fn who_may_come(
             section.refuse("allow_anonymous", reason, Some("remove it"));
         }
     } else {
-        if !section.has("allowed_hosts") {
+        if section.has("allowed_hosts") {
+            let reason = "expected at least one host where the gate listens beyond loopback";
+            let help = "as in `[\"gate.example.com\"]`: the names by which agents know the gate";
+            section.refuse_empty("allowed_hosts", reason, help);
+        } else {
             let help = "the names by which agents know the gate, as in `allowed_hosts = \
                         [\"gate.example.com\"]`: other names in `Host` are refused";
             let reason = Reason::RequiredWhen("the gate listens beyond loopback");
             section.require("allowed_hosts", reason, help);
-        } else {
-            let reason = "expected at least one host where the gate listens beyond loopback";
-            let help = "as in `[\"gate.example.com\"]`: the names by which agents know the gate";
-            section.refuse_empty("allowed_hosts", reason, help);
         }
         if !is_asked && anonymous == Anonymous::LoopbackOnly {
             let help = "as in `auth = { type = \"bearer\", tokens = { alice = \"${ALICE_TOKEN}\" } \

@@ -66,6 +66,7 @@ fn assemble(
         mut problems,
         words,
         mut shown,
+        hidden,
         unknown,
         known,
         ..
@@ -91,7 +92,7 @@ fn assemble(
     );
 
     shown.extend(written.keys());
-    shown.retain(|place| !written.is_broken(place));
+    shown.retain(|place| !written.is_broken(place) && !hidden.contains(place));
     let snippets = Arc::new(Snippets::new(
         origin,
         text,

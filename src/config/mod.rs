@@ -30,6 +30,7 @@ pub use settings::{
     Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval, OtherMethods, PlainHttp,
     Policy, Reload, Upstream, Warnings,
 };
+pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;
 pub use variables::Variables;
 

@@ -18,6 +18,8 @@ pub(super) struct Reading<'t> {
     pub(super) words: BTreeSet<&'static str>,
     /// Places of values that reports may show.
     pub(super) shown: Vec<Range<usize>>,
+    /// Places of keys that reports must not show.
+    pub(super) hidden: Vec<Range<usize>>,
     pub(super) unknown: Vec<Unknown>,
     pub(super) problems: Vec<ConfigError>,
     /// Environment variables that took part in some value.
@@ -50,6 +52,7 @@ impl<'t> Reading<'t> {
             known: BTreeMap::new(),
             words: BTreeSet::new(),
             shown: Vec::new(),
+            hidden: Vec::new(),
             unknown: Vec::new(),
             taken: BTreeMap::new(),
             problems: Vec::new(),

@@ -5,13 +5,15 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
+use secrecy::{ExposeSecret, SecretString};
+
 use super::errors::Reason;
 use super::listen::{HTTP_ONLY, Transport, admin, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Config, Denial, Durability, Limits, OnFault, OnRemoval, OtherMethods, Policy, Reload,
-    Warnings,
+    Audit, Bearer, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault, OnRemoval,
+    OtherMethods, Policy, Reload, Warnings,
 };
 use super::upstream::upstream;
 
@@ -40,10 +42,31 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         variables: BTreeMap::new(),
         warnings: Vec::new(),
     };
+    if shares_a_token(&config) {
+        let reason =
+            Reason::Suspicious("is the token of an agent too, who could go round the gate");
+        let help = "give agents tokens that the server does not accept";
+        let mut upstream = root.section("upstream");
+        upstream.section("auth").refuse("token", reason, Some(help));
+    }
     root.later(&[("tools", "labelling tools"), ("roots", "mapping roots")]);
     root.finish();
     config.variables = std::mem::take(&mut reading.taken);
     config
+}
+
+fn shares_a_token(config: &Config) -> bool {
+    let http = config.upstream.http.as_ref();
+    let (Some(Bearer::Value(ours)), Listen::Http(listen)) =
+        (http.and_then(|http| http.bearer.as_ref()), &config.listen)
+    else {
+        return false;
+    };
+    let is_ours = |token: &SecretString| token.expose_secret() == ours.expose_secret();
+    match &listen.auth {
+        ListenAuth::Bearer { tokens } => tokens.values().any(is_ours),
+        ListenAuth::None | ListenAuth::Jwt(_) => false,
+    }
 }
 
 fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {

@@ -229,6 +229,12 @@ impl<'r, 't> Section<'r, 't> {
         }
     }
 
+    /// Keeps reports from showing the keys of this table, which they do otherwise.
+    pub(super) fn hide_keys(&mut self) {
+        let keys = self.table.into_iter().flatten().map(|(key, _)| key.span());
+        self.reading.hidden.extend(keys);
+    }
+
     /// The field of a key, unless it is absent or unreadable.
     pub(super) fn take(&mut self, key: &'static str) -> Option<Field<'t>> {
         self.reading

@@ -24,7 +24,7 @@ const IDIOMS: &[(&str, &str, &str)] = &[
 ];
 
 /// The candidate closest to what was written, if one is close enough to be worth naming.
-pub(super) fn nearest<'c>(
+pub(crate) fn nearest<'c>(
     written: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {

@@ -3,7 +3,9 @@
 mod files;
 mod meaning;
 mod mistakes;
+mod network;
 mod published;
+mod published_http;
 mod reports;
 mod secrets;
 mod unreadable;

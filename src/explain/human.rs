@@ -23,7 +23,7 @@ impl Explanation {
             writeln!(
                 out,
                 "{}  {}, `{}`, {}",
-                paint.decision(question.decision),
+                paint.decision(self.outcome_of(question)),
                 printable(&question.principal),
                 question.action,
                 printable(&question.resource),
@@ -75,6 +75,22 @@ impl Explanation {
         self.stage.as_deref() == Some("decide") && text.starts_with("unknown tool")
     }
 
+    /// Policies permitted it, and the gate refuses it all the same.
+    fn is_refused_though_permitted(&self) -> bool {
+        let mut questions = self.questions.iter();
+        self.decision == Some(Decision::Deny)
+            && !self.questions.is_empty()
+            && questions.all(|question| question.decision == Decision::Allow)
+    }
+
+    fn outcome_of(&self, question: &QuestionReport) -> Decision {
+        if self.is_refused_though_permitted() {
+            Decision::Deny
+        } else {
+            question.decision
+        }
+    }
+
     fn because(&self, decision: Decision) -> String {
         let ids = || {
             let ids = self.policies.iter().map(|id| format!("`{id}`"));
@@ -84,6 +100,16 @@ impl Explanation {
             Some(at) => format!(", at the {at}, so that the message has no session to be in"),
             None => String::new(),
         };
+        if self.is_refused_though_permitted() {
+            let text = self.text.as_deref().unwrap_or("it was refused");
+            let reason = self.reason.as_deref().unwrap_or("no reason");
+            let stage = self.stage.as_deref().unwrap_or("decide");
+            let permitted = match self.policies.as_slice() {
+                [] => "policies permit it".to_owned(),
+                _ => format!("{} permits it", ids()),
+            };
+            return format!("{permitted}, but {text} ({reason}), refused at `{stage}`");
+        }
         match (decision, self.policies.is_empty(), self.stage.as_deref()) {
             (Decision::Allow, false, _) => format!("{} permits it", ids()),
             (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),

@@ -102,6 +102,29 @@ fn check(request: &Request, agent: &str) -> String {
 const NOW: &str = "2026-11-21T20:00:00Z";
 
 #[test]
+fn what_is_permitted_and_dropped_is_not_said_to_be_forbidden() {
+    let sent = |from, frame: &str| {
+        let text = check(
+            &Request::Message(Message::Frame {
+                from,
+                frame: frame.into(),
+            }),
+            "nightly",
+        );
+        text.lines().take(2).collect::<Vec<_>>().join("\n")
+    };
+    let progress = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#;
+    assert_eq!(
+        sent(Side::Agent, progress),
+        "deny  agent `nightly`, `notify`, server `files`\n  because   `core.lifecycle` permits it, \
+         but it belongs to nothing that was asked for (stray), refused at `identify`"
+    );
+    let cancelled =
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    assert!(sent(Side::Upstream, cancelled).contains("permits it, but it belongs to nothing"));
+}
+
+#[test]
 fn a_forbid_is_shown_with_the_parts_that_made_it_hold() {
     let request = call("read_file", r#"{"path": "/etc/passwd"}"#);
     insta::assert_snapshot!(check(&request, "nightly"));

@@ -1,5 +1,10 @@
 //! What the audit will say of a message: gathered step by step, written before it leaves.
 
+mod correlation;
+mod ends;
+mod kind;
+mod reply;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,28 +12,15 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
-use crate::policy::{Denial, DenialCause, OnDeny, Reason};
-use crate::session::{Asker, Exchange, Origin, Target};
-use crate::wire::{KnownMethod, Likeness, Message, Shape, Side, Stream, Value, WireError};
+use crate::session::{Asker, Origin, Target};
+use crate::wire::{KnownMethod, Message, Shape, Side, Stream, Value};
 
 use super::decide::Allowed;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
-use super::refuse::Refusal;
-use super::stage::Stage;
 use super::talk::Talk;
 use super::understand::Understood;
-
-/// The keys of `_meta` by which an agent's own systems know a piece of work.
-const CORRELATION: [&str; 6] = [
-    "mcp-protector/job_id",
-    "mcp-protector/trace_id",
-    "mcp-protector/workflow_run_id",
-    "mcp-protector/task_id",
-    "mcp-protector/session_id",
-    "traceparent",
-];
 
 /// How a message came.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +41,8 @@ pub(super) struct Trail {
     pub(super) method: Option<KnownMethod>,
     /// Set when the message was to be the reply to a request of the gate's own.
     pub(super) asked_by_gate: Option<Origin>,
-    /// What the agent's own systems call this piece of work: keys of [`CORRELATION`], and values.
+    /// What the agent's own systems call this piece of work: names, and what they stand
+    /// for.
     pub(super) correlation: Vec<(&'static str, String)>,
     /// The revision that its sender speaks.
     pub(super) version: Option<Arc<str>>,
@@ -105,30 +98,11 @@ impl Trail {
         }
     }
 
-    /// The outcome of a request that got no reply.
-    pub(super) fn outcome<U, A>(talk: &Talk<U, A>, exchange: &Exchange) -> Self {
-        let record = Record::new(outcome_kind(exchange.method)).within(&talk.scope());
-        let mut trail = Self {
-            reference: Arc::clone(&exchange.reference),
-            answer_to: AnswerTo::Nobody,
-            method: Some(exchange.method),
-            asked_by_gate: None,
-            correlation: Vec::new(),
-            version: None,
-            target: Target::Server,
-            started: exchange.started,
-            stream: exchange.stream,
-            record,
-        };
-        trail.answers(exchange);
-        trail
-    }
-
     /// The message could be read; what it is stands in its envelope.
     pub(super) fn decoded<U, A>(&mut self, talk: &Talk<U, A>, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {
             Shape::Request { id, method } => (
-                request_kind(method.name(), from),
+                kind::of_request(method.name(), from),
                 AnswerTo::Asker(from, asker(&talk.session, from, id, self.stream)),
             ),
             Shape::Notification { .. } => (Kind::Notification, AnswerTo::Nobody),
@@ -148,33 +122,6 @@ impl Trail {
             Side::Agent => AnswerTo::Unreadable,
             Side::Upstream => AnswerTo::Nobody,
         };
-    }
-
-    /// The frame could not be read. If its id could, its sender learns of it; and if it was to be
-    /// the reply to a request, the one who asked does.
-    pub(super) fn undecodable<U, A>(&mut self, talk: &Talk<U, A>, from: Side, error: &WireError) {
-        let Some(id) = &error.id else { return };
-        let taken = match (from, error.likeness) {
-            // Ids of the two sides may be equal: what asks, or may have been meant to, answers
-            // nothing; and what answers is not itself answered.
-            (Side::Upstream, Likeness::Reply | Likeness::Neither) => {
-                talk.session.state().to_upstream.take(id)
-            }
-            (Side::Upstream, Likeness::Question | Likeness::Nothing) => None,
-            (Side::Agent, Likeness::Reply) => {
-                self.answer_to = AnswerTo::Nobody;
-                talk.session.state().to_agent.take(id)
-            }
-            (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
-                let asker = talk.session.asker(id, self.stream);
-                self.answer_to = AnswerTo::Asker(Side::Agent, asker);
-                None
-            }
-        };
-        if let Some(taken) = taken {
-            self.record.kind = outcome_kind(taken.exchange.method);
-            self.replies(&taken.exchange, from);
-        }
     }
 
     /// What the gate says of its own accord.
@@ -227,7 +174,7 @@ impl Trail {
                 self.version = Some(Arc::clone(&identified.scene.spoken.version));
             }
             Role::Reply(taken) => {
-                self.record.kind = outcome_kind(taken.exchange.method);
+                self.record.kind = kind::of_outcome(taken.exchange.method);
                 self.replies(&taken.exchange, from);
                 let error = identified.message.error();
                 let code = error
@@ -275,152 +222,14 @@ impl Trail {
         self.record.redactions = obliged.redactions.iter().map(|&rule| rule.into()).collect();
     }
 
-    /// The record of a message that is about to leave.
-    pub(super) fn passed(&self, to: Side, now: Duration) -> Record {
-        let stage = match to {
-            Side::Agent => Stage::Deliver,
-            Side::Upstream => Stage::Forward,
-        };
-        let mut record = self.record.clone();
-        record.decision = Some(audit::Decision::Allow);
-        record.stage = Some(stage.name().into());
-        record.duration_us = Some(self.micros(now));
-        record
-    }
-
-    /// The record of a reply to the gate itself.
-    pub(super) fn taken_in(&self, now: Duration) -> Record {
-        let mut record = self.passed(Side::Agent, now);
-        record.stage = Some(Stage::Inspect.name().into());
-        record
-    }
-
-    /// The message was recorded as allowed. What still goes wrong is its outcome.
-    pub(super) fn departed(&mut self) {
-        if let (Some(method), Kind::ToolCall | Kind::ToolsList | Kind::Request) =
-            (self.method, self.record.kind)
-        {
-            self.record.kind = outcome_kind(method);
-        }
-    }
-
-    /// The record of a message that does not leave.
-    pub(super) fn refused(&self, refusal: &Refusal, now: Duration) -> Record {
-        let mut record = self.record.clone();
-        record.decision = Some(refusal.decision());
-        record.duration_us = Some(self.micros(now));
-        record.stage = Some(refusal.stage().name().into());
-        record.reason.code = Some(refusal.code().into());
-        record.reason.text = Some(refusal.to_string().into());
-        record.error_code = Some(refusal.answer(Side::Agent, &self.reference).code);
-        if let Some(denial) = refusal.denial() {
-            explain(&mut record, denial);
-        }
-        record
-    }
-
-    /// The message replies to a request: what becomes of it is told to the one who asked.
-    fn replies(&mut self, exchange: &Exchange, from: Side) {
-        self.reference = Arc::clone(&exchange.reference);
-        self.started = exchange.started;
-        self.stream = exchange.stream;
-        self.method = Some(exchange.method);
-        self.answers(exchange);
-        let side = match from {
-            Side::Agent => Side::Upstream,
-            Side::Upstream => Side::Agent,
-        };
-        match &exchange.origin {
-            Origin::Peer(waiting) => {
-                self.answer_to = AnswerTo::Waiting(side, waiting.clone());
-            }
-            own @ (Origin::Catalogue | Origin::Handshake) => {
-                self.asked_by_gate = Some(own.clone());
-                // It goes no further than the gate.
-                self.record.direction = None;
-            }
-        }
-    }
-
-    fn answers(&mut self, exchange: &Exchange) {
-        self.record.reference = Some((&exchange.reference).into());
-        self.record.method = Some(exchange.method.name().into());
-        self.record.revision = Some(exchange.snapshot.revision().as_str().into());
-        self.record.correlation = correlation(&exchange.correlation);
-        self.about(&exchange.target);
-    }
-
     fn about(&mut self, target: &Target) {
         self.record.target = target.name().map(Into::into);
         self.target = target.clone();
     }
 
     fn correlate(&mut self, meta: Value<'_>) {
-        let named = |key: &'static str| Some((key, meta.get(key)?.as_str()?.into_owned()));
-        self.correlation = CORRELATION.into_iter().filter_map(named).collect();
-        self.record.correlation = correlation(&self.correlation);
-    }
-
-    fn micros(&self, now: Duration) -> u64 {
-        u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
-    }
-}
-
-fn correlation(named: &[(&'static str, String)]) -> audit::Correlation {
-    let get = |key: &str| {
-        named
-            .iter()
-            .find(|(name, _)| name.ends_with(key))
-            .map(|(_, value)| value.into())
-    };
-    audit::Correlation {
-        job_id: get("/job_id"),
-        trace_id: get("/trace_id"),
-        workflow_run_id: get("/workflow_run_id"),
-        task_id: get("/task_id"),
-        session_id: get("/session_id"),
-        traceparent: get("traceparent"),
-    }
-}
-
-fn explain(record: &mut Record, denial: &Denial) {
-    let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.first(get);
-    record.policies = denial
-        .reasons
-        .iter()
-        .map(|one| one.policy.as_str().into())
-        .collect();
-    record.reason.advice = first(|reason| reason.advice.as_ref()).map(Into::into);
-    if let Some(code) = first(|reason| reason.code.as_ref()) {
-        record.reason.code = Some(code.into());
-    }
-    match denial.remedy() {
-        Some(OnDeny::AskConsent) => record.reason.text = Some(NOBODY_TO_ASK.into()),
-        None => {}
-    }
-    if let DenialCause::Fault(fault) = &denial.cause {
-        record.reason.code = Some("engine-fault".into());
-        record.reason.text = Some(fault.to_string().into());
-    }
-}
-
-const NOBODY_TO_ASK: &str =
-    "a human who agrees to it would lift this, and there is no way to ask one";
-
-fn request_kind(method: &str, from: Side) -> Kind {
-    match (from, method) {
-        (Side::Upstream, _) => Kind::ServerRequest,
-        (Side::Agent, "tools/call") => Kind::ToolCall,
-        (Side::Agent, "tools/list") => Kind::ToolsList,
-        (Side::Agent, _) => Kind::Request,
-    }
-}
-
-fn outcome_kind(method: KnownMethod) -> Kind {
-    if method == KnownMethod::ToolsCall {
-        Kind::ToolResult
-    } else {
-        Kind::GateDecision
+        self.correlation = correlation::named(meta);
+        self.record.correlation = correlation::recorded(&self.correlation);
     }
 }
 

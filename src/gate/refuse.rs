@@ -49,7 +49,7 @@ pub enum Refusal {
     TooLong(usize),
     #[error("too many requests in flight: at most {0}")]
     TooMany(usize),
-    #[error("it answers nothing that was asked")]
+    #[error("it belongs to nothing that was asked for")]
     Stray,
     /// The agent is told what it would be told if the tool did not exist.
     #[error("unknown tool: {name}")]

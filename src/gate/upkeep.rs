@@ -25,6 +25,11 @@ impl Gate {
         self.clock.elapsed()
     }
 
+    /// Wall-clock time, in milliseconds since the Unix epoch.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.now().as_millisecond()
+    }
+
     /// Ends the requests whose time has run out: the other side is told to stop, the asker gets its
     /// one answer.
     ///

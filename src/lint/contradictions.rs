@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use cedar_policy_core::ast::{EntityType, Expr, ExprKind, Literal, Pattern, Var};
+use cedar_policy_core::ast::{
+    ActionConstraint, EntityType, EntityUID, Expr, ExprKind, Literal, Pattern, Var,
+};
 
 use super::expressions::{
     Chain, Part, Sign, chains, equality, literal, membership, parts, path, truth,
@@ -50,7 +52,8 @@ fn look(world: &World<'_>, found: &mut Found) {
     for policy in world.policies {
         // With the scope, whose parts are expressions like any other.
         let whole = policy.template.condition();
-        let clash = clash(&parts(&whole, Sign::Holds));
+        let whole = parts(&whole, Sign::Holds);
+        let clash = other_tool(policy, &whole).or_else(|| clash(&whole));
         if let Some(clash) = &clash {
             let what = match policy.effect {
                 cedar_policy::Effect::Permit => "permits",
@@ -79,6 +82,69 @@ fn look(world: &World<'_>, found: &mut Found) {
             }
             constant(policy, chain, &parts, found);
         }
+    }
+}
+
+/// A policy on the calls of some tools whose resource is another one: each tool's calls are an action
+/// of its own.
+fn other_tool<'e>(policy: &PolicyTree<'_>, parts: &[Part<'e>]) -> Option<Clash<'e>> {
+    let actions: Vec<&EntityUID> = match policy.template.action_constraint() {
+        ActionConstraint::Any => return None,
+        ActionConstraint::In(uids) => uids.iter().map(AsRef::as_ref).collect(),
+        ActionConstraint::Eq(uid) => vec![uid.as_ref()],
+    };
+    let called: Option<Vec<&str>> = actions.into_iter().map(tool_called).collect();
+    let called = called?;
+    for part in parts.iter().filter(|part| part.sign == Sign::Holds) {
+        let asked: Option<(&Expr, Vec<&Literal>)> =
+            match (equality(part.expr), membership(part.expr)) {
+                (Some((subject, value)), _) => literal(value).map(|value| (subject, vec![value])),
+                (None, Some((subject, items))) => {
+                    let items: Option<Vec<&Literal>> = items.iter().map(literal).collect();
+                    items.map(|items| (subject, items))
+                }
+                (None, None) => None,
+            };
+        let Some((subject, values)) = asked else {
+            continue;
+        };
+        let is_tool = matches!(path(subject), Some((Var::Resource, rest)) if rest.is_empty() || rest == ["name"]);
+        let named: Option<Vec<&str>> = values.iter().map(|value| tool_named(value)).collect();
+        let Some(named) = named.filter(|named| is_tool && !named.is_empty()) else {
+            continue;
+        };
+        if named.iter().all(|name| !called.contains(name)) {
+            let list = |tools: &[&str]| {
+                let quoted = tools
+                    .iter()
+                    .map(|tool| format!("`{}`", tool.escape_debug()));
+                quoted.collect::<Vec<_>>().join(", ")
+            };
+            let why = format!(
+                "the action is the call of {}, and the resource is {}",
+                list(&called),
+                list(&named)
+            );
+            return Some(Clash {
+                at: part.expr,
+                why: why.into(),
+            });
+        }
+    }
+    None
+}
+
+/// The tool whose call an action is.
+fn tool_called(action: &EntityUID) -> Option<&str> {
+    let id: &str = action.eid().as_ref();
+    id.strip_prefix("call_tool/")
+}
+
+fn tool_named(value: &Literal) -> Option<&str> {
+    match value {
+        Literal::EntityUID(uid) => Some(uid.eid().as_ref()),
+        Literal::String(name) => Some(name),
+        Literal::Bool(_) | Literal::Long(_) => None,
     }
 }
 
@@ -245,7 +311,11 @@ fn within(value: &Literal, range: Range) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{call, check};
+    use std::sync::Arc;
+
+    use super::super::fixture::{call, check, check_in, source};
+    use super::super::material::Material;
+    use crate::policy::{Fingerprint, Lock, LockedTool, Origin, Record};
 
     /// How often a condition is found to be impossible for the whole policy, and in a part.
     #[track_caller]
@@ -283,6 +353,62 @@ mod tests {
         ] {
             when(condition, 1, 0);
         }
+    }
+
+    #[test]
+    fn the_call_of_one_tool_is_never_about_another() {
+        let check = |action: &str, resource: &str, condition: &str, findings| {
+            let policy = call("forbid", resource, condition);
+            let policy = policy.replace("action in Mcp::Action::\"call_tool\"", action);
+            let material = Material {
+                policies: vec![source("p/x.cedar", &policy)],
+                lock: locked(),
+                ..Material::default()
+            };
+            check_in("never-matches", &material, findings);
+        };
+        let a = "action == Mcp::Action::\"call_tool/a\"";
+        let both = "action in [Mcp::Action::\"call_tool/a\", Mcp::Action::\"call_tool/b\"]";
+        let is = |name: &str| format!("resource == Mcp::Tool::\"{name}\"");
+        check(a, &is("b"), "", 1);
+        check(a, &is("a"), "", 0);
+        check(a, "resource", "", 0);
+        check(a, "resource", &format!("when {{ {} }}", is("b")), 1);
+        check(a, "resource", "when { resource.name == \"b\" }", 1);
+        check(
+            a,
+            "resource",
+            "when { [\"b\", \"c\"].contains(resource.name) }",
+            1,
+        );
+        check(
+            a,
+            "resource",
+            "when { [\"b\", \"a\"].contains(resource.name) }",
+            0,
+        );
+        check(a, "resource", "unless { resource.name == \"b\" }", 0);
+        check(both, &is("b"), "", 0);
+        check(both, &is("c"), "", 1);
+        let more = "action in [Mcp::Action::\"call_tool/a\", Mcp::Action::\"list_tool\"]";
+        check(more, &is("b"), "", 0);
+        check("action in Mcp::Action::\"call_tool\"", &is("b"), "", 0);
+    }
+
+    fn locked() -> Arc<Lock> {
+        let tool = |name: &str| {
+            let tool = LockedTool {
+                fingerprint: Fingerprint::of("", ""),
+                definition: "{}".into(),
+                arguments: Ok(Record::default()),
+                origin: Origin {
+                    file: "tools.lock".into(),
+                    line: 1,
+                },
+            };
+            (name.to_owned(), tool)
+        };
+        Arc::new(Lock::new([tool("a"), tool("b")].into()))
     }
 
     #[test]

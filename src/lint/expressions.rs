@@ -90,6 +90,25 @@ pub(super) fn parts(expr: &Expr, sign: Sign) -> Vec<Part<'_>> {
     parts
 }
 
+/// Every expression in a condition, with what it does for the whole: `None` where that is not plain,
+/// as in the test of an `if`.
+pub(super) fn signed(condition: &Expr) -> Vec<(&Expr, Option<Sign>)> {
+    let mut found = Vec::new();
+    let mut open = vec![(condition, Some(Sign::Holds))];
+    while let Some((expr, sign)) = open.pop() {
+        found.push((expr, sign));
+        let inside = crate::policy::engines::cedar::children(expr);
+        let sign_inside = if matches!(expr.expr_kind(), ExprKind::And { .. } | ExprKind::Or { .. })
+        {
+            sign
+        } else {
+            negated(expr).and(sign).map(Sign::other)
+        };
+        open.extend(inside.into_iter().rev().map(|inside| (inside, sign_inside)));
+    }
+    found
+}
+
 /// Every longest chain in an expression, the outermost first, with its parts. What a chain of the
 /// second kind needs to fail is told as its parts, so that `a || b` has `!a` and `!b`.
 pub(super) fn chains(expr: &Expr) -> Vec<(&Expr, Chain, Vec<Part<'_>>)> {

@@ -1,5 +1,7 @@
 //! What the tests of lints are made of.
 
+use std::sync::Arc;
+
 use super::material::Material;
 use super::run::lint;
 use super::table::Lint;
@@ -40,6 +42,7 @@ pub(super) fn check(name: &str, policies: &str, findings: usize) {
 #[track_caller]
 pub(super) fn check_in(name: &str, material: &Material, findings: usize) {
     let cedar = Cedar {
+        lock: Arc::clone(&material.lock),
         warnings: Warnings::Allow,
         ..Cedar::default()
     };

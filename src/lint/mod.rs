@@ -21,12 +21,15 @@ mod material;
 mod names;
 mod overflow;
 mod patterns;
+mod pointers;
 mod ranges;
 mod repeated;
 mod run;
+mod spelling;
 mod strings;
 mod table;
 mod untested;
+mod upward;
 mod words;
 
 pub use allowlist::place as place_of_allowed;

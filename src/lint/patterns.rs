@@ -1,6 +1,6 @@
 //! Wildcards where there are none.
 
-use cedar_policy_core::ast::{Expr, ExprKind, Literal, Pattern, PatternElem};
+use cedar_policy_core::ast::{EntityUID, Expr, ExprKind, Literal, Pattern, PatternElem};
 
 use super::expressions::{equality, literal, membership, text};
 use super::found::{Found, Say};
@@ -17,35 +17,70 @@ fn look(world: &World<'_>, found: &mut Found) {
     for policy in world.policies {
         let whole = policy.template.condition();
         for expr in whole.subexpressions() {
-            let (message, at) = if let Some(Literal::EntityUID(uid)) = literal(expr) {
+            let (message, help, at) = if let Some(Literal::EntityUID(uid)) = literal(expr) {
                 let name: &str = uid.eid().as_ref();
                 if !is_glob(name) {
                     continue;
                 }
                 let at = uid.loc().or_else(|| expr.source_loc());
-                (format!("`{uid}` is one name: names are exact"), at)
+                let message = format!("`{uid}` is one name: names are exact");
+                (message, of_name(uid), at)
             } else if let Some(text) = compared(expr) {
                 let message = format!("`{text}` is compared letter by letter");
-                (message, expr.source_loc())
+                let help = format!(
+                    "for a pattern write `like`, as in `… like \"{}\"`, where `*` stands for any \
+                     text, one `like` for each of several",
+                    text.replace('?', "*").escape_debug()
+                );
+                (message, help, expr.source_loc())
             } else if let ExprKind::Like { pattern, .. } = expr.expr_kind() {
                 if !is_question(pattern) {
                     continue;
                 }
                 let message = "`?` stands for itself in a pattern; only `*` stands for others";
-                (message.to_owned(), expr.source_loc())
+                let help = "write `*`, which stands for any text, also for none and for more than \
+                            one character";
+                (message.to_owned(), help.to_owned(), expr.source_loc())
             } else {
                 continue;
             };
             let say = Say {
                 message,
-                help: "write `like` for patterns (`resource.name like \"read_*\"`), where `*` \
-                       stands for any text, or put tools into a capability"
-                    .to_owned(),
+                help,
                 label: "no wildcard",
             };
             let at = at.filter(|loc| (loc.start()..loc.end()) != policy.span);
             found.at(&GLOB_LITERAL, policy, at, say);
         }
+    }
+}
+
+/// What to write in place of a name that is meant as a pattern.
+fn of_name(uid: &EntityUID) -> String {
+    let kind = uid.entity_type().to_string();
+    let kind = kind.strip_prefix("Mcp::").unwrap_or(&kind);
+    let name: &str = uid.eid().as_ref();
+    let name = name.replace('?', "*").escape_debug().to_string();
+    match kind {
+        "Tool" | "Prompt" => format!(
+            "write `resource is Mcp::{kind}` in the scope and `when {{ resource.name like \"{name}\" \
+             }}`; or give the ones that are meant a group and write `resource in \
+             Mcp::{kind}Group::\"…\"`"
+        ),
+        "Resource" => format!(
+            "write `resource is Mcp::Resource` in the scope and `when {{ resource.uri like \
+             \"{name}\" }}`; or name the place in `roots.toml` and write `resource in \
+             Mcp::Root::\"…\"`"
+        ),
+        "Action" => "actions are in groups (`call_tool` has the calls of all tools): name one, or \
+                     several in a set"
+            .to_owned(),
+        "Capability" => {
+            "a capability stands for the narrower ones too: `fs` is also `fs.read` and \
+                         `fs.write`"
+                .to_owned()
+        }
+        _ => format!("no pattern stands for several of `Mcp::{kind}`: name each, in a set"),
     }
 }
 
@@ -80,7 +115,8 @@ fn is_question(pattern: &Pattern) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{call, check};
+    use super::super::fixture::{call, check, found, source};
+    use super::super::material::Material;
 
     #[test]
     fn a_wildcard_that_stands_for_itself_is_found() {
@@ -117,6 +153,47 @@ mod tests {
             "glob-literal",
             &call("permit", "resource == Mcp::Tool::\"read\"", ""),
             0,
+        );
+    }
+
+    #[test]
+    fn what_to_write_in_place_of_a_wildcard_depends_on_what_it_stands_in() {
+        let check = |scope: &str, condition: &str, says: &str| {
+            let material = Material {
+                policies: vec![source("p/x.cedar", &call("permit", scope, condition))],
+                ..Material::default()
+            };
+            let found = found("glob-literal", &material);
+            let [problem] = found.as_slice() else {
+                panic!("{found:?}");
+            };
+            let help = problem.help.as_deref().unwrap();
+            assert!(help.contains(says), "{help}");
+        };
+        check(
+            "resource == Mcp::Tool::\"read_*\"",
+            "",
+            "`when { resource.name like \"read_*\" }`",
+        );
+        check(
+            "resource in Mcp::Capability::\"fs.*\"",
+            "",
+            "`fs` is also `fs.read`",
+        );
+        check(
+            "",
+            "when { principal in Mcp::Role::\"ed*\" }",
+            "no pattern stands for several of `Mcp::Role`",
+        );
+        check(
+            "",
+            "when { resource.name == \"read?file\" }",
+            "`… like \"read*file\"`",
+        );
+        check(
+            "",
+            "when { resource.name like \"read?x\" }",
+            "also for none and for more than one character",
         );
     }
 }

@@ -1,12 +1,15 @@
 //! Tests of paths, URLs and hosts by the look of their text.
 
 use cedar_policy::Effect;
-use cedar_policy_core::ast::{EntityReference, Expr, ExprKind, PrincipalOrResourceConstraint};
+use cedar_policy_core::ast::{
+    EntityReference, Expr, ExprKind, Pattern, PrincipalOrResourceConstraint,
+};
 
-use super::expressions::{argument, equality, membership, pieces, text};
+use super::expressions::{Sign, argument, equality, membership, pieces, signed, text};
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
+use super::upward::open_way;
 use crate::policy::ToolLabels;
 use crate::policy::engines::cedar::PolicyTree;
 
@@ -43,32 +46,39 @@ struct Test<'e> {
     at: &'e Expr,
     pointer: String,
     kind: Kind<'e>,
+    /// What it does for the whole condition, where that is plain.
+    sign: Option<Sign>,
 }
 
 enum Kind<'e> {
     /// The pieces between the wildcards.
-    Like(Vec<String>),
+    Like(Vec<String>, &'e Pattern),
     Is(Vec<&'e str>),
 }
 
 fn tests(condition: &Expr) -> Vec<Test<'_>> {
     let mut tests = Vec::new();
-    for at in condition.subexpressions() {
+    for (at, sign) in signed(condition) {
+        let mut add = |pointer, kind| {
+            tests.push(Test {
+                at,
+                pointer,
+                kind,
+                sign,
+            });
+        };
         if let ExprKind::Like { expr, pattern } = at.expr_kind() {
             if let Some(pointer) = argument(expr) {
-                let kind = Kind::Like(pieces(pattern));
-                tests.push(Test { at, pointer, kind });
+                add(pointer, Kind::Like(pieces(pattern), pattern));
             }
         } else if let Some((side, value)) = equality(at) {
             if let (Some(pointer), Some(value)) = (argument(side), text(value)) {
-                let kind = Kind::Is(vec![value]);
-                tests.push(Test { at, pointer, kind });
+                add(pointer, Kind::Is(vec![value]));
             }
         } else if let Some((asked, items)) = membership(at)
             && let Some(pointer) = argument(asked)
         {
-            let kind = Kind::Is(items.iter().filter_map(text).collect());
-            tests.push(Test { at, pointer, kind });
+            add(pointer, Kind::Is(items.iter().filter_map(text).collect()));
         }
     }
     tests
@@ -77,11 +87,13 @@ fn tests(condition: &Expr) -> Vec<Test<'_>> {
 fn paths(world: &World<'_>, found: &mut Found) {
     for policy in world.policies {
         let tests = policy.condition().map(tests).unwrap_or_default();
-        let looks_up = |pointer: &str| {
-            tests.iter().any(|test| {
-                test.pointer == pointer
-                    && matches!(&test.kind, Kind::Like(pieces) if pieces.concat().contains(".."))
-            })
+        // What lets a path through is no guard against it.
+        let guards = |of: &Test<'_>| -> Vec<&Pattern> {
+            let others = tests.iter().filter(|test| {
+                let opposed = test.sign.is_none() || of.sign.is_none() || test.sign != of.sign;
+                test.pointer == of.pointer && opposed
+            });
+            others.filter_map(Test::pattern).collect()
         };
         let labels = labels(world, policy);
         let labelled = |pointer: &str| {
@@ -93,7 +105,7 @@ fn paths(world: &World<'_>, found: &mut Found) {
         };
         let named = |test: &&Test<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
         for test in tests.iter().filter(named) {
-            let Kind::Like(pieces) = &test.kind else {
+            let Kind::Like(pieces, _) = &test.kind else {
                 continue;
             };
             let [start, .., end] = pieces.as_slice() else {
@@ -104,8 +116,8 @@ fn paths(world: &World<'_>, found: &mut Found) {
             }
             let message = if !start.ends_with(['/', '\\']) {
                 format!("`{start}*` is also the beginning of `{start}-elsewhere`")
-            } else if !looks_up(&test.pointer) {
-                format!("`{start}../elsewhere` begins so, too")
+            } else if let Some(way) = open_way(start, &guards(test)) {
+                format!("`{way}` begins so, too")
             } else if labelled(&test.pointer) {
                 format!("`{start}` may be written in other ways, and links are not followed")
             } else {
@@ -113,10 +125,10 @@ fn paths(world: &World<'_>, found: &mut Found) {
             };
             let say = Say {
                 message,
-                help: "end the beginning with `/`, and exclude `..`, as in \
-                       `!(… like \"*/../*\")`; or say in `roots.toml` where things are and in \
-                       `tools.toml` which arguments are `paths`, and ask for \
-                       `context.touch.outside` or `context.touch.roots`"
+                help: "say in `roots.toml` where things are and in `tools.toml` which arguments \
+                       are `paths`, and ask for `context.touch.outside` or `context.touch.roots`, \
+                       which no spelling gets round; or end the beginning with `/` and exclude \
+                       whatever leads up, as `!(… like \"*/..*\")` does"
                     .to_owned(),
                 label: "tested as text",
             };
@@ -186,10 +198,17 @@ impl Labelled {
     }
 }
 
-impl Test<'_> {
+impl<'e> Test<'e> {
+    fn pattern(&self) -> Option<&'e Pattern> {
+        match &self.kind {
+            Kind::Like(_, pattern) => Some(pattern),
+            Kind::Is(_) => None,
+        }
+    }
+
     /// What gets round a test of a URL.
     fn of_url(&self, labelled: Labelled) -> Option<&'static str> {
-        let Kind::Like(pieces) = &self.kind else {
+        let Kind::Like(pieces, _) = &self.kind else {
             return None;
         };
         let [start, rest @ ..] = pieces.as_slice() else {
@@ -221,7 +240,7 @@ impl Test<'_> {
             Kind::Is(names) => {
                 (labelled == Labelled::Yes && !names.is_empty()).then_some(spellings)
             }
-            Kind::Like(pieces) => {
+            Kind::Like(pieces, _) => {
                 let [first, .., last] = pieces.as_slice() else {
                     return None;
                 };
@@ -270,13 +289,21 @@ fn is_domain(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{call, check_in, source};
+    use super::super::fixture::{call, check_in, found, source};
     use super::super::material::Material;
-    use crate::policy::{Labels, ToolLabels};
+    use crate::policy::{Labels, PolicyProblem, ToolLabels};
 
     /// A condition on arguments, with `$p` for the argument's text, and whether it is found.
     #[track_caller]
     fn argument(lint: &str, pointer: &str, condition: &str, labels: ToolLabels, findings: usize) {
+        check_in(lint, &material(pointer, condition, labels), findings);
+    }
+
+    fn argument_found(lint: &str, pointer: &str, condition: &str) -> Vec<PolicyProblem> {
+        found(lint, &material(pointer, condition, ToolLabels::default()))
+    }
+
+    fn material(pointer: &str, condition: &str, labels: ToolLabels) -> Material {
         let guard = format!(
             "context.args.hasTag(\"{pointer}\") && context.args.getTag(\"{pointer}\") has s"
         );
@@ -290,12 +317,11 @@ mod tests {
         );
         let mut said = Labels::default();
         said.tools.insert("t".to_owned(), labels);
-        let material = Material {
+        Material {
             policies: vec![source("p/x.cedar", &policy)],
             said,
             ..Material::default()
-        };
-        check_in(lint, &material, findings);
+        }
     }
 
     #[test]
@@ -314,7 +340,17 @@ mod tests {
         check("/path", "$p like \"C:\\\\data\\\\*\"", 1);
         check(
             "/path",
-            "$p like \"/srv/project/*\" && !($p like \"*/../*\")",
+            "$p like \"/srv/project/*\" && !($p like \"*/..*\")",
+            0,
+        );
+        check(
+            "/path",
+            "$p like \"/srv/project/*\" && !($p like \"*..*\")",
+            0,
+        );
+        check(
+            "/path",
+            "!(!($p like \"/srv/project/*\") || $p like \"*/../*\" || $p like \"*/..\")",
             0,
         );
         check("/path", "$p like \"/srv/project/*.md\"", 0);
@@ -326,6 +362,46 @@ mod tests {
     }
 
     #[test]
+    fn a_guard_has_to_stop_every_way_up() {
+        let told = |condition: &str| {
+            let found = argument_found("string-test-on-path", "/path", condition);
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            found.join("\n")
+        };
+        let test = "$p like \"/srv/project/*\"";
+        let check = |guard: &str, expected: &str| {
+            assert_eq!(told(&format!("{test} && {guard}")), expected, "{guard}");
+        };
+        check("!($p like \"*/..*\")", "");
+        check("!($p like \"*/../*\")", "`/srv/project/..` begins so, too");
+        check(
+            "!($p like \"*/..\")",
+            "`/srv/project/../elsewhere` begins so, too",
+        );
+        check(
+            "!($p like \"/srv/project/..*\")",
+            "`/srv/project/a/../../elsewhere` begins so, too\n\
+             `/srv/project/..*` is also the beginning of `/srv/project/..-elsewhere`",
+        );
+        check(
+            "!($p like \"*...*\")",
+            "`/srv/project/../elsewhere` begins so, too",
+        );
+        // It asks for what it should exclude.
+        check(
+            "$p like \"*/..*\"",
+            "`/srv/project/../elsewhere` begins so, too",
+        );
+        let windows = "$p like \"C:\\\\data\\\\*\" && !($p like \"*\\\\..*\")";
+        assert_eq!(
+            told(windows),
+            "`C:\\data\\a/../../elsewhere` begins so, too"
+        );
+        let windows = "$p like \"C:\\\\data\\\\*\" && !($p like \"*..*\")";
+        assert_eq!(told(windows), "");
+    }
+
+    #[test]
     fn a_path_that_the_gate_reads_need_not_be_tested_as_text() {
         let check = |pointer: &str, condition: &str, findings| {
             let labels = ToolLabels {
@@ -334,7 +410,7 @@ mod tests {
             };
             argument("string-test-on-path", pointer, condition, labels, findings);
         };
-        let guarded = "$p like \"/srv/project/*\" && !($p like \"*/../*\")";
+        let guarded = "$p like \"/srv/project/*\" && !($p like \"*/..*\")";
         check("/where", guarded, 1);
         check("/path", guarded, 0);
         check("/where", "$p like \"*.md\"", 0);

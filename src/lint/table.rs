@@ -4,7 +4,7 @@ use super::found::Found;
 use super::material::World;
 use super::{
     actions, appearance, breadth, contradictions, levels, locked, names, overflow, patterns,
-    repeated, strings, untested, words,
+    pointers, repeated, spelling, strings, untested, words,
 };
 
 /// One lint.
@@ -26,6 +26,7 @@ pub const ALL: &[&Lint] = &[
     &levels::EQUALITY_ON_LEVEL,
     &actions::EXACT_CALL,
     &patterns::GLOB_LITERAL,
+    &spelling::HOST_SPELLING,
     &appearance::LOOK_ALIKE,
     &contradictions::NEVER_MATCHES,
     &locked::NOT_LOCKED,
@@ -34,6 +35,7 @@ pub const ALL: &[&Lint] = &[
     &strings::STRING_TEST_ON_HOST,
     &strings::STRING_TEST_ON_PATH,
     &breadth::UNCONDITIONAL_PERMIT,
+    &pointers::UNKNOWN_ARGUMENT,
     &names::UNKNOWN_NAME,
     &appearance::UNSEEN_CHARACTER,
     &untested::UNTESTED_TOOL,

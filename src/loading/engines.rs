@@ -10,8 +10,8 @@ use crate::policy::engines::cedar::{Cedar, ToolGroups};
 use crate::policy::engines::cel::Cel;
 use crate::policy::engines::rego::Rego;
 use crate::policy::{
-    Compiled, EngineKind, Lock, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem, PolicySource,
-    RuleEngine, Surfaces, Warnings,
+    Checked, Compiled, EngineKind, Lock, PolicyEntry, PolicyErrors, PolicyId, PolicyProblem,
+    PolicySource, RuleEngine, Surfaces, Warnings,
 };
 
 /// One of each kind.
@@ -51,16 +51,21 @@ impl Kinds {
                 groups: groups.clone(),
                 lock: Arc::clone(lock),
                 warnings,
+                checked: Vec::new(),
             },
             others: vec![
-                Box::new(Rego {
-                    groups: groups.clone(),
-                }),
+                Box::new(Rego::new(groups.clone())),
                 Box::new(Cel {
                     groups: groups.clone(),
                 }),
             ],
         }
+    }
+
+    /// What was checked before is not checked again.
+    pub(super) fn after(mut self, checked: Vec<Checked>) -> Self {
+        self.cedar.checked = checked;
+        self
     }
 
     pub(super) fn claims(&self, path: &Path) -> bool {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{
-    Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
+    Checked, Labels, Lock, OpenTools, PolicyEntry, PolicyErrors, PolicyProblem, PolicySnapshot,
     PolicySource, Surfaces,
 };
 
@@ -70,7 +70,7 @@ pub struct Loaded {
 
 /// All there is, or all that is wrong with it, the candidate included.
 pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
-    let mut loaded = compile(settings, read(settings))?;
+    let mut loaded = compile(settings, read(settings), None)?;
     match std::mem::take(&mut loaded.candidate) {
         problems if problems.is_empty() => Ok(loaded),
         problems => Err(PolicyErrors { problems }),
@@ -99,7 +99,7 @@ pub fn survey(settings: &Settings) -> Survey {
         labels: found.labels.clone(),
         said: labels::read(&found.labels, &mut Vec::new()).0,
         lock: Arc::new(lock::read(&found.labels, &mut Vec::new())),
-        loaded: compile(settings, found),
+        loaded: compile(settings, found, None),
     }
 }
 
@@ -110,7 +110,7 @@ pub fn load_changed(
 ) -> Result<Loaded, PolicyErrors> {
     let mut found = read(settings);
     change(&mut found.sources);
-    compile(settings, found)
+    compile(settings, found, None)
 }
 
 /// Everything that lies in the directory, read whole.
@@ -129,9 +129,17 @@ fn read(settings: &Settings) -> Directory {
 
 /// A candidate that is not valid is left out, and never keeps the policies themselves from being
 /// taken.
-fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
+///
+/// What was checked for `before`, which may be in force, is not checked again; the result is the
+/// same without it.
+fn compile(
+    settings: &Settings,
+    mut found: Directory,
+    before: Option<&PolicySnapshot>,
+) -> Result<Loaded, PolicyErrors> {
     let candidate = found.candidate.take();
-    let mut loaded = compile_one(settings, found)?;
+    let mut checked = before.map(PolicySnapshot::checked).unwrap_or_default();
+    let mut loaded = compile_one(settings, found, checked.clone())?;
     let Some(candidate) = candidate else {
         return Ok(loaded);
     };
@@ -140,14 +148,22 @@ fn compile(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyEr
         shadow: None,
         ..settings.clone()
     };
-    match compile_one(&settings, *candidate) {
+    // A candidate is mostly what is in force and a little more, and later comes into force.
+    checked.extend(loaded.snapshot.checked());
+    let before = before.and_then(PolicySnapshot::candidate);
+    checked.extend(before.map(PolicySnapshot::checked).unwrap_or_default());
+    match compile_one(&settings, *candidate, checked) {
         Ok(candidate) => loaded.snapshot = loaded.snapshot.with_candidate(candidate.snapshot),
         Err(errors) => loaded.candidate = errors.problems,
     }
     Ok(loaded)
 }
 
-fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, PolicyErrors> {
+fn compile_one(
+    settings: &Settings,
+    mut found: Directory,
+    checked: Vec<Checked>,
+) -> Result<Loaded, PolicyErrors> {
     let mut labels = Labels::default();
     let mut sources = vec![builtin(
         "<core.cedar>",
@@ -194,7 +210,7 @@ fn compile_one(settings: &Settings, mut found: Directory) -> Result<Loaded, Poli
             include_str!("../policy/builtin/lock.cedar"),
         ));
     }
-    let kinds = Kinds::new(&groups, &lock, settings.warnings);
+    let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
     let compiled = kinds.compile(&sources).and_then(|compiled| {
         match nameless(&sources, &compiled.policies, settings.warnings) {
             problems if problems.is_empty() => Ok(compiled),

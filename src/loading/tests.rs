@@ -1,3 +1,5 @@
+mod again;
+
 use std::fs;
 use std::path::Path;
 
@@ -465,6 +467,12 @@ fn the_revision_names_every_text_and_nothing_else() {
         revision(&allowing(&["b", "a", "b"]))
     );
     assert_ne!(revision(&allowing(&[])), revision(&Settings::default()));
+    // Where the directory lies is no part of it, what lies where in it is.
+    let texts = [("a.cedar", PERMIT_ALL), ("more/b.cedar", "// none")];
+    let (here, there) = (files(&texts), files(&texts));
+    assert_eq!(revision(&within(&here)), revision(&within(&there)));
+    fs::rename(there.path().join("more"), there.path().join("less")).unwrap();
+    assert_ne!(revision(&within(&here)), revision(&within(&there)));
 }
 
 #[test]
@@ -806,7 +814,7 @@ fn a_candidate_is_loaded_beside_the_policies_and_never_in_their_place() {
     // At the start a broken candidate is a mistake to be told; later it is left out.
     std::fs::write(next.join("it.cedar"), "forbid(").unwrap();
     assert!(load(&settings).is_err());
-    let loaded = compile(&settings, read(&settings)).unwrap();
+    let loaded = compile(&settings, read(&settings), None).unwrap();
     assert!(loaded.snapshot.candidate().is_none());
     assert_eq!(loaded.candidate.len(), 1);
 }

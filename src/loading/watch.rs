@@ -2,6 +2,8 @@
 //!
 //! A writer may be at work at any moment. What counts is what two readings, some time apart, agree
 //! on; and what lacks policies that are in force counts only when somebody says that it is meant.
+//! What the first reading found is compiled while the second one waits for its time: mostly they
+//! agree, and then nothing is left to be done.
 
 mod changes;
 mod events;
@@ -25,7 +27,7 @@ use self::events::Events;
 use self::fingerprint::Fingerprint;
 use super::directory::Directory;
 use super::{Loaded, Settings};
-use crate::policy::{PolicyErrors, PolicyProblem, PolicyStore};
+use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 
 /// How often the directory is looked at, whatever the operating system tells of it.
 const LOOK: Duration = Duration::from_secs(1);
@@ -199,41 +201,66 @@ impl Watcher {
         if let Some(wake) = &self.wake {
             // Anew each time, for what has come or was exchanged; before the reading, so that no
             // later change escapes.
-            self.events = Events::of(&self.directories(), wake);
+            self.events = Some(Events::of(&self.directories(), wake));
         }
-        let Some((seen, directory)) = self.at_rest() else {
+        let current = self.store.current();
+        let first = self.reading();
+        let (rested, ahead) = thread::scope(|scope| {
+            let compile = || self.compile(cause, &current, &first.directory);
+            let ahead = self.is_news(cause, &current, &first.directory).then(|| {
+                let thread = thread::Builder::new().name("policies ahead".to_owned());
+                thread.spawn_scoped(scope, compile)
+            });
+            let rested = self.at_rest(&first);
+            let ahead = ahead.and_then(Result::ok);
+            (rested, ahead.and_then(|thread| thread.join().ok()))
+        });
+        let Some(Reading { seen, directory }) = rested else {
             return self.restless(cause);
         };
         self.restless = 0;
         self.seen = Some(seen);
-        let current = self.store.current();
-        if cause == Cause::Changed {
+        if !self.is_news(cause, &current, &directory) {
             if directory.is_in_force(&current) {
                 self.told = None;
-                return Ok(());
             }
-            let told = self.told.as_ref();
-            if told.is_some_and(|told| told.is_same_as(&directory)) {
-                return Ok(());
-            }
+            return Ok(());
         }
-        let found = super::compile(&self.settings, directory.clone()).and_then(|loaded| {
-            let on_removal = match cause {
-                Cause::Asked => OnRemoval::Accept,
-                Cause::Changed => self.settings.on_removal,
-            };
-            let problems = removals::problems(&current, &loaded.snapshot, on_removal);
-            if problems.is_empty() {
-                Ok(loaded)
-            } else {
-                Err(PolicyErrors { problems })
-            }
-        });
+        let found = ahead
+            .filter(|_| directory.is_same_as(&first.directory))
+            .unwrap_or_else(|| self.compile(cause, &current, &directory));
         match self.tell(cause, found)? {
             Taken::Yes => self.told = Some(directory),
             Taken::No => self.seen = None,
         }
         Ok(())
+    }
+
+    /// Whether there is something to compile: neither in force nor told already, or asked for.
+    fn is_news(&self, cause: Cause, current: &PolicySnapshot, found: &Directory) -> bool {
+        let is_told = || {
+            self.told
+                .as_ref()
+                .is_some_and(|told| told.is_same_as(found))
+        };
+        cause == Cause::Asked || !(found.is_in_force(current) || is_told())
+    }
+
+    fn compile(
+        &self,
+        cause: Cause,
+        current: &PolicySnapshot,
+        found: &Directory,
+    ) -> Result<Loaded, PolicyErrors> {
+        let loaded = super::compile(&self.settings, found.clone(), Some(current))?;
+        let on_removal = match cause {
+            Cause::Asked => OnRemoval::Accept,
+            Cause::Changed => self.settings.on_removal,
+        };
+        match removals::problems(current, &loaded.snapshot, on_removal) {
+            problems if problems.is_empty() => Ok(loaded),
+            problems => Err(PolicyErrors { problems }),
+        }
     }
 
     /// Nothing counts while it changes; whoever asked learns it at once, others when it goes on.
@@ -252,22 +279,25 @@ impl Watcher {
         self.tell(cause, Err(problem.into())).map(drop)
     }
 
-    /// What two readings in a row agree on, and what the directory looked like before both.
-    fn at_rest(&self) -> Option<(Fingerprint, Directory)> {
-        let look = || {
-            let seen = Fingerprint::of(&self.directories());
-            (seen, super::read(&self.settings))
-        };
-        let (mut seen, mut read) = look();
+    /// What two readings in a row agree on.
+    fn at_rest(&self, first: &Reading) -> Option<Reading> {
+        let mut before = None;
         for _ in 0..READINGS {
             thread::sleep(QUIET);
-            let (seen_now, read_now) = look();
-            if seen_now == seen && read_now.is_same_as(&read) {
-                return Some((seen, read));
+            let now = self.reading();
+            if now.is_same_as(before.as_ref().unwrap_or(first)) {
+                return Some(now);
             }
-            (seen, read) = (seen_now, read_now);
+            before = Some(now);
         }
         None
+    }
+
+    fn reading(&self) -> Reading {
+        // In this order, so that what changes in between shows at the next look.
+        let seen = Fingerprint::of(&self.directories());
+        let directory = super::read(&self.settings);
+        Reading { seen, directory }
     }
 
     /// The policies', and the candidate's if there is one.
@@ -281,6 +311,18 @@ impl Watcher {
         let turn = Turn { cause, found, done };
         self.turns.blocking_send(turn).map_err(|_| Gone)?;
         taken.blocking_recv().map_err(|_| Gone)
+    }
+}
+
+/// What was read, and what the directory looked like before.
+struct Reading {
+    seen: Fingerprint,
+    directory: Directory,
+}
+
+impl Reading {
+    fn is_same_as(&self, other: &Self) -> bool {
+        self.seen == other.seen && self.directory.is_same_as(&other.directory)
     }
 }
 

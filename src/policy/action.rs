@@ -98,6 +98,42 @@ impl Action<'_> {
 }
 
 impl<'a> Action<'a> {
+    /// One of this name, with nothing in it that a message need not have.
+    pub fn bare(name: ActionName, arguments: &'a Arguments<'a>, touch: &'a Touch) -> Self {
+        match name {
+            ActionName::Initialize => Self::Initialize,
+            ActionName::Ping => Self::Ping,
+            ActionName::SetLevel => Self::SetLevel,
+            ActionName::Cancel => Self::Cancel,
+            ActionName::Notify => Self::Notify { method: "" },
+            ActionName::ListTool => Self::ListTool,
+            ActionName::ListResource => Self::ListResource,
+            ActionName::ListPrompt => Self::ListPrompt,
+            ActionName::Listen => Self::Listen,
+            ActionName::CallTool => Self::CallTool { arguments, touch },
+            ActionName::ReadResource => Self::ReadResource,
+            ActionName::Subscribe => Self::Subscribe,
+            ActionName::GetPrompt => Self::GetPrompt { arguments },
+            ActionName::Complete => Self::Complete { argument: "" },
+            ActionName::ReceiveResult => Self::ReceiveResult {
+                level: 0,
+                labels: &[],
+                bytes: 0,
+                is_error: false,
+            },
+            ActionName::Sample => Self::Sample {
+                max_tokens: 0,
+                include_context: "none",
+                tools: false,
+            },
+            ActionName::Elicit => Self::Elicit {
+                mode: "form",
+                fields: &[],
+            },
+            ActionName::ListRoots => Self::ListRoots,
+        }
+    }
+
     pub fn arguments(&self) -> Option<&'a Arguments<'a>> {
         match self {
             Self::CallTool { arguments, .. } | Self::GetPrompt { arguments } => Some(arguments),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::action::ActionName;
+use super::checked::Checked;
 use super::decision::{EngineFault, Verdict};
 use super::errors::{PolicyErrors, PolicyProblem};
 use super::facts::{Environment, Facts, Principal, Resource};
@@ -53,6 +54,11 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
     /// What the rules come to, whatever is not known. An engine that cannot tell says so.
     fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {
         Outlook::OPEN
+    }
+
+    /// What need not be checked again where it is met again.
+    fn checked(&self) -> Checked {
+        Checked::default()
     }
 
     /// What its answers about lists depend on, beside the revision, the principal and the item.

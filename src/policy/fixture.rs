@@ -1,8 +1,8 @@
 //! Facts for tests: a world that each test changes where it matters.
 
 use super::{
-    Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, Principal,
-    Resource, Server, SessionState, Tool, Touch,
+    Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
+    PolicySnapshot, Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 
 /// One agent in front of one server.
@@ -113,4 +113,27 @@ pub(crate) fn told(decision: &Decision) -> String {
         .map(|reason| reason.policy.as_str())
         .collect();
     [&[word], ids.as_slice()].concat().join(" ")
+}
+
+/// Of the tools `a` to `d` only the first is listed, and one of the others not because of a fault.
+/// Nor is anything that is no tool.
+#[track_caller]
+pub(crate) fn check_lists_only_a(snapshot: &PolicySnapshot) {
+    let world = World::new();
+    let list = ListFacts {
+        principal: Principal::Agent(&world.agent),
+        env: world.env(),
+    };
+    let tools = ["a", "b", "c", "d"].map(tool);
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let listing = snapshot.listing(&list, &items);
+    assert_eq!(listing.shown, [true, false, false, false]);
+    assert_eq!(listing.faults.len(), 1);
+    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
+    let others = [
+        Resource::Prompt(&prompt),
+        Resource::Resource(&resource),
+        Resource::Server(&world.server),
+    ];
+    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
 }

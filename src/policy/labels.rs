@@ -11,7 +11,7 @@ mod touch;
 
 use std::collections::HashMap;
 
-pub use hosts::UNREADABLE_HOST;
+pub use hosts::{UNREADABLE_HOST, host_in, host_named};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
 

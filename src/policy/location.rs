@@ -212,7 +212,14 @@ fn resolve<'n>(names: impl Iterator<Item = &'n str>, realm: &Realm) -> Option<Ve
 fn is_clear(name: &str, realm: &Realm) -> bool {
     let looks_like: String = name.nfkc().collect();
     let hides = |text: &str| text.contains(['/', '\\']) || text == "." || text == "..";
-    if hides(name) || hides(&looks_like) || name.contains(char::is_control) {
+    // Servers take these away from the ends of what they are given.
+    let falls_off = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{feff}');
+    if hides(name)
+        || hides(&looks_like)
+        || name.contains(char::is_control)
+        || name.starts_with(falls_off)
+        || name.ends_with(falls_off)
+    {
         return false;
     }
     match realm {
@@ -340,6 +347,29 @@ mod tests {
         check("notes://me@team/a");
         check("notes://team/a//b");
         check("notes://team/a b");
+        // Some readers take these away from the ends.
+        check("/srv/secret ");
+        check("/srv/secret\t");
+        check("/srv/secret\u{a0}");
+        check("/srv/secret\u{feff}");
+        check("/srv/secret\"");
+        check("/srv/secret'");
+        check("/srv/secret`");
+        check("/srv/secret\"/");
+        check("/srv/ secret");
+        check("/srv/\"secret\"");
+        check("file:///srv/secret%20");
+        check("file:///srv/secret%22");
+        check("notes://team/secret%20");
+        check("notes://team/secret'");
+    }
+
+    #[test]
+    fn blanks_and_quotes_inside_of_names_are_parts_of_them() {
+        let check = |text: &str| assert!(Location::of(text).is_some(), "{text:?}");
+        check("/srv/my notes/it's \"here\" now");
+        check("file:///srv/my%20notes");
+        check("C:\\Program Files\\a");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! I/O, reads a clock or remembers anything, so the same facts and revision give the same decision.
 
 mod action;
+mod checked;
 mod combine;
 mod decision;
 mod engine;
@@ -27,6 +28,7 @@ mod store;
 mod trace;
 
 pub use action::{Action, ActionName};
+pub use checked::{Against, Checked};
 pub use combine::combine;
 pub use decision::{
     Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
@@ -43,7 +45,7 @@ pub use facts::{
 };
 pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
-    RootProblem, Roots, ToolLabels, UNREADABLE_HOST,
+    RootProblem, Roots, ToolLabels, UNREADABLE_HOST, host_in, host_named,
 };
 pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, Fingerprint, Lock, LockedTool};
 pub use mutant::{Mutant, MutantKind};

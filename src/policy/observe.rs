@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::checked::Checked;
 use super::decision::{EngineFault, Verdict};
 use super::engine::{EngineName, ListFacts, ListsBy, RuleEngine, Visibility};
 use super::facts::{Facts, Resource};
@@ -102,6 +103,10 @@ impl RuleEngine for Observed {
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
         self.engine.outlook(question)
+    }
+
+    fn checked(&self) -> Checked {
+        self.engine.checked()
     }
 
     fn lists_by(&self) -> ListsBy {

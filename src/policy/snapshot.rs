@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::checked::Checked;
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
@@ -244,6 +245,11 @@ impl PolicySnapshot {
     pub fn lists_by(&self) -> ListsBy {
         let all = self.engines.iter().map(|engine| engine.lists_by());
         all.max().unwrap_or(ListsBy::Names)
+    }
+
+    /// What was checked when this was compiled. Engines check each its own kind of texts.
+    pub fn checked(&self) -> Vec<Checked> {
+        self.engines.iter().map(|engine| engine.checked()).collect()
     }
 
     fn shown(&self, facts: &ListFacts<'_>, items: &[Resource<'_>]) -> Listing {

@@ -1,23 +1,6 @@
 //! "Did you mean …": the word that an author most likely wanted.
 
-use strsim::damerau_levenshtein;
-
-/// The candidate closest to what was written, if one is close enough to be worth naming.
-pub(super) fn nearest<'c>(
-    written: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
-    let plain = |word: &str| word.to_lowercase().replace('-', "_");
-    let written = plain(written);
-    // A quarter of the letters may be wrong.
-    let tolerance = written.chars().count() / 4 + 1;
-    candidates
-        .into_iter()
-        .map(|candidate| (damerau_levenshtein(&written, &plain(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= tolerance)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
+pub(super) use crate::config::nearest;
 
 /// A suggestion where one is close, all there are where they are few, and otherwise `fallback`.
 pub(super) fn help<'c>(written: &str, known: &[&'c str], fallback: &'c str) -> String {

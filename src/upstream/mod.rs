@@ -3,11 +3,14 @@
 //! `ChildProcess` runs a server over stdio: it starts it with a clean environment, keeps frames
 //! whole in both directions, restarts it with backoff when it dies, and ends it, with everything
 //! that it started, when the gate stops or is killed.
+//!
+//! `http::HttpClient` speaks to a server over Streamable HTTP.
 
 mod backoff;
 mod child_process;
 mod command;
 mod events;
+pub mod http;
 mod keeper;
 pub mod launcher;
 mod process;

@@ -117,3 +117,27 @@ impl Sink for Faulty {
         Ok(())
     }
 }
+
+/// A sink whose thread does not survive the first batch.
+#[derive(Debug)]
+pub(super) struct Panicking;
+
+impl Sink for Panicking {
+    fn name(&self) -> Arc<str> {
+        "the panicking sink".into()
+    }
+
+    fn begin(&mut self) -> io::Result<Begun> {
+        panic!("on purpose")
+    }
+
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Ok(0)
+    }
+
+    fn end(&mut self) {}
+
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

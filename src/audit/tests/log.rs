@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::super::pace::Pace;
 use super::super::*;
-use super::faulty::Faulty;
+use super::faulty::{Faulty, Panicking};
 use super::samples;
 use crate::clock::{Clock, FixedClock};
 
@@ -384,24 +384,7 @@ async fn a_secret_of_the_configuration_is_in_no_line() {
 
 #[tokio::test]
 async fn a_writer_that_panics_is_a_fault_and_no_hang() {
-    #[derive(Debug)]
-    struct Panics;
-    impl Sink for Panics {
-        fn name(&self) -> Arc<str> {
-            "the panicking sink".into()
-        }
-        fn begin(&mut self) -> std::io::Result<Begun> {
-            panic!("on purpose")
-        }
-        fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
-            Ok(0)
-        }
-        fn end(&mut self) {}
-        fn sync(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let audit = log(Durability::Strict, OnFault::Warn, Panics, quick());
+    let audit = log(Durability::Strict, OnFault::Warn, Panicking, quick());
     assert_eq!(audit.record(call("x")).await, Err(AuditFault::Closed));
     assert_eq!(audit.record(call("y")).await, Err(AuditFault::Closed));
     assert_eq!(

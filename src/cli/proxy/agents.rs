@@ -2,6 +2,10 @@
 
 use std::io;
 
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::agent::http::{Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit};
 use crate::wire::{Frame, LineReader, Stream};
@@ -10,11 +14,17 @@ use crate::wire::{Frame, LineReader, Stream};
 #[derive(Debug)]
 pub(super) enum Outbox {
     Stdio(AgentWriter),
+    Http(Streams),
 }
 
 /// The same: what it sends.
 pub(super) enum Inbox {
     Stdio(LineReader<AgentInput>),
+    Http {
+        inbox: mpsc::Receiver<Inbound>,
+        /// The frame that was told last.
+        frame: Bytes,
+    },
 }
 
 /// What came of an agent.
@@ -23,14 +33,19 @@ pub(super) enum Arrived<'i> {
     Frame(Stream, &'i [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
-    /// It sends no more.
+    /// It does not wait any more for what this stream would bring.
+    HungUp(Stream),
+    /// It sends no more, and still takes what was under way.
     Closed,
+    /// It sends no more and takes nothing.
+    Gone,
 }
 
 impl Agent for Outbox {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         match self {
             Self::Stdio(writer) => writer.send(permit.into_line()).await.map_err(|_| AgentGone),
+            Self::Http(streams) => streams.deliver(permit).await,
         }
     }
 }
@@ -46,6 +61,14 @@ impl Inbox {
                 Some(Frame::Line(frame)) => Arrived::Frame(Stream::MAIN, frame),
                 Some(Frame::TooLong) => Arrived::TooLong(Stream::MAIN),
                 None => Arrived::Closed,
+            }),
+            Self::Http { inbox, frame } => Ok(match inbox.recv().await {
+                Some(Inbound::Frame { stream, bytes }) => {
+                    *frame = bytes;
+                    Arrived::Frame(stream, frame)
+                }
+                Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
+                None => Arrived::Gone,
             }),
         }
     }

@@ -96,7 +96,9 @@ async fn listen<U: Upstream, A: Agent>(
                 gate.handle(talk, Side::Agent, stream, frame).await
             }
             Ok(Arrived::TooLong(stream)) => gate.handle_too_long(talk, Side::Agent, stream).await,
+            Ok(Arrived::HungUp(stream)) => gate.hung_up(talk, stream).await,
             Ok(Arrived::Closed) => return End::AgentClosed,
+            Ok(Arrived::Gone) => return End::Stopped(Cause::AgentGone),
             Err(cause) => {
                 warn!("cannot read from the agent: {cause}");
                 return End::AgentClosed;
@@ -120,6 +122,9 @@ async fn attend<U: Upstream, A: Agent>(
                 gate.handle(talk, Side::Upstream, stream, frame).await
             }
             Occurrence::TooLong(stream) => gate.handle_too_long(talk, Side::Upstream, stream).await,
+            Occurrence::Failed(stream, fault) => {
+                gate.upstream_failed(talk, stream.number(), fault).await
+            }
             Occurrence::Died {
                 how,
                 will_restart_in,

@@ -1,23 +1,46 @@
 //! The protected server, however it is reached, as the gate and a conversation see it.
 
+use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
+use secrecy::SecretString;
 use tokio::time::timeout;
 
-use crate::gate::{Permit, Upstream, UpstreamFault};
-use crate::upstream::{self, ChildEvents, ChildSender};
+use crate::config::Config;
+use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
+use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
+use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
 use crate::wire::Stream;
+
+use super::{network, settings};
+
+/// How servers are reached: each conversation has one of its own.
+#[derive(Debug, Clone)]
+pub(super) enum Upstreams {
+    Command(Arc<upstream::Settings>),
+    Http(HttpClient),
+}
 
 /// The server of one conversation: what sends.
 #[derive(Debug, Clone)]
 pub(super) enum Server {
     Child(ChildSender),
+    Http(HttpSender),
+    /// It could not be started.
+    Absent,
 }
 
 /// The same: what it says, and what becomes of it.
 #[derive(Debug)]
 pub(super) enum ServerEvents {
     Child(ChildEvents),
+    Http {
+        events: HttpEvents,
+        /// The frame that was told last.
+        frame: Vec<u8>,
+    },
+    Absent,
 }
 
 /// Something that happened to a server, in order.
@@ -26,6 +49,8 @@ pub(super) enum Occurrence<'e> {
     Frame(Stream, &'e [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
+    /// The request of this stream will not be answered.
+    Failed(Stream, UpstreamFault),
     /// It ended, or lost the session; whether it will be back.
     Died {
         how: String,
@@ -41,17 +66,49 @@ pub(super) enum Occurrence<'e> {
 /// while one waits, the gate hears neither the agent's next one nor that it has gone.
 const STALLED: Duration = Duration::from_secs(5);
 
+impl Upstreams {
+    /// Connects to nothing yet.
+    pub(super) fn of(
+        config: &Config,
+        bearer: Option<SecretString>,
+    ) -> Result<Self, HttpClientError> {
+        Ok(match network::over_http(config, bearer) {
+            Some(settings) => Self::Http(HttpClient::new(&settings)?),
+            None => Self::Command(Arc::new(settings::upstream(config))),
+        })
+    }
+
+    /// A server for one conversation. Must be called inside a tokio runtime.
+    pub(super) fn connect(&self) -> Result<(Server, ServerEvents), StartError> {
+        match self {
+            Self::Command(settings) => {
+                let (sender, events) = ChildProcess::start((**settings).clone())?;
+                Ok((Server::Child(sender), ServerEvents::Child(events)))
+            }
+            Self::Http(client) => {
+                let (sender, events) = client.connect();
+                let frame = Vec::new();
+                Ok((Server::Http(sender), ServerEvents::Http { events, frame }))
+            }
+        }
+    }
+}
+
 impl Server {
     /// Ends it in good order: it may take as long as its settings say.
     pub(super) async fn stop(&self) {
         match self {
             Self::Child(child) => child.stop().await,
+            Self::Http(sender) => sender.stop().await,
+            Self::Absent => {}
         }
     }
 
     pub(super) async fn kill(&self) {
         match self {
             Self::Child(child) => child.kill().await,
+            // Its streams close when nobody holds it any more.
+            Self::Http(_) | Self::Absent => {}
         }
     }
 }
@@ -64,18 +121,34 @@ impl Upstream for Server {
                 Ok(Err(_)) => Err(UpstreamFault::Down),
                 Err(_) => Err(UpstreamFault::Stalled),
             },
+            Self::Http(sender) => match timeout(STALLED, sender.send(permit)).await {
+                Ok(sent) => sent,
+                Err(_) => Err(UpstreamFault::Stalled),
+            },
+            Self::Absent => Err(UpstreamFault::Down),
+        }
+    }
+
+    fn abandon(&self, minted: u64) -> Abandoned {
+        match self {
+            Self::Http(sender) => sender.abandon(minted),
+            Self::Child(_) | Self::Absent => Abandoned::Untold,
         }
     }
 
     fn handshake_completed(&self) {
         match self {
             Self::Child(child) => child.handshake_completed(),
+            Self::Http(sender) => sender.handshake_completed(),
+            Self::Absent => {}
         }
     }
 
     fn restart(&self) {
         match self {
             Self::Child(child) => child.restart(),
+            Self::Http(sender) => sender.restart(),
+            Self::Absent => {}
         }
     }
 }
@@ -84,25 +157,41 @@ impl ServerEvents {
     /// The next event. Cancel-safe: nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Occurrence<'_> {
         match self {
-            Self::Child(events) => events.next().await.into(),
+            Self::Child(events) => of_child(events.next().await),
+            Self::Http { events, frame } => match events.next().await {
+                HttpEvent::Frame { stream, bytes } => {
+                    *frame = bytes;
+                    Occurrence::Frame(stream, frame)
+                }
+                HttpEvent::TooLong { stream } => Occurrence::TooLong(stream),
+                HttpEvent::Failed { stream, fault } => Occurrence::Failed(stream, fault),
+                HttpEvent::Died {
+                    reason,
+                    will_restart_in,
+                } => Occurrence::Died {
+                    how: reason.to_string(),
+                    will_restart_in,
+                },
+                HttpEvent::Restarted => Occurrence::Restarted,
+                HttpEvent::GaveUp { reason } => Occurrence::GaveUp(reason.to_string()),
+            },
+            Self::Absent => pending().await,
         }
     }
 }
 
-impl<'e> From<upstream::Event<'e>> for Occurrence<'e> {
-    fn from(event: upstream::Event<'e>) -> Self {
-        match event {
-            upstream::Event::Line(frame) => Self::Frame(Stream::UNTOLD, frame),
-            upstream::Event::TooLong => Self::TooLong(Stream::UNTOLD),
-            upstream::Event::Died {
-                exit,
-                will_restart_in,
-            } => Self::Died {
-                how: exit.to_string(),
-                will_restart_in,
-            },
-            upstream::Event::Restarted => Self::Restarted,
-            upstream::Event::GaveUp { reason } => Self::GaveUp(reason.to_string()),
-        }
+fn of_child(event: upstream::Event<'_>) -> Occurrence<'_> {
+    match event {
+        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, frame),
+        upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
+        upstream::Event::Died {
+            exit,
+            will_restart_in,
+        } => Occurrence::Died {
+            how: exit.to_string(),
+            will_restart_in,
+        },
+        upstream::Event::Restarted => Occurrence::Restarted,
+        upstream::Event::GaveUp { reason } => Occurrence::GaveUp(reason.to_string()),
     }
 }

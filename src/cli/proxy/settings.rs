@@ -66,7 +66,10 @@ pub(super) fn audit(
     let settings = audit::Settings {
         file: config.audit.file.clone(),
         // Stdout is the protocol's while the agent is on stdio (requirement A14).
-        stream: audit::Stream::Stderr,
+        stream: match config.listen {
+            Listen::Stdio => audit::Stream::Stderr,
+            Listen::Http(_) => audit::Stream::Stdout,
+        },
         durability: match config.audit.durability {
             config::Durability::Async => audit::Durability::Async,
             config::Durability::Strict => audit::Durability::Strict,
@@ -79,23 +82,10 @@ pub(super) fn audit(
     Audit::open(&settings, clock, secrets)
 }
 
-/// What is configured and not connected here: nothing is left out silently.
-pub(super) fn beyond_stdio(config: &Config) -> Option<&'static str> {
-    if config.upstream.http.is_some() {
-        Some("an upstream over HTTP")
-    } else if !matches!(config.listen, Listen::Stdio) {
-        Some("listening over HTTP")
-    } else if config.admin.port.is_some() {
-        Some("listening for health and metrics")
-    } else {
-        None
-    }
-}
-
 /// What the configuration holds and nobody may see: tokens of both sides, and variables whose name
 /// says so. Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
-pub(super) fn secrets(config: &Config) -> Redactor {
-    Redactor::new(secret_values(config)).unwrap_or_default()
+pub(super) fn secrets(config: &Config, bearer: Option<&SecretString>) -> Redactor {
+    Redactor::new(secret_values(config).chain(bearer)).unwrap_or_default()
 }
 
 fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
@@ -147,15 +137,28 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
     settings
 }
 
-pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
-    let from = |max_bytes| Limits {
+/// Limits of a frame from the agent.
+pub(super) fn from_agent(limits: &config::Limits) -> Limits {
+    within(limits, limits.max_message_bytes)
+}
+
+/// Limits of a frame from the upstream.
+pub(super) fn from_upstream(limits: &config::Limits) -> Limits {
+    within(limits, limits.max_message_bytes_to_agent)
+}
+
+fn within(limits: &config::Limits, max_bytes: usize) -> Limits {
+    Limits {
         max_bytes,
         max_depth: limits.max_depth,
         max_nodes: limits.max_nodes,
-    };
+    }
+}
+
+pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
     gate::Settings {
-        from_agent: from(limits.max_message_bytes),
-        from_upstream: from(limits.max_message_bytes_to_agent),
+        from_agent: from_agent(limits),
+        from_upstream: from_upstream(limits),
         request_timeout: limits.request_timeout,
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
@@ -193,7 +196,7 @@ mod tests {
         ]
         .into();
         let text = "token-12345 hidden-12345 /home/somebody";
-        let secrets = secrets(&config);
+        let secrets = secrets(&config, None);
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
     }
 

@@ -52,7 +52,7 @@ fn agents(http: &HttpListen) -> String {
         ListenAuth::Bearer { tokens } => {
             format!("agents show {}", count(tokens.len(), "token"))
         }
-        ListenAuth::Jwt(jwt) => format!("agents show tokens of {}", jwt.issuer),
+        ListenAuth::Jwt(jwt) => format!("agents show tokens of `{}`", jwt.issuer),
     }
 }
 

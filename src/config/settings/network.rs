@@ -39,6 +39,10 @@ pub enum Bearer {
 
 /// Where agents come from.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of it, and it never moves"
+)]
 pub enum Listen {
     /// One agent, on the gate's standard streams.
     Stdio,
@@ -75,6 +79,10 @@ pub enum Anonymous {
 
 /// How agents show who they are.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of it, and it never moves"
+)]
 pub enum ListenAuth {
     None,
     Bearer {
@@ -179,6 +187,6 @@ impl fmt::Debug for HttpUpstream {
             .field("bearer", &self.bearer)
             .field("ca_file", &self.ca_file)
             .field("plain_http", &self.plain_http)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

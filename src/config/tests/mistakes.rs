@@ -72,13 +72,21 @@ fn unknown_keys_are_refused_everywhere() {
     check_rest("[[typo]]\na = 1", &["2 typo: unknown key"]);
     check_rest("\"\" = 1", &["2 \"\": unknown key"]);
     check_rest("\"a b\" = 1", &["2 \"a b\": unknown key"]);
-    for section in ["listen", "policy", "audit", "limits", "admin"] {
+    for section in ["listen", "policy", "audit", "limits"] {
         check_rest(
             &format!("{section}.typo = 1"),
             &[&format!("2 {section}.typo: unknown key")],
         );
     }
     check_rest("upstream.typo = 1", &["2 upstream.typo: unknown key"]);
+    check_rest(
+        "admin = { port = 1, typo = 1 }",
+        &["2 admin.typo: unknown key"],
+    );
+    check(
+        "[upstream]\nurl = \"https://a\"\nauth = { type = \"bearer\", token_file = \"a\", typo = 1 }",
+        &["3 upstream.auth.typo: unknown key"],
+    );
     // Case counts: TOML keys are compared as they are written.
     check_rest("policy.Allow = []", &["2 policy.Allow: unknown key"]);
 }

@@ -65,6 +65,26 @@ snapshot!(
 );
 
 snapshot!(
+    a_server_that_is_started_and_reached,
+    "[upstream]\nurl = \"http://mcp.example.com/mcp\"\ncommand = [\"npx\", \"server\"]\nca_file = \"corp.pem\"\n"
+);
+
+snapshot!(
+    a_listener_beyond_loopback,
+    "[upstream]\ncommand = [\"server\"]\n\n[listen]\ntransport = \"http\"\nhost = \"0.0.0.0\"\nallowed_origins = [\"null\", \"https://*.example.com\"]\n"
+);
+
+snapshot!(
+    tokens_of_agents,
+    "[upstream]\ncommand = [\"server\"]\n\n[listen]\ntransport = \"http\"\nport = 3000\n\n[listen.auth]\ntype = \"bearer\"\ntokens = { alice = \"hidden-0123456789\", bob = \"hidden-0123456789\", eve = \"hidden\" }\nissuer = \"https://login.example.com\"\n"
+);
+
+snapshot!(
+    an_authorization_server_without_keys,
+    "[upstream]\ncommand = [\"server\"]\n\n[listen]\ntransport = \"http\"\nport = 3000\n\n[listen.auth]\ntype = \"jwt\"\nissuer = \"https://login.example.com\"\naudience = \"https://gate.example.com/mcp\"\nalgorithms = [\"HS256\"]\n"
+);
+
+snapshot!(
     a_command_in_one_string,
     "[upstream]\ncommand = \"npx -y server --token hidden\"\n"
 );

@@ -29,6 +29,30 @@ fn settings_do_not_print_what_the_server_is_given() {
 }
 
 #[test]
+fn settings_do_not_print_the_tokens_of_either_side() {
+    // With a tail behind it, the canary is long enough for a token of an agent.
+    let token = "token = \"CANARY-0123456789\"";
+    let tokens = "tokens = { a = \"CANARY-0123456789\", b = \"${SECRET}-9876543210\" }";
+    let listen = format!(
+        "[listen]\ntransport = \"http\"\nhost = \"::\"\nport = 1\nallowed_hosts = [\"a\"]\n\
+         auth = {{ type = \"bearer\", {tokens} }}"
+    );
+    // The last two come with warnings: of the way, and of one token for both sides.
+    for server in [
+        "url = \"https://a/CANARY?CANARY=CANARY\"".to_owned(),
+        "url = \"http://localhost/CANARY\"".to_owned(),
+        format!("url = \"https://a\"\nauth = {{ type = \"bearer\", {token} }}"),
+        format!(
+            "url = \"http://a/CANARY\"\nallow_http = true\nauth = {{ type = \"bearer\", {token} }}"
+        ),
+    ] {
+        let text = format!("[upstream]\n{server}\n{listen}");
+        valid(&text.replace("CANARY", CANARY));
+        never_seen(&text);
+    }
+}
+
+#[test]
 fn variables_that_took_part_are_known_by_their_names() {
     let config = valid(
         "upstream.command = [\"a\", \"--x=${HOME}\"]\nupstream.env.HEADER = \"Bearer ${SECRET}\"",
@@ -65,6 +89,22 @@ fn reports_hide_values_that_may_be_secret() {
         "[upstream]\nurl = \"https://user:CANARY@example.com\"",
         "[upstream]\nauth = { type = \"basic\", token = \"CANARY\" }",
         "[upstream]\nauth = \"CANARY\"",
+        "[upstream]\nurl = \"http://a/CANARY\"",
+        "[upstream]\nurl = \"https://a/CANARY\"\nauth = { type = \"bearer\", token = \"CANARY \" }",
+        "[upstream]\nurl = \"https://a\"\nauth = { type = \"bearer\", token = [\"CANARY\"] }",
+        "[upstream]\nurl = \"https://a\"\nauth = { type = \"bearer\", token = \"CANARY\", token_file = \"x\" }",
+        "[upstream]\nurl = \"https://a\"\nauth = { type = \"bearer\", tokne = \"CANARY\" }",
+        "[upstream]\nauth = { type = \"bearer\", token = \"CANARY-0123456789\" }",
+        "[listen.auth]\ntype = \"bearer\"\ntokens = { a = \"CANARY-0123456789\", b = \"CANARY-0123456789\" }",
+        "[listen.auth]\ntype = \"bearer\"\ntokens = { a = \"CANARY\" }",
+        "[listen.auth]\ntype = \"bearer\"\ntokens = [\"CANARY\"]",
+        // With the token where the name of the agent belongs.
+        "[listen.auth]\ntype = \"bearer\"\ntokens = { CANARY-0123456789 = \"alice\" }",
+        "[listen.auth]\ntype = \"bearer\"\ntokens = { \"CANARY-0123456789\" = 1, \"CANARY-9876543210\" = \"0123456789abcdef\" }",
+        "[listen.auth.tokens]\nCANARY-0123456789 = \"alice\"\n[listen.auth.tokens.CANARY-9876543210]\na = 1",
+        "[listen.auth]\ntype = \"bearer\"\ntoken = \"CANARY-0123456789\"",
+        "[listen.auth]\ntype = \"jwt\"\njwks_url = \"https://u:CANARY@a\"\nresource = \"http://a/?CANARY\"",
+        "[listen]\nallowed_origins = [\"https://u:CANARY@a\"]\nallowed_hosts = [\"u:CANARY@a\"]",
         // Out of a variable, in a field that quotes what it does not know.
         "[upstream]\nname = \"${SECRET} \"",
         "[audit]\ndurability = \"${SECRET}\"",
@@ -135,6 +175,12 @@ env = { TOKEN = "CANARY", OTHER = 'CANARY', LONG = """
 CANARY
 """ }
 extra = "CANARY"
+auth = { type = "bearer", token = "CANARY-0123456789" }
+
+[listen]
+transport = "http"
+host = "::"
+auth = { type = "bearer", tokens = { alice = "CANARY-0123456789", bob = 'CANARY-9876543210' } }
 
 [extra]
 one = ["CANARY", { two = "CANARY" }]

@@ -10,22 +10,31 @@ const APPROVED: &str = r#"{"name":"echo","description":"Says it again.","inputSc
 
 const OTHER: &str = r#"{"name":"other","inputSchema":{"type":"object"}}"#;
 
+fn record(members: impl IntoIterator<Item = (&'static str, Shape)>) -> policy::Record {
+    let member = |(pointer, shape): (&str, Shape)| Member {
+        name: pointer.rsplit('/').next().unwrap().to_owned(),
+        pointer: pointer.to_owned(),
+        presence: Presence::Required,
+        shape,
+    };
+    policy::Record {
+        members: members.into_iter().map(member).collect(),
+        untyped: vec![],
+    }
+}
+
 /// A gate whose lock holds `APPROVED`.
 fn locked(policies: &str) -> Bench {
+    locked_with(policies, record([("/text", Shape::One(Scalar::String))]))
+}
+
+/// The same, with other arguments.
+fn locked_with(policies: &str, arguments: policy::Record) -> Bench {
     let document = crate::wire::Document::decode(APPROVED.as_bytes(), &Limits::default()).unwrap();
-    let text = Member {
-        name: "text".to_owned(),
-        pointer: "/text".to_owned(),
-        presence: Presence::Required,
-        shape: Shape::One(Scalar::String),
-    };
     let tool = LockedTool {
         fingerprint: pin::fingerprint(document.root()),
         definition: APPROVED.into(),
-        arguments: Ok(policy::Record {
-            members: vec![text],
-            untyped: vec![],
-        }),
+        arguments: Ok(arguments),
         origin: Origin {
             file: "tools.lock".into(),
             line: 4,
@@ -217,4 +226,28 @@ async fn the_agent_is_told_what_is_wrong_with_its_arguments() {
         assert!(answers[0].contains(r#""code":"arguments""#), "{answers:?}");
     }
     assert!(call(&bench, "echo", r#"{"text":"a","more":1}"#).await.0);
+}
+
+#[tokio::test]
+async fn two_places_that_differ_are_never_taken_for_one() {
+    const SAME: &str = r#"
+    @id("same") permit (principal, action == Mcp::Action::"call_tool/echo", resource)
+    when { context.arguments.from == context.arguments.to };
+    @id("lists") permit (principal, action == Mcp::Action::"notify", resource);"#;
+    let place = |pointer| Shape::Record(record([(pointer, Shape::One(Scalar::Number))]));
+    let arguments = record([("/from", place("/from/lat")), ("/to", place("/to/lat"))]);
+    let bench = locked_with(SAME, arguments);
+    bench.shake_hands().await;
+    assert_eq!(shown(&bench, &[APPROVED]).await, ["echo"]);
+    for (from, to, reaches) in [
+        ("52.1", "52.1", true),
+        ("52.1", "4.9", false),
+        ("52.123456", "4.987654", false),
+        ("52.123456", "0", false),
+        ("52.123456", "52.123456", false),
+    ] {
+        let arguments = format!(r#"{{"from":{{"lat":{from}}},"to":{{"lat":{to}}}}}"#);
+        let (reached, _) = call(&bench, "echo", &arguments).await;
+        assert_eq!(reached, reaches, "{arguments}");
+    }
 }

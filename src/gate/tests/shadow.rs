@@ -11,6 +11,10 @@ async fn a_candidate_is_recorded_and_changes_nothing() {
     check(guarded, guarded, "denied_a", "BLOCK", "deny").await;
     check(open, broken, "echo", "ALLOW", "fail").await;
     check(open, panicking, "echo", "ALLOW", "fail").await;
+    // What may be called but not listed is not there.
+    check(open, unlisted, "denied_a", "ALLOW", "deny").await;
+    check(open, unlisted, "echo", "ALLOW", "allow").await;
+    check(unlisted, open, "denied_a", "BLOCK", "allow").await;
 }
 
 #[tokio::test]
@@ -33,6 +37,16 @@ async fn check(in_force: Rule, candidate: Rule, tool: &str, decision: &str, woul
     assert_eq!(called.get(&["decision"]), decision);
     assert_eq!(called.get(&["shadow", "would"]), would);
     assert_eq!(called.get(&["shadow", "revision"]), revision);
+}
+
+/// Every call is allowed, and tools whose name begins with `denied` may not be listed.
+fn unlisted(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    Ok(match (&facts.action, &facts.resource) {
+        (Action::ListTool, Resource::Tool(tool)) if tool.name.starts_with("denied") => {
+            Verdict::Deny { reasons: vec![] }
+        }
+        _ => allow(),
+    })
 }
 
 fn broken(_: &Facts<'_>) -> Result<Verdict, EngineFault> {

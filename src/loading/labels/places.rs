@@ -23,8 +23,11 @@ pub(super) struct Resources {
 #[derive(Debug, Default)]
 pub(super) struct Prompts(HashMap<String, Vec<String>>);
 
-const ABOUT_PLACES: &str = "an absolute path without `..` beyond the top, escapes or a backslash, or a \
-                            URI such as `notes://team`";
+const ABOUT_PLACES: &str = "an absolute path without `..` beyond the top, escapes, a backslash, or a \
+                            name with white space or a quote at an end; or a URI such as \
+                            `notes://team`";
+
+const EXACT: &str = "policies have to name it exactly so, and nobody sees it";
 
 impl Roots {
     pub(super) fn read(&mut self, mut file: Table<'_, '_>) {
@@ -37,7 +40,15 @@ impl Roots {
                         &format!("the root `{name}` is described twice"),
                         None,
                     );
-                } else if let Some(table) = roots.inside(field) {
+                    continue;
+                }
+                if name.trim_matches(falls_off) != name {
+                    let message = format!(
+                        "the name of the root `{name}` has white space or a quote at an end"
+                    );
+                    roots.report(place.clone(), &message, Some(EXACT.to_owned()));
+                }
+                if let Some(table) = roots.inside(field) {
                     self.0.extend(root(&name, place, table));
                 }
             }
@@ -113,6 +124,10 @@ impl Prompts {
     pub(super) fn finish(self, labels: &mut Labels) {
         labels.prompts = self.0;
     }
+}
+
+fn falls_off(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '"' | '\'' | '`')
 }
 
 fn root(name: &str, place: Range<usize>, mut table: Table<'_, '_>) -> Option<Root> {

@@ -117,6 +117,13 @@ impl<'p, 't> Table<'p, 't> {
         names.into_iter().map(|(name, _)| name).collect()
     }
 
+    /// Where an array without items stands.
+    pub(super) fn empty_array(&self, key: &str) -> Option<Range<usize>> {
+        let value = self.keys.get(key)?;
+        let items = value.get_ref().as_array()?;
+        items.is_empty().then(|| value.span())
+    }
+
     pub(super) fn has(&self, key: &str) -> bool {
         self.keys.contains_key(key)
     }

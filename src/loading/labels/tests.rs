@@ -156,6 +156,16 @@ fn source(name: &str, text: &str) -> PolicySource {
 }
 
 #[test]
+fn an_empty_permission_is_no_permission() {
+    check(
+        "x/tools.toml",
+        "[tools.a]\npermission = []\n[tools.b]\npermission = \"read\"\n[default]\npermission = []\n",
+        &["`permission` names nothing (a tool that only looks has `permission = \"read\"`, others `\"write\"`, `\"connect\"` or several; without the key a tool may do all three)";
+            2],
+    );
+}
+
+#[test]
 fn what_labels_come_to_is_cedar() {
     let compiled = |files: &[(&str, &str)]| {
         let sources: Vec<_> = files
@@ -224,6 +234,10 @@ fn places_are_described_once_and_so_that_all_find_them() {
         labels = ["code"]
         [roots.again]
         path = "/srv/./data"
+        [roots.blank]
+        path = "/srv/secret "
+        [roots." padded"]
+        path = "/srv/padded"
         [roots.relative]
         path = "data"
         writable = "yes"
@@ -233,7 +247,9 @@ fn places_are_described_once_and_so_that_all_find_them() {
         uri = "a://b"
         "#,
         &[
-            "`data` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes or a backslash, or a URI such as `notes://team`)",
+            "`/srv/secret ` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes, a backslash, or a name with white space or a quote at an end; or a URI such as `notes://team`)",
+            "the name of the root ` padded` has white space or a quote at an end (policies have to name it exactly so, and nobody sees it)",
+            "`data` is neither an absolute path nor a URI that all readers take for the same place (an absolute path without `..` beyond the top, escapes, a backslash, or a name with white space or a quote at an end; or a URI such as `notes://team`)",
             "`roots.relative.writable` has to be `true` or `false`",
             "the root `nowhere` needs one place (`path` for files, `uri` for other resources)",
             "the root `both` needs one place (`path` for files, `uri` for other resources)",
@@ -250,10 +266,12 @@ fn places_are_described_once_and_so_that_all_find_them() {
         [resources."notes://a/"]
         groups = "hr"
         [resources.notes]
+        [resources."notes://a/b'"]
         "#,
         &[
             "`notes://a/` is labelled twice",
             "`notes` is no URI that all readers take for the same resource",
+            "`notes://a/b'` is no URI that all readers take for the same resource",
         ],
     );
     check(

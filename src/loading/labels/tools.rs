@@ -96,6 +96,11 @@ fn permissions(table: &mut Table<'_, '_>) -> Permissions {
         ("write", Permission::Write),
         ("connect", Permission::Connect),
     ];
+    if let Some(place) = table.empty_array("permission") {
+        let help = "a tool that only looks has `permission = \"read\"`, others `\"write\"`, \
+                    `\"connect\"` or several; without the key a tool may do all three";
+        table.report(place, "`permission` names nothing", Some(help.to_owned()));
+    }
     let given = table.strings("permission");
     if given.is_empty() {
         return Permissions::default();

@@ -15,7 +15,7 @@ pub struct Changes {
     seen: Fingerprint,
     wakes: Receiver<()>,
     wake: SyncSender<()>,
-    _events: Option<Events>,
+    _events: Events,
 }
 
 /// Ends the wait of a [`Changes`].

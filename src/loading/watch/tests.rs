@@ -93,6 +93,19 @@ const TWO_WITHOUT_THE_FIRST: &str =
     "forbid(principal, action == Mcp::Action::\"ping\", resource);\n";
 
 #[test]
+fn a_lock_that_is_emptied_or_gone_is_missed() {
+    const LOCK: &str = r#"{"version":1,"tools":[{"name":"t","sha256":"c6005ee7854db532c5afa7ec72ecc502c63014ac9fe51e0b422daf578ebd3e0a","definition":{"inputSchema":{"type":"object"}}}]}"#;
+    const EMPTY: &str = r#"{"version":1,"tools":[]}"#;
+    let old: Files = &[("a.cedar", NAMED), ("tools.lock", LOCK)];
+    let missed = "`t` is locked, and is not in the lock any more";
+    check(old, &[("a.cedar", NAMED), ("tools.lock", EMPTY)], &[missed]);
+    let gone = "`tools.lock`: labels are in force and are not there";
+    check(old, &[("a.cedar", NAMED)], &[gone, missed]);
+    check(old, old, &[]);
+    check(&[("a.cedar", NAMED), ("tools.lock", EMPTY)], old, &[]);
+}
+
+#[test]
 fn labels_that_are_gone_or_cut_are_missed() {
     let missed = &["`tools.toml`: labels are in force and are not there"];
     let old: Files = &[("a.cedar", TWO), ("tools.toml", TOOLS)];

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use proptest::prelude::*;
 
 use super::super::fixture::{World, told, tool};
-use super::cedar::Cedar;
+use super::cedar::{Cedar, ToolGroups};
 use super::cel::Cel;
 use super::rego::Rego;
 use crate::policy::{
@@ -244,7 +244,7 @@ fn judged(engines: &[&Shared], world: &World, tool: &Tool) -> String {
 fn all(cedar: &str, rego: &str, cel: &str) -> [Shared; 3] {
     [
         compiled(&Cedar::default(), "t.cedar", cedar),
-        compiled(&Rego::default(), "t.rego", rego),
+        compiled(&Rego::new(ToolGroups::default()), "t.rego", rego),
         compiled(&Cel::default(), "t.cel.toml", cel),
     ]
 }

@@ -14,7 +14,7 @@ pub const UNREADABLE_HOST: &str = "?";
 ///
 /// `None` for what other readers of URLs (RFC 3986) find another host in: they do not take `\` for
 /// `/`, and do not drop white space, as that standard does.
-pub(super) fn of_url(text: &str) -> Option<String> {
+pub fn host_in(text: &str) -> Option<String> {
     let ambiguous = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
     if text.contains(ambiguous) {
         return None;
@@ -23,7 +23,8 @@ pub(super) fn of_url(text: &str) -> Option<String> {
     Some(spelled(&url.host()?.to_owned()))
 }
 
-pub(super) fn of_name(text: &str) -> Option<String> {
+/// What names a host by itself, in the same spelling.
+pub fn host_named(text: &str) -> Option<String> {
     Some(spelled(&Host::parse(text).ok()?))
 }
 

@@ -66,12 +66,17 @@ impl Resources {
         };
         facts.roots = root.names().map(str::to_owned).collect();
         let in_root = (!root.is_outside()).then(|| root.level());
+        let below = root.level_below();
         let labels = match (named, in_root) {
             (Some(labels), _) => labels,
             (None, None) => &self.unlabelled,
             (None, Some(_)) => &NOTHING,
         };
-        facts.level = labels.level.or(in_root).unwrap_or(facts.level);
+        facts.level = match named.and_then(|labels| labels.level) {
+            Some(level) => level,
+            // A server may answer with all that lies in a directory.
+            None => below.max(in_root.or(labels.level).unwrap_or(facts.level)),
+        };
         join(&mut facts.labels, &labels.labels);
         let of_roots: Vec<String> = root.labels().cloned().collect();
         join(&mut facts.labels, &of_roots);
@@ -105,6 +110,36 @@ const NOTHING: ResourceLabels = ResourceLabels {
 mod tests {
     use super::super::roots::Root;
     use super::*;
+
+    #[test]
+    fn what_is_read_with_what_lies_below_it_has_the_level_of_both() {
+        let mut outer = Root::at("outer", "doc://a/b").unwrap();
+        outer.level = 1;
+        let mut inner = Root::at("inner", "doc://a/b/c/d").unwrap();
+        inner.level = 2;
+        let roots = Roots::new(vec![outer, inner]);
+        let mut resources = Resources::default();
+        let index = ResourceLabels {
+            level: Some(0),
+            ..ResourceLabels::default()
+        };
+        resources.add("doc://a/b/c", index).unwrap();
+        let check = |uri: &str, level: i64| {
+            let facts = ResourceFacts {
+                uri: uri.to_owned(),
+                ..ResourceFacts::default()
+            };
+            let facts = resources.describe(&roots, &facts).unwrap();
+            assert_eq!(facts.level, level, "{uri}");
+        };
+        check("doc://a/b", 2);
+        check("doc://a", 2);
+        check("doc://a/b/x", 1);
+        check("doc://a/b/c/d", 2);
+        check("doc://a/x", 0);
+        // It is said of the very URI.
+        check("doc://a/b/c", 0);
+    }
 
     #[test]
     fn a_resource_is_what_the_host_says_of_its_place() {

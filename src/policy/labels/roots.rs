@@ -30,6 +30,8 @@ pub struct RootProblem;
 pub(super) struct Place<'r> {
     /// The outermost first.
     roots: Vec<&'r Root>,
+    /// Those that lie in it, or may: whoever reads, walks or moves all of it reaches them.
+    below: Vec<&'r Root>,
     /// It may also lie in one that is spelled differently.
     unsure: bool,
 }
@@ -65,12 +67,14 @@ impl Roots {
     pub(super) fn find(&self, location: &Location) -> Place<'_> {
         let mut place = Place {
             roots: Vec::new(),
+            below: Vec::new(),
             unsure: false,
         };
         for root in &self.0 {
             match location.below(&root.location) {
                 Below::Yes => place.roots.push(root),
                 Below::Perhaps => place.unsure = true,
+                Below::No if root.location.below(location) != Below::No => place.below.push(root),
                 Below::No => {}
             }
         }
@@ -120,7 +124,14 @@ impl Place<'_> {
         self.roots.last().map_or(0, |root| root.level)
     }
 
+    /// The highest of what lies in it; 0 if nothing does.
+    pub(super) fn level_below(&self) -> i64 {
+        let levels = self.below.iter().map(|root| root.level);
+        levels.max().unwrap_or(0)
+    }
+
     pub(super) fn is_writable(&self) -> bool {
-        !self.unsure && self.roots.last().is_some_and(|root| root.writable)
+        let here = self.roots.last().is_some_and(|root| root.writable);
+        here && !self.unsure && self.below.iter().all(|root| root.writable)
     }
 }

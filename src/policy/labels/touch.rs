@@ -17,9 +17,9 @@ impl ToolLabels {
     pub(super) fn touch(&self, roots: &Roots, arguments: &Arguments<'_>, touch: &Touch) -> Touch {
         let mut touch = touch.clone();
         let urls = found(arguments, &self.urls);
-        let urls = urls.map(|text| text.as_deref().and_then(hosts::of_url));
+        let urls = urls.map(|text| text.as_deref().and_then(hosts::host_in));
         let hosts = found(arguments, &self.hosts);
-        let hosts = hosts.map(|text| text.as_deref().and_then(hosts::of_name));
+        let hosts = hosts.map(|text| text.as_deref().and_then(hosts::host_named));
         let unreadable = || UNREADABLE_HOST.to_owned();
         let hosts = urls
             .chain(hosts)
@@ -59,7 +59,7 @@ fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: 
             continue;
         };
         reached.extend(place.names().map(str::to_owned));
-        touch.level = touch.level.max(place.level());
+        touch.level = touch.level.max(place.level()).max(place.level_below());
         touch.writable &= place.is_writable();
     }
     touch.roots = reached.into_iter().collect();
@@ -162,6 +162,32 @@ mod tests {
     }
 
     #[test]
+    fn of_too_many_hosts_one_is_unreadable() {
+        let check = |hosts: usize, told: usize, readable: bool| {
+            let names: Vec<(String, String)> = (0..hosts)
+                .map(|host| (format!("/url/{host}"), format!("https://h{host}.example/")))
+                .collect();
+            let arguments: Vec<(&str, &str)> = names
+                .iter()
+                .map(|(name, url)| (name.as_str(), url.as_str()))
+                .collect();
+            let mut world = World::new().with(&arguments);
+            world.arguments.0.push(("/url".to_owned(), Leaf::Array));
+            let labels = ToolLabels {
+                urls: vec!["/url".to_owned()],
+                ..ToolLabels::default()
+            };
+            let touch = labels.touch(&Roots::default(), &world.arguments, &world.touch);
+            assert_eq!(touch.hosts.len(), told, "{hosts}");
+            let unreadable = touch.hosts.iter().any(|host| host == UNREADABLE_HOST);
+            assert_eq!(!unreadable, readable, "{hosts}");
+        };
+        check(MOST_HOSTS, MOST_HOSTS, true);
+        check(MOST_HOSTS + 1, MOST_HOSTS + 1, false);
+        check(4 * MOST_HOSTS, MOST_HOSTS + 1, false);
+    }
+
+    #[test]
     fn paths_are_found_in_the_roots_that_they_lie_in() {
         let check = |arguments: &[(&str, &str)], expected: &str| {
             let world = listed(arguments);
@@ -187,6 +213,23 @@ mod tests {
             "data hr 2",
         );
         check(&[("/path", "/srv/data/../data/a")], "data writable 1");
+        // Whoever walks or moves it reaches the inner root, too.
+        check(&[("/path", "/srv/data")], "data 2");
+        check(&[("/path", "/srv/data/.")], "data 2");
+        check(
+            &[("/path", "/srv/data/a"), ("/more/0", "/srv/data/")],
+            "data 2",
+        );
+        check(&[("/path", "/srv/data/h")], "data writable 1");
+        check(&[("/path", "/srv/data/deep/x")], "data deep writable 1");
+        check(&[("/path", "/srv/data/deep")], "data deep 2");
+        check(&[("/path", "/srv/data/deep/IN")], "data deep 2");
+        check(&[("/path", "/srv/data/deep/in/er/a")], "data deep inner 2");
+        check(&[("/path", "/srv/data/deep/in/a")], "data deep writable 1");
+        // Some servers take white space and quotes away from the ends.
+        check(&[("/path", "/srv/data/hr\"")], " outside 3");
+        check(&[("/path", "/srv/data/hr ")], " outside 3");
+        check(&[("/path", "/srv/data/hr /a")], " outside 3");
         // Inside the inner root, which is named another way, or outside of both.
         check(&[("/path", "/srv/data/HR/a")], " outside 3");
         check(&[("/path", "/srv/data/../a")], " outside 3");
@@ -227,7 +270,12 @@ mod tests {
         let mut data = Root::at("data", "/srv/data").unwrap();
         data.level = 1;
         data.writable = true;
-        Roots::new(vec![hr, data])
+        let mut deep = Root::at("deep", "/srv/data/deep").unwrap();
+        deep.level = 1;
+        deep.writable = true;
+        let mut inner = Root::at("inner", "/srv/data/deep/in/er").unwrap();
+        inner.level = 2;
+        Roots::new(vec![hr, data, inner, deep])
     }
 
     /// Arguments of which those with a number at the end stand in arrays.

@@ -354,7 +354,12 @@ impl Recorded {
             consent: Consent::default(),
         };
         let reasons = questions.iter().flat_map(|question| {
-            let action = action(question.action, method, &arguments, &touch);
+            let action = if question.action == ActionName::Notify {
+                let method = method.name();
+                Action::Notify { method }
+            } else {
+                Action::bare(question.action, &arguments, &touch)
+            };
             let decision = snapshot.judge(&Facts {
                 principal: question.principal,
                 action,
@@ -395,49 +400,6 @@ fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
         (None, _) | (_, None) => None,
-    }
-}
-
-/// Something of the kind, with nothing in it.
-fn action<'a>(
-    name: ActionName,
-    method: KnownMethod,
-    arguments: &'a Arguments<'a>,
-    touch: &'a Touch,
-) -> Action<'a> {
-    match name {
-        ActionName::Initialize => Action::Initialize,
-        ActionName::Ping => Action::Ping,
-        ActionName::SetLevel => Action::SetLevel,
-        ActionName::Cancel => Action::Cancel,
-        ActionName::Notify => Action::Notify {
-            method: method.name(),
-        },
-        ActionName::ListTool => Action::ListTool,
-        ActionName::ListResource => Action::ListResource,
-        ActionName::ListPrompt => Action::ListPrompt,
-        ActionName::Listen => Action::Listen,
-        ActionName::CallTool => Action::CallTool { arguments, touch },
-        ActionName::ReadResource => Action::ReadResource,
-        ActionName::Subscribe => Action::Subscribe,
-        ActionName::GetPrompt => Action::GetPrompt { arguments },
-        ActionName::Complete => Action::Complete { argument: "" },
-        ActionName::ReceiveResult => Action::ReceiveResult {
-            level: 0,
-            labels: &[],
-            bytes: 0,
-            is_error: false,
-        },
-        ActionName::Sample => Action::Sample {
-            max_tokens: 0,
-            include_context: "none",
-            tools: false,
-        },
-        ActionName::Elicit => Action::Elicit {
-            mode: "form",
-            fields: &[],
-        },
-        ActionName::ListRoots => Action::ListRoots,
     }
 }
 

@@ -261,12 +261,21 @@ impl Actual {
         if let Some(at) = self.at.filter(|at| *at != "answer") {
             decided = format!("{decided} at the {at}");
         }
+        // A policy's words say more than the gate's own.
+        let elsewhere = self
+            .stage
+            .as_deref()
+            .filter(|stage| *stage != Stage::Decide.name());
         if !self.policies.is_empty() {
             let ids = self.policies.iter().map(|policy| policy.id.as_str());
-            decided = format!(
-                "{decided} because of {}",
-                suggest::list(&ids.collect::<Vec<_>>())
-            );
+            let ids = suggest::list(&ids.collect::<Vec<_>>());
+            // What is refused elsewhere was permitted before.
+            decided = match elsewhere {
+                Some(_) if self.decision == Decision::Deny => {
+                    format!("{decided}, though {ids} permits it")
+                }
+                Some(_) | None => format!("{decided} because of {ids}"),
+            };
         }
         let mut parts = vec![decided];
         let words = [
@@ -280,11 +289,6 @@ impl Actual {
         if !self.obligations.is_empty() {
             parts.push(format!("asking for {}", names(&self.obligations)));
         }
-        // A policy's words say more than the gate's own.
-        let elsewhere = self
-            .stage
-            .as_deref()
-            .filter(|stage| *stage != Stage::Decide.name());
         if let (Some(stage), Some(text)) = (elsewhere, &self.text) {
             parts.push(format!("refused at `{stage}`: {text}"));
         }

@@ -4,6 +4,7 @@ use miette::Diagnostic;
 
 use super::super::errors::FixtureErrors;
 use super::{Outcome, Problem, Report, SCHEMA, Summary};
+use crate::findings::Finding;
 use crate::policy::PolicyErrors;
 
 /// Why tests could not run.
@@ -35,10 +36,8 @@ impl Report {
         outcome: Outcome,
         diagnostics: impl IntoIterator<Item = &'d dyn Diagnostic>,
     ) -> Self {
-        let mut problems = Vec::new();
-        for diagnostic in diagnostics {
-            Problem::collect(diagnostic, &mut problems);
-        }
+        let findings = diagnostics.into_iter().flat_map(Finding::all);
+        let problems = findings.map(Problem::from).collect();
         Self {
             schema: SCHEMA,
             outcome,
@@ -51,32 +50,16 @@ impl Report {
     }
 }
 
-impl Problem {
-    /// A diagnostic that only gathers others says nothing of its own.
-    fn collect(diagnostic: &dyn Diagnostic, problems: &mut Vec<Self>) {
-        let mut related = diagnostic.related().into_iter().flatten().peekable();
-        if related.peek().is_none() {
-            problems.push(Self::new(diagnostic));
-        }
-        for diagnostic in related {
-            Self::collect(diagnostic, problems);
-        }
-    }
-
-    fn new(diagnostic: &dyn Diagnostic) -> Self {
-        let place = diagnostic.labels().and_then(|mut labels| labels.next());
-        let contents = place
-            .zip(diagnostic.source_code())
-            .and_then(|(place, source)| source.read_span(place.inner(), 0, 0).ok());
-        let from_one = |number: usize| number.saturating_add(1);
-        let contents = contents.as_ref();
+impl From<Finding> for Problem {
+    fn from(finding: Finding) -> Self {
+        let place = finding.place;
         Self {
-            code: diagnostic.code().map(|code| code.to_string()),
-            message: diagnostic.to_string(),
-            help: diagnostic.help().map(|help| help.to_string()),
-            file: contents.and_then(|contents| contents.name().map(str::to_owned)),
-            line: contents.map(|contents| from_one(contents.line())),
-            column: contents.map(|contents| from_one(contents.column())),
+            code: finding.code,
+            message: finding.message,
+            help: finding.help,
+            line: place.as_ref().map(|place| place.line),
+            column: place.as_ref().map(|place| place.column),
+            file: place.map(|place| place.file),
         }
     }
 }

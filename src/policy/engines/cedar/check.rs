@@ -1,30 +1,52 @@
 //! The types of policies, and what Cedar says of them in the words of our diagnostics.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, Validator};
+use cedar_policy::{
+    PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning, Validator,
+};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
 use super::fold::folded;
+use super::hints::{self, Names};
 use super::verb::CALL;
 use super::vocabulary::Vocabulary;
-use crate::policy::{Lock, PolicyProblem, PolicySource};
+use crate::policy::{Against, Checked, Lock, PolicyProblem, PolicySource};
 
 /// Strict: every access is proved to succeed, whatever the request. What is left to fail is
 /// arithmetic that overflows.
+///
+/// What `before` holds is not checked again. Answers the texts of all in which nothing was found.
+///
+/// INVARIANT: what is found in a policy depends on nothing but its own text and the schema.
 pub(super) fn check_types(
     words: &Vocabulary,
     lock: &Lock,
     drafts: &[&Draft<'_>],
+    before: &[Checked],
     problems: &mut Vec<PolicyProblem>,
-) {
+) -> HashSet<Arc<str>> {
     // A policy is checked for each action that it could be about. What looks at no typed arguments
     // finds in every call what it finds in `call_tool`, of which there is one and not a thousand.
-    let (typed, untyped): (Vec<_>, Vec<_>) = drafts.iter().partition(|draft| draft.is_typed());
+    let before: Vec<_> = before.iter().map(|checked| checked.under(lock)).collect();
+    let is_known = |draft: &&&Draft<'_>| {
+        let against = if draft.is_typed() {
+            Against::Lock
+        } else {
+            Against::Base
+        };
+        before.iter().any(|known| known(&draft.entry.text, against))
+    };
+    let unknown = drafts.iter().filter(|draft| !is_known(draft));
+    let (typed, untyped): (Vec<_>, Vec<_>) = unknown.partition(|draft| draft.is_typed());
     let base = match Vocabulary::get() {
         Ok(base) => base,
-        Err(error) => return problems.push(PolicyProblem::error("policy::internal", error)),
+        Err(error) => {
+            problems.push(PolicyProblem::error("policy::internal", error));
+            return HashSet::new();
+        }
     };
     let results = [(&base.validator, &untyped), (&words.validator, &typed)].map(
         |(validator, drafts): (&Validator, &Vec<&Draft<'_>>)| {
@@ -38,26 +60,53 @@ pub(super) fn check_types(
         .enumerate()
         .map(|(place, draft)| (draft.entry.id.as_str(), (place, *draft)))
         .collect();
+    let names = Names::with(lock);
     let mut found = Vec::new();
     let mut warned = Vec::new();
+    let mut is_whole = true;
     for result in results {
         let result = match result {
             Ok(result) => result,
             Err(error) => {
                 problems.push(PolicyProblem::error("policy::set", error));
+                is_whole = false;
                 continue;
             }
         };
         for error in result.validation_errors() {
             let mut problem = placed(&places, error.policy_id(), error);
+            let draft = places.get(AsRef::<str>::as_ref(error.policy_id()));
+            let draft = draft.map(|(_, draft)| *draft);
             if let ValidationError::UnrecognizedActionId(_) = error {
                 problem.1.help = nearest_action(words, lock, &problem.1);
+            } else if let (ValidationError::InvalidActionApplication(_), Some(true)) =
+                (error, draft.map(Draft::is_scoped_to_root))
+            {
+                problem.1.help = Some(hints::OF_TOOLS.to_owned());
+            } else {
+                let label = problem.1.labels.first();
+                let within = label.map(|at| at.offset()..at.offset() + at.len());
+                let hint = draft.and_then(|it| names.hint(it.condition(), within.as_ref()));
+                problem.1.help = hint.or(problem.1.help);
             }
             found.push(problem);
         }
         for warning in result.validation_warnings() {
             let (place, mut problem) = placed(&places, warning.policy_id(), warning);
             problem.severity = Severity::Warning;
+            let draft = places.get(AsRef::<str>::as_ref(warning.policy_id()));
+            let hint = match (warning, draft) {
+                (ValidationWarning::ImpossiblePolicy(_), Some((_, draft))) => {
+                    names.hint(draft.condition(), None)
+                }
+                (ValidationWarning::InvalidActionApplication(_), Some((_, draft)))
+                    if draft.is_scoped_to_root() =>
+                {
+                    Some(hints::OF_TOOLS.to_owned())
+                }
+                _ => None,
+            };
+            problem.help = hint.or(problem.help);
             warned.push((place, problem));
         }
     }
@@ -65,6 +114,12 @@ pub(super) fn check_types(
     let wrong: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
     warned.retain(|(place, _)| !wrong.contains(place));
     found.append(&mut warned);
+    let faulty: HashSet<usize> = found.iter().map(|(place, _)| *place).collect();
+    is_whole &= !faulty.contains(&usize::MAX);
+    let sound = drafts.iter().enumerate();
+    let sound = sound.filter(|(place, _)| is_whole && !faulty.contains(place));
+    let sound = sound.map(|(_, draft)| Arc::clone(&draft.entry.text));
+    let sound = sound.collect();
     // The checker reports in the order of a hash map.
     let order = |(place, problem): &(usize, PolicyProblem)| {
         let offset = problem.labels.first().map(LabeledSpan::offset);
@@ -73,6 +128,7 @@ pub(super) fn check_types(
     found.sort_by_key(order);
     let found = found.into_iter().map(|(_, problem)| problem);
     problems.extend(folded(found.collect()));
+    sound
 }
 
 /// What Cedar says, with the labels that it gives.

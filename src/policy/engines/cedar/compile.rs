@@ -1,7 +1,8 @@
 //! Texts to rules: parse, name, check, index. All problems of all sources are reported at once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use cedar_policy::PolicySet;
 use cedar_policy_core::ast;
@@ -11,7 +12,7 @@ use super::draft::Draft;
 use super::nesting;
 use super::rules::Rules;
 use super::vocabulary::Vocabulary;
-use crate::policy::{Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource};
+use crate::policy::{Checked, Lock, PolicyEntry, PolicyId, PolicyProblem, PolicySource};
 
 /// What came of the sources.
 #[derive(Debug, Default)]
@@ -20,10 +21,17 @@ pub(super) struct Output {
     pub(super) policies: Vec<PolicyEntry>,
     /// Errors and warnings.
     pub(super) problems: Vec<PolicyProblem>,
+    /// The texts of policies that checking found nothing in.
+    pub(super) sound: HashSet<Arc<str>>,
 }
 
 /// INVARIANT: runs on a thread with a stack for [`nesting::MAX_NESTING`] levels of anything.
-pub(super) fn compile(words: &Vocabulary, lock: &Lock, sources: &[PolicySource]) -> Output {
+pub(super) fn compile(
+    words: &Vocabulary,
+    lock: &Lock,
+    before: &[Checked],
+    sources: &[PolicySource],
+) -> Output {
     let (drafts, mut problems) = parse(sources);
     let mut checked = distinct(&drafts, &mut problems);
     // The deep would exhaust the checker.
@@ -33,8 +41,11 @@ pub(super) fn compile(words: &Vocabulary, lock: &Lock, sources: &[PolicySource])
             draft.report_exact_calls(&mut problems);
         }
     }
-    check_types(words, lock, &checked, &mut problems);
-    index(words, drafts, problems)
+    let sound = check_types(words, lock, &checked, before, &mut problems);
+    Output {
+        sound,
+        ..index(words, drafts, problems)
+    }
 }
 
 /// Each text by itself.
@@ -65,6 +76,7 @@ pub(super) fn index(
         rules,
         policies,
         problems,
+        sound: HashSet::new(),
     }
 }
 

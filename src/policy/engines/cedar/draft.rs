@@ -9,6 +9,7 @@ use cedar_policy_core::parser::Loc;
 use super::annotations::Annotations;
 use super::balance::{balanced, without_places};
 use super::glance::Glance;
+use super::hints;
 use super::inspect::{self, FindingKind, Findings, Needs};
 use super::rules::{Key, Rule};
 use super::verb::{Verb, Verbs};
@@ -89,6 +90,11 @@ impl<'s> Draft<'s> {
                     "arguments are called by JSON pointers: `/path` is the argument `path`, \
                      `/opts/depth` is `depth` inside `opts`",
                 ),
+                FindingKind::RootLookup => PolicyProblem::error(
+                    "policy::literal_lookup",
+                    "what a root that a policy names lies in is not known",
+                )
+                .with_help(hints::CONTAINS),
                 FindingKind::LiteralLookup => PolicyProblem::error(
                     "policy::literal_lookup",
                     "the attributes and groups of an entity that a policy names are not known",
@@ -150,6 +156,7 @@ impl<'s> Draft<'s> {
             slots: tree.env().clone(),
             needs: self.findings.needs,
             names: self.findings.names.clone(),
+            wholes: self.findings.wholes.clone(),
             reason: Reason {
                 policy: self.entry.id.clone(),
                 origin: self.entry.origin.clone(),
@@ -170,6 +177,22 @@ impl<'s> Draft<'s> {
     /// The actions that the policy is about.
     pub(super) fn verbs(&self, words: &Vocabulary) -> Verbs {
         verbs(words, &self.policy.action_constraint()).unwrap_or_else(Verbs::everything)
+    }
+
+    /// Its scope asks for a root, where calls of tools have none.
+    pub(super) fn is_scoped_to_root(&self) -> bool {
+        let root = match self.policy.resource_constraint() {
+            ResourceConstraint::In(uid)
+            | ResourceConstraint::Eq(uid)
+            | ResourceConstraint::IsIn(_, uid) => uid,
+            ResourceConstraint::Any | ResourceConstraint::Is(_) => return false,
+        };
+        root.type_name().to_string() == "Mcp::Root"
+    }
+
+    /// The whole, its scope included.
+    pub(super) fn condition(&self) -> &ast::Expr {
+        &self.condition
     }
 
     pub(super) fn needs(&self) -> inspect::Needs {

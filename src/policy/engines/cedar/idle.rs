@@ -67,7 +67,7 @@ impl Idle {
         let (arguments, touch) = (Arguments::default(), Touch::default());
         let mut contexts = Vec::new();
         for name in ActionName::ALL {
-            let action = sample(name, &arguments, &touch);
+            let action = Action::bare(name, &arguments, &touch);
             for shape in 0..8 {
                 let context = assemble(words, &action, env(shape)?, Needs::ALL, None);
                 check(words, Verb::Named(name), &context)?;
@@ -132,39 +132,4 @@ fn env_of(shape: u8) -> Result<Value, Unsayable> {
         consent,
     };
     env_value(&env, Needs::ALL)
-}
-
-fn sample<'a>(name: ActionName, arguments: &'a Arguments<'a>, touch: &'a Touch) -> Action<'a> {
-    match name {
-        ActionName::Initialize => Action::Initialize,
-        ActionName::Ping => Action::Ping,
-        ActionName::SetLevel => Action::SetLevel,
-        ActionName::Cancel => Action::Cancel,
-        ActionName::Notify => Action::Notify { method: "" },
-        ActionName::ListTool => Action::ListTool,
-        ActionName::ListResource => Action::ListResource,
-        ActionName::ListPrompt => Action::ListPrompt,
-        ActionName::Listen => Action::Listen,
-        ActionName::CallTool => Action::CallTool { arguments, touch },
-        ActionName::ReadResource => Action::ReadResource,
-        ActionName::Subscribe => Action::Subscribe,
-        ActionName::GetPrompt => Action::GetPrompt { arguments },
-        ActionName::Complete => Action::Complete { argument: "" },
-        ActionName::ReceiveResult => Action::ReceiveResult {
-            level: 0,
-            labels: &[],
-            bytes: 0,
-            is_error: false,
-        },
-        ActionName::Sample => Action::Sample {
-            max_tokens: 0,
-            include_context: "",
-            tools: false,
-        },
-        ActionName::Elicit => Action::Elicit {
-            mode: "",
-            fields: &[],
-        },
-        ActionName::ListRoots => Action::ListRoots,
-    }
 }

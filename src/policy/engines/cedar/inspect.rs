@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
 
+use super::hints::is_roots;
 use super::verb::CALL;
 use crate::policy::ActionName;
 
@@ -24,8 +25,20 @@ pub(super) struct Findings {
     pub(super) faults: Vec<Finding>,
     /// The names of attributes that are written, if the arguments are looked at.
     pub(super) names: BTreeSet<String>,
+    /// What is used as a whole, if the arguments are looked at.
+    pub(super) wholes: Wholes,
     /// Where `call_tool` is compared in a way that leaves out what is in it.
     pub(super) exact_calls: Vec<Option<Range<usize>>>,
+}
+
+/// Records that are used otherwise than by looking one of their fields up: compared, or put into
+/// something that is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Wholes {
+    /// The names that they were looked up by.
+    names: BTreeSet<String>,
+    /// The context is one of them.
+    everything: bool,
 }
 
 #[derive(Debug)]
@@ -39,6 +52,8 @@ pub(super) enum FindingKind {
     TooDeep,
     /// Looks into an entity that the policy names itself.
     LiteralLookup,
+    /// The same, where `context.touch.roots` was meant to be asked.
+    RootLookup,
     /// Asks for an argument by what is no JSON pointer.
     NoPointer,
 }
@@ -81,7 +96,8 @@ impl Needs {
     /// INVARIANT: a field or attribute can tell two requests apart only in a policy that writes its
     /// name: as `.name`, in `has`, or as the key of a record literal (strict types let a record be
     /// compared only with one of the very same fields). So what is not named may be left out, or
-    /// stand still.
+    /// stand still. Two records of one type that no literal is part of are only in the arguments of
+    /// a call, which is what [`Wholes`] is for.
     fn of_name(name: &str) -> Self {
         match name {
             "env" => Self::ENV,
@@ -107,6 +123,7 @@ pub(super) fn inspect(condition: &Expr) -> Findings {
     findings.visit(condition, 1, Stands::ForItself);
     if !findings.needs.has(Needs::ARGUMENTS) {
         findings.names.clear();
+        findings.wholes = Wholes::default();
     }
     findings
 }
@@ -136,6 +153,31 @@ impl Stands {
     }
 }
 
+impl Wholes {
+    /// Whether a record of this name is used as a whole, or one around it may be.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.has_all() || self.names.contains(name)
+    }
+
+    /// The arguments altogether are.
+    pub(super) fn has_all(&self) -> bool {
+        self.everything || self.names.contains("arguments")
+    }
+
+    pub(super) fn extend(&mut self, others: &Self) {
+        self.names.extend(others.names.iter().cloned());
+        self.everything |= others.everything;
+    }
+
+    fn add(&mut self, expr: &Expr) {
+        if let ExprKind::GetAttr { attr, .. } = expr.expr_kind() {
+            self.names.insert(attr.to_string());
+        } else if let ExprKind::Var(Var::Context) = expr.expr_kind() {
+            self.everything = true;
+        }
+    }
+}
+
 impl Findings {
     fn visit(&mut self, expr: &Expr, depth: usize, action: Stands) {
         if depth > MAX_DEPTH {
@@ -155,8 +197,11 @@ impl Findings {
             self.exact_calls.push(span);
         }
         for (place, child) in children(expr).into_iter().enumerate() {
-            if matches!(child.expr_kind(), ExprKind::Var(Var::Context)) && !looks_up(expr) {
-                self.need(Needs::CALL);
+            if !looks_up(expr) {
+                self.wholes.add(child);
+                if matches!(child.expr_kind(), ExprKind::Var(Var::Context)) {
+                    self.need(Needs::CALL);
+                }
             }
             self.visit(child, depth + 1, action.of_child(expr, place));
         }
@@ -188,6 +233,8 @@ impl Findings {
                 self.look_for(arg2);
             } else if *op == BinaryOp::In && is_action(arg1) {
                 self.need(Needs::ACTIONS);
+            } else if *op == BinaryOp::In && is_roots(arg2) && names_entity(arg1) {
+                self.add(FindingKind::RootLookup, expr);
             } else if *op == BinaryOp::In {
                 self.look_into(arg1);
             }

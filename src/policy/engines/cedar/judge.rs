@@ -19,6 +19,7 @@ use super::inspect::Needs;
 use super::rules::Rule;
 use super::seen::{Known, View};
 use super::subjects::Subject;
+use super::typed::Looks;
 use super::verb::Verb;
 use super::vocabulary::Vocabulary;
 use super::{CedarEngine, NAME, arguments, context, typed};
@@ -110,8 +111,7 @@ impl CedarEngine {
         let (Some(record), Some(leaves)) = (record, view.arguments()) else {
             return Ok(None);
         };
-        let is_named = |name: &str| self.rules.is_named(name);
-        typed::value(record, leaves, &is_named).map(Some)
+        typed::value(record, leaves, Looks::of(&self.rules)).map(Some)
     }
 
     /// The call is refused for its arguments alone.

@@ -15,6 +15,7 @@ mod emit;
 mod entities;
 mod fold;
 mod glance;
+mod hints;
 mod idle;
 mod inspect;
 mod judge;
@@ -55,9 +56,9 @@ use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock, Mutant,
-    OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource, Resource,
-    RuleEngine, Trace, Verdict, Visibility, Warnings,
+    Checked, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock,
+    Mutant, OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource,
+    Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
 use super::stack::on_big_stack;
 
@@ -70,6 +71,8 @@ pub struct Cedar {
     /// Tools whose arguments have types.
     pub lock: Arc<Lock>,
     pub warnings: Warnings,
+    /// What need not be checked again.
+    pub checked: Vec<Checked>,
 }
 
 /// Compiled Cedar policies.
@@ -80,6 +83,7 @@ struct CedarEngine {
     rules: Rules,
     lists_by: ListsBy,
     idle: &'static Idle,
+    checked: Checked,
     /// What the rules were compiled from.
     sources: Vec<PolicySource>,
     /// Made when somebody first asks why.
@@ -92,6 +96,7 @@ impl CedarEngine {
         of: &Cedar,
         rules: Rules,
         sources: &[PolicySource],
+        checked: Checked,
     ) -> Result<Self, String> {
         Ok(Self {
             words,
@@ -100,6 +105,7 @@ impl CedarEngine {
             lists_by: rules.lists_by(),
             rules,
             idle: Idle::get()?,
+            checked,
             sources: sources.to_vec(),
             tracer: OnceLock::new(),
         })
@@ -118,7 +124,7 @@ impl EngineKind for Cedar {
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
         let words = on_big_stack(|| Vocabulary::with(&self.lock))?.map_err(fault)?;
-        let compile = || compile::compile(&words, &self.lock, sources);
+        let compile = || compile::compile(&words, &self.lock, &self.checked, sources);
         let mut output = on_big_stack(compile)?;
         if self.warnings == Warnings::Error {
             for problem in &mut output.problems {
@@ -135,7 +141,9 @@ impl EngineKind for Cedar {
             });
         }
         let surfaces = surfaces::of(&words, &self.groups, &output.rules);
-        let engine = CedarEngine::new(words, self, output.rules, sources).map_err(fault)?;
+        let checked = Checked::new(&self.lock, output.sound);
+        let engine = CedarEngine::new(words, self, output.rules, sources, checked);
+        let engine = engine.map_err(fault)?;
         Ok(Compiled {
             engine: Box::new(engine),
             policies: output.policies,
@@ -176,6 +184,10 @@ impl RuleEngine for CedarEngine {
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {
         self.outlook_of(question)
+    }
+
+    fn checked(&self) -> Checked {
+        self.checked.clone()
     }
 
     fn lists_by(&self) -> ListsBy {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use cedar_policy_core::ast::{Effect, EntityUID, Expr, SlotEnv};
 
 use super::glance::Glance;
-use super::inspect::Needs;
+use super::inspect::{Needs, Wholes};
 use super::subjects::Subject;
 use super::verb::{CallIndex, Verb};
 use crate::policy::{ActionName, ListsBy, Obligation, Reason};
@@ -27,6 +27,8 @@ pub(super) struct Rule {
     pub(super) needs: Needs,
     /// The names of attributes that a condition on typed arguments writes.
     pub(super) names: BTreeSet<String>,
+    /// What it uses of them as a whole.
+    pub(super) wholes: Wholes,
     pub(super) reason: Reason,
     pub(super) obligations: Vec<Obligation>,
     /// Neither scope nor condition depends on principal or resource.
@@ -51,6 +53,7 @@ pub(super) struct Rules {
     /// Of all rules together.
     needs: Needs,
     names: BTreeSet<String>,
+    wholes: Wholes,
 }
 
 /// The rules of one action.
@@ -77,6 +80,7 @@ impl Rules {
         let Some(slice) = slice else { return };
         self.needs = self.needs.and(rule.needs);
         self.names.extend(rule.names.iter().cloned());
+        self.wholes.extend(&rule.wholes);
         let place = match key {
             Key::Any => &mut slice.any,
             Key::Resource(uid) => slice.by_resource.entry(uid.clone()).or_default(),
@@ -113,6 +117,11 @@ impl Rules {
     /// Whether some condition on typed arguments writes such a name.
     pub(super) fn is_named(&self, attribute: &str) -> bool {
         self.names.contains(attribute)
+    }
+
+    /// What conditions on typed arguments use as a whole.
+    pub(super) fn wholes(&self) -> &Wholes {
+        &self.wholes
     }
 
     /// Every rule whose scope could match.

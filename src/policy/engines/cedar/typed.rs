@@ -7,22 +7,29 @@ use std::sync::Arc;
 
 use cedar_policy_core::ast::{Literal, Value};
 
+use super::rules::Rules;
 use super::value::{decimal, strings};
 use crate::policy::leaves::Leaves;
 use crate::policy::numbers::Exact;
 use crate::policy::{Leaf, Member, Misfit, Presence, Problem, Record, Scalar, Shape};
 
-/// The record that the arguments are.
-///
-/// `is_named` says of a name whether some policy writes it. A number that Cedar has no value for
-/// stands still where nobody can look.
+/// What the rules look at of a record.
+#[derive(Clone, Copy)]
+pub(super) enum Looks<'r> {
+    AtAll,
+    /// Members whose name some rule writes.
+    AtNames(&'r Rules),
+}
+
+/// The record that the arguments are. A number that Cedar has no value for stands still where no
+/// rule can look.
 ///
 /// # Errors
 /// What does not fit.
 pub(super) fn value(
     record: &Record,
     leaves: &Leaves<'_>,
-    is_named: &dyn Fn(&str) -> bool,
+    looks: Looks<'_>,
 ) -> Result<Value, Misfit> {
     let mut fields = BTreeMap::new();
     for member in &record.members {
@@ -32,25 +39,48 @@ pub(super) fn value(
                 Presence::Optional | Presence::Nullable => continue,
             }
         }
-        let value = member_value(member, leaves, is_named)?;
+        let value = member_value(member, leaves, looks)?;
         fields.insert(member.name.as_str().into(), value);
     }
     Ok(Value::record_arc(Arc::new(fields), None))
 }
 
-fn member_value(
-    member: &Member,
-    leaves: &Leaves<'_>,
-    is_named: &dyn Fn(&str) -> bool,
-) -> Result<Value, Misfit> {
+impl<'r> Looks<'r> {
+    pub(super) fn of(rules: &'r Rules) -> Self {
+        if rules.wholes().has_all() {
+            Self::AtAll
+        } else {
+            Self::AtNames(rules)
+        }
+    }
+
+    fn at(self, member: &Member) -> bool {
+        match self {
+            Self::AtAll => true,
+            Self::AtNames(rules) => rules.is_named(&member.name),
+        }
+    }
+
+    /// At what is in a member that is a record.
+    fn into(self, member: &Member) -> Self {
+        match self {
+            Self::AtNames(rules) if !rules.wholes().has(&member.name) => self,
+            Self::AtAll | Self::AtNames(_) => Self::AtAll,
+        }
+    }
+}
+
+fn member_value(member: &Member, leaves: &Leaves<'_>, looks: Looks<'_>) -> Result<Value, Misfit> {
     let leaf = leaves.get(&member.pointer);
     let misfit = || member.misfit(Problem::IsNot("what it was checked to be"));
     match (&member.shape, leaf) {
-        (Shape::Record(record), None | Some(Leaf::EmptyObject)) => value(record, leaves, is_named),
+        (Shape::Record(record), None | Some(Leaf::EmptyObject)) => {
+            value(record, leaves, looks.into(member))
+        }
         (Shape::One(Scalar::Number), Some(Leaf::Number(text))) => {
             match Exact::of(text).decimal_text() {
                 Some(text) => decimal(&text).ok_or_else(misfit),
-                None if is_named(&member.name) => Err(member.misfit(Problem::Inexact)),
+                None if looks.at(member) => Err(member.misfit(Problem::Inexact)),
                 None => decimal("0.0").ok_or_else(misfit),
             }
         }

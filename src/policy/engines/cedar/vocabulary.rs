@@ -16,7 +16,7 @@ use crate::policy::{ActionName, Lock, Record};
 pub const BASE_SCHEMA: &str = include_str!("base.cedarschema");
 
 /// The same in Cedar's JSON format, which is read in a tenth of the time. A test keeps them equal.
-const BASE_SCHEMA_JSON: &str = include_str!("base.cedarschema.json");
+pub(super) const BASE_SCHEMA_JSON: &str = include_str!("base.cedarschema.json");
 
 /// What the bridge and the compiler share.
 pub(super) struct Vocabulary {

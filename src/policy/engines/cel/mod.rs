@@ -90,12 +90,6 @@ impl RuleEngine for CelEngine {
         facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
-        let items = items.iter();
-        items
-            .map(|item| match document::listing(facts, *item) {
-                Some(asked) => self.verdict(&asked).map(Visibility::from),
-                None => Ok(Visibility::Hidden),
-            })
-            .collect()
+        document::visible(facts, items, |asked| self.verdict(asked))
     }
 }

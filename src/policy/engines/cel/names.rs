@@ -1,19 +1,9 @@
 //! Names that no document has: a misspelt attribute would be an error at every message.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use cel::common::ast::{EntryExpr, Expr, IdedExpr, LiteralValue, operators};
 
-use cel::common::ast::{EntryExpr, Expr, IdedExpr};
-
-use super::super::document::{Node, samples};
+use super::super::document::Known;
 use super::bound::Refused;
-use super::table::suggest;
-
-/// The names below a name, over all documents that there can be; nothing below what is no object,
-/// or an object of an agent's making.
-#[derive(Debug, Default)]
-struct Known(BTreeMap<Cow<'static, str>, Known>);
 
 /// Types that an expression may compare with.
 const TYPES: [&str; 10] = [
@@ -28,16 +18,6 @@ const TYPES: [&str; 10] = [
     "null_type",
     "type",
 ];
-
-static KNOWN: LazyLock<Known> = LazyLock::new(|| {
-    let mut known = Known::default();
-    for sample in samples() {
-        for (name, node) in sample {
-            known.0.entry(name).or_default().learn(node);
-        }
-    }
-    known
-});
 
 pub(super) fn check(tree: &IdedExpr) -> Vec<Refused> {
     let mut checker = Checker {
@@ -54,16 +34,6 @@ struct Checker<'t> {
     refused: Vec<Refused>,
 }
 
-impl Known {
-    fn learn(&mut self, node: Node<'static>) {
-        if let Node::Object(members) = node {
-            for (name, node) in members {
-                self.0.entry(name).or_default().learn(node);
-            }
-        }
-    }
-}
-
 impl<'t> Checker<'t> {
     /// What is known of the names below a tree; nothing where anything goes.
     fn expr(&mut self, tree: &'t IdedExpr) -> Option<&'static Known> {
@@ -72,6 +42,18 @@ impl<'t> Checker<'t> {
             Expr::Select(select) => {
                 let known = self.expr(&select.operand)?;
                 return self.member(tree.id, known, &select.field);
+            }
+            // `context["touch"]` is `context.touch`.
+            Expr::Call(call) if call.func_name == operators::INDEX => {
+                let [of, index] = call.args.as_slice() else {
+                    return None;
+                };
+                let known = self.expr(of);
+                let Expr::Literal(LiteralValue::String(name)) = &index.expr else {
+                    self.expr(index);
+                    return None;
+                };
+                return self.member(tree.id, known?, name);
             }
             Expr::Call(call) => {
                 for part in call.target.iter().map(AsRef::as_ref).chain(&call.args) {
@@ -117,24 +99,20 @@ impl<'t> Checker<'t> {
         if TYPES.contains(&name) {
             return None;
         }
-        self.member(node, &KNOWN, name)
+        self.member(node, Known::get(), name)
     }
 
     fn member(&mut self, node: u64, known: &'static Known, name: &str) -> Option<&'static Known> {
-        if known.0.is_empty() {
-            return None;
+        match known.below(name) {
+            Ok(below) => below,
+            Err(unknown) => {
+                self.refused.push(Refused {
+                    node,
+                    message: unknown.message,
+                    help: Some(unknown.help),
+                });
+                None
+            }
         }
-        let found = known.0.get(name);
-        if found.is_none() {
-            let names: Vec<&str> = known.0.keys().map(AsRef::as_ref).collect();
-            let help = suggest(name, &names)
-                .unwrap_or_else(|| format!("known here: `{}`", names.join("`, `")));
-            self.refused.push(Refused {
-                node,
-                message: format!("nothing is called `{}` here", name.escape_debug()),
-                help: Some(help),
-            });
-        }
-        found
     }
 }

@@ -1,4 +1,4 @@
-use super::super::super::fixture::{World, told, tool};
+use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
 use crate::policy::{
     Decision, DenialCause, Leaf, OpenTools, PolicySnapshot, Principal, Prompt, ResourceFacts,
@@ -312,23 +312,7 @@ effect = "permit"
 actions = ["call_tool"]
 "#;
     let snapshot = snapshot(rules).unwrap();
-    let world = World::new();
-    let list = ListFacts {
-        principal: Principal::Agent(&world.agent),
-        env: world.env(),
-    };
-    let tools = ["a", "b", "c", "d"].map(tool);
-    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
-    let listing = snapshot.listing(&list, &items);
-    assert_eq!(listing.shown, [true, false, false, false]);
-    assert_eq!(listing.faults.len(), 1);
-    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
-    let others = [
-        Resource::Prompt(&prompt),
-        Resource::Resource(&resource),
-        Resource::Server(&world.server),
-    ];
-    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+    check_lists_only_a(&snapshot);
 }
 
 #[test]
@@ -419,4 +403,39 @@ fn snapshot(rules: &str) -> Result<PolicySnapshot, PolicyErrors> {
         vec![],
         compiled.policies,
     ))
+}
+
+#[test]
+fn a_name_that_no_document_has_is_refused_however_it_is_looked_up() {
+    let check = |when: &str, says: Option<&str>| {
+        let text = format!(
+            "[[rule]]\nid = \"r\"\neffect = \"permit\"\nwhen = '{}'\n",
+            when.replace('\'', "\"")
+        );
+        let compiled = Cel::default().compile(&[PolicySource {
+            name: "r.cel.toml".into(),
+            text: text.clone().into(),
+        }]);
+        let help = compiled.err().map(|errors| {
+            let help = errors
+                .problems
+                .into_iter()
+                .filter_map(|problem| problem.help);
+            help.collect::<Vec<_>>().join("; ")
+        });
+        assert_eq!(help.as_deref(), says, "{text}");
+    };
+    let touch = Some("did you mean `touch`?");
+    check("context.tuoch.outside", touch);
+    check("context['tuoch'].outside", touch);
+    check("has(context.tuoch)", touch);
+    check("has(context.tuoch.hosts) && true", touch);
+    check("context.tuoch.hosts.all(host, host == 'a')", touch);
+    check(
+        "principal['rolls'].exists(role, role == 'a')",
+        Some("did you mean `roles`?"),
+    );
+    check("context['touch']['outside']", None);
+    check("context.arguments['tuoch'] == 1", None);
+    check("context.arguments[action] == 1", None);
 }

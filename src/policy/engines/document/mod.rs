@@ -5,6 +5,7 @@
 //! faithfully is not said at all: the engine has a fault.
 
 mod arguments;
+mod known;
 mod numbers;
 mod parts;
 mod samples;
@@ -14,11 +15,14 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+pub(super) use self::known::Known;
 pub(super) use self::samples::samples;
 
 use self::parts::{context, principal, resource};
 use super::cedar::ToolGroups;
-use crate::policy::{Action, ActionName, Facts, ListFacts, Resource};
+use crate::policy::{
+    Action, ActionName, EngineFault, Facts, ListFacts, Resource, Verdict, Visibility,
+};
 
 /// A JSON value, with integers apart from other numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,8 +70,23 @@ pub(super) fn of<'a>(
     ]))
 }
 
+/// Each item is shown, hidden or passed over as `judge` answers whether it may be listed.
+pub(super) fn visible(
+    list: &ListFacts<'_>,
+    items: &[Resource<'_>],
+    judge: impl Fn(&Facts<'_>) -> Result<Verdict, EngineFault>,
+) -> Vec<Result<Visibility, EngineFault>> {
+    let items = items.iter();
+    items
+        .map(|item| match listing(list, *item) {
+            Some(asked) => judge(&asked).map(Visibility::from),
+            None => Ok(Visibility::Hidden),
+        })
+        .collect()
+}
+
 /// The question whether an item may be listed; nothing for what is in no list.
-pub(super) fn listing<'a>(list: &ListFacts<'a>, item: Resource<'a>) -> Option<Facts<'a>> {
+fn listing<'a>(list: &ListFacts<'a>, item: Resource<'a>) -> Option<Facts<'a>> {
     let action = match item {
         Resource::Tool(_) => Action::ListTool,
         Resource::Resource(_) => Action::ListResource,

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use regorus::Engine;
 
 use super::functions::{self, Refused, Segment};
 use super::limits;
+use super::names;
 use super::tokens::{Kind, Token, tokens};
 use super::{ENTRY, evaluated, told, value};
 use crate::policy::engines::document;
@@ -43,7 +45,7 @@ impl Ids {
 type Output = (Engine, Vec<PolicyEntry>, Ids);
 
 /// INVARIANT: runs on a thread with a stack for all that `limits.rs` lets through.
-pub(super) fn compile(sources: &[PolicySource]) -> Result<Output, PolicyErrors> {
+pub(super) fn compile(sources: &[PolicySource], limit: Duration) -> Result<Output, PolicyErrors> {
     let mut problems = Vec::new();
     let size: usize = sources.iter().map(|source| source.text.len()).sum();
     if size > limits::MAX_BYTES {
@@ -74,7 +76,7 @@ pub(super) fn compile(sources: &[PolicySource]) -> Result<Output, PolicyErrors> 
         problems.push(problem.with_help(help));
     }
     give_up(&mut problems)?;
-    try_out(&engine, &mut problems);
+    try_out(&engine, limit, &mut problems);
     give_up(&mut problems)?;
     let (policies, ids) = policies(&files);
     Ok((engine, policies, ids))
@@ -176,6 +178,13 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
                 None => problem,
             });
         }
+        for Refused { at, message, help } in names::unknown(&file.tokens) {
+            let problem = file.problem("policy::name", at, message);
+            problems.push(match help {
+                Some(help) => problem.with_help(help),
+                None => problem,
+            });
+        }
         for at in functions::lookups(&file.tokens, &names) {
             let message = "`data` is looked up without the name of a rule";
             let problem = file.problem("policy::rule", at, message.to_owned());
@@ -200,10 +209,10 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
 }
 
 /// regorus finds some mistakes only when it runs. One question of every shape shows those.
-fn try_out(engine: &Engine, problems: &mut Vec<PolicyProblem>) {
+fn try_out(engine: &Engine, limit: Duration, problems: &mut Vec<PolicyProblem>) {
     let mut told: BTreeSet<String> = BTreeSet::new();
     for sample in document::samples() {
-        if let Err(problem) = evaluated(engine, value::object(sample)) {
+        if let Err(problem) = evaluated(engine, value::object(sample), limit) {
             let is_mistake = ["is unsafe", "could not find function", "rule conflicts"]
                 .iter()
                 .any(|words| problem.contains(words));

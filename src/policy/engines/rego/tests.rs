@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use super::super::super::fixture::{World, told as outcome, tool};
+use super::super::super::fixture::{World, check_lists_only_a, told as outcome, tool};
 use super::*;
 use crate::policy::{
     Decision, DenialCause, Leaf, PolicyId, PolicySnapshot, Principal, Prompt, ResourceFacts,
@@ -26,7 +26,10 @@ fn a_rule_decides() {
 #[test]
 fn what_is_undefined_is_no_opinion() {
     assert_eq!(judged(READ, &World::new()), "nothing");
-    check("{\"allow\": true} if input.no.such.thing", "nothing");
+    check(
+        "{\"allow\": true} if input.resource.mime == \"text/plain\"",
+        "nothing",
+    );
     check("{\"allow\": false}", "nothing");
 }
 
@@ -115,7 +118,7 @@ fn all_files_are_one_package_and_each_id_has_its_text() {
              why contains {\"id\": \"b\"} if input.resource.name == \"read\"\n",
         ),
     ];
-    let compiled = Rego::default().compile(&sources).unwrap();
+    let compiled = Rego::new(ToolGroups::default()).compile(&sources).unwrap();
     let told: Vec<(&str, String, &str)> = compiled
         .policies
         .iter()
@@ -141,8 +144,16 @@ fn a_program_that_runs_away_is_stopped_and_denies() {
                 l := [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
     let world = World::new();
     let tool = tool("read");
-    let decision = snapshot(&program(text)).unwrap().judge(&world.call(&tool));
-    let Decision::Deny(denial) = decision else {
+    let kind = Rego {
+        limit: LIMIT,
+        ..Rego::new(ToolGroups::default())
+    };
+    let engine = kind
+        .compile(&[source("t.rego", &program(text))])
+        .unwrap()
+        .engine;
+    let snapshot = PolicySnapshot::new(vec![engine], vec![], vec![]);
+    let Decision::Deny(denial) = snapshot.judge(&world.call(&tool)) else {
         panic!("allowed")
     };
     let DenialCause::Fault(fault) = denial.cause else {
@@ -360,23 +371,7 @@ fn a_list_shows_what_the_package_answers_for_it() {
          else := {\"allow\": true} if input.action == \"call_tool\"",
     );
     let snapshot = snapshot(&text).unwrap();
-    let world = World::new();
-    let list = ListFacts {
-        principal: Principal::Agent(&world.agent),
-        env: world.env(),
-    };
-    let tools = ["a", "b", "c", "d"].map(tool);
-    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
-    let listing = snapshot.listing(&list, &items);
-    assert_eq!(listing.shown, [true, false, false, false]);
-    assert_eq!(listing.faults.len(), 1);
-    let (prompt, resource) = (Prompt::default(), ResourceFacts::default());
-    let others = [
-        Resource::Prompt(&prompt),
-        Resource::Resource(&resource),
-        Resource::Server(&world.server),
-    ];
-    assert_eq!(snapshot.visible(&list, &others), [false; 3]);
+    check_lists_only_a(&snapshot);
 }
 
 #[test]
@@ -401,6 +396,52 @@ fn numbers_that_cannot_be_told_deny() {
 
 fn program(decision: &str) -> String {
     format!("package mcp\n\ndecision := {decision}\n")
+}
+
+#[test]
+fn a_name_that_no_input_has_is_refused_with_what_was_meant() {
+    let program = |condition: &str| {
+        format!("package mcp\n\ndecision := {{\"allow\": true}} if {{ {condition} }}\n")
+    };
+    let check = |condition: &str, says: &str| {
+        let text = program(condition);
+        let problems = snapshot(&text).map(|_| ()).unwrap_err().problems;
+        let [problem] = problems.as_slice() else {
+            panic!("{text}\n{problems:?}");
+        };
+        assert_eq!(problem.code, "policy::name", "{text}");
+        let told = format!("{problem} ({})", problem.help.as_deref().unwrap());
+        assert!(told.contains(says), "{text}\n{told}");
+    };
+    check(
+        "count(input.context.tuoch.hosts) == 0",
+        "nothing is called `tuoch` here (did you mean `touch`?)",
+    );
+    check("not input.context.tuoch.outside", "did you mean `touch`?");
+    check(
+        "input.context.touch.hosst[_] == \"a\"",
+        "did you mean `hosts`?",
+    );
+    check(
+        "input[\"context\"][\"tuoch\"].outside",
+        "did you mean `touch`?",
+    );
+    check("input.contxt.touch.outside", "did you mean `context`?");
+    check(
+        "some x in input.principal.rolls; x == \"a\"",
+        "did you mean `roles`?",
+    );
+    check("input.resource.zzzzzzzzzz == 1", "known here: ");
+    let fine = |condition: &str| {
+        let text = program(condition);
+        assert!(snapshot(&text).is_ok(), "{text}");
+    };
+    fine("input.context.arguments.tuoch.anything == 1");
+    fine("input.context.touch.hosts[0] == \"a\"");
+    fine("some key; input.context[key] == 1");
+    fine("x := {\"input\": {\"tuoch\": 1}}; x.input.tuoch == 1");
+    fine("# input.tuoch\n input.action == \"input.tuoch\"");
+    fine("input.principal.client.name == \"a\"");
 }
 
 fn check(decision: &str, expected: &str) {
@@ -429,7 +470,7 @@ fn source(name: &str, text: &str) -> PolicySource {
 }
 
 fn snapshot(text: &str) -> Result<PolicySnapshot, PolicyErrors> {
-    let compiled = Rego::default().compile(&[source("t.rego", text)])?;
+    let compiled = Rego::new(ToolGroups::default()).compile(&[source("t.rego", text)])?;
     Ok(PolicySnapshot::new(
         vec![compiled.engine],
         vec![],

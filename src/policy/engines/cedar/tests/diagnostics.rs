@@ -100,6 +100,30 @@ fn warnings_refuse_unless_they_are_allowed() {
 }
 
 #[test]
+fn what_nothing_was_found_in_is_not_checked_again() {
+    let sound = "permit(principal, action, resource);";
+    let warned = "permit(principal, action, resource) when { false };";
+    let wrong = "permit(principal, action, resource) when { principal.nme == \"x\" };";
+    let cedar = Cedar {
+        warnings: Warnings::Allow,
+        ..Cedar::default()
+    };
+    let compiled = cedar.compile(&numbered(&[sound, warned])).unwrap();
+    let known = compiled.engine.checked().under(&Lock::default());
+    assert!(known(sound, Against::Base));
+    assert!(!known(warned, Against::Base));
+    assert!(!known(wrong, Against::Base));
+    // What it is told is believed, or nothing would be spared.
+    let told = Checked::new(&Arc::default(), [wrong.into()].into());
+    let cedar = Cedar {
+        checked: vec![told],
+        ..Cedar::default()
+    };
+    assert!(cedar.compile(&[source(wrong)]).is_ok());
+    assert!(cedar.compile(&[source(warned)]).is_err());
+}
+
+#[test]
 fn equal_ids_are_refused_with_both_places() {
     let policy = "@id(\"same\")\npermit(principal, action, resource);";
     let Err(errors) = Cedar::default().compile(&numbered(&[policy, policy])) else {

@@ -8,6 +8,7 @@ use super::super::entities::{principal_entities, resource_entities};
 use super::super::idle::Idle;
 use super::super::inspect::Needs;
 use super::super::subjects::Subject;
+use super::super::typed::{Looks, value};
 use super::super::value::datetime;
 use super::super::verb::Verb;
 use super::*;
@@ -29,6 +30,30 @@ pub(super) struct Scene {
     words: Vec<String>,
     number: i64,
     pub(super) action: usize,
+}
+
+/// What Cedar's own authorizer decides, given everything, in the words of [`told`].
+pub(super) fn authorized(text: &str, (request, entities): (Request, Entities)) -> String {
+    let set: PolicySet = text.parse().unwrap();
+    let answer = Authorizer::new().is_authorized(&request, &set, &entities);
+    let mut ids: Vec<String> = answer
+        .diagnostics()
+        .reason()
+        .map(|id| set.policy(id).unwrap().annotation("id").unwrap().to_owned())
+        .collect();
+    ids.sort();
+    let word = if answer.diagnostics().errors().next().is_some() {
+        ids.clear();
+        "fault"
+    } else {
+        match answer.decision() {
+            cedar_policy::Decision::Allow => "allow",
+            cedar_policy::Decision::Deny if ids.is_empty() => "nothing",
+            cedar_policy::Decision::Deny => "deny",
+        }
+    };
+    ids.insert(0, word.to_owned());
+    ids.join(" ")
 }
 
 proptest! {
@@ -76,27 +101,8 @@ proptest! {
         let compiled = cedar.compile(&[source(&text)]).unwrap();
         let ours = PolicySnapshot::new(vec![compiled.engine], vec![], vec![]).judge(&scene.facts());
 
-        let (request, entities) = whole_request(&scene.facts(), &groups);
-        let set: PolicySet = text.parse().unwrap();
-        let answer = Authorizer::new().is_authorized(&request, &set, &entities);
-        let mut ids: Vec<String> = answer
-            .diagnostics()
-            .reason()
-            .map(|id| set.policy(id).unwrap().annotation("id").unwrap().to_owned())
-            .collect();
-        ids.sort();
-        let word = if answer.diagnostics().errors().next().is_some() {
-            ids.clear();
-            "fault"
-        } else {
-            match answer.decision() {
-                cedar_policy::Decision::Allow => "allow",
-                cedar_policy::Decision::Deny if ids.is_empty() => "nothing",
-                cedar_policy::Decision::Deny => "deny",
-            }
-        };
-        ids.insert(0, word.to_owned());
-        prop_assert_eq!(told(&ours), ids.join(" "));
+        let asked = whole_request(&scene.facts(), &groups);
+        prop_assert_eq!(told(&ours), authorized(&text, asked));
     }
 
     /// The parts of all policies, each evaluated by itself, sum up to the verdict.
@@ -159,10 +165,7 @@ pub(super) fn whole_request_in(
     let verb = Verb::of(words, &facts.action, facts.resource);
     let typed = words.arguments_of(verb).map(|record| {
         let leaves = Leaves::of(facts.action.arguments()).unwrap();
-        (
-            verb,
-            super::super::typed::value(record, &leaves, &|_| true).unwrap(),
-        )
+        (verb, value(record, &leaves, Looks::AtAll).unwrap())
     });
     let principal = Subject::of_principal(words, facts.principal);
     let resource = Subject::of_resource(words, groups, facts.env.server, facts.resource);

@@ -9,7 +9,7 @@ mod typed;
 
 use super::*;
 use crate::policy::fixture::told;
-use crate::policy::{PolicySnapshot, PolicySource};
+use crate::policy::{Against, PolicySnapshot, PolicySource};
 
 /// A policy set in force, warnings allowed.
 fn snapshot(text: &str) -> PolicySnapshot {
@@ -31,7 +31,14 @@ fn unchecked(text: &str) -> PolicySnapshot {
     let sources = [source.clone()];
     let (drafts, _) = compile::parse(&sources);
     let output = compile::index(&words, drafts, vec![]);
-    let engine = CedarEngine::new(words, &Cedar::default(), output.rules, &sources).unwrap();
+    let engine = CedarEngine::new(
+        words,
+        &Cedar::default(),
+        output.rules,
+        &sources,
+        Checked::default(),
+    )
+    .unwrap();
     PolicySnapshot::new(vec![Box::new(engine)], vec![source], output.policies)
 }
 

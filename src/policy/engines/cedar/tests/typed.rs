@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use cedar_policy::{Authorizer, PolicySet};
 use proptest::prelude::*;
 
-use super::laws::{Scene, any_scene, whole_request_in};
+use super::laws::{Scene, any_scene, authorized, whole_request_in};
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::{
@@ -33,15 +32,25 @@ fn lock() -> Arc<Lock> {
         ],
         untyped: vec![],
     };
+    let place = |pointer: &str| {
+        let latitude = member(&format!("{pointer}/lat"), Required, one(Scalar::Number));
+        let inner = Record {
+            members: vec![latitude],
+            untyped: vec![],
+        };
+        member(pointer, Optional, Shape::Record(inner))
+    };
     let record = Record {
         members: vec![
             member("/amount", Optional, one(Scalar::Number)),
             member("/flag", Nullable, one(Scalar::Boolean)),
+            place("/from"),
             member("/n", Optional, one(Scalar::Integer)),
             member("/numbers", Optional, Shape::Many(Scalar::Integer)),
             member("/opts", Optional, Shape::Record(inner)),
             member("/path", Required, one(Scalar::String)),
             member("/tags", Optional, Shape::Many(Scalar::String)),
+            place("/to"),
         ],
         untyped: vec![],
     };
@@ -317,6 +326,55 @@ fn a_number_that_cannot_be_compared_exactly_is_refused_where_a_policy_asks_for_i
 }
 
 #[test]
+fn a_number_inside_what_is_compared_as_a_whole_has_to_be_exact() {
+    let call = |condition: &str, from, to| {
+        let policies = format!(
+            r#"@id("all") permit(principal, action in Mcp::Action::"call_tool", resource);
+            @id("same") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
+            when {{ context.arguments has from && context.arguments has to }}
+            when {{ {condition} }};"#
+        );
+        let arguments = [
+            ("/path", text("x")),
+            ("/from/lat", Leaf::Number(from)),
+            ("/to/lat", Leaf::Number(to)),
+        ];
+        judged(&policies, "a", &arguments)
+    };
+    for condition in [
+        "context.arguments.from == context.arguments.to",
+        "!(context.arguments.from != context.arguments.to)",
+        "[context.arguments.from].contains(context.arguments.to)",
+        "[context.arguments.from] == [context.arguments.to]",
+        "[context.arguments.from].containsAll([context.arguments.to])",
+        "[context.arguments.from].containsAny([context.arguments.to])",
+        "{place: context.arguments.from} == {place: context.arguments.to}",
+        "{all: context.arguments}.all has from && \
+         {all: context.arguments}.all.from == context.arguments.to",
+        "{all: context}.all.arguments has from && \
+         {all: context}.all.arguments.from == context.arguments.to",
+        "(if principal.trust > 5 then context.arguments.to else context.arguments.from) == \
+         context.arguments.to",
+        "[context.arguments].contains(context.arguments) && \
+         context.arguments.from == context.arguments.to",
+    ] {
+        assert_eq!(call(condition, "52.1", "52.1"), "deny same", "{condition}");
+        assert_eq!(call(condition, "52.1", "4.9"), "allow all", "{condition}");
+        for (from, to) in [
+            ("52.123456", "4.987654"),
+            ("52.123456", "0.0"),
+            ("0", "1e300"),
+        ] {
+            let got = call(condition, from, to);
+            assert_eq!(got, "deny lock.arguments", "{condition} {from} {to}");
+        }
+    }
+    // Whether it is there is no look at what is in it.
+    let other = "context.touch.bytes + 1 > 99";
+    assert_eq!(call(other, "52.1", "4.987654"), "allow all");
+}
+
+#[test]
 fn null_counts_as_missing_where_the_schema_allows_it() {
     let policy = r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", resource)
     when { !(context.arguments has flag) };"#;
@@ -394,6 +452,73 @@ fn a_mistake_about_arguments_or_tools_is_told_with_what_was_meant() {
         .unwrap_err();
     let help = errors.problems[0].help.as_deref().unwrap();
     assert!(help.contains("mcp-protector tools lock"), "{help}");
+}
+
+#[test]
+fn what_was_checked_against_other_types_is_checked_again() {
+    let wrong = r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", resource)
+        when { context.arguments.nothing == 1 };"#;
+    let compile = |checked_under: Arc<Lock>| {
+        let told = Checked::new(&checked_under, [wrong.into()].into());
+        let cedar = Cedar {
+            checked: vec![told],
+            ..cedar()
+        };
+        cedar.compile(&[source(wrong)])
+    };
+    assert!(compile(lock()).is_ok());
+    assert!(compile(Arc::default()).is_err());
+}
+
+#[test]
+fn what_can_never_be_is_told_with_what_was_meant() {
+    let check = |resource: &str, condition: &str, says: &str| {
+        let policy = format!(
+            r#"@id("p") permit(principal, action == Mcp::Action::"call_tool/a", {resource})
+            when {{ {condition} }};"#
+        );
+        let cedar = Cedar {
+            lock: lock(),
+            ..Cedar::default()
+        };
+        let problems = cedar.compile(&[source(&policy)]).unwrap_err().problems;
+        for problem in &problems {
+            let help = problem.help.as_deref().unwrap_or_default();
+            assert!(help.contains(says), "{policy}\n{problem}: {help}");
+        }
+    };
+    let any = |condition: &str, says: &str| check("resource", condition, says);
+    any(
+        "context.arguments has falg",
+        "nothing has an attribute `falg`; did you mean `flag`?",
+    );
+    any(
+        "context has tuch && context.tuch.outside",
+        "did you mean `touch`?",
+    );
+    any("principal has truts", "did you mean `trust`?");
+    any("context.arguments has opts.detph", "did you mean `depth`?");
+    any("context.arguments has zzzzzzzzzz", "--print schema");
+    let contains = "`context.touch.roots.contains(Mcp::Root::\"…\")`";
+    any("resource in context.touch.roots", contains);
+    any("Mcp::Root::\"w\" in context.touch.roots", contains);
+    any("context.touch.roots in [Mcp::Root::\"w\"]", contains);
+    any("context.touch.roots == Mcp::Root::\"w\"", contains);
+    any("context.touch.roots.contains(\"w\")", "roots are entities");
+    any(
+        "context.touch.roots.contains(resource)",
+        "tools lie in no root",
+    );
+    any("resource in Mcp::Root::\"w\"", "tools lie in no root");
+    any(
+        "resource in [Mcp::Root::\"w\", Mcp::Root::\"v\"]",
+        "tools lie in no root",
+    );
+    check(
+        "resource in Mcp::Root::\"w\"",
+        "true",
+        "tools lie in no root",
+    );
 }
 
 #[test]
@@ -664,27 +789,9 @@ proptest! {
         text in any_policies(), scene in calls(),
     ) {
         let words = Vocabulary::with(&lock()).unwrap();
-        let (request, entities) = whole_request_in(&words, &scene.facts(), &ToolGroups::default());
-        let set: PolicySet = text.parse().unwrap();
-        let answer = Authorizer::new().is_authorized(&request, &set, &entities);
-        let mut ids: Vec<String> = answer
-            .diagnostics()
-            .reason()
-            .map(|id| set.policy(id).unwrap().annotation("id").unwrap().to_owned())
-            .collect();
-        ids.sort();
-        let word = if answer.diagnostics().errors().next().is_some() {
-            ids.clear();
-            "fault"
-        } else {
-            match answer.decision() {
-                cedar_policy::Decision::Allow => "allow",
-                cedar_policy::Decision::Deny if ids.is_empty() => "nothing",
-                cedar_policy::Decision::Deny => "deny",
-            }
-        };
-        ids.insert(0, word.to_owned());
-        prop_assert_eq!(told(&snapshot(&text).judge(&scene.facts())), ids.join(" "));
+        let asked = whole_request_in(&words, &scene.facts(), &ToolGroups::default());
+        let ours = told(&snapshot(&text).judge(&scene.facts()));
+        prop_assert_eq!(ours, authorized(&text, asked));
     }
 
     /// The requests are what the schema says: the record of a call is its tool's.

@@ -1,0 +1,88 @@
+//! How a gate is started.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use crate::config::{CommandLine, Config, ConfigErrors};
+
+/// Run the gate in front of one server.
+///
+/// The agent speaks MCP with the gate on standard input and output. What the gate protects comes
+/// from a file, or, for a single stdio server, from the command line.
+///
+/// Exit codes: 0 clean stop, 1 invalid configuration or policy at start, 2 unrecoverable at run
+/// time.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(
+    override_usage = "mcp-protector proxy --config <FILE>
+       mcp-protector proxy <--allow <TOOLS>|--policies <DIR>> [OPTIONS] -- <COMMAND>...",
+    group = ArgGroup::new("source").args(["config", "command"]).required(true),
+    group = ArgGroup::new("permits").args(["allow", "policies"]).multiple(true)
+        .conflicts_with("config"),
+    after_help = "Examples:
+  mcp-protector proxy --config gate.toml
+  mcp-protector proxy --allow read_file,list_directory -- npx -y some-server /srv/data
+  mcp-protector proxy --policies policies/ --env API_TOKEN --audit audit.jsonl -- some-server"
+)]
+pub struct ProxyArgs {
+    /// Read everything from this file.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// Permit calls of these tools: exact names, with commas between them or repeated; an empty
+    /// list (`--allow ""`) permits none.
+    #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
+    pub allow: Option<Vec<String>>,
+
+    /// Judge by the policies in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub policies: Option<PathBuf>,
+
+    /// Append audit records to this file as well.
+    #[arg(long, value_name = "FILE", conflicts_with = "config")]
+    pub audit: Option<PathBuf>,
+
+    /// Pass these environment variables to the server: names only, with commas between them or
+    /// repeated.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        conflicts_with = "config"
+    )]
+    pub env: Vec<String>,
+
+    /// The server and its arguments, after `--`; never read by a shell.
+    #[arg(last = true, value_name = "COMMAND", requires = "permits")]
+    pub command: Vec<String>,
+}
+
+impl ProxyArgs {
+    /// The settings, from the file or from what was typed.
+    pub fn settings(self) -> Result<Config, ConfigErrors> {
+        let Self {
+            config,
+            allow,
+            policies,
+            audit,
+            env,
+            command,
+        } = self;
+        match config {
+            Some(file) => Config::load(&file),
+            None => Config::from_command_line(CommandLine {
+                // `--allow ""` and `--allow a,` leave empty items behind, which name nothing.
+                allow: allow.map(non_empty),
+                policies,
+                audit,
+                env: non_empty(env),
+                command,
+            }),
+        }
+    }
+}
+
+fn non_empty(words: Vec<String>) -> Vec<String> {
+    words.into_iter().filter(|word| !word.is_empty()).collect()
+}

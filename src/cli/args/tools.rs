@@ -1,0 +1,83 @@
+//! The lock of tool definitions.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::Format;
+
+/// Lock, compare and approve the tool definitions of the server.
+///
+/// A lock (`tools.lock`, beside the policies) records how the server defines its tools. Policies get
+/// types for the arguments from it, and a tool whose definition is no longer the one of the lock is
+/// neither shown nor called.
+///
+/// Exit codes: 0 done, or no difference; 1 there are differences; 2 nothing could be compared.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Examples:
+  mcp-protector tools lock --config gate.toml
+  mcp-protector tools diff --config gate.toml
+  mcp-protector tools approve read_file --config gate.toml"
+)]
+pub struct ToolsArgs {
+    #[command(subcommand)]
+    pub command: ToolsCommand,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
+pub enum ToolsCommand {
+    /// Write the lock, unless there is one that says something else.
+    #[command(after_help = "Example:
+  mcp-protector tools lock --config gate.toml")]
+    Lock {
+        #[command(flatten)]
+        source: ToolsSource,
+
+        /// Replace a lock that says something else.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Show how the server's definitions differ from the lock.
+    #[command(after_help = "Examples:
+  mcp-protector tools diff --config gate.toml
+  mcp-protector tools diff --lock policies/tools.lock --from tools.json --format json")]
+    Diff {
+        #[command(flatten)]
+        source: ToolsSource,
+    },
+    /// Take over definitions into the lock, those of the named tools or all.
+    #[command(after_help = "Example:
+  mcp-protector tools approve read_file write_file --config gate.toml")]
+    Approve {
+        #[command(flatten)]
+        source: ToolsSource,
+
+        /// Exact names; without any, everything that differs is taken over.
+        #[arg(value_name = "TOOLS")]
+        tools: Vec<String>,
+    },
+}
+
+/// Where definitions come from, and where the lock is.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+#[group(skip)]
+pub struct ToolsSource {
+    /// Start the server that this file names and ask it, in the environment that a gate gives it.
+    #[arg(long, value_name = "FILE", required_unless_present_all = ["from", "lock"])]
+    pub config: Option<PathBuf>,
+
+    /// The lock; by default `tools.lock` in the policy directory of the configuration.
+    #[arg(long, value_name = "FILE")]
+    pub lock: Option<PathBuf>,
+
+    /// Start nothing: read a recorded reply to `tools/list`, or its result, from this file.
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+
+    /// How to report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}

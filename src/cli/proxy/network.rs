@@ -1,0 +1,92 @@
+//! What the configuration of networks means to those who use them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+
+use crate::agent::http;
+use crate::config::{self, Bearer, Config, HttpListen, ListenAuth};
+use crate::identity::{
+    Anonymous, Authenticate, Identity, StaticToken, StaticTokens, StaticTokensError,
+};
+use crate::upstream::http::{HttpSettings, PlainHttp};
+
+use super::settings;
+
+/// Why the configuration of a network cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NetworkError {
+    #[error("`upstream.auth.token_file`: `{}`: {cause}", .file.display())]
+    TokenFile {
+        file: PathBuf,
+        cause: std::io::Error,
+    },
+    #[error("`listen.auth`: {0}")]
+    Tokens(StaticTokensError),
+    #[error("`listen.auth.type`: `jwt` is not available in this version")]
+    Jwt,
+}
+
+/// The token that the gate shows to the server, read now if it is in a file: the whole text but for
+/// white space around it.
+pub(super) fn bearer(config: &Config) -> Result<Option<SecretString>, NetworkError> {
+    let written = config.upstream.http.as_ref();
+    match written.and_then(|http| http.bearer.as_ref()) {
+        None => Ok(None),
+        Some(Bearer::Value(token)) => Ok(Some(token.clone())),
+        Some(Bearer::File(file)) => {
+            let text = std::fs::read_to_string(file).map_err(|cause| NetworkError::TokenFile {
+                file: file.clone(),
+                cause,
+            })?;
+            Ok(Some(SecretString::from(text.trim().to_owned())))
+        }
+    }
+}
+
+/// How the server is reached, if it is not started.
+pub(super) fn over_http(config: &Config, bearer: Option<SecretString>) -> Option<HttpSettings> {
+    let written = config.upstream.http.as_ref()?;
+    let mut settings = HttpSettings::new(config.upstream.name.clone(), written.url.clone());
+    settings.bearer = bearer;
+    settings.ca_file.clone_from(&written.ca_file);
+    settings.plain_http = match written.plain_http {
+        config::PlainHttp::LoopbackOnly => PlainHttp::LoopbackOnly,
+        config::PlainHttp::Allowed => PlainHttp::Allowed,
+    };
+    settings.from_upstream = settings::from_upstream(&config.limits);
+    Some(settings)
+}
+
+/// Where agents are listened for.
+pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
+    http::Settings {
+        listen: SocketAddr::new(listen.host, listen.port),
+        path: listen.path.clone(),
+        allowed_hosts: listen.allowed_hosts.clone(),
+        allowed_origins: listen.allowed_origins.clone(),
+        limits: settings::from_agent(&config.limits),
+        max_connections: config.limits.max_connections,
+        max_sessions: config.limits.max_sessions,
+        session_idle: config.limits.session_idle,
+        ..http::Settings::default()
+    }
+}
+
+/// How agents show who they are.
+pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>, NetworkError> {
+    match &listen.auth {
+        ListenAuth::None => Ok(Arc::new(Anonymous)),
+        ListenAuth::Bearer { tokens } => {
+            let token = |(subject, token): (&String, &SecretString)| StaticToken {
+                token: token.clone(),
+                identity: Identity::named(subject),
+            };
+            let tokens = StaticTokens::new(tokens.iter().map(token).collect());
+            Ok(Arc::new(tokens.map_err(NetworkError::Tokens)?))
+        }
+        ListenAuth::Jwt(_) => Err(NetworkError::Jwt),
+    }
+}

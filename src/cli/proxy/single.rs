@@ -1,0 +1,61 @@
+//! A gate that its one agent starts, on standard streams.
+
+use tracing::{error, warn};
+
+use crate::agent::stdio;
+use crate::audit;
+use crate::gate::Talk;
+use crate::session::Session;
+use crate::wire::{LineReader, Side};
+
+use super::agents::{Inbox, Outbox};
+use super::converse::{self, End};
+use super::renew::Renewal;
+use super::servers::{Server, ServerEvents};
+use super::{FLUSH, Parts};
+
+/// Bytes that may wait for an agent that does not read.
+const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
+
+/// One conversation from its first record to its last.
+pub(super) async fn serve(
+    parts: &Parts,
+    session: Session,
+    server: Server,
+    events: ServerEvents,
+    renewal: Renewal,
+) -> End {
+    let Parts {
+        gate,
+        audit,
+        upstream,
+        shutdown,
+        ..
+    } = parts;
+    let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
+    let inbox = Inbox::Stdio(LineReader::new(input, gate.limits(Side::Agent).max_bytes));
+    let talk = Talk::new(session, server.clone(), Outbox::Stdio(writer.clone()));
+    if let Err(fault) = gate.session_started(&talk).await {
+        error!("the start of the session could not be recorded: {fault}");
+        server.kill().await;
+        return End::AuditFault;
+    }
+    converse::note(audit, gate.upstream_event(&talk, audit::Event::Started)).await;
+    let news = renewal.news();
+    let conversation = converse::converse(gate, &talk, inbox, events, news, shutdown, audit);
+    let end = tokio::select! {
+        end = Box::pin(conversation) => end,
+        never = renewal.run(gate, upstream) => match never {},
+    };
+    tokio::select! {
+        () = server.stop() => {}
+        () = shutdown.forced() => server.kill().await,
+    }
+    if writer.close(FLUSH).await.is_err() {
+        warn!("the agent did not take everything that was for it");
+    }
+    if let Err(fault) = gate.session_ended(&talk).await {
+        error!("the end of the session could not be recorded: {fault}");
+    }
+    end
+}

@@ -1,0 +1,161 @@
+//! The published schema and the code agree about everything that is for HTTP.
+
+use serde_json::Value;
+
+use super::published::schema;
+use super::{parse, render};
+
+const URL: &str = r#"upstream.url = "https://example.com""#;
+const BEARER: &str = r#"auth = { type = "bearer", tokens = { a = "0123456789abcdef" } }"#;
+const JWT: &str = r#"type = "jwt", issuer = "i", audience = "a""#;
+
+/// Both accept all of the one and none of the other.
+#[track_caller]
+fn check(accepted: &[String], refused: &[String]) {
+    let validator = jsonschema::validator_for(&schema()).expect("the schema is a schema");
+    let accepted = accepted.iter().map(|text| (text, true));
+    let refused = refused.iter().map(|text| (text, false));
+    for (text, expected) in accepted.chain(refused) {
+        let instance: Value = toml::from_str(text).expect("TOML");
+        let told = parse(text).err().map(|errors| render(&errors));
+        assert_eq!(told.is_none(), expected, "the code:\n{text}\n{told:?}");
+        assert_eq!(
+            validator.is_valid(&instance),
+            expected,
+            "the schema:\n{text}"
+        );
+    }
+}
+
+fn server(rest: &str) -> String {
+    format!("[upstream]\nurl = {rest}")
+}
+
+fn listen(rest: &str) -> String {
+    format!("{URL}\n[listen]\ntransport = \"http\"\nport = 0\n{rest}")
+}
+
+fn auth(rest: &str) -> String {
+    listen(&format!("auth = {{ {rest} }}"))
+}
+
+fn jwt(rest: &str) -> String {
+    auth(&format!("{JWT}, {rest}"))
+}
+
+#[test]
+fn about_servers() {
+    let accepted = [
+        r#""https://example.com""#,
+        r#""http://localhost""#,
+        r#""http://127.0.0.1:80/a?b=c""#,
+        r#""http://[::1]:3000/mcp""#,
+        "\"http://a\"\nallow_http = true",
+        "\"https://a\"\nca_file = \"a.pem\"",
+        "\"https://a\"\nauth = { type = \"bearer\", token = \"${TOKEN}\" }",
+        "\"https://a\"\nauth = { type = \"bearer\", token_file = \"a\" }",
+    ];
+    let refused = [
+        r#""http://a""#,
+        r#""http://localhost.a""#,
+        "\"http://a\"\nallow_http = false",
+        r#""https://u:p@a""#,
+        r#""https://a#b""#,
+        r#""https://""#,
+        r#""https://a\\b""#,
+        r#"" https://a""#,
+        r#""ftp://a""#,
+        "\"https://a\"\ncommand = [\"a\"]",
+        "\"https://a\"\nenv = {}",
+        "\"https://a\"\ncwd = \"a\"",
+        "\"https://a\"\nauth = { type = \"bearer\" }",
+        "\"https://a\"\nauth = { type = \"basic\", token = \"0123456789\" }",
+        "\"https://a\"\nauth = { token = \"0123456789\" }",
+        "\"https://a\"\nauth = { type = \"bearer\", token = \"short\" }",
+        "\"https://a\"\nauth = { type = \"bearer\", token = \"0123456789\", token_file = \"a\" }",
+    ];
+    check(&accepted.map(server), &refused.map(server));
+}
+
+#[test]
+fn about_listeners() {
+    let with_tokens = |rest: &str| listen(&format!("{rest}\n{BEARER}"));
+    let accepted = [
+        listen(""),
+        listen("host = 'localhost'"),
+        listen("host = '0:0:0:0:0:0:0:1'"),
+        listen("path = '/'"),
+        listen("path = '/healthy/'"),
+        listen("allowed_origins = ['https://a:1', 'chrome-extension://abc']"),
+        with_tokens(""),
+        with_tokens("host = '::'\nallowed_hosts = ['a:1']"),
+        listen("host = '10.0.0.1'\nallowed_hosts = ['a']\nallow_anonymous = true"),
+    ];
+    let refused = [
+        format!("{URL}\nlisten.transport = 'http'"),
+        listen("host = 'example.com'"),
+        with_tokens("host = '0.0.0.0'"),
+        with_tokens("host = '0.0.0.0'\nallowed_hosts = []"),
+        listen("host = '0.0.0.0'\nallowed_hosts = ['a']"),
+        listen("host = '::'\nallowed_hosts = ['a']\nallow_anonymous = false"),
+        listen("path = 'mcp'"),
+        listen("path = '/a//b'"),
+        listen("path = '/a/../b'"),
+        listen("path = '/health'"),
+        listen("path = '/.well-known/a'"),
+        listen("allowed_hosts = ['*']"),
+        listen("allowed_hosts = ['a/b']"),
+        listen("allowed_origins = ['null']"),
+        listen("allowed_origins = ['https://a/']"),
+        listen("allowed_origins = ['https://*.a']"),
+    ];
+    check(&accepted, &refused);
+}
+
+#[test]
+fn about_tokens() {
+    let accepted = [
+        jwt("jwks_file = 'a'"),
+        jwt("jwks_url = 'https://a', algorithms = ['EdDSA'], scopes = ['a']"),
+        jwt("jwks_url = 'http://127.0.0.1:1/a'"),
+        jwt("jwks_file = 'a', resource = 'https://gate', session_claim = 's', groups_claim = 'g'"),
+    ];
+    let token = "tokens = { a = '0123456789abcdef' }";
+    let refused = [
+        auth("type = 'bearer'"),
+        auth("type = 'bearer', tokens = {}"),
+        auth("type = 'bearer', tokens = { a = 'short' }"),
+        auth("type = 'bearer', tokens = { '' = '0123456789abcdef' }"),
+        auth(token),
+        auth(&format!("type = 'bearer', {token}, issuer = 'i'")),
+        auth(JWT),
+        auth("type = 'jwt', issuer = 'i', jwks_file = 'a'"),
+        auth("type = 'jwt', audience = 'a', jwks_file = 'a'"),
+        jwt("jwks_url = 'http://a'"),
+        jwt("jwks_url = 'https://a', jwks_file = 'a'"),
+        jwt("jwks_file = 'a', algorithms = []"),
+        jwt("jwks_file = 'a', algorithms = ['HS256']"),
+        jwt("jwks_file = 'a', scopes = ['a b']"),
+        jwt("jwks_file = 'a', groups_claim = ''"),
+        jwt("jwks_file = 'a', resource = 'https://a#b'"),
+        jwt(&format!("jwks_file = 'a', {token}")),
+    ];
+    check(&accepted, &refused);
+}
+
+#[test]
+fn about_limits_and_the_listener_of_operators() {
+    let accepted = [
+        listen("[limits]\nmax_sessions = 1\nsession_idle = '1s'\nmax_connections = 1"),
+        format!("{URL}\nadmin.port = 0"),
+        format!("{URL}\nadmin = {{ port = 1, host = '::1' }}"),
+    ];
+    let refused = [
+        listen("[limits]\nmax_connections = 65537"),
+        listen("[limits]\nmax_sessions = 0"),
+        listen("[limits]\nsession_idle = 5"),
+        format!("{URL}\nadmin = {{}}"),
+        format!("{URL}\nadmin = {{ port = 1, host = 'a' }}"),
+    ];
+    check(&accepted, &refused);
+}

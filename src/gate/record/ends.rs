@@ -1,0 +1,85 @@
+//! The records that a message may come to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Trail, kind};
+use crate::audit::{self, Kind, Record};
+use crate::gate::refuse::Refusal;
+use crate::gate::stage::Stage;
+use crate::policy::{Denial, DenialCause, OnDeny, Reason};
+use crate::wire::Side;
+
+const NOBODY_TO_ASK: &str =
+    "a human who agrees to it would lift this, and there is no way to ask one";
+
+impl Trail {
+    /// The record of a message that is about to leave.
+    pub(in crate::gate) fn passed(&self, to: Side, now: Duration) -> Record {
+        let stage = match to {
+            Side::Agent => Stage::Deliver,
+            Side::Upstream => Stage::Forward,
+        };
+        let mut record = self.record.clone();
+        record.decision = Some(audit::Decision::Allow);
+        record.stage = Some(stage.name().into());
+        record.duration_us = Some(self.micros(now));
+        record
+    }
+
+    /// The record of a reply to the gate itself.
+    pub(in crate::gate) fn taken_in(&self, now: Duration) -> Record {
+        let mut record = self.passed(Side::Agent, now);
+        record.stage = Some(Stage::Inspect.name().into());
+        record
+    }
+
+    /// The message was recorded as allowed. What still goes wrong is its outcome.
+    pub(in crate::gate) fn departed(&mut self) {
+        if let (Some(method), Kind::ToolCall | Kind::ToolsList | Kind::Request) =
+            (self.method, self.record.kind)
+        {
+            self.record.kind = kind::of_outcome(method);
+        }
+    }
+
+    /// The record of a message that does not leave.
+    pub(in crate::gate) fn refused(&self, refusal: &Refusal, now: Duration) -> Record {
+        let mut record = self.record.clone();
+        record.decision = Some(refusal.decision());
+        record.duration_us = Some(self.micros(now));
+        record.stage = Some(refusal.stage().name().into());
+        record.reason.code = Some(refusal.code().into());
+        record.reason.text = Some(refusal.to_string().into());
+        record.error_code = Some(refusal.answer(Side::Agent, &self.reference).code);
+        if let Some(denial) = refusal.denial() {
+            explain(&mut record, denial);
+        }
+        record
+    }
+
+    fn micros(&self, now: Duration) -> u64 {
+        u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+fn explain(record: &mut Record, denial: &Denial) {
+    let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.first(get);
+    record.policies = denial
+        .reasons
+        .iter()
+        .map(|one| one.policy.as_str().into())
+        .collect();
+    record.reason.advice = first(|reason| reason.advice.as_ref()).map(Into::into);
+    if let Some(code) = first(|reason| reason.code.as_ref()) {
+        record.reason.code = Some(code.into());
+    }
+    match denial.remedy() {
+        Some(OnDeny::AskConsent) => record.reason.text = Some(NOBODY_TO_ASK.into()),
+        None => {}
+    }
+    if let DenialCause::Fault(fault) = &denial.cause {
+        record.reason.code = Some("engine-fault".into());
+        record.reason.text = Some(fault.to_string().into());
+    }
+}

@@ -1,0 +1,94 @@
+//! A message that is, or was to be, the reply to a request: it is recorded as the outcome of that,
+//! and whoever asked is told.
+
+use std::sync::Arc;
+
+use super::{AnswerTo, Trail, correlation, kind};
+use crate::audit::Record;
+use crate::gate::talk::Talk;
+use crate::session::{Exchange, Origin, Target};
+use crate::wire::{Likeness, Side, WireError};
+
+impl Trail {
+    /// The outcome of a request that got no reply.
+    pub(in crate::gate) fn outcome<U, A>(talk: &Talk<U, A>, exchange: &Exchange) -> Self {
+        let record = Record::new(kind::of_outcome(exchange.method)).within(&talk.scope());
+        let mut trail = Self {
+            reference: Arc::clone(&exchange.reference),
+            answer_to: AnswerTo::Nobody,
+            method: Some(exchange.method),
+            asked_by_gate: None,
+            correlation: Vec::new(),
+            version: None,
+            target: Target::Server,
+            started: exchange.started,
+            stream: exchange.stream,
+            record,
+        };
+        trail.answers(exchange);
+        trail
+    }
+
+    /// The frame could not be read. If its id could, its sender learns of it; and if it was to be
+    /// the reply to a request, the one who asked does.
+    pub(in crate::gate) fn undecodable<U, A>(
+        &mut self,
+        talk: &Talk<U, A>,
+        from: Side,
+        error: &WireError,
+    ) {
+        let Some(id) = &error.id else { return };
+        let taken = match (from, error.likeness) {
+            // Ids of the two sides may be equal: what asks, or may have been meant to, answers
+            // nothing; and what answers is not itself answered.
+            (Side::Upstream, Likeness::Reply | Likeness::Neither) => {
+                talk.session.state().to_upstream.take(id)
+            }
+            (Side::Upstream, Likeness::Question | Likeness::Nothing) => None,
+            (Side::Agent, Likeness::Reply) => {
+                self.answer_to = AnswerTo::Nobody;
+                talk.session.state().to_agent.take(id)
+            }
+            (Side::Agent, Likeness::Question | Likeness::Neither | Likeness::Nothing) => {
+                let asker = talk.session.asker(id, self.stream);
+                self.answer_to = AnswerTo::Asker(Side::Agent, asker);
+                None
+            }
+        };
+        if let Some(taken) = taken {
+            self.record.kind = kind::of_outcome(taken.exchange.method);
+            self.replies(&taken.exchange, from);
+        }
+    }
+
+    /// The message replies to a request: what becomes of it is told to the one who asked.
+    pub(super) fn replies(&mut self, exchange: &Exchange, from: Side) {
+        self.reference = Arc::clone(&exchange.reference);
+        self.started = exchange.started;
+        self.stream = exchange.stream;
+        self.method = Some(exchange.method);
+        self.answers(exchange);
+        let side = match from {
+            Side::Agent => Side::Upstream,
+            Side::Upstream => Side::Agent,
+        };
+        match &exchange.origin {
+            Origin::Peer(waiting) => {
+                self.answer_to = AnswerTo::Waiting(side, waiting.clone());
+            }
+            own @ (Origin::Catalogue | Origin::Handshake) => {
+                self.asked_by_gate = Some(own.clone());
+                // It goes no further than the gate.
+                self.record.direction = None;
+            }
+        }
+    }
+
+    fn answers(&mut self, exchange: &Exchange) {
+        self.record.reference = Some((&exchange.reference).into());
+        self.record.method = Some(exchange.method.name().into());
+        self.record.revision = Some(exchange.snapshot.revision().as_str().into());
+        self.record.correlation = correlation::recorded(&exchange.correlation);
+        self.about(&exchange.target);
+    }
+}

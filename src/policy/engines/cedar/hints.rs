@@ -1,0 +1,173 @@
+//! What was perhaps meant, where the checker only says that something cannot be.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Literal, Var};
+
+use super::vocabulary::BASE_SCHEMA_JSON;
+use crate::policy::{Lock, Record, Shape};
+
+/// How different a name may be from the one that was perhaps meant.
+const NEAR: usize = 3;
+
+pub(super) const CONTAINS: &str = "`context.touch.roots` is a set: ask for one of it by \
+                                   `context.touch.roots.contains(Mcp::Root::\"…\")`, or for no \
+                                   others by `[Mcp::Root::\"…\"].containsAll(context.touch.roots)`";
+
+pub(super) const OF_TOOLS: &str = "tools lie in no root, resources do: ask where a call reaches by \
+                                   `context.touch.roots.contains(Mcp::Root::\"…\")`";
+
+const AN_ENTITY: &str = "roots are entities: write `Mcp::Root::\"…\"` in place of the text";
+
+/// What there is to look up, anywhere.
+pub(super) struct Names(BTreeSet<String>);
+
+impl Names {
+    pub(super) fn with(lock: &Lock) -> Self {
+        static BASE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+            let mut names = BTreeSet::new();
+            if let Ok(schema) = schema() {
+                collect(&schema, &mut names);
+            }
+            names
+        });
+        let mut names = BASE.clone();
+        for (_, record) in lock.typed() {
+            names.insert("arguments".to_owned());
+            of_record(record, &mut names);
+        }
+        Self(names)
+    }
+
+    /// About the first piece that is wrong. `within` is where the checker points, if it does.
+    pub(super) fn hint(&self, condition: &Expr, within: Option<&Range<usize>>) -> Option<String> {
+        let is_meant = |expr: &&Expr| match (within, expr.source_loc()) {
+            (Some(within), Some(loc)) => loc.start() < within.end && within.start < loc.end(),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        let mut pieces = condition.subexpressions().filter(is_meant);
+        pieces.find_map(|piece| self.about(piece))
+    }
+
+    fn about(&self, expr: &Expr) -> Option<String> {
+        if let ExprKind::HasAttr { attr, .. } = expr.expr_kind() {
+            self.misspelt(attr)
+        } else if let ExprKind::ExtHasAttr { attrs, .. } = expr.expr_kind() {
+            attrs.iter().find_map(|attr| self.misspelt(attr))
+        } else if let ExprKind::BinaryApp { op, arg1, arg2 } = expr.expr_kind() {
+            of_roots(*op, arg1, arg2).map(str::to_owned)
+        } else {
+            None
+        }
+    }
+
+    fn misspelt(&self, attribute: &str) -> Option<String> {
+        if self.0.contains(attribute) {
+            return None;
+        }
+        let distance = |name: &&String| strsim::osa_distance(name, attribute);
+        let nearest = self.0.iter().min_by_key(distance);
+        let written = attribute.escape_debug();
+        Some(match nearest.filter(|name| distance(name) <= NEAR) {
+            Some(nearest) => format!(
+                "nothing has an attribute `{written}`; did you mean `{}`?",
+                nearest.escape_debug()
+            ),
+            None => format!(
+                "nothing has an attribute `{written}`; `mcp-protector check --print schema` shows \
+                 what there is"
+            ),
+        })
+    }
+}
+
+fn of_roots(op: BinaryOp, one: &Expr, other: &Expr) -> Option<&'static str> {
+    match op {
+        BinaryOp::In if is_roots(one) || is_roots(other) => Some(CONTAINS),
+        BinaryOp::In if is_resource(one) && names_root(other) => Some(OF_TOOLS),
+        BinaryOp::Eq if is_roots(one) && names_root(other) => Some(CONTAINS),
+        BinaryOp::Eq if is_roots(other) && names_root(one) => Some(CONTAINS),
+        BinaryOp::Contains if is_roots(one) && is_resource(other) => Some(OF_TOOLS),
+        BinaryOp::Contains if is_roots(one) && is_text(other) => Some(AN_ENTITY),
+        BinaryOp::Eq
+        | BinaryOp::Less
+        | BinaryOp::LessEq
+        | BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::In
+        | BinaryOp::Contains
+        | BinaryOp::ContainsAll
+        | BinaryOp::ContainsAny
+        | BinaryOp::GetTag
+        | BinaryOp::HasTag => None,
+    }
+}
+
+/// `context.touch.roots`.
+pub(super) fn is_roots(expr: &Expr) -> bool {
+    matches!(
+        expr.expr_kind(),
+        ExprKind::GetAttr { expr: touch, attr } if attr == "roots" && matches!(
+            touch.expr_kind(),
+            ExprKind::GetAttr { expr: context, attr } if attr == "touch"
+                && matches!(context.expr_kind(), ExprKind::Var(Var::Context))
+        )
+    )
+}
+
+fn is_resource(expr: &Expr) -> bool {
+    matches!(expr.expr_kind(), ExprKind::Var(Var::Resource))
+}
+
+fn is_text(expr: &Expr) -> bool {
+    matches!(expr.expr_kind(), ExprKind::Lit(Literal::String(_)))
+}
+
+/// A root that the policy names, or a set of them.
+fn names_root(expr: &Expr) -> bool {
+    if let ExprKind::Set(items) = expr.expr_kind() {
+        !items.is_empty() && items.iter().all(names_root)
+    } else if let ExprKind::Lit(Literal::EntityUID(uid)) = expr.expr_kind() {
+        uid.entity_type().to_string() == "Mcp::Root"
+    } else {
+        false
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "our own schema, no message")]
+fn schema() -> serde_json::Result<serde_json::Value> {
+    serde_json::from_str(BASE_SCHEMA_JSON)
+}
+
+/// The names of all attributes in a schema.
+fn collect(schema: &serde_json::Value, names: &mut BTreeSet<String>) {
+    match schema {
+        serde_json::Value::Object(members) => {
+            for (key, value) in members {
+                if let ("attributes", Some(attributes)) = (key.as_str(), value.as_object()) {
+                    names.extend(attributes.keys().cloned());
+                }
+                collect(value, names);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect(item, names)),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::String(_) => {}
+    }
+}
+
+fn of_record(record: &Record, names: &mut BTreeSet<String>) {
+    for member in &record.members {
+        names.insert(member.name.clone());
+        match &member.shape {
+            Shape::Record(inner) => of_record(inner, names),
+            Shape::One(_) | Shape::Many(_) => {}
+        }
+    }
+}

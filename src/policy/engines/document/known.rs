@@ -1,0 +1,67 @@
+//! The names that documents have.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::{Node, samples};
+
+/// How different a name may be from the one that was perhaps meant.
+const NEAR: usize = 3;
+
+/// The names below a name, over all documents that there can be; nothing below what is no object,
+/// or an object of an agent's making.
+#[derive(Debug, Default)]
+pub(in super::super) struct Known(BTreeMap<Cow<'static, str>, Known>);
+
+/// A name that no document has, and what was perhaps meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(in super::super) struct Unknown {
+    pub(in super::super) message: String,
+    pub(in super::super) help: String,
+}
+
+impl Known {
+    pub(in super::super) fn get() -> &'static Self {
+        static KNOWN: LazyLock<Known> = LazyLock::new(|| {
+            let mut known = Known::default();
+            for sample in samples() {
+                for (name, node) in sample {
+                    known.0.entry(name).or_default().learn(node);
+                }
+            }
+            known
+        });
+        &KNOWN
+    }
+
+    /// What is known below a name; `None` where anything goes.
+    pub(in super::super) fn below(&self, name: &str) -> Result<Option<&Self>, Unknown> {
+        if self.0.is_empty() {
+            return Ok(None);
+        }
+        if let Some(found) = self.0.get(name) {
+            return Ok(Some(found));
+        }
+        let distance = |known: &&Cow<'static, str>| strsim::osa_distance(name, known);
+        let nearest = self.0.keys().min_by_key(distance);
+        let help = if let Some(nearest) = nearest.filter(|known| distance(known) <= NEAR) {
+            format!("did you mean `{nearest}`?")
+        } else {
+            let names: Vec<&str> = self.0.keys().map(AsRef::as_ref).collect();
+            format!("known here: `{}`", names.join("`, `"))
+        };
+        Err(Unknown {
+            message: format!("nothing is called `{}` here", name.escape_debug()),
+            help,
+        })
+    }
+
+    fn learn(&mut self, node: Node<'static>) {
+        if let Node::Object(members) = node {
+            for (name, node) in members {
+                self.0.entry(name).or_default().learn(node);
+            }
+        }
+    }
+}

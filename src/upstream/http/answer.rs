@@ -1,0 +1,134 @@
+//! What a response is, before its body is read as messages.
+
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use reqwest::{Response, StatusCode};
+
+use crate::wire::{Id, Likeness, Limits, Message, Outcome, Shape};
+
+use super::failure::Failure;
+
+/// A body that messages are read from.
+pub(super) enum Answer {
+    /// One message.
+    Json(Response),
+    /// Events, one message each.
+    Events(Response),
+}
+
+/// What answers a request that was POSTed. A 404 to one that named a session tells the end of it
+/// (MCP 2025-11-25, basic/transports, session management).
+pub(super) async fn of_request(response: Response, asked: &Asked<'_>) -> Result<Answered, Failure> {
+    let status = response.status();
+    if status == StatusCode::NOT_FOUND && asked.within == Within::Session {
+        return Err(Failure::SessionGone);
+    }
+    if status.is_success() {
+        return body(response).map(Answered::Body);
+    }
+    if [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN].contains(&status)
+        || !(status.is_client_error() || status.is_server_error())
+    {
+        return Err(Failure::status(status));
+    }
+    // Errors of the protocol come with such statuses too: what answers the request is a message.
+    let Ok(Answer::Json(response)) = body(response) else {
+        return Err(Failure::status(status));
+    };
+    let bytes = whole(response, asked.limits.max_bytes).await?;
+    match reply(&bytes, asked.limits) {
+        Some(reply) if reply.id == Some(asked.id) => Ok(Answered::Error(bytes)),
+        Some(_) | None => Err(Failure::status(status)),
+    }
+}
+
+/// What was asked, as far as it tells how to read what answers it.
+pub(super) struct Asked<'a> {
+    pub(super) id: u64,
+    pub(super) within: Within,
+    pub(super) limits: &'a Limits,
+}
+
+/// Whether a request named a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Within {
+    Session,
+    None,
+}
+
+pub(super) enum Answered {
+    Body(Answer),
+    /// A message that is an error and answers the request.
+    Error(Vec<u8>),
+}
+
+/// The body of a response that succeeded, by its type.
+pub(super) fn body(response: Response) -> Result<Answer, Failure> {
+    let headers = response.headers();
+    if let Some(encoding) = headers.get(CONTENT_ENCODING)
+        && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
+    {
+        return Err(Failure::bad("it is compressed, which was not asked for"));
+    }
+    match media_type(headers).as_deref() {
+        Some("application/json") => Ok(Answer::Json(response)),
+        Some("text/event-stream") => Ok(Answer::Events(response)),
+        _ if [StatusCode::ACCEPTED, StatusCode::NO_CONTENT].contains(&response.status()) => Err(
+            Failure::bad("it accepts the request and does not answer it"),
+        ),
+        Some(_) | None => Err(Failure::bad("it is neither JSON nor a stream of events")),
+    }
+}
+
+/// The whole body, as long as it is no longer than `max` bytes.
+pub(super) async fn whole(mut response: Response, max: usize) -> Result<Vec<u8>, Failure> {
+    let announced = response.content_length().unwrap_or_default();
+    if usize::try_from(announced).unwrap_or(usize::MAX) > max {
+        return Err(Failure::TooLong);
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(Failure::of)? {
+        if bytes.len().saturating_add(chunk.len()) > max {
+            return Err(Failure::TooLong);
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// What a message says if it is a reply.
+pub(super) struct Reply {
+    pub(super) id: Option<u64>,
+    /// The revision that a successful `initialize` settled on, if this is one.
+    pub(super) revision: Option<String>,
+}
+
+/// Reads a message only to see whether it is a reply, and to what; the gate judges it.
+pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
+    let number = |id: Option<&Id>| id.and_then(|id| id.json().parse().ok());
+    match Message::decode(bytes, limits) {
+        Ok(message) => match message.shape() {
+            Shape::Reply { id, outcome } => {
+                let result = message.result().filter(|_| *outcome == Outcome::Result);
+                let revision = result.and_then(|result| result.get("protocolVersion"));
+                let revision = revision.and_then(|revision| revision.as_str());
+                Some(Reply {
+                    id: number(id.as_ref()),
+                    revision: revision.map(std::borrow::Cow::into_owned),
+                })
+            }
+            Shape::Request { .. } | Shape::Notification { .. } => None,
+        },
+        // A malformed reply is the end of its request too; the gate says so to whoever waits.
+        Err(error) => (error.likeness == Likeness::Reply).then(|| Reply {
+            id: number(error.id.as_ref()),
+            revision: None,
+        }),
+    }
+}
+
+/// Without parameters, in lower case.
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    let kind = text.split(';').next().unwrap_or_default();
+    Some(kind.trim().to_ascii_lowercase())
+}

@@ -1,0 +1,86 @@
+//! What can go wrong between a message and its answer, in words that quote no peer.
+
+use std::error::Error;
+
+use reqwest::StatusCode;
+
+use crate::gate::UpstreamFault;
+
+/// Why a session is over, or cannot begin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Loss {
+    #[error("the server no longer knows the session")]
+    SessionGone,
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    #[error("the session was of no use")]
+    Unfit,
+    #[error("the gate failed over an answer of the server")]
+    Panicked,
+}
+
+/// Why a message was not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// No connection came about: name, address or TLS.
+    Unreachable(String),
+    /// The answer broke off, or its stream ended without one.
+    Broken,
+    /// The answer is none.
+    Bad(String),
+    /// The answer has more bytes than it may.
+    TooLong,
+    SessionGone,
+}
+
+impl Failure {
+    pub(super) fn bad(what: impl Into<String>) -> Self {
+        Self::Bad(what.into())
+    }
+
+    /// An answer with a status that is no success.
+    pub(super) fn status(status: StatusCode) -> Self {
+        let code = status.as_u16();
+        Self::Bad(match code {
+            // What it asks for is not repeated: it would send agents to the server's own login.
+            401 => "it does not accept the gate's credentials (401)".to_owned(),
+            403 => "it forbids what the gate asks (403)".to_owned(),
+            300..=399 => format!("it redirects to where the gate does not follow ({code})"),
+            _ => format!("its status is {code}"),
+        })
+    }
+
+    pub(super) fn of(error: reqwest::Error) -> Self {
+        if error.is_connect() {
+            Self::Unreachable(cause(&error.without_url()))
+        } else {
+            tracing::debug!(cause = %cause(&error.without_url()), "an answer broke off");
+            Self::Broken
+        }
+    }
+
+    /// What the gate tells whoever asked.
+    pub(super) fn fault(self) -> UpstreamFault {
+        match self {
+            Self::Unreachable(cause) => UpstreamFault::Unreachable(cause),
+            Self::Broken | Self::SessionGone => UpstreamFault::Died,
+            Self::Bad(what) => UpstreamFault::BadReply(what),
+            Self::TooLong => UpstreamFault::BadReply("it is longer than is accepted".to_owned()),
+        }
+    }
+}
+
+/// The innermost cause: those round it only say that something failed. Bounded and escaped, since a
+/// certificate's names may be in it.
+fn cause(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    let text = innermost.to_string();
+    let shown: String = text.escape_debug().take(MAX_CAUSE).collect();
+    shown
+}
+
+/// Characters of a cause that are told.
+const MAX_CAUSE: usize = 300;

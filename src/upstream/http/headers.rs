@@ -1,0 +1,195 @@
+//! What a message's headers say, made from what the gate knows of it, never copied.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+use crate::gate::Carried;
+use crate::wire::{Era, KnownMethod};
+
+use super::failure::Failure;
+
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// A longer session id is not one that anybody means well with.
+const MAX_SESSION_ID: usize = 1024;
+
+/// What a server said of the session in its answer to `initialize`.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    /// Marked as sensitive: whoever has it is in the session.
+    session: Option<HeaderValue>,
+    revision: Option<HeaderValue>,
+}
+
+impl Known {
+    /// The session id of an answer; `Err` if it has one that cannot be repeated (MCP 2025-11-25:
+    /// visible ASCII).
+    pub(super) fn session_of(answer: &HeaderMap) -> Result<Option<HeaderValue>, Failure> {
+        let mut ids = answer.get_all(SESSION_ID).iter();
+        let Some(id) = ids.next() else {
+            return Ok(None);
+        };
+        let visible = id.as_bytes().iter().all(u8::is_ascii_graphic);
+        if !visible || id.is_empty() || id.len() > MAX_SESSION_ID || ids.next().is_some() {
+            return Err(Failure::bad("its session id is malformed"));
+        }
+        let mut id = id.clone();
+        id.set_sensitive(true);
+        Ok(Some(id))
+    }
+
+    /// A session without an id begins too: what was known of another is forgotten.
+    pub(super) fn begin(&mut self, session: Option<HeaderValue>) {
+        *self = Self {
+            session,
+            revision: None,
+        };
+    }
+
+    pub(super) fn negotiated(&mut self, revision: &str) {
+        self.revision = HeaderValue::from_str(revision).ok();
+    }
+
+    pub(super) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Those of a message within the session, of a GET and of a DELETE.
+    fn within(&self, headers: &mut HeaderMap) {
+        if let Some(session) = &self.session {
+            headers.insert(SESSION_ID, session.clone());
+        }
+        if let Some(revision) = &self.revision {
+            headers.insert(PROTOCOL_VERSION, revision.clone());
+        }
+    }
+
+    pub(super) fn of_end(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        self.within(&mut headers);
+        headers
+    }
+
+    /// Those of a GET for a stream, which goes on after an event if one is named.
+    pub(super) fn of_stream(&self, after: Option<&HeaderValue>) -> HeaderMap {
+        let mut headers = self.of_end();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(after) = after {
+            headers.insert(LAST_EVENT_ID, after.clone());
+        }
+        headers
+    }
+
+    /// Those of a POST.
+    pub(super) fn of_message(&self, carried: &Carried) -> Result<HeaderMap, Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            ACCEPT,
+            HeaderValue::from_static("application/json, text/event-stream"),
+        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let (method, name, revision) = match carried {
+            Carried::Request {
+                method,
+                name,
+                revision,
+                ..
+            } => (*method, name.as_deref(), revision.as_deref()),
+            Carried::Notification {
+                method, revision, ..
+            } => (*method, None, revision.as_deref()),
+            Carried::Reply { .. } => {
+                self.within(&mut headers);
+                return Ok(headers);
+            }
+        };
+        let Some(revision) = revision else {
+            // The first message of a session belongs to none.
+            if method != KnownMethod::Initialize {
+                self.within(&mut headers);
+            }
+            return Ok(headers);
+        };
+        let revision = HeaderValue::from_str(revision)
+            .map_err(|_| Failure::bad("no header can hold the message's revision"))?;
+        headers.insert(PROTOCOL_VERSION, revision);
+        headers.insert(METHOD, HeaderValue::from_static(method.name()));
+        if let Some(name) = name {
+            headers.insert(NAME, encoded(name));
+        }
+        Ok(headers)
+    }
+}
+
+/// The era that a message is spoken in: the later one says its revision in each.
+pub(super) fn era(carried: &Carried) -> Era {
+    let revision = match carried {
+        Carried::Request { revision, .. } | Carried::Notification { revision, .. } => revision,
+        Carried::Reply { .. } => return Era::Legacy,
+    };
+    match revision {
+        Some(_) => Era::Stateless,
+        None => Era::Legacy,
+    }
+}
+
+/// A value as it is, or in the base64 form if a header could not hold it, would trim it, or if it
+/// looks like that form itself (MCP 2026-07-28, basic/transports, value encoding).
+fn encoded(value: &str) -> HeaderValue {
+    let printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let trimmed = value.starts_with(' ') || value.ends_with(' ');
+    let like_ours = value.starts_with("=?base64?") && value.ends_with("?=");
+    let plain = (printable && !trimmed && !like_ours)
+        .then(|| HeaderValue::from_str(value).ok())
+        .flatten();
+    plain.unwrap_or_else(|| {
+        let text = format!("=?base64?{}?=", BASE64_STANDARD.encode(value));
+        // INVARIANT: base64 is visible ASCII, so that there is nothing to refuse.
+        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("=?base64??="))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_no_plain_text_is_sent_as_base64() {
+        let check = |name: &str, header: &str| assert_eq!(encoded(name), header, "{name:?}");
+        check("read_file", "read_file");
+        check("two words", "two words");
+        check("file:///a%20b", "file:///a%20b");
+        check("", "");
+        check(" a", "=?base64?IGE=?=");
+        check("a ", "=?base64?YSA=?=");
+        check("a\tb", "=?base64?YQli?=");
+        check("a\r\nx: y", "=?base64?YQ0KeDogeQ==?=");
+        check("größe", "=?base64?Z3LDtsOfZQ==?=");
+        check("=?base64?YQ==?=", "=?base64?PT9iYXNlNjQ/WVE9PT89?=");
+        check("=?base64?", "=?base64?");
+    }
+
+    #[test]
+    fn a_session_id_that_cannot_be_repeated_is_refused() {
+        let check = |ids: &[&[u8]], fine: bool| {
+            let mut answer = HeaderMap::new();
+            for id in ids {
+                answer.append(SESSION_ID, HeaderValue::from_bytes(id).unwrap());
+            }
+            assert_eq!(Known::session_of(&answer).is_ok(), fine, "{ids:?}");
+        };
+        check(&[], true);
+        check(&[b"abc-1.2_~!"], true);
+        check(&[b""], false);
+        check(&[b"a b"], false);
+        check(&[b"\xFF"], false);
+        check(&[b"a", b"b"], false);
+        check(&[&[b'a'; MAX_SESSION_ID]], true);
+        check(&[&[b'a'; MAX_SESSION_ID + 1]], false);
+    }
+}

@@ -1,0 +1,29 @@
+//! A server over Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports).
+//!
+//! `HttpClient` holds what all conversations share: connections, TLS, the bearer token.
+//! `HttpClient::connect` begins a conversation. Its present *life* lasts from a handshake to the
+//! loss of the session; a task sends what is queued in order, and each request has a task of its
+//! own, so that one that is never answered holds up no other.
+
+mod answer;
+mod client;
+mod events;
+mod exchange;
+mod failure;
+mod headers;
+mod life;
+mod listening;
+mod notice;
+mod reading;
+mod sender;
+mod settings;
+mod tls;
+
+#[cfg(test)]
+mod tests;
+
+pub use client::HttpClient;
+pub use events::{HttpEvent, HttpEvents, HttpGiveUp};
+pub use failure::Loss;
+pub use sender::HttpSender;
+pub use settings::{HttpClientError, HttpSettings, PlainHttp};

@@ -1,0 +1,40 @@
+//! A message that nobody answers: a notification, or a reply to the server.
+
+use std::sync::Arc;
+
+use reqwest::StatusCode;
+use tokio::time::timeout;
+
+use crate::gate::Carried;
+use crate::wire::Era;
+
+use super::failure::{Failure, Loss};
+use super::headers;
+use super::life::Life;
+
+/// Returns when the server has accepted the message, or will not. There is nobody to tell that it
+/// did not, but that the session is lost.
+pub(super) async fn send(life: Arc<Life>, carried: Carried, line: String) {
+    let era = headers::era(&carried);
+    let in_session = era == Era::Legacy && life.known().has_session();
+    let patience = life.parts.settings.notice_timeout;
+    let server = &life.parts.settings.name;
+    match timeout(patience, life.post(&carried, line)).await {
+        Ok(Ok(response)) if response.status().is_success() => {}
+        Ok(Ok(response)) if response.status() == StatusCode::NOT_FOUND && in_session => {
+            life.end(Loss::SessionGone);
+        }
+        Ok(Ok(response)) => {
+            let status = response.status();
+            tracing::warn!(%server, %status, "a message to the server was not accepted");
+        }
+        Ok(Err(Failure::Unreachable(cause))) if era == Era::Legacy => {
+            life.end(Loss::Unreachable(cause));
+        }
+        Ok(Err(failure)) => {
+            let fault = failure.fault();
+            tracing::warn!(%server, "a message to the server was not accepted: {fault}");
+        }
+        Err(_) => tracing::warn!(%server, "a message to the server was not accepted in time"),
+    }
+}

@@ -1,0 +1,169 @@
+//! The half that sends, and what both halves know.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, watch};
+
+use crate::gate::{Abandoned, Carried, Passage, Permit, Upstream, UpstreamFault};
+
+use super::client::Parts;
+use super::events::HttpEvent;
+use super::failure::Loss;
+use super::headers;
+use super::life::{Life, Parcel};
+use super::settings::HttpSettings;
+
+/// Messages that wait to be sent; further ones wait with whoever sends them.
+const PARCELS: usize = 8;
+
+/// Events that wait to be read. Each may be a whole message.
+const EVENTS: usize = 4;
+
+/// The half that sends; clones speak in the same conversation.
+#[derive(Debug, Clone)]
+pub struct HttpSender {
+    conversation: Arc<Conversation>,
+}
+
+/// What both halves know.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    parts: Arc<Parts>,
+    present: Mutex<Option<Present>>,
+    stopping: watch::Sender<Stopping>,
+    handshaken: AtomicBool,
+}
+
+#[derive(Debug, Clone)]
+struct Present {
+    life: Arc<Life>,
+    parcels: mpsc::Sender<Parcel>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stopping {
+    No,
+    Yes,
+}
+
+impl HttpSender {
+    pub(super) fn new(conversation: Arc<Conversation>) -> Self {
+        Self { conversation }
+    }
+
+    /// Queues one message. Waits while the queue is full. A future that is dropped has sent the
+    /// whole message or nothing.
+    ///
+    /// That it was queued does not mean that it arrives: what becomes of a request is an event, and
+    /// a notification that the server does not accept is only logged.
+    pub(super) async fn carry(&self, passage: Passage, line: String) -> Result<(), UpstreamFault> {
+        let Some(Present { life, parcels }) = self.conversation.present().clone() else {
+            return Err(UpstreamFault::Down);
+        };
+        let carried = passage.carried;
+        let open = match &carried {
+            Carried::Request { id, .. } => Some(life.open(*id, headers::era(&carried))),
+            Carried::Notification { .. } | Carried::Reply { .. } => None,
+        };
+        let parcel = Parcel {
+            carried,
+            line,
+            open,
+        };
+        parcels.send(parcel).await.map_err(|_| UpstreamFault::Down)
+    }
+
+    /// Closes all streams and ends the session at the server, which has `notice_timeout` for it.
+    /// There is no other session after it.
+    pub async fn stop(&self) {
+        self.conversation.stopping.send_replace(Stopping::Yes);
+        let present = self.conversation.present().take();
+        if let Some(Present { life, .. }) = present {
+            life.end(Loss::Unfit);
+            life.delete().await;
+        }
+    }
+}
+
+impl Upstream for HttpSender {
+    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
+        let passage = permit.passage().clone();
+        self.carry(passage, permit.into_line()).await
+    }
+
+    fn abandon(&self, minted: u64) -> Abandoned {
+        match self.conversation.present().as_ref() {
+            Some(present) => present.life.abandon(minted),
+            None => Abandoned::Closed,
+        }
+    }
+
+    /// From now on a session that is lost is begun anew for as long as it takes.
+    fn handshake_completed(&self) {
+        self.conversation.handshaken.store(true, Ordering::Relaxed);
+    }
+
+    /// The session is ended at the server, and another one may begin after a delay.
+    fn restart(&self) {
+        if let Some(present) = self.conversation.present().as_ref() {
+            present.life.end(Loss::Unfit);
+        }
+    }
+}
+
+impl Conversation {
+    pub(super) fn new(parts: Arc<Parts>) -> Self {
+        Self {
+            parts,
+            present: Mutex::default(),
+            stopping: watch::Sender::new(Stopping::No),
+            handshaken: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins another life; its events end when it does.
+    pub(super) fn begin(&self) -> (Arc<Life>, mpsc::Receiver<HttpEvent>) {
+        let life = Arc::new(Life::new(Arc::clone(&self.parts)));
+        let (parcels, queue) = mpsc::channel(PARCELS);
+        let (events, received) = mpsc::channel(EVENTS);
+        // Held until the life is known, so that `stop` either prevents it or finds it.
+        let mut present = self.present();
+        if self.is_stopping() {
+            life.end(Loss::Unfit);
+        }
+        tokio::spawn(Arc::clone(&life).run(queue, events));
+        *present = Some(Present {
+            life: Arc::clone(&life),
+            parcels,
+        });
+        (life, received)
+    }
+
+    pub(super) fn settings(&self) -> &HttpSettings {
+        &self.parts.settings
+    }
+
+    /// Nothing is sent until another life begins.
+    pub(super) fn lost(&self) {
+        *self.present() = None;
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow() == Stopping::Yes
+    }
+
+    pub(super) async fn stop_ordered(&self) {
+        let mut stopping = self.stopping.subscribe();
+        // The sender lives as long as `self`.
+        let _ = stopping.wait_for(|now| *now == Stopping::Yes).await;
+    }
+
+    pub(super) fn was_handshaken(&self) -> bool {
+        self.handshaken.load(Ordering::Relaxed)
+    }
+
+    fn present(&self) -> MutexGuard<'_, Option<Present>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,145 @@
+//! Where the server is, and how it is reached.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use url::{Host, Url};
+
+use crate::upstream::Backoff;
+use crate::wire::Limits;
+
+/// What to connect to, and how.
+#[derive(Clone)]
+pub struct HttpSettings {
+    /// The server's name, as a label in logs.
+    pub name: String,
+    /// The endpoint: `https`, or `http` as far as `plain_http` lets it.
+    pub url: Url,
+    /// Sent as `Authorization: Bearer …` with every request, and nowhere else.
+    pub bearer: Option<SecretString>,
+    /// PEM certificates of the only authorities that may vouch for the server; without it, those of
+    /// the system may.
+    pub ca_file: Option<PathBuf>,
+    pub plain_http: PlainHttp,
+    /// For name, connection and TLS together.
+    pub connect_timeout: Duration,
+    /// How long the server may take to accept a notification or a reply, and the end of the session.
+    pub notice_timeout: Duration,
+    /// In a session closing a stream cancels nothing, so that a request which was cancelled by a
+    /// notification keeps its stream for this long.
+    pub linger: Duration,
+    /// Limits of a message from the server. One that is longer, as an event or as a body, is
+    /// [`super::HttpEvent::TooLong`].
+    pub from_upstream: Limits,
+    /// How many requests of one conversation may be open; further ones wait. Each can hold a
+    /// message in memory.
+    pub max_concurrent: usize,
+    /// Before lost sessions are begun anew, and before broken streams are resumed unless the server
+    /// says how long to wait.
+    pub backoff: Backoff,
+}
+
+/// Where `http` without TLS is accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlainHttp {
+    /// For an IP address of the loopback network, and for `localhost`, which is then not looked up.
+    LoopbackOnly,
+    Allowed,
+}
+
+/// Why no server can be reached by these settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HttpClientError {
+    #[error("`upstream.url`: the scheme is `{scheme}`, not `https`")]
+    Scheme { scheme: String },
+    #[error(
+        "`upstream.url`: `http` to `{host}` is not encrypted; only a loopback address may do without"
+    )]
+    PlainHttp { host: String },
+    #[error("`upstream.url`: a user or password in a URL ends up in logs; set a bearer token")]
+    Credentials,
+    #[error("`upstream.url`: a fragment (`#…`) is never sent to a server")]
+    Fragment,
+    #[error("the bearer token has characters that no token has (RFC 6750, section 2.1)")]
+    Token,
+    #[error("`{}`: {cause}", .path.display())]
+    Authorities { path: PathBuf, cause: String },
+    #[error("the system has no certificate authorities{cause}")]
+    NoAuthorities { cause: String },
+    #[error("the client cannot be set up: {cause}")]
+    Setup { cause: String },
+}
+
+impl HttpSettings {
+    /// Defaults for everything but the name and the place.
+    pub fn new(name: impl Into<String>, url: Url) -> Self {
+        Self {
+            name: name.into(),
+            url,
+            bearer: None,
+            ca_file: None,
+            plain_http: PlainHttp::LoopbackOnly,
+            connect_timeout: Duration::from_secs(10),
+            notice_timeout: Duration::from_secs(10),
+            linger: Duration::from_secs(10),
+            from_upstream: Limits {
+                max_bytes: 16 * 1024 * 1024,
+                ..Limits::default()
+            },
+            max_concurrent: 64,
+            backoff: Backoff::default(),
+        }
+    }
+
+    /// Checked after parsing, so that all spellings of an address are one.
+    pub(super) fn check_url(&self) -> Result<(), HttpClientError> {
+        let url = &self.url;
+        match url.scheme() {
+            "https" => {}
+            "http" if self.plain_http == PlainHttp::Allowed || is_loopback(url) => {}
+            "http" => {
+                let host = url.host_str().unwrap_or_default().to_owned();
+                return Err(HttpClientError::PlainHttp { host });
+            }
+            scheme => {
+                let scheme = scheme.to_owned();
+                return Err(HttpClientError::Scheme { scheme });
+            }
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(HttpClientError::Credentials);
+        }
+        if url.fragment().is_some() {
+            return Err(HttpClientError::Fragment);
+        }
+        Ok(())
+    }
+}
+
+/// Where the URL leads is told without its path and query, which may hold a key.
+impl fmt::Debug for HttpSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpSettings")
+            .field("name", &self.name)
+            .field("url", &self.url.origin().ascii_serialization())
+            .field("bearer", &self.bearer)
+            .field("ca_file", &self.ca_file)
+            .field("plain_http", &self.plain_http)
+            .finish_non_exhaustive()
+    }
+}
+
+/// By the address itself: whom a name leads to is for others to say, except `localhost`, which
+/// [`super::client`] leads to the loopback addresses itself.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == LOCALHOST,
+        None => false,
+    }
+}
+
+pub(super) const LOCALHOST: &str = "localhost";

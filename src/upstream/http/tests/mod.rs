@@ -1,0 +1,10 @@
+//! Tests of the client against servers that do as each test says.
+
+mod answers;
+mod kit;
+mod ordinary;
+mod redirects;
+mod sessions;
+mod settings;
+mod streams;
+mod tls;

@@ -1,0 +1,177 @@
+//! Whom the client believes that it speaks to.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tempfile::TempDir;
+use tokio_rustls::TlsAcceptor;
+
+use crate::upstream::http::{HttpEvent, Loss};
+use crate::wire::KnownMethod;
+
+use super::kit::{Server, Talk, frame, result};
+
+/// An authority, and the file that names it.
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    file: PathBuf,
+    _directory: TempDir,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("authority.pem");
+        std::fs::write(&file, issuer.pem()).unwrap();
+        Self {
+            issuer,
+            file,
+            _directory: directory,
+        }
+    }
+
+    /// A server of this name.
+    fn acceptor(&self, name: &str) -> TlsAcceptor {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new([name.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        acceptor(certificate.der().clone(), &key)
+    }
+}
+
+fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair) -> TlsAcceptor {
+    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+fn self_signed(name: &str) -> (TlsAcceptor, String) {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new([name.to_owned()])
+        .unwrap()
+        .self_signed(&key)
+        .unwrap();
+    (acceptor(certificate.der().clone(), &key), certificate.pem())
+}
+
+/// The server is never asked, and why is told.
+async fn refused(mut server: Server, ca_file: Option<PathBuf>, expected: &str) {
+    let mut settings = server.settings();
+    settings.ca_file = ca_file;
+    settings.bearer = Some("token".into());
+    let mut talk = Talk::with(&settings);
+    talk.ask(1, KnownMethod::Initialize).await;
+    let HttpEvent::Died {
+        reason: Loss::Unreachable(cause),
+        ..
+    } = talk.next().await
+    else {
+        panic!("it was reached");
+    };
+    assert!(cause.contains(expected), "{cause}");
+    assert!(server.stays_idle().await);
+}
+
+async fn accepted(mut server: Server, ca_file: PathBuf) {
+    let mut settings = server.settings();
+    settings.ca_file = Some(ca_file);
+    let mut talk = Talk::with(&settings);
+    talk.ask(1, KnownMethod::ToolsList).await;
+    server.next().await.json(&result(1)).await;
+    talk.expect(frame(1, &result(1))).await;
+}
+
+#[tokio::test]
+async fn an_authority_that_is_named_is_believed_and_no_other() {
+    let ours = Authority::new();
+    let theirs = Authority::new();
+    let server = Server::start_with(Some(ours.acceptor("localhost"))).await;
+    accepted(server, ours.file.clone()).await;
+    let server = Server::start_with(Some(theirs.acceptor("localhost"))).await;
+    refused(server, Some(ours.file.clone()), "certificate").await;
+    // Those of the system know it as little.
+    let server = Server::start_with(Some(ours.acceptor("localhost"))).await;
+    refused(server, None, "UnknownIssuer").await;
+}
+
+#[tokio::test]
+async fn a_certificate_that_vouches_for_itself_is_refused_unless_it_is_named() {
+    let (acceptor, _) = self_signed("localhost");
+    let server = Server::start_with(Some(acceptor)).await;
+    refused(server, None, "UnknownIssuer").await;
+
+    let (acceptor, pem) = self_signed("localhost");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("server.pem");
+    std::fs::write(&file, pem).unwrap();
+    let server = Server::start_with(Some(acceptor)).await;
+    accepted(server, file).await;
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_host_is_refused() {
+    let authority = Authority::new();
+    let server = Server::start_with(Some(authority.acceptor("elsewhere.example"))).await;
+    refused(server, Some(authority.file.clone()), "not valid for name").await;
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_not_spoken_to_over_https() {
+    let mut server = Server::start().await;
+    server.url.set_scheme("https").unwrap();
+    refused(server, None, "").await;
+}
+
+/// What a server says that has nothing newer than TLS 1.1 (RFC 4346, 7.4.1.3).
+const TLS_1_1_SERVER_HELLO: &[u8] = &[
+    22, 3, 2, 0, 42, // A handshake record of 42 bytes,
+    2, 0, 0, 38, 3, 2, // in it a hello of 38, in version 3.2,
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, // 32 bytes that are random elsewhere,
+    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, //
+    0, 0xC0, 0x2F, 0, // no session, a cipher suite that was offered, no compression.
+];
+
+#[tokio::test]
+async fn nothing_older_than_tls_1_2_is_offered_or_accepted() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let authority = Authority::new();
+    let mut settings = Server::start().await.settings();
+    settings.url = url::Url::parse(&format!("https://{address}/mcp")).unwrap();
+    settings.ca_file = Some(authority.file.clone());
+    let mut talk = Talk::with(&settings);
+    talk.ask(1, KnownMethod::Initialize).await;
+    let (mut io, _) = listener.accept().await.unwrap();
+    let mut hello = vec![0; 4096];
+    let length = io.read(&mut hello).await.unwrap();
+    // The extension of supported versions (RFC 8446, 4.2.1): 1.3 and 1.2.
+    let offered = [0, 43, 0, 5, 4, 3, 4, 3, 3];
+    assert!(
+        hello[..length]
+            .windows(offered.len())
+            .any(|part| part == offered)
+    );
+    io.write_all(TLS_1_1_SERVER_HELLO).await.unwrap();
+    let HttpEvent::Died {
+        reason: Loss::Unreachable(cause),
+        ..
+    } = talk.next().await
+    else {
+        panic!("it was reached");
+    };
+    assert!(cause.contains("Tls12"), "{cause}");
+}
