@@ -15,6 +15,7 @@ use crate::explain::{
 };
 use crate::loading;
 use crate::policy::{Agent, Client, PolicyErrors};
+use crate::policy_tests::{FixtureErrors, Start, read_start};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
 /// The longest message on standard input; the gate's own limits are for it to say.
@@ -56,6 +57,9 @@ enum Failure {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Policies(#[from] PolicyErrors),
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Start(#[from] FixtureErrors),
     #[error("`{path}` cannot be read: {why}")]
     #[diagnostic(code("explain::unreadable"))]
     Unreadable { path: String, why: io::Error },
@@ -107,10 +111,12 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
         Request::Message(_) => Circumstances {
             agent: agent(args),
             now: args.now.unwrap_or_else(|| SystemClock::new().now()),
+            start: read_start(args.session.as_deref(), args.consent.as_deref())?,
         },
         Request::Recorded(recorded) => Circumstances {
             agent: recorded.agent.clone(),
             now: recorded.now,
+            start: Start::default(),
         },
     };
     explain::explain(&settings, &request, circumstances).map_err(|problem| match problem {
@@ -325,6 +331,69 @@ mod tests {
         check("DIR --audit DIR/no --seq 8", "", not, "explain::unreadable");
         check("DIR/none --call x", "", not, "not_explained");
         check("--config DIR/none.toml --call x", "", not, "not_explained");
+    }
+
+    #[test]
+    fn what_the_session_has_been_through_is_said_as_in_a_fixture() {
+        let dir = tempfile::tempdir().unwrap();
+        let policies = r#"
+            @id("read") permit (principal, action, resource == Mcp::Tool::"read")
+            when { context.env.session.level < 2 && context.env.session.calls < 3 };
+            @id("hr") forbid (principal, action in Mcp::Action::"call_tool", resource)
+            when { context.env.session.labels.contains("hr") };
+            @id("write") permit (principal, action, resource == Mcp::Tool::"write")
+            when { context.env.consent.granted && context.env.consent.scope == "writes" };
+        "#;
+        fs::write(dir.path().join("p.cedar"), policies).unwrap();
+        let check = |tool: &str, key: &str, table: &str, expected: Exit| {
+            let line = [
+                "mcp-protector",
+                "explain",
+                dir.path().to_str().unwrap(),
+                "--call",
+                tool,
+            ];
+            let more = ["--format", "json", key, table];
+            let Command::Explain(args) = args::parse(line.into_iter().chain(more)).unwrap().command
+            else {
+                panic!("{table}")
+            };
+            let mut out = Vec::new();
+            let exit = run(&args, &mut &b""[..], &mut out);
+            let out = String::from_utf8(out).unwrap();
+            assert_eq!(exit, expected, "{table}: {out}");
+            out
+        };
+        check(
+            "read",
+            "--session",
+            "{ level = \"internal\", calls = 2 }",
+            Exit::Success,
+        );
+        check("read", "--session", "{ level = 2 }", Exit::Denied);
+        check("read", "--session", "{ calls = 3 }", Exit::Denied);
+        check("read", "--session", "{ labels = [\"hr\"] }", Exit::Denied);
+        check("write", "--session", "{}", Exit::Denied);
+        check(
+            "write",
+            "--consent",
+            "{ scope = \"writes\", age = \"2m\" }",
+            Exit::Success,
+        );
+        check(
+            "write",
+            "--consent",
+            "{ scope = \"writes\", granted = false }",
+            Exit::Denied,
+        );
+
+        let not = Exit::NotExplained;
+        let told = check("read", "--session", "{ levl = 2 }", not);
+        assert!(told.contains("did you mean `level`?"), "{told}");
+        check("read", "--session", "{ level = 9 }", not);
+        check("read", "--session", "level = 2", not);
+        check("read", "--session", "{}\nother = 1", not);
+        check("write", "--consent", "{ age = \"soon\" }", not);
     }
 
     #[test]

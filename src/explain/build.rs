@@ -4,21 +4,36 @@ use crate::policy::{
     ActionName, Decision as Decided, DenialCause, Part, PartKind, PolicyOutline, PolicySnapshot,
     PolicyTrace, RuleEffect, Value,
 };
-use crate::policy_tests::{self, Question, Rehearsed, Who};
+use crate::policy_tests::{self, Asked, Question, Rehearsed, Who};
 
 use super::change;
 use super::origin::{Origins, is_open_in_records};
+use super::record::Definition;
 use super::report::{
-    Decision, Explanation, Outcome, PartReport, PolicyReport, QuestionReport, SCHEMA, Saw,
+    Decision, Explanation, Outcome, PartReport, PolicyReport, QuestionReport, SCHEMA, Saw, Told,
 };
 use super::request::Request;
+use super::untraced;
 
 /// Whether every value of a question is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Knowledge {
     Whole,
     /// A record has no arguments.
-    OfRecord,
+    OfRecord(Definition),
+}
+
+impl Knowledge {
+    /// Whether a value is not known.
+    fn lacks(self, asked: &Asked, what: &str) -> bool {
+        match self {
+            Self::Whole => false,
+            Self::OfRecord(Definition::Approved) => is_open_in_records(asked, what),
+            Self::OfRecord(Definition::NotApproved) => {
+                is_open_in_records(asked, what) || what.starts_with("resource.pin")
+            }
+        }
+    }
 }
 
 pub(super) fn explanation(
@@ -28,7 +43,7 @@ pub(super) fn explanation(
 ) -> Explanation {
     let knowledge = match request {
         Request::Message(_) => Knowledge::Whole,
-        Request::Recorded(_) => Knowledge::OfRecord,
+        Request::Recorded(recorded) => Knowledge::OfRecord(recorded.definition()),
     };
     let mut changes = Vec::new();
     let mut questions = Vec::new();
@@ -43,7 +58,19 @@ pub(super) fn explanation(
             let found = change::changes(&question.decision(), &traces, &|sight| origins.of(sight));
             changes.extend(found);
         }
-        questions.push(question_report(question, origins, knowledge));
+        let mut report = question_report(question, origins, knowledge);
+        let known = report.policies.iter().map(|policy| policy.id.clone());
+        let known: Vec<String> = known.collect();
+        let untraced = match request {
+            Request::Message(_) => untraced::of_decision(policies, &question.decision(), &known),
+            Request::Recorded(recorded) => untraced::of_record(policies, recorded, &known),
+        };
+        report.add(untraced);
+        if knowledge != Knowledge::Whole && untraced::are_there(policies) && !report.is_forbidden()
+        {
+            report.decision = Decision::Unknown;
+        }
+        questions.push(report);
     }
     let explanation = Explanation {
         schema: SCHEMA,
@@ -62,7 +89,7 @@ pub(super) fn explanation(
         revision: Some(policies.revision().as_str().to_owned()),
         questions,
         changes,
-        unknown: Vec::new(),
+        unknown: untraced::note(policies).into_iter().collect(),
         problems: Vec::new(),
     };
     match request {
@@ -132,8 +159,7 @@ fn question_report(
         .collect();
     let report = |trace| policy_report(trace, &deciding, origins, knowledge);
     let mut policies: Vec<PolicyReport> = traced(question).map(report).collect();
-    // Stable: of each kind, the order of the files stays.
-    policies.sort_by_key(|policy| (!policy.decided, policy.effect != RuleEffect::Permit.word()));
+    sort(&mut policies);
     let asked = &question.asked;
     QuestionReport {
         action: asked.action.as_str(),
@@ -143,11 +169,31 @@ fn question_report(
         },
         resource: format!("{} `{}`", asked.kind, asked.name),
         decision: match (knowledge, decision) {
-            (Knowledge::OfRecord, _) => of_record(&policies),
+            (Knowledge::OfRecord(_), _) => of_record(&policies),
             (Knowledge::Whole, Decided::Allow(_)) => Decision::Allow,
             (Knowledge::Whole, Decided::Deny(_)) => Decision::Deny,
         },
         policies,
+    }
+}
+
+/// Stable: of each kind, the order of the files stays.
+fn sort(policies: &mut [PolicyReport]) {
+    policies.sort_by_key(|policy| (!policy.decided, policy.effect != RuleEffect::Permit.word()));
+}
+
+impl QuestionReport {
+    /// Whatever else there is, it is denied.
+    fn is_forbidden(&self) -> bool {
+        let denies = |it: &PolicyReport| {
+            it.value == "failed" || it.effect == RuleEffect::Forbid.word() && it.value == "true"
+        };
+        self.policies.iter().any(denies)
+    }
+
+    fn add(&mut self, policies: Vec<PolicyReport>) {
+        self.policies.extend(policies);
+        sort(&mut self.policies);
     }
 }
 
@@ -181,9 +227,7 @@ fn policy_report(
     let values: Vec<Option<Value>> = trace
         .parts()
         .map(|(_, part)| {
-            let open = |what: &str| {
-                knowledge == Knowledge::OfRecord && is_open_in_records(origins.asked, what)
-            };
+            let open = |what: &str| knowledge.lacks(origins.asked, what);
             let known = part.saw.iter().all(|sight| !open(&sight.what));
             known.then(|| part.value.clone())
         })
@@ -204,8 +248,7 @@ fn policy_report(
                 .saw
                 .iter()
                 .map(|sight| {
-                    let known = knowledge == Knowledge::Whole
-                        || !is_open_in_records(origins.asked, &sight.what);
+                    let known = !knowledge.lacks(origins.asked, &sight.what);
                     Saw {
                         what: sight.what.clone(),
                         value: sight.value.clone().filter(|_| known),
@@ -228,6 +271,8 @@ fn policy_report(
         value: whole.as_ref().map_or(UNKNOWN, Value::word),
         error: whole.as_ref().and_then(error),
         in_scope: trace.in_scope(),
+        told: Told::Parts,
+        advice: None,
         parts: parts.collect(),
         source: outline.source.clone(),
         span: outline.span.clone(),
@@ -245,6 +290,18 @@ fn known(outline: &PolicyOutline, place: usize, values: &[Option<Value>]) -> Opt
                 Value::True => Some(Value::False),
                 Value::False => Some(Value::True),
                 failed @ Value::Failed(_) => Some(failed),
+            }
+        }
+        PartKind::If => {
+            let [test, then, otherwise] = *part.children else {
+                return None;
+            };
+            let [then, otherwise] = [then, otherwise].map(|place| known(outline, place, values));
+            match known(outline, test, values) {
+                Some(Value::True) => then,
+                Some(Value::False) => otherwise,
+                failed @ Some(Value::Failed(_)) => failed,
+                None => then.filter(|then| otherwise.as_ref() == Some(then)),
             }
         }
         PartKind::Scope | PartKind::Condition => values.get(place).cloned().flatten(),
@@ -296,6 +353,7 @@ fn kind(kind: PartKind) -> &'static str {
         PartKind::All => "all",
         PartKind::Any => "any",
         PartKind::Not => "not",
+        PartKind::If => "if",
         PartKind::Condition => "condition",
     }
 }

@@ -191,7 +191,9 @@ fn first_in_the_way(policy: &PolicyTrace) -> Option<Turn<'_>> {
             let trace = policy.parts.get(**child);
             trace.is_some_and(|it| it.reached && it.value == Value::of(!to))
         };
-        match part.children.iter().find(wrong) {
+        // Which way an `if` goes is neither right nor wrong.
+        let settle = usize::from(part.kind == PartKind::If);
+        match part.children.iter().skip(settle).find(wrong) {
             Some(child) => place = *child,
             None if part.is_leaf() => return Some(Turn { policy, place, to }),
             None => return None,

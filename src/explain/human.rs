@@ -10,7 +10,9 @@ use miette::{
 use crate::findings::printable;
 use crate::policy_tests::Paint;
 
-use super::report::{Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw};
+use super::report::{
+    Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw, Told,
+};
 
 /// Columns of a report: policies are seldom wider, and terminals seldom narrower.
 const WIDTH: usize = 110;
@@ -155,6 +157,7 @@ impl Explanation {
 impl PolicyReport {
     fn write(&self, out: &mut dyn Write, paint: Paint) -> io::Result<()> {
         let what = match (self.value, self.in_scope) {
+            _ if self.told == Told::Decision => "decided",
             ("true", _) => "holds",
             ("failed", _) => "cannot be evaluated, which denies",
             ("unknown", _) => "may hold",
@@ -164,7 +167,12 @@ impl PolicyReport {
         let (id, effect) = (printable(&self.id), self.effect);
         let labels = self.parts.iter().filter_map(PartReport::label);
         let mut labels: Vec<LabeledSpan> = labels.collect();
-        if labels.is_empty() {
+        if self.told == Told::Decision {
+            labels.push(LabeledSpan::at(
+                self.span.clone(),
+                "its conditions are not traced",
+            ));
+        } else if labels.is_empty() {
             let first = self.source.get(self.span.clone()).unwrap_or_default();
             let first = first.lines().next().map_or(0, str::len);
             let first = self.span.start..self.span.start + first;
@@ -173,7 +181,11 @@ impl PolicyReport {
         let mut told = MietteDiagnostic::new(format!("{effect} `{id}` {what}"))
             .with_severity(Severity::Advice)
             .with_labels(labels);
-        told.help = self.error.as_deref().map(printable);
+        told.help = self
+            .error
+            .as_ref()
+            .or(self.advice.as_ref())
+            .map(|it| printable(it));
         let source = NamedSource::new(&self.file, self.source.clone());
         let told = Report::new(told).with_source_code(source);
         let theme = match paint {

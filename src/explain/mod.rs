@@ -13,18 +13,19 @@ mod report;
 mod request;
 #[cfg(test)]
 mod tests;
+mod untraced;
 
 use jiff::Timestamp;
 
 use crate::gate;
 use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
-use crate::policy_tests::Rehearsal;
+use crate::policy_tests::{Rehearsal, Start};
 
 pub use record::{RecordError, Recorded};
 pub use report::{
     Change, Cover, Decision, Explanation, Outcome, PartReport, PolicyReport, Problem,
-    QuestionReport, SCHEMA, Saw,
+    QuestionReport, SCHEMA, Saw, Told,
 };
 pub use request::{Message, Request};
 
@@ -44,6 +45,8 @@ pub struct Settings {
 pub struct Circumstances {
     pub agent: Agent,
     pub now: Timestamp,
+    /// What the session has been through, and what a human has answered.
+    pub start: Start,
 }
 
 /// Why there is no explanation.
@@ -64,11 +67,12 @@ pub fn explain(
     // Twice: the rules that the witness hears belong to the gate.
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
-    let (from, frame) = request.frame();
+    let (from, frame) = request.frame(telling.lock());
     let rehearsal = Rehearsal {
         agent: circumstances.agent,
         server: settings.server.clone(),
         now: circumstances.now,
+        start: circumstances.start,
         from,
         frame,
     };

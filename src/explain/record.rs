@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 
-use crate::policy::Agent;
-use crate::wire::{Document, JsonError, Limits, Side, Value};
+use crate::policy::{Agent, LOCK_DRIFT, Lock, Presence, Record, RuleEffect, Scalar, Shape};
+use crate::wire::{Document, Fragment, JsonError, Limits, Side, Value};
 
 use super::report::{Decision, Explanation};
 use super::request::request;
@@ -112,11 +112,41 @@ impl Recorded {
         }
     }
 
-    /// The message, without what the record leaves out.
-    pub(super) fn frame(&self) -> (Side, String) {
+    /// The message, without what the record leaves out. Of a locked tool it has the arguments that
+    /// such a call cannot be without, or no policy would be asked; what looks at them is told as
+    /// unknown.
+    pub(super) fn frame(&self, lock: &Lock) -> (Side, String) {
         let key = METHODS.iter().find(|(method, _)| *method == self.method);
         let key = key.map_or("name", |(_, key)| key);
-        (Side::Agent, request(&self.method, key, &self.target, None))
+        let locked = lock
+            .tool(&self.target)
+            .filter(|_| self.method == "tools/call");
+        let record = locked.and_then(|tool| tool.arguments.as_ref().ok());
+        let arguments = record.map(|record| least(record).into_string());
+        let frame = request(&self.method, key, &self.target, arguments.as_deref());
+        (Side::Agent, frame)
+    }
+
+    /// The policies that decided then.
+    pub(super) fn policies(&self) -> &[String] {
+        &self.policies
+    }
+
+    /// How the tool was defined then, as far as the record tells.
+    pub(super) fn definition(&self) -> Definition {
+        if self.policies.iter().any(|policy| policy == LOCK_DRIFT) {
+            Definition::NotApproved
+        } else {
+            Definition::Approved
+        }
+    }
+
+    pub(super) fn effect(&self) -> RuleEffect {
+        if self.allowed {
+            RuleEffect::Permit
+        } else {
+            RuleEffect::Forbid
+        }
     }
 
     /// What the gate decided then stands; what is said of parts is said of the policies now.
@@ -153,6 +183,13 @@ impl Recorded {
                     .to_owned(),
             );
         }
+        if self.definition() == Definition::NotApproved {
+            explanation.unknown.push(
+                "the definition of the tool was not the approved one, and how it differed is not in \
+                 the record"
+                    .to_owned(),
+            );
+        }
         explanation
             .unknown
             .push("what the session had been through is not in the record".to_owned());
@@ -160,6 +197,30 @@ impl Recorded {
         explanation.changes.clear();
         explanation
     }
+}
+
+/// Whether a tool was defined as the host had approved it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Definition {
+    Approved,
+    NotApproved,
+}
+
+/// The least that a call must have.
+fn least(record: &Record) -> Fragment {
+    let required = record
+        .members
+        .iter()
+        .filter(|member| member.presence == Presence::Required);
+    let value = |shape: &Shape| match shape {
+        Shape::One(Scalar::String) => Some(Fragment::string("")),
+        Shape::One(Scalar::Integer | Scalar::Number) => Some(Fragment::integer(0)),
+        Shape::One(Scalar::Boolean) => Fragment::decode("false").ok(),
+        Shape::Many(_) => Some(Fragment::array([])),
+        Shape::Record(record) => Some(least(record)),
+    };
+    let members = required.filter_map(|member| Some((member.name.as_str(), value(&member.shape)?)));
+    Fragment::object(members)
 }
 
 fn text_at(record: Value<'_>, path: &[&str]) -> Option<String> {

@@ -99,11 +99,25 @@ pub struct PolicyReport {
     pub error: Option<String>,
     /// The policy is about such a principal, action and resource.
     pub in_scope: bool,
+    pub told: Told,
+    /// What such a rule says to whoever is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
     pub parts: Vec<PartReport>,
     #[serde(skip)]
     pub(super) source: Arc<str>,
     #[serde(skip)]
     pub(super) span: Range<usize>,
+}
+
+/// How much is known of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Told {
+    /// What each of its parts came to.
+    Parts,
+    /// That it decided: rules in Rego and CEL are not taken apart.
+    Decision,
 }
 
 /// What one part of a policy came to.

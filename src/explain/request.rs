@@ -1,5 +1,6 @@
 //! What is to be explained.
 
+use crate::policy::Lock;
 use crate::wire::{Fragment, Side};
 
 use super::record::Recorded;
@@ -28,10 +29,10 @@ pub enum Message {
 
 impl Request {
     /// Who sends it, and the frame.
-    pub(super) fn frame(&self) -> (Side, String) {
+    pub(super) fn frame(&self, lock: &Lock) -> (Side, String) {
         match self {
             Self::Message(message) => message.frame(),
-            Self::Recorded(recorded) => recorded.frame(),
+            Self::Recorded(recorded) => recorded.frame(lock),
         }
     }
 }

@@ -72,7 +72,8 @@ fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Expla
         ..Agent::default()
     };
     let now = now.parse().unwrap();
-    explain(&settings, request, Circumstances { agent, now }).unwrap()
+    let start = crate::policy_tests::Start::default();
+    explain(&settings, request, Circumstances { agent, now, start }).unwrap()
 }
 
 fn call(tool: &str, arguments: &str) -> Request {
@@ -294,4 +295,104 @@ fn validator() -> Validator {
         serde_json::from_str(include_str!("../../docs/schema/explain.schema.json")).unwrap();
     close(&mut schema);
     jsonschema::draft202012::new(&schema).unwrap()
+}
+
+const CEL: &str = r#"[[rule]]
+id = "cel.read"
+effect = "permit"
+actions = ["call_tool"]
+when = "resource.name == 'look'"
+
+[[rule]]
+id = "cel.no-secrets"
+effect = "forbid"
+actions = ["call_tool"]
+when = "resource.name == 'dig'"
+code = "secret"
+advice = "dig elsewhere"
+"#;
+
+const REGO: &str = r#"package mcp
+
+decision := {"allow": false, "deny": true, "reasons": forbids} if count(forbids) > 0
+
+forbids contains {"id": "rego.no-mining", "advice": "leave it in the ground"} if {
+    input.action == "call_tool"
+    input.resource.name == "mine"
+}
+"#;
+
+fn languages() -> TempDir {
+    let pack = pack();
+    fs::write(pack.path().join("rules.cel.toml"), CEL).unwrap();
+    fs::write(pack.path().join("rules.rego"), REGO).unwrap();
+    pack
+}
+
+#[test]
+fn rules_in_other_languages_are_shown_where_they_decided_and_not_taken_apart() {
+    let pack = languages();
+    let check = |tool: &str| {
+        let explanation = explained(&pack, &call(tool, r#"{"path": "/srv/a"}"#), "guest", NOW);
+        follows_the_schema(&explanation);
+        human(&pack, &explanation, Cover::Nearest)
+    };
+    insta::assert_snapshot!(["dig", "mine", "look"].map(check).join("\n=====\n"));
+}
+
+#[test]
+fn a_record_names_the_rules_of_other_languages_that_decided() {
+    let pack = languages();
+    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"BLOCK","stage":"decide","policies":["cel.no-secrets"],"reason":{"code":"forbidden"},"revision":"9b"}"#;
+    let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
+    let explanation = explained(&pack, &recorded, "guest", NOW);
+    follows_the_schema(&explanation);
+    let [question] = &explanation.questions[..] else {
+        panic!("{explanation:?}")
+    };
+    let decided = question.policies.iter().filter(|policy| policy.decided);
+    let decided: Vec<_> = decided
+        .map(|policy| (policy.id.as_str(), policy.line))
+        .collect();
+    assert_eq!(decided, [("cel.no-secrets", Some(7))]);
+    assert_eq!(question.decision, Decision::Deny);
+    let other = record
+        .replace("dig", "look")
+        .replace("cel.no-secrets", "gone");
+    let recorded = Request::Recorded(Box::new(Recorded::read(&other).unwrap()));
+    let explanation = explained(&pack, &recorded, "guest", NOW);
+    assert_eq!(explanation.questions[0].decision, Decision::Unknown);
+}
+
+/// A pack whose tool is locked, with an argument that no call can be without.
+fn locked() -> TempDir {
+    let pack = pack();
+    let policies = r#"@id("read")
+permit (principal, action == Mcp::Action::"call_tool/dig", resource)
+when { context.arguments.deep.metres < 10 && resource.level <= 3 };
+"#;
+    fs::write(pack.path().join("policies.cedar"), policies).unwrap();
+    let tool = r#"{"name":"dig","inputSchema":{"type":"object","required":["where","deep","tools","hard"],"properties":{"where":{"type":"string"},"hard":{"type":"boolean"},"tools":{"type":"array","items":{"type":"string"}},"deep":{"type":"object","required":["metres"],"properties":{"metres":{"type":"integer"}}}}}}"#;
+    let tool =
+        crate::wire::Document::decode(tool.as_bytes(), &crate::wire::Limits::default()).unwrap();
+    let mut lock = loading::LockFile::default();
+    lock.add(tool.root()).unwrap();
+    fs::write(pack.path().join("tools.lock"), lock.text()).unwrap();
+    pack
+}
+
+#[test]
+fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
+    let pack = locked();
+    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"ALLOW","stage":"forward","policies":["read"],"revision":"9b"}"#;
+    let check = |record: &str| {
+        let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
+        let explanation = explained(&pack, &recorded, "guest", NOW);
+        follows_the_schema(&explanation);
+        human(&pack, &explanation, Cover::Nearest)
+    };
+    let drifted = record
+        .replace("ALLOW", "BLOCK")
+        .replace("\"read\"", "\"lock.drift\"");
+    insta::assert_snapshot!([record, &drifted].map(check).join("\n=====\n"));
 }

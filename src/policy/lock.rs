@@ -14,6 +14,9 @@ use super::snapshot::PolicyEntry;
 /// The name under which a call is refused whose arguments are not what its tool takes.
 pub const ARGUMENTS: &str = "lock.arguments";
 
+/// The policy in `builtin/lock.cedar` that forbids a tool whose definition is not the approved one.
+pub const DRIFT: &str = "lock.drift";
+
 /// What stands for it among the policies.
 pub(super) fn entry() -> PolicyEntry {
     PolicyEntry {

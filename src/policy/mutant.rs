@@ -63,6 +63,17 @@ impl Mutant {
 }
 
 impl MutantKind {
+    pub const ALL: [Self; 8] = [
+        Self::Effect,
+        Self::Policy,
+        Self::Condition,
+        Self::Negation,
+        Self::Scope,
+        Self::Bound,
+        Self::Element,
+        Self::Pattern,
+    ];
+
     /// A stable word.
     pub const fn word(self) -> &'static str {
         match self {

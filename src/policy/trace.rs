@@ -77,6 +77,9 @@ pub enum PartKind {
     Any,
     /// The opposite of the one part in it.
     Not,
+    /// Of three parts in it the value of the second where the first is true, and of the third where it
+    /// is not.
+    If,
     /// Nothing smaller in it is asked by itself.
     Condition,
 }
@@ -162,6 +165,16 @@ impl PolicyOutline {
                     failed @ Value::Failed(_) => failed,
                 }
             }
+            PartKind::If => {
+                let [test, then, otherwise] = *part.children else {
+                    return Value::Failed("an `if` has three parts".to_owned());
+                };
+                match self.part(test, values, asked) {
+                    Value::True => self.part(then, values, asked),
+                    Value::False => self.part(otherwise, values, asked),
+                    failed @ Value::Failed(_) => failed,
+                }
+            }
             PartKind::Scope | PartKind::Condition => {
                 let value = values.get(place).cloned();
                 value.unwrap_or_else(|| Value::Failed("the part has no value".to_owned()))
@@ -194,6 +207,11 @@ impl Part {
     /// Nothing smaller in it is asked by itself.
     pub fn is_leaf(&self) -> bool {
         matches!(self.kind, PartKind::Scope | PartKind::Condition)
+    }
+
+    /// It says `true` or `false` in so many letters, and so can come to nothing else.
+    pub fn is_constant(&self, source: &str) -> bool {
+        matches!(source.get(self.span.clone()), Some("true" | "false"))
     }
 }
 

@@ -41,12 +41,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Found>, Vec<FixtureProblem>>
     if !problems.is_empty() {
         return Err(problems);
     }
-    let mut seen = HashSet::new();
-    found.retain(|one| {
-        let real = fs::canonicalize(&one.fixture);
-        seen.insert(real.unwrap_or_else(|_| one.fixture.clone()))
-    });
-    Ok(found)
+    Ok(once(found))
 }
 
 /// The packs below a directory that nobody named: where none are, there is nothing to test.
@@ -66,20 +61,19 @@ pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
         return Ok(Vec::new());
     }
     let mut fixtures = Vec::new();
-    // Not deeper: tests of other kinds keep their data there.
-    files(&tests, is_fixture, 0, &mut fixtures)?;
+    files(&tests, is_fixture, Depth::All, &mut fixtures)?;
     let found = |fixture| Found {
         fixture,
         pack: Some(pack.to_owned()),
     };
-    Ok(fixtures.into_iter().map(found).collect())
+    Ok(once(fixtures.into_iter().map(found).collect()))
 }
 
 /// Whether some policy stands below a directory.
 pub(super) fn has_policies(dir: &Path) -> bool {
     let mut found = Vec::new();
     // What cannot be read is for the loader to complain of.
-    files(dir, loading::claims, DEEPEST, &mut found).is_err() || !found.is_empty()
+    files(dir, loading::claims, Depth::All, &mut found).is_err() || !found.is_empty()
 }
 
 fn is_fixture(path: &Path) -> bool {
@@ -92,8 +86,8 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
 
 fn nothing(path: &Path) -> FixtureProblem {
     FixtureProblem::about(path, "test::nothing-found", "no tests are here").with_help(
-        "a pack is a directory with policies and `tests/*.toml`; name packs, directories of \
-         packs, or fixtures",
+        "a pack is a directory with policies and fixtures (`*.toml`) below `tests/`; name packs, \
+         directories of packs, or fixtures",
     )
 }
 
@@ -107,7 +101,13 @@ fn below(path: &Path) -> io::Result<Vec<Found>> {
     packs(path, DEEPEST, &mut found)?;
     if found.is_empty() {
         let mut fixtures = Vec::new();
-        files(path, is_fixture, 0, &mut fixtures)?;
+        // Beside policies not everything is a fixture.
+        let depth = if has_policies(path) {
+            Depth::Here
+        } else {
+            Depth::All
+        };
+        files(path, is_fixture, depth, &mut fixtures)?;
         found.extend(fixtures.into_iter().map(|fixture| Found {
             pack: pack_of(&fixture),
             fixture,
@@ -156,14 +156,32 @@ pub(super) fn pack_of(fixture: &Path) -> Option<PathBuf> {
             return Some(here.to_owned());
         }
         let mut policies = Vec::new();
-        files(dir, loading::claims, 0, &mut policies).ok()?;
+        files(dir, loading::claims, Depth::Here, &mut policies).ok()?;
         (!policies.is_empty()).then(|| dir.to_owned())
     })
 }
 
-/// Files that are wanted, in the order of their paths, so many directories deep. Symbolic links
-/// are followed as the gate follows them when it loads policies.
-fn files(dir: &Path, wanted: Wanted, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> {
+/// Each file once, under the first of the paths that lead to it.
+fn once(mut found: Vec<Found>) -> Vec<Found> {
+    let mut seen = HashSet::new();
+    found.retain(|one| {
+        let real = fs::canonicalize(&one.fixture);
+        seen.insert(real.unwrap_or_else(|_| one.fixture.clone()))
+    });
+    found
+}
+
+/// How far below a directory files count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Here,
+    All,
+}
+
+/// Files that are wanted, in the order of their paths. Symbolic links are followed as the gate
+/// follows them when it loads policies. A tree that is too deep is an error: what is in its depths
+/// would never run, and nobody would know.
+fn files(dir: &Path, wanted: Wanted, depth: Depth, found: &mut Vec<PathBuf>) -> io::Result<()> {
     walk(dir, wanted, depth, &mut Vec::new(), found)
 }
 
@@ -171,7 +189,7 @@ fn files(dir: &Path, wanted: Wanted, depth: usize, found: &mut Vec<PathBuf>) -> 
 fn walk(
     dir: &Path,
     wanted: Wanted,
-    depth: usize,
+    depth: Depth,
     above: &mut Vec<PathBuf>,
     found: &mut Vec<PathBuf>,
 ) -> io::Result<()> {
@@ -179,10 +197,16 @@ fn walk(
     if above.contains(&real) {
         return Ok(());
     }
+    if above.len() > DEEPEST {
+        let dir = dir.display();
+        return Err(io::Error::other(format!(
+            "`{dir}` is more than {DEEPEST} directories deep"
+        )));
+    }
     above.push(real);
     for path in entries(dir)? {
         if path.is_dir() {
-            if depth > above.len() - 1 {
+            if depth == Depth::All {
                 walk(&path, wanted, depth, above, found)?;
             }
         } else if wanted(&path) {
@@ -254,7 +278,11 @@ mod tests {
         "p/.git/tests/t.toml",
     ];
 
-    const B: [(&str, &str); 2] = [("p/b/tests/one.toml", "p/b"), ("p/b/tests/two.toml", "p/b")];
+    const B: [(&str, &str); 3] = [
+        ("p/b/tests/deep/three.toml", "p/b"),
+        ("p/b/tests/one.toml", "p/b"),
+        ("p/b/tests/two.toml", "p/b"),
+    ];
 
     #[test]
     fn a_pack_is_found_by_its_directory_its_parent_its_tests_or_a_test() {
@@ -263,14 +291,15 @@ mod tests {
         check(&TWO, &["p"], &both);
         check(&TWO, &[""], &both);
         check(&TWO, &["p/b/tests"], &B);
-        check(&TWO, &["p/b/tests/one.toml"], &B[..1]);
+        check(&TWO, &["p/b/tests/deep"], &B[..1]);
+        check(&TWO, &["p/b/tests/one.toml"], &B[1..2]);
         let deep = "p/b/tests/deep/three.toml";
         check(&TWO, &[deep], &[(deep, "p/b")]);
     }
 
     #[test]
     fn what_two_paths_name_is_there_once() {
-        check(&TWO, &["p/b/tests/two.toml", "p/b"], &[B[1], B[0]]);
+        check(&TWO, &["p/b/tests/two.toml", "p/b"], &[B[2], B[0], B[1]]);
     }
 
     #[test]
@@ -278,6 +307,7 @@ mod tests {
         let files = ["p/x.cedar", "p/q/r/t.toml", "p/q/y.txt"];
         check(&files, &["p/q/r/t.toml"], &[("p/q/r/t.toml", "p")]);
         check(&files, &["p/q/r"], &[("p/q/r/t.toml", "p")]);
+        check(&files, &["p/q"], &[("p/q/r/t.toml", "p")]);
     }
 
     #[cfg(unix)]
@@ -294,6 +324,39 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(found[0].pack, Some(dir.path().join("p")));
         assert!(has_policies(&dir.path().join("p")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn fixtures_below_tests_are_found_once_at_any_depth_and_circles_end() {
+        let dir = tree(&["p/x.cedar", "p/tests/a/b/t.toml", "p/tests/z.toml"]);
+        let link = |to: &str, from: &str| {
+            std::os::unix::fs::symlink(dir.path().join(to), dir.path().join(from)).unwrap();
+        };
+        link("p/tests/a", "p/tests/a/round");
+        link("p/tests/a/b", "p/tests/c");
+        let names = |found: Vec<Found>| -> Vec<String> {
+            let below = |one: Found| one.fixture.strip_prefix(dir.path()).unwrap().to_owned();
+            let paths = found.into_iter().map(below);
+            paths
+                .map(|path| path.to_str().unwrap().to_owned())
+                .collect()
+        };
+        let expected = ["p/tests/a/b/t.toml", "p/tests/z.toml"];
+        assert_eq!(names(find(&[dir.path().to_owned()]).unwrap()), expected);
+        assert_eq!(names(find_packs(dir.path()).unwrap()), expected);
+    }
+
+    #[test]
+    fn what_is_too_deep_to_be_run_is_an_error() {
+        let deep = format!("p/tests/{}t.toml", "d/".repeat(DEEPEST + 1));
+        let dir = tree(&["p/x.cedar", &deep, "p/tests/t.toml"]);
+        let problems = find(&[dir.path().join("p")]).unwrap_err();
+        assert_eq!(problems[0].code, "test::unreadable");
+        assert!(
+            problems[0].message.contains("directories deep"),
+            "{problems:?}"
+        );
     }
 
     #[test]

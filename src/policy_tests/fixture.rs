@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use toml::Spanned;
 
 use super::errors::Source;
@@ -52,7 +52,7 @@ pub(super) struct Test {
 
 /// What the session has been through before the test.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Start {
+pub struct Start {
     pub(super) level: i64,
     pub(super) labels: Vec<String>,
     pub(super) untrusted: bool,
@@ -69,8 +69,8 @@ pub(super) struct Answered {
     pub(super) granted: bool,
     pub(super) scope: String,
     pub(super) by: Option<String>,
-    /// How long before it is used.
-    pub(super) age: Duration,
+    /// How long before it is used; negative where a clock has been put back since.
+    pub(super) age: SignedDuration,
 }
 
 /// What happens in a test.

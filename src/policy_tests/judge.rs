@@ -380,7 +380,9 @@ fn consent(answered: &Answered, when: i64) -> Consent {
         granted: answered.granted,
         scope: answered.scope.clone(),
         by: answered.by.clone(),
-        at_ms: Some(before(when, answered.age)),
+        at_ms: Some(
+            when.saturating_sub(i64::try_from(answered.age.as_millis()).unwrap_or(i64::MAX)),
+        ),
     }
 }
 

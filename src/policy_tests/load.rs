@@ -10,6 +10,7 @@ use toml::Spanned;
 use super::errors::FixtureProblem;
 use super::find::{self, Found};
 use super::fixture::{Fixture, Plan};
+use super::groups;
 use super::read::{self, Read};
 use super::replay;
 use super::suggest;
@@ -109,6 +110,7 @@ impl Loader<'_> {
             mut fixture,
             mut problems,
             named,
+            groups,
         } = read::read(&found.fixture.to_string_lossy(), &text);
         problems.extend(recordings(&mut fixture, &found));
         let loaded = self
@@ -118,7 +120,9 @@ impl Loader<'_> {
                 Some((settings, policies))
             });
         if let Some((_, policies)) = &loaded {
-            problems.extend(unknown_policies(&fixture, &named, &policies.current()));
+            let policies = policies.current();
+            problems.extend(unknown_policies(&fixture, &named, &policies));
+            problems.extend(groups::misspelt(&fixture, &groups, &policies));
         }
         let sound = problems.is_empty();
         self.problems.fixtures.append(&mut told(problems, &fixture));

@@ -16,6 +16,7 @@ mod exercise;
 mod find;
 mod fixture;
 mod got;
+mod groups;
 mod json;
 mod judge;
 mod lines;
@@ -41,9 +42,10 @@ mod witness;
 
 pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen, WantedCoverage};
 pub use errors::{FixtureErrors, FixtureProblem};
-pub use fixture::Decision;
+pub use fixture::{Decision, Start};
 pub use load::Configured;
 pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
+pub use read_start::read_start;
 pub(crate) use rehearsal::{Rehearsal, Rehearsed};
 pub use report::{
     Actual, ChangedDecision, DecidingPolicy, Expected, NotRun, Outcome, Paint, Problem,

@@ -12,6 +12,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, Listed, Offers, Sends, Test};
+use super::groups::Group;
 use super::listing;
 use super::printable::with_places_kept;
 use super::read_test;
@@ -39,6 +40,8 @@ pub(super) struct Read {
     pub(super) problems: Vec<FixtureProblem>,
     /// Every policy that some test names.
     pub(super) named: Vec<Spanned<String>>,
+    /// What its agents belong to.
+    pub(super) groups: Vec<(Group, Spanned<String>)>,
 }
 
 /// Reads a fixture; `name` is what reports call it.
@@ -49,9 +52,10 @@ pub(super) fn read(name: &str, text: &str) -> Read {
     let (table, errors) = DeTable::parse_recoverable(text);
     let reading = Reading::new(source, errors);
     let top = Table::new(&reading, Section::File, 0..0, table.get_ref());
+    let mut groups = Vec::new();
     let surroundings = Surroundings {
         now: top.time("now").unwrap_or(DEFAULT_NOW),
-        agents: agents(&top),
+        agents: agents(&top, &mut groups),
     };
     let tests = tests(&top, &surroundings);
     let stem = Path::new(name).file_stem().unwrap_or_default();
@@ -72,10 +76,11 @@ pub(super) fn read(name: &str, text: &str) -> Read {
         fixture,
         problems,
         named,
+        groups,
     }
 }
 
-fn agents(top: &Table<'_>) -> BTreeMap<String, Agent> {
+fn agents(top: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>)>) -> BTreeMap<String, Agent> {
     let Some(agents) = top.any_table("agents") else {
         return BTreeMap::new();
     };
@@ -89,7 +94,7 @@ fn agents(top: &Table<'_>) -> BTreeMap<String, Agent> {
         // What is wrong with the agent must not make its name unknown.
         let agent = if let DeValue::Table(table) = value.get_ref() {
             let table = Table::new(top.reading, Section::Agent, value.span(), table);
-            agent(name, &table)
+            agent(name, &table, groups)
         } else {
             let expected = "a table such as `{ roles = [\"reader\"] }`";
             top.reading.wrong_type(value, expected);
@@ -100,11 +105,16 @@ fn agents(top: &Table<'_>) -> BTreeMap<String, Agent> {
     read
 }
 
-fn agent(name: &str, table: &Table<'_>) -> Agent {
+fn agent(name: &str, table: &Table<'_>, groups: &mut Vec<(Group, Spanned<String>)>) -> Agent {
+    let mut of = |group, key| {
+        let names = table.texts(key).unwrap_or_default();
+        groups.extend(names.iter().map(|name| (group, name.clone())));
+        plain(names)
+    };
     Agent {
         id: name.to_owned(),
-        roles: plain(table.texts("roles").unwrap_or_default()),
-        teams: plain(table.texts("teams").unwrap_or_default()),
+        roles: of(Group::Role, "roles"),
+        teams: of(Group::Team, "teams"),
         user: table.text("user").map(Spanned::into_inner),
         client: client(table),
         trust: table.integer("trust").unwrap_or_default(),

@@ -1,12 +1,17 @@
 //! What a test begins with: what its session has been through, and what a human has answered.
 
-use toml::Spanned;
-use toml::de::DeValue;
+use std::sync::Arc;
 
+use miette::NamedSource;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::errors::FixtureErrors;
 use super::fixture::{Answered, Start};
+use super::printable::with_places_kept;
 use super::read::plain;
 use super::section::Section;
-use super::table::Table;
+use super::table::{Reading, Table};
 
 /// The words of `tools.toml` for sensitivity, and the numbers that policies see.
 const LEVELS: [(&str, i64); 4] = [
@@ -15,6 +20,30 @@ const LEVELS: [(&str, i64); 4] = [
     ("confidential", 2),
     ("secret", 3),
 ];
+
+/// What a session has been through and what a human has answered, as a test writes both: one TOML
+/// table each.
+///
+/// # Errors
+/// Everything that is wrong with them, at once.
+pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start, FixtureErrors> {
+    let tables = [("session", session), ("consent", consent)];
+    let lines = tables
+        .iter()
+        .filter_map(|(key, table)| table.map(|table| format!("{key} = {table}\n")));
+    let text: String = lines.collect();
+    let (table, errors) = DeTable::parse_recoverable(&text);
+    let source = NamedSource::new("options", Arc::from(with_places_kept(&text)));
+    let reading = Reading::new(source, errors);
+    let start = {
+        let top = Table::new(&reading, Section::Test, 0..0, table.get_ref());
+        start(&top)
+    };
+    match reading.finish() {
+        (problems, _) if problems.is_empty() => Ok(start),
+        (problems, _) => Err(FixtureErrors { problems }),
+    }
+}
 
 pub(super) fn start(test: &Table<'_>) -> Start {
     let mut start = Start {
@@ -70,6 +99,6 @@ pub(super) fn consent(table: &Table<'_>) -> Option<Answered> {
             .map(Spanned::into_inner)
             .unwrap_or_default(),
         by: consent.text("by").map(Spanned::into_inner),
-        age: consent.duration("age").unwrap_or_default(),
+        age: consent.signed_duration("age").unwrap_or_default(),
     })
 }

@@ -24,6 +24,8 @@ pub(crate) struct Rehearsal {
     /// The name of the upstream.
     pub(crate) server: String,
     pub(crate) now: Timestamp,
+    /// What its session has been through.
+    pub(crate) start: Start,
     pub(crate) from: Side,
     /// One frame, byte for byte.
     pub(crate) frame: String,
@@ -118,7 +120,7 @@ impl Rehearsal {
             line: 0,
             agent: self.agent,
             now: self.now,
-            start: Start::default(),
+            start: self.start,
             plan: Plan::Message(Box::new(step)),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -158,17 +158,34 @@ impl<'t> Table<'t> {
 
     /// How long something takes: `"90s"`, `"5m"`, `"1h 30m"`.
     pub(super) fn duration(&self, key: &str) -> Option<Duration> {
-        let text = self.text(key)?;
-        let read = text.get_ref().parse::<SignedDuration>().ok();
-        let duration = read.and_then(|duration| Duration::try_from(duration).ok());
-        if duration.is_none_or(|duration| duration > LONGEST) {
-            let message = format!("`{}` is no duration", text.get_ref());
-            let help = Some("as in `90s`, `5m` or `2h`; at most 100 years".to_owned());
-            self.reading
-                .tell(&text.span(), "test::value", message, help);
-            return None;
+        let (text, read) = self.read_duration(key)?;
+        let duration = Duration::try_from(read).ok();
+        if duration.is_none() {
+            self.no_duration(key, &text, "and no time that passes is negative");
         }
         duration
+    }
+
+    /// How much earlier, or later, something is than something else.
+    pub(super) fn signed_duration(&self, key: &str) -> Option<SignedDuration> {
+        self.read_duration(key).map(|(_, duration)| duration)
+    }
+
+    fn read_duration(&self, key: &str) -> Option<(Spanned<String>, SignedDuration)> {
+        let text = self.text(key)?;
+        let read = text.get_ref().parse::<SignedDuration>().ok();
+        let duration = read.filter(|duration| duration.unsigned_abs() <= LONGEST);
+        if duration.is_none() {
+            self.no_duration(key, &text, "which is no duration");
+        }
+        Some((text, duration?))
+    }
+
+    fn no_duration(&self, key: &str, text: &Spanned<String>, why: &str) {
+        let message = format!("`{key}` is `{}`, {why}", text.get_ref());
+        let help = Some("as in `90s`, `5m` or `2h`; at most 100 years".to_owned());
+        self.reading
+            .tell(&text.span(), "test::value", message, help);
     }
 
     /// A moment.

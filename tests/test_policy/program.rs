@@ -121,3 +121,36 @@ fn the_same_tests_give_the_same_bytes() {
     assert!(documents[0].len() > 1_000);
     assert!(documents[0] == documents[1]);
 }
+
+#[test]
+fn what_a_format_has_no_place_for_stands_on_standard_error() {
+    let dir = pack(
+        POLICIES,
+        "[[test]]\nname = 'x'\ncall = 'write'\nexpect = 'deny'\n",
+    );
+    for format in ["junit", "tap", "github", "sarif"] {
+        let asked = ["pack", "--format", format, "--min-coverage", "100"];
+        let (code, out, err) = told(&run(dir.path(), &asked));
+        assert_eq!(code, Some(4), "{format}: {out}{err}");
+        assert!(
+            err.contains("never held") && err.contains("`read`"),
+            "{format}: {err}"
+        );
+        assert!(!out.contains("never held"), "{format}: {out}");
+
+        let (code, out, err) = told(&run(dir.path(), &["pack", "--format", format, "--mutate"]));
+        assert_eq!(code, Some(1), "{format}: {out}{err}");
+        assert!(err.contains("no test notices"), "{format}: {err}");
+        assert!(!out.contains("no test notices"), "{format}: {out}");
+
+        let (code, _, err) = told(&run(dir.path(), &["pack", "--format", format]));
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{format}");
+    }
+    // Where there is a place, standard error has nothing.
+    for format in ["human", "json"] {
+        let asked = ["pack", "--format", format, "--coverage", "--mutate"];
+        let (code, out, err) = told(&run(dir.path(), &asked));
+        assert_eq!((code, err.as_str()), (Some(1), ""), "{format}: {out}");
+        assert!(out.contains("missing"), "{format}: {out}");
+    }
+}

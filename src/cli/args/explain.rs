@@ -98,6 +98,15 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "audit")]
     pub trust: i64,
 
+    /// What the session has been through, as in a fixture:
+    /// `{ level = "confidential", labels = ["hr"], calls = 3 }`.
+    #[arg(long, value_name = "TABLE", conflicts_with = "audit")]
+    pub session: Option<String>,
+
+    /// What a human has answered, as in a fixture: `{ scope = "writes", by = "alice", age = "2m" }`.
+    #[arg(long, value_name = "TABLE", conflicts_with = "audit")]
+    pub consent: Option<String>,
+
     /// When it is sent, as in `2026-11-21T20:00:00Z`; by default now.
     #[arg(long, value_name = "TIME", conflicts_with = "audit")]
     pub now: Option<jiff::Timestamp>,

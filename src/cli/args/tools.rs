@@ -66,10 +66,11 @@ pub enum ToolsCommand {
 #[group(skip)]
 pub struct ToolsSource {
     /// Start the server that this file names and ask it, in the environment that a gate gives it.
-    #[arg(long, value_name = "FILE", required_unless_present_all = ["from", "lock"])]
+    #[arg(long, value_name = "FILE", required_unless_present = "from")]
     pub config: Option<PathBuf>,
 
-    /// The lock; by default `tools.lock` in the policy directory of the configuration.
+    /// The lock; by default `tools.lock` in the policy directory of the configuration, and without a
+    /// configuration in the current directory.
     #[arg(long, value_name = "FILE")]
     pub lock: Option<PathBuf>,
 

@@ -10,7 +10,7 @@ use super::ask::{self, AskFault};
 use super::place::Place;
 use crate::audit::Redactor;
 use crate::config::{Config, ConfigErrors};
-use crate::loading::{LockFile, Unfit};
+use crate::loading::{LOCK_FILE, LockFile, Unfit};
 use crate::policy::PolicyErrors;
 use crate::wire::{Document, Limits, Value};
 
@@ -61,7 +61,8 @@ impl Asked {
         let place = match (&source.lock, dir) {
             (Some(file), _) => Place::of(file),
             (None, Some(dir)) => Place::in_directory(dir),
-            (None, None) => return Err(Failure::NoPlace),
+            (None, None) if config.is_some() => return Err(Failure::NoPlace),
+            (None, None) => Place::of(Path::new(LOCK_FILE)),
         };
         let offered = match (&source.from, &config) {
             (Some(file), _) => recorded(file)?,

@@ -229,3 +229,21 @@ fn a_difference_has_every_line_of_both_texts() {
     };
     assert_eq!(lines::difference(&long("a"), &long("b")).len(), 6_000);
 }
+
+#[test]
+fn a_recorded_list_needs_no_configuration() {
+    let desk = Desk::new(&[ECHO]);
+    let list = desk.path("list.json");
+    let line = ["mcp-protector", "tools", "lock", "--from"].map(str::to_owned);
+    let typed = args::parse(line.into_iter().chain([list.to_str().unwrap().to_owned()]));
+    let Command::Tools(typed) = typed.unwrap().command else {
+        panic!("no tools")
+    };
+    let ToolsCommand::Lock { source, .. } = &typed.command else {
+        panic!("no lock")
+    };
+    // Beside whoever asks, as nothing says where else.
+    assert_eq!(Asked::of(source).unwrap().place.shown(), "tools.lock");
+    let nothing = args::parse(["mcp-protector", "tools", "lock"]);
+    assert!(nothing.is_err());
+}

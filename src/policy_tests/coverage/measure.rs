@@ -247,9 +247,12 @@ impl Tally {
     }
 
     fn condition(&self, outline: &PolicyOutline, part: &Part) -> ConditionCoverage {
+        let constant = part.is_constant(&outline.source);
         let seen = |value| {
-            let place = place(outline, &part.span);
-            self.conditions.contains(&(place, value))
+            let place = || place(outline, &part.span);
+            self.conditions.contains(&(place(), value))
+                // Of a constant more cannot be seen than that it was asked.
+                || (constant && self.conditions.contains(&(place(), !value)))
         };
         ConditionCoverage {
             text: outline.in_one_line(part),

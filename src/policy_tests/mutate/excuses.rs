@@ -1,63 +1,261 @@
 //! Comments in policies that say why no test can notice a change: a condition that only repeats what
 //! another policy sees to, say.
 //!
-//! They stand where the reason holds, and are told when they hold no longer.
+//! They stand where the reason holds, name the step that they are about, and cover that step at one
+//! place. One that covers nothing is told, so that none outlives its reason.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use super::spot::Spot;
 use super::{Needless, Survivor};
-use crate::policy::PolicySource;
+use crate::policy::engines::cedar::comments;
+use crate::policy::{MutantKind, PolicySource};
 
-/// What an excuse begins with; the reason follows.
-const EXCUSE: &str = "// no test can tell:";
+/// What an excuse begins with. The steps follow in parentheses, and behind a colon the reason.
+const EXCUSE: &str = "no test can tell";
 
 /// One comment.
 pub(super) struct Excuse {
     file: Arc<str>,
-    /// The lines that it is about, from 1: its own, and the one below where it stands alone.
-    lines: [usize; 2],
+    /// Where it stands, from 1.
+    line: usize,
+    /// The line that it is about: its own, or the next with a policy on it where it stands alone.
+    about: usize,
+    kinds: Vec<MutantKind>,
     reason: String,
-    used: bool,
+    /// What is wrong with it as it is written.
+    slip: Option<String>,
 }
 
-/// All excuses of some files.
+/// A change that makes a valid policy, and its survivor where no test notices it.
+pub(super) struct Tried {
+    pub(super) spot: Spot,
+    pub(super) survivor: Option<Survivor>,
+}
+
+/// What excuses make of the changes that were tried.
+#[derive(Default)]
+pub(super) struct Sorted {
+    pub(super) survivors: Vec<Survivor>,
+    pub(super) excused: Vec<Survivor>,
+    pub(super) needless: Vec<Needless>,
+}
+
+/// All excuses of some files. Only Cedar is changed, and so needs any.
 pub(super) fn excuses(sources: &[PolicySource]) -> Vec<Excuse> {
     let own = sources
         .iter()
-        .filter(|source| !source.name.starts_with('<'));
-    let of = |source: &PolicySource| {
-        let numbered = source.text.lines().zip(1..);
-        let excuse = |(line, number): (&str, usize)| {
-            let (before, reason) = line.split_once(EXCUSE)?;
-            let alone = before.trim().is_empty();
-            Some(Excuse {
-                file: Arc::clone(&source.name),
-                lines: [number, if alone { number + 1 } else { number }],
-                reason: reason.trim().to_owned(),
-                used: false,
-            })
+        .filter(|source| !source.name.starts_with('<') && source.name.ends_with(".cedar"));
+    own.flat_map(of_source).collect()
+}
+
+/// Gives each survivor its reason, if there is one.
+pub(super) fn sort(excuses: &[Excuse], mut tried: Vec<Tried>) -> Sorted {
+    let mut sorted = Sorted::default();
+    for excuse in excuses {
+        for why in excuse.cover(&mut tried) {
+            sorted.needless.push(Needless {
+                file: Arc::clone(&excuse.file),
+                line: excuse.line,
+                why,
+            });
+        }
+    }
+    for survivor in tried.into_iter().filter_map(|change| change.survivor) {
+        if survivor.reason.is_some() {
+            sorted.excused.push(survivor);
+        } else {
+            sorted.survivors.push(survivor);
+        }
+    }
+    sorted
+}
+
+impl Excuse {
+    /// Excuses the changes that it is about. What is wrong with it, for each of its steps.
+    fn cover(&self, tried: &mut [Tried]) -> Vec<String> {
+        if let Some(slip) = &self.slip {
+            return vec![slip.clone()];
+        }
+        let wrong = self.kinds.iter().filter_map(|kind| {
+            let mut meant: Vec<&mut Tried> = tried
+                .iter_mut()
+                .filter(|change| change.spot.is_on(&self.file, self.about, *kind))
+                .collect();
+            let first = meant.first().map(|change| change.spot.place.clone());
+            let elsewhere = |change: &&mut Tried| Some(&change.spot.place) != first.as_ref();
+            let kind = kind.word();
+            if meant.is_empty() {
+                return Some(format!("no `{kind}` that could be changed begins there"));
+            }
+            if meant.iter().any(elsewhere) {
+                return Some(format!(
+                    "more than one `{kind}` could be meant: put each on a line of its own"
+                ));
+            }
+            let mut survivors = meant
+                .iter_mut()
+                .filter_map(|change| change.survivor.as_mut())
+                .peekable();
+            if survivors.peek().is_none() {
+                return Some(format!("a test notices every change of `{kind}`"));
+            }
+            for survivor in survivors {
+                survivor.reason = Some(self.reason.clone());
+            }
+            None
+        });
+        wrong.collect()
+    }
+}
+
+fn of_source(source: &PolicySource) -> Vec<Excuse> {
+    let text = &*source.text;
+    let comments = comments(text);
+    let excuse = |span: &Range<usize>| {
+        let written = text.get(span.clone())?.trim_start_matches('/').trim();
+        let (kinds, reason) = read(written.strip_prefix(EXCUSE)?.trim_start())?;
+        let line = line_of(text, span.start);
+        let before = text.get(..span.start)?;
+        let alone = before
+            .rsplit('\n')
+            .next()
+            .is_none_or(|it| it.trim().is_empty());
+        let (kinds, slip) = match kinds {
+            Ok(kinds) if !reason.is_empty() => (kinds, None),
+            Ok(kinds) => (kinds, Some("it gives no reason".to_owned())),
+            Err(slip) => (Vec::new(), Some(slip)),
         };
-        numbered.filter_map(excuse).collect::<Vec<_>>()
+        Some(Excuse {
+            file: Arc::clone(&source.name),
+            line,
+            about: if alone {
+                line_of(text, next_word(text, &comments, span.end))
+            } else {
+                line
+            },
+            kinds,
+            reason: reason.to_owned(),
+            slip,
+        })
     };
-    own.flat_map(of).collect()
+    comments.iter().filter_map(excuse).collect()
 }
 
-/// The reason for a survivor, if there is one.
-pub(super) fn excuse(excuses: &mut [Excuse], survivor: &Survivor) -> Option<String> {
-    let about = |excuse: &&mut Excuse| {
-        excuse.file == survivor.file && excuse.lines.contains(&survivor.line)
-    };
-    let excuse = excuses.iter_mut().find(about)?;
-    excuse.used = true;
-    Some(excuse.reason.clone())
-}
-
-/// Those that excused nothing.
-pub(super) fn needless(excuses: Vec<Excuse>) -> Vec<Needless> {
-    let unused = excuses.into_iter().filter(|excuse| !excuse.used);
-    let needless = unused.map(|excuse| Needless {
-        file: excuse.file,
-        line: excuse.lines[0],
+/// The steps and the reason; `None` where the words are the beginning of something else.
+fn read(rest: &str) -> Option<(Result<Vec<MutantKind>, String>, &str)> {
+    if let Some(reason) = rest.strip_prefix(':') {
+        let words = words();
+        let slip = format!(
+            "it names no step, as in `({})`; known: {words}",
+            MutantKind::Condition.word()
+        );
+        return Some((Err(slip), reason.trim()));
+    }
+    let (named, reason) = rest.strip_prefix('(')?.split_once(')')?;
+    let reason = reason.trim_start().strip_prefix(':')?.trim();
+    let kinds = named.split(',').map(|word| {
+        let word = word.trim();
+        let mut all = MutantKind::ALL.into_iter();
+        let known = all.find(|kind| kind.word() == word);
+        known.ok_or_else(|| format!("no step is called `{word}`; known: {}", words()))
     });
-    needless.collect()
+    Some((kinds.collect(), reason))
+}
+
+fn words() -> String {
+    MutantKind::ALL
+        .map(|kind| format!("`{}`", kind.word()))
+        .join(", ")
+}
+
+/// Where the first word of a policy behind a place stands, past white space and comments.
+fn next_word(text: &str, comments: &[Range<usize>], from: usize) -> usize {
+    let mut at = from;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        at += rest.len() - rest.trim_start().len();
+        match comments.iter().find(|comment| comment.start == at) {
+            Some(comment) => at = comment.end,
+            None => return at,
+        }
+    }
+}
+
+/// From 1.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    let before = text.bytes().take(at);
+    1 + before.filter(|byte| *byte == b'\n').count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The excuses of a text: the line of each, the line that it is about, its steps or what is
+    /// wrong with it.
+    fn check(text: &str, expected: &[(usize, usize, &str)]) {
+        let source = PolicySource {
+            name: "p.cedar".into(),
+            text: text.into(),
+        };
+        let found = excuses(&[source]);
+        let told = |excuse: &Excuse| {
+            let kinds = excuse.kinds.iter().map(|kind| kind.word());
+            kinds
+                .chain(excuse.slip.as_deref())
+                .collect::<Vec<_>>()
+                .join("+")
+        };
+        let found: Vec<_> = found
+            .iter()
+            .map(|excuse| (excuse.line, excuse.about, told(excuse)))
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(line, about, told)| (*line, *about, (*told).to_owned()))
+            .collect();
+        assert_eq!(found.len(), expected.len(), "{text}: {found:?}");
+        for (found, expected) in found.iter().zip(&expected) {
+            let same = found.2.starts_with(&expected.2) && !expected.2.is_empty();
+            assert!(
+                same && (found.0, found.1) == (expected.0, expected.1),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_excuse_is_a_comment_that_names_a_step_and_a_reason() {
+        check(
+            "a // no test can tell (condition): r",
+            &[(1, 1, "condition")],
+        );
+        check(
+            "// no test can tell (condition, negation): r\n\n// more\n  b",
+            &[(1, 4, "condition+negation")],
+        );
+        check("// no test can tell: r\nb", &[(1, 2, "it names no step")]);
+        check(
+            "// no test can tell (conditoin): r\nb",
+            &[(1, 2, "no step is called `conditoin`")],
+        );
+        check(
+            "// no test can tell (policy):\nb",
+            &[(1, 2, "policy+it gives no reason")],
+        );
+        check(
+            "a\r\n\t//no test can tell (bound): r\r\nb",
+            &[(2, 3, "bound")],
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_one_is_none() {
+        check("\"// no test can tell (policy): r\"", &[]);
+        check("\"\\\"// no test can tell (policy): r\"", &[]);
+        check("// see // no test can tell (policy): r", &[]);
+        check("// no test can tell whether (policy): r", &[]);
+    }
 }

@@ -24,13 +24,19 @@ impl Mutation {
             write!(out, ", {} that no test can notice", self.excused.len())?;
         }
         writeln!(out)?;
-        for needless in &self.needless {
-            let file = printable(&needless.file);
-            let line = needless.line;
+        for excused in &self.excused {
+            let (file, policy) = (printable(&excused.file), printable(&excused.policy));
+            let (line, kind) = (excused.line, excused.kind);
+            let reason = printable(excused.reason.as_deref().unwrap_or_default());
             writeln!(
                 out,
-                "  {file}:{line}  the comment excuses nothing: every change is noticed"
+                "  {file}:{line}  `{policy}`, {kind}, excused: {reason}"
             )?;
+        }
+        for needless in &self.needless {
+            let (file, why) = (printable(&needless.file), printable(&needless.why));
+            let line = needless.line;
+            writeln!(out, "  {file}:{line}  the comment excuses nothing: {why}")?;
         }
         for survivor in &self.survivors {
             survivor.write(out)?;

@@ -6,6 +6,7 @@
 mod excuses;
 mod human;
 mod run;
+mod spot;
 
 use std::sync::Arc;
 
@@ -42,9 +43,9 @@ pub struct Mutation {
     pub invalid: usize,
     /// In the order of files.
     pub survivors: Vec<Survivor>,
-    /// Changes that no test noticed, on lines that say why none can.
+    /// Changes that no test noticed, with the reason why none can.
     pub excused: Vec<Survivor>,
-    /// Lines that say so, and of which every change is noticed.
+    /// Comments with such a reason that cover nothing.
     pub needless: Vec<Needless>,
 }
 
@@ -54,6 +55,7 @@ pub struct Needless {
     pub file: Arc<str>,
     /// From 1.
     pub line: usize,
+    pub why: String,
 }
 
 /// A change that no test noticed.

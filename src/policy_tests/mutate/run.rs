@@ -12,11 +12,13 @@ use super::super::fixture::Test;
 use super::super::load::Suite;
 use super::super::report::TestOutcome;
 use super::super::witness::Witness;
+use super::excuses::Tried;
+use super::spot::Spot;
 use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
+    Mutant, MutantKind, Observer, PolicyId, PolicyOutline, PolicySnapshot, PolicyStore, RuleEffect,
 };
 
 /// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
@@ -98,26 +100,29 @@ impl<'s> Trial<'s> {
         let fates = self.fates(&mutants)?;
         let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
         let invalid = count(|fate| matches!(fate, Fate::Invalid));
-        let survived = mutants
+        let outlines = self.policies.outlines();
+        let valid = mutants
             .iter()
             .zip(&fates)
-            .filter(|(_, fate)| matches!(fate, Fate::Survived));
-        let survivors = survived.filter_map(|(mutant, _)| self.survivor(mutant));
-        let mut reasons = excuses::excuses(self.policies.sources());
-        let (excused, survivors) = survivors
-            .map(|mut survivor| {
-                survivor.reason = excuses::excuse(&mut reasons, &survivor);
-                survivor
+            .filter(|(_, fate)| !matches!(fate, Fate::Invalid));
+        let tried = valid.filter_map(|(mutant, fate)| {
+            let outline = outlines.iter().find(|it| it.id == mutant.policy)?;
+            let survived = matches!(fate, Fate::Survived);
+            Some(Tried {
+                spot: Spot::of(mutant, outline),
+                survivor: survived.then(|| self.survivor(mutant, outline)),
             })
-            .partition(|survivor| survivor.reason.is_some());
+        });
+        let excuses = excuses::excuses(self.policies.sources());
+        let sorted = excuses::sort(&excuses, tried.collect());
         Some(Mutation {
             policies: pack.map(|pack| pack.display().to_string()),
             tried: mutants.len() - invalid,
             noticed: count(|fate| matches!(fate, Fate::Noticed)),
             invalid,
-            survivors,
-            excused,
-            needless: excuses::needless(reasons),
+            survivors: sorted.survivors,
+            excused: sorted.excused,
+            needless: sorted.needless,
         })
     }
 
@@ -200,11 +205,7 @@ impl<'s> Trial<'s> {
         self.suites.get(suite)?.fixture.tests.get(test)
     }
 
-    fn survivor(&self, mutant: &Mutant) -> Option<Survivor> {
-        let outlines = self.policies.outlines();
-        let outline = outlines
-            .iter()
-            .find(|outline| outline.id == mutant.policy)?;
+    fn survivor(&self, mutant: &Mutant, outline: &PolicyOutline) -> Survivor {
         let text = &*outline.source;
         let changed = mutant.apply(text);
         // A policy begins with its annotations, which say less than its head.
@@ -221,7 +222,7 @@ impl<'s> Trial<'s> {
             .count();
         let of = |text: &str| text.lines().nth(line).unwrap_or_default().trim().to_owned();
         let head = format!("{} `{}`", outline.effect.word(), outline.id);
-        Some(Survivor {
+        Survivor {
             policy: outline.id.as_str().to_owned(),
             file: Arc::clone(&mutant.file),
             line: line + 1,
@@ -231,7 +232,7 @@ impl<'s> Trial<'s> {
             missing: missing(mutant, text, outline.effect),
             reason: None,
             near: self.near(&mutant.policy),
-        })
+        }
     }
 
     fn near(&self, policy: &PolicyId) -> Option<Near> {
@@ -268,10 +269,7 @@ fn missing(mutant: &Mutant, text: &str, effect: RuleEffect) -> String {
         MutantKind::Bound => {
             format!("a message with the very value of the bound `{was}`, and one with the next")
         }
-        MutantKind::Element => format!(
-            "a message that only `{}` is about",
-            was.trim_matches(',').trim()
-        ),
+        MutantKind::Element => format!("a message that only `{was}` is about"),
         MutantKind::Pattern => {
             "a text that the pattern only just matches, and one that it only just does not"
                 .to_owned()

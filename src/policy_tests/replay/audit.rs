@@ -10,8 +10,8 @@ use crate::audit::MARKER;
 use crate::gate::Stage;
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Chance, Client, ClientIs, Consent, Environment, Facts,
-    LOCKED_ARGUMENTS, Lock, OpenQuestion, Pin, PolicySnapshot, Principal, Prompt, Resource,
-    ResourceFacts, Server, SessionState, Tool, Touch,
+    LOCK_DRIFT, LOCKED_ARGUMENTS, Lock, OpenQuestion, Pin, PolicySnapshot, Principal, Prompt,
+    Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 use crate::wire::{KnownMethod, Side, Value};
 
@@ -182,25 +182,38 @@ impl Recorded {
             name: self.upstream.clone(),
             ..bench.server.clone()
         };
-        let things = Things::new(&self.target, snapshot.lock());
-        let Some(questions) = self.questions(method, &agent, &server, &things) else {
+        let allowed = |things: &Things| {
+            let questions = self.questions(method, &agent, &server, things)?;
+            let open = questions.iter().map(|question| OpenQuestion {
+                principal: question.principal,
+                action: question.action,
+                resource: question.about,
+                server: &server,
+                // An agent behind standard streams is known by nothing else.
+                transport: (self.agent == "stdio").then_some("stdio"),
+                now_ms: self.now_ms,
+                method: Some(method.name()),
+                client,
+            });
+            let mut now = Some(true);
+            for question in open {
+                now = both(now, settled(&question, snapshot));
+            }
+            Some(now)
+        };
+        let [things, others @ ..] = &*self.things(snapshot.lock()) else {
+            return unknown("it is about nothing");
+        };
+        let now = allowed(things);
+        if others.iter().any(|other| allowed(other) != now) {
+            return unknown(
+                "its definition was not the approved one then, and whether it would be now is not recorded",
+            );
+        }
+        let (Some(now), Some(questions)) = (now, self.questions(method, &agent, &server, things))
+        else {
             return unknown("the record does not tell all that it asked for");
         };
-        let open = questions.iter().map(|question| OpenQuestion {
-            principal: question.principal,
-            action: question.action,
-            resource: question.about,
-            server: &server,
-            // An agent behind standard streams is known by nothing else.
-            transport: (self.agent == "stdio").then_some("stdio"),
-            now_ms: self.now_ms,
-            method: Some(method.name()),
-            client,
-        });
-        let mut now = Some(true);
-        for question in open {
-            now = both(now, settled(&question, snapshot));
-        }
         let Some(allowed) = now else {
             return unknown(
                 "what decides it now stands in arguments, contents or the session, which are not recorded",
@@ -224,6 +237,28 @@ impl Recorded {
         } else {
             Now::certain(self.was, now, deciding())
         }
+    }
+
+    /// What it is about. A record does not say how a tool was defined: a locked one is taken for what
+    /// is approved, unless the record says that it was not what was approved then; then it may be
+    /// anything now.
+    fn things(&self, lock: &Lock) -> Vec<Things> {
+        let pin = |schema_ok, description_ok| Pin {
+            known: true,
+            schema_ok,
+            description_ok,
+        };
+        let pins = if lock.tool(&self.target).is_none() {
+            vec![Pin::default()]
+        } else if self.policies.iter().any(|policy| policy == LOCK_DRIFT) {
+            let any = [(false, false), (false, true), (true, false), (true, true)];
+            any.map(|(schema, description)| pin(schema, description))
+                .to_vec()
+        } else {
+            vec![pin(true, true)]
+        };
+        let things = pins.into_iter().map(|pin| Things::new(&self.target, pin));
+        things.collect()
     }
 
     /// The agent, as far as it can be known.
@@ -411,18 +446,12 @@ struct Things {
 }
 
 impl Things {
-    /// A record does not say how the tool was defined: a locked one is taken for what was approved.
-    fn new(target: &str, lock: &Lock) -> Self {
-        let mut tool = Tool::named(target);
-        if lock.tool(target).is_some() {
-            tool.pin = Pin {
-                known: true,
-                schema_ok: true,
-                description_ok: true,
-            };
-        }
+    fn new(target: &str, pin: Pin) -> Self {
         Self {
-            tool,
+            tool: Tool {
+                pin,
+                ..Tool::named(target)
+            },
             prompt: Prompt::named(target),
             resource: listing::resource(target.to_owned()),
         }

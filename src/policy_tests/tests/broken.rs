@@ -548,12 +548,12 @@ fn a_conversation_that_means_nothing_is_refused() {
     );
     check(
         "steps = [{ after = 'soon', call = 'a', expect = 'allow' }]",
-        "`soon` is no duration",
+        "`after` is `soon`, which is no duration",
         "as in `90s`, `5m` or `2h`; at most 100 years",
     );
     check(
         "steps = [{ after = '-5m', call = 'a', expect = 'allow' }]",
-        "`-5m` is no duration",
+        "`after` is `-5m`, and no time that passes is negative",
         "as in `90s`, `5m` or `2h`; at most 100 years",
     );
     let call = "call = 'a'\nexpect = 'allow'\n";
@@ -662,5 +662,63 @@ fn a_recording_that_links_to_itself_is_told() {
             .message
             .starts_with("`a.jsonl` cannot be read: "),
         "{problems:?}"
+    );
+}
+
+#[test]
+fn a_role_or_team_that_is_all_but_a_known_one_is_told_and_a_stranger_is_not() {
+    let policies = r#"
+        @id("read") permit (principal in Mcp::Role::"reader", action == Mcp::Action::"call_tool", resource);
+        @id("no-team") forbid (principal in Mcp::Team::"contractors", action == Mcp::Action::"call_tool", resource);
+    "#;
+    let labels = "[agents.nightly]\nroles = ['auditor']\n[roles.operator]\ncapabilities = ['fs']\n";
+    let check = |agent: &str, told: &[&str]| {
+        let tests = format!(
+            "agents.guest = {{ {agent} }}\n[[test]]\nname = 'x'\nlist = 'tools'\nvisible = []\n"
+        );
+        let pack = Pack::new(policies, &tests);
+        pack.write("agents.toml", labels);
+        let helps: Vec<String> = match pack.run() {
+            Ok(_) => Vec::new(),
+            Err(not_run) => Report::not_run(not_run.outcome(), not_run.diagnostics())
+                .problems
+                .into_iter()
+                .map(|problem| problem.help.unwrap())
+                .collect(),
+        };
+        assert_eq!(helps.len(), told.len(), "{agent}: {helps:?}");
+        for (help, word) in helps.iter().zip(told) {
+            assert!(
+                help.starts_with(&format!("did you mean `{word}`?")),
+                "{agent}: {help}"
+            );
+        }
+    };
+    check("roles = ['readr']", &["reader"]);
+    check(
+        "roles = ['Reader', 'auditr'], teams = ['contractor']",
+        &["reader", "auditor", "contractors"],
+    );
+    check("roles = ['operators']", &["operator"]);
+    check(
+        "roles = ['reader', 'auditor', 'operator'], teams = ['contractors']",
+        &[],
+    );
+    // Nobody has it, and nobody could take it for another.
+    check("roles = ['stranger', 'x']", &[]);
+}
+
+#[test]
+fn an_age_that_is_none_is_told_by_its_key() {
+    let call = "call = 'a'\nexpect = 'allow'\n";
+    check(
+        &format!("{call}consent = {{ age = 'yesterday' }}"),
+        "`age` is `yesterday`, which is no duration",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
+    );
+    check(
+        &format!("{call}session = {{ age = '-2m' }}"),
+        "`age` is `-2m`, and no time that passes is negative",
+        "as in `90s`, `5m` or `2h`; at most 100 years",
     );
 }

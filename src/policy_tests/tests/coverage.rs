@@ -92,6 +92,46 @@ fn everything_seen_is_a_hundred_of_a_hundred() {
 }
 
 #[test]
+fn each_branch_of_an_if_has_to_be_seen_and_a_constant_only_asked() {
+    let policies = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x")
+        when { if context.args.hasTag("/a") then true else context.args.hasTag("/b") };"#;
+    let test = |args: &str, expected: &str| {
+        format!(
+            "[[test]]\nname = '{args}'\ncall = 'x'\nargs = {{ {args} }}\nexpect = '{expected}'\n"
+        )
+    };
+    let check = |tests: &[String], covered: usize| {
+        let pack = Pack::new(policies, &tests.concat());
+        let report = covered_of(&pack);
+        assert_eq!((report.covered, report.total), (covered, 7), "{report:#?}");
+    };
+    let [then, other, neither] = [
+        test("a = 1", "allow"),
+        test("b = 1", "allow"),
+        test("c = 1", "deny"),
+    ];
+    check(std::slice::from_ref(&then), 4);
+    check(std::slice::from_ref(&other), 3);
+    check(&[then.clone(), other.clone()], 6);
+    check(&[then, other, neither], 7);
+}
+
+fn covered_of(pack: &Pack) -> crate::policy_tests::Coverage {
+    let mut report = covered(pack, WantedCoverage::Told);
+    report.coverage.pop().unwrap()
+}
+
+#[test]
+fn an_excuse_is_for_changes_and_not_for_coverage() {
+    let policies = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"x")
+        // no test can tell (condition, negation): for later
+        when { context.args.hasTag("/a") };"#;
+    let tests = "[[test]]\nname = 'x'\ncall = 'x'\nargs.a = 1\nexpect = 'allow'\n";
+    let report = covered_of(&Pack::new(policies, tests));
+    assert_eq!((report.covered, report.total), (2, 3));
+}
+
+#[test]
 fn the_suites_of_a_pack_are_seen_together_and_those_of_others_apart() {
     let [one, other] = [0, 1].map(|_| Pack::new(POLICIES, TESTS));
     let prompt = "[agents]\na = { roles = ['nobody'] }\n[[test]]\nname = 'p'\nagent = 'a'\nsend = { method = 'prompts/get', params = { name = 'x' } }\nexpect = 'allow'\n";

@@ -121,27 +121,96 @@ fn a_line_that_says_why_no_test_can_tell_is_excused_and_one_that_need_not_is_tol
     };
     let nothing = "[[test]]\nname = 'y'\ncall = 'z'\nexpect = 'deny'\n";
     check("", nothing, 0, 0, Outcome::MutantsSurvived);
+    let survived = Outcome::MutantsSurvived;
     // The wider head permits what is tested.
+    let later = "// no test can tell (policy, effect): it is for later";
+    check(later, nothing, 2, 0, Outcome::Passed);
+    check(later, ONE_TESTS, 0, 2, survived);
+    check("// a comment", ONE_TESTS, 0, 0, Outcome::Passed);
+    // What is not named is not covered.
+    check("// no test can tell (policy): r", nothing, 1, 0, survived);
     check(
-        "// no test can tell: it is for later",
+        "// no test can tell (policy, scope): r",
         nothing,
-        2,
-        0,
-        Outcome::Passed,
+        1,
+        1,
+        survived,
     );
+    check("// no test can tell (bound): r", nothing, 0, 1, survived);
+    check("// no test can tell: r", nothing, 0, 1, survived);
     check(
-        "// no test can tell: it is for later",
-        ONE_TESTS,
+        "// no test can tell (policy, effect):",
+        nothing,
         0,
         1,
-        Outcome::MutantsSurvived,
+        survived,
     );
-    check("// a comment", ONE_TESTS, 0, 0, Outcome::Passed);
+    let other = format!("{later}\n{}\n", ONE.replace("\"x\"", "\"w\""));
+    check(&other, nothing, 2, 0, survived);
+    // Inside a string it is a text like any other.
+    let text = format!("{}\n", ONE.replace("\"x\"", &format!("\"{later}\"")));
+    check(&text, nothing, 0, 0, survived);
+}
+
+#[test]
+fn an_excuse_covers_a_change_at_one_place() {
+    let check = |conditions: &str, excused: usize, needless: &[&str]| {
+        let policy = ONE.replace(';', "\nwhen {\n");
+        let pack = Pack::new(
+            &format!("{policy}{conditions}\n}};\n"),
+            "[[test]]\nname = 'x'\ncall = 'x'\nexpect = 'allow'\n[[test]]\nname = 'y'\ncall = 'y'\nexpect = 'deny'\n",
+        );
+        let report = tried(&pack);
+        let [mutation] = &report.mutation[..] else {
+            panic!("{report:?}")
+        };
+        let why = mutation.needless.iter().map(|it| it.why.as_str());
+        assert_eq!(mutation.excused.len(), excused, "{mutation:#?}");
+        for (why, expected) in why.clone().zip(needless) {
+            assert!(why.starts_with(expected), "{why}");
+        }
+        assert_eq!(why.count(), needless.len(), "{mutation:#?}");
+    };
+    let calls = "context.env.session.calls < 5";
+    let two = format!("{calls} && resource.level < 9");
+    check(&format!("{calls} // no test can tell (bound): r"), 3, &[]);
+    let comment = "// no test can tell (condition): r";
+    check(
+        &format!("{comment}\n{two}"),
+        0,
+        &["more than one `condition`"],
+    );
+    let apart = two.replace(" && ", &format!(" &&\n{comment}\n"));
+    check(&apart, 1, &[]);
+    check(
+        &format!("{two} {comment}\n{comment}"),
+        0,
+        &["more than one", "no `condition`"],
+    );
+    // Elements can be meant by their own line and by that of their condition.
+    let set = "[\n\"stdio\",\n\"x\",\n\"y\"].contains(context.env.transport)";
+    let comment = "// no test can tell (element): r\n";
+    check(&format!("{comment}{set}"), 2, &[]);
+    check(&set.replace("\"x\",", &format!("{comment}\"x\",")), 1, &[]);
+    check(&set.replace("\"y\"", &format!("{comment}\"y\"")), 1, &[]);
+    check(
+        &set.replace("\"stdio\",", &format!("{comment}\"stdio\",")),
+        0,
+        &["a test notices"],
+    );
+}
+
+#[test]
+fn an_if_is_tried_part_by_part() {
+    let policy = r#"@id("x") permit (principal, action == Mcp::Action::"call_tool", resource)
+when { if resource.level == 0 then true else context.env.session.calls < 5 };"#;
+    let changes = changes(policy).join("\n");
+    insta::assert_snapshot!(changes);
 }
 
 /// A report that has coverage, a survivor, an excuse and a needless one.
 pub(super) fn everything_there_is_to_tell() -> Report {
-    let excused = "// no test can tell: it is for later";
+    let excused = "// no test can tell (policy, effect): it is for later";
     let policies = format!(
         "{ONE}\n{excused}\n{}\n// no test can tell:\n",
         ONE.replace("\"x\"", "\"z\"")

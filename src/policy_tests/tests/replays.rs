@@ -79,6 +79,10 @@ fn replay(recording: &str, more: &str) -> TestReport {
         "[agents]\nboss = {{ roles = ['admin'] }}\n[[test]]\nname = 'x'\nreplay = 'log.jsonl'\n{more}"
     );
     let pack = Pack::new(POLICIES, &tests);
+    replay_in(&pack, recording)
+}
+
+fn replay_in(pack: &Pack, recording: &str) -> TestReport {
     pack.write("tests/log.jsonl", recording);
     let report = pack
         .run()
@@ -95,7 +99,10 @@ fn replay(recording: &str, more: &str) -> TestReport {
 
 /// `same`, `changed` or `unknown: why` of one line.
 fn verdict(line: &str) -> String {
-    let report = replay(line, "");
+    verdict_of(&replay(line, ""))
+}
+
+fn verdict_of(report: &TestReport) -> String {
     let replay = report.replay.as_ref().unwrap();
     let passed = report.outcome == TestOutcome::Passed;
     match (
@@ -131,6 +138,40 @@ fn check(line: &str, expected: &str) {
 
 const UNRECORDED: &str = "unknown: what decides it now stands in arguments, contents or the session, \
                           which are not recorded";
+
+#[test]
+fn a_definition_that_was_not_the_approved_one_is_not_taken_for_it() {
+    let policies = POLICIES.replace(
+        "action == Mcp::Action::\"call_tool\"",
+        "action in Mcp::Action::\"call_tool\"",
+    );
+    let pack = Pack::new(&policies, "[[test]]\nname = 'x'\nreplay = 'log.jsonl'\n");
+    let mut lock = crate::loading::LockFile::default();
+    for tool in ["read", "remove"] {
+        let definition = format!(r#"{{"name":"{tool}","inputSchema":{{"type":"object"}}}}"#);
+        let definition =
+            crate::wire::Document::decode(definition.as_bytes(), &crate::wire::Limits::default())
+                .unwrap();
+        lock.add(definition.root()).unwrap();
+    }
+    pack.write("tools.lock", &lock.text());
+    let check = |tool: &str, by: &str, expected: &str| {
+        let changes = json!({ "target": tool, "decision": "BLOCK", "stage": "decide",
+            "policies": [by], "reason": { "code": "tool-changed" }, "error_code": 4030 });
+        let report = replay_in(&pack, &record("tool_call", &changes));
+        assert_eq!(verdict_of(&report), expected, "{tool} {by}");
+    };
+    let unknown = "unknown: its definition was not the approved one then, and whether it would be now is \
+                   not recorded";
+    check("read", "lock.drift", unknown);
+    // Whatever the definition is, this is denied.
+    check("remove", "lock.drift", "same");
+    // No longer locked, so that no definition matters.
+    check("later", "lock.drift", "changed: later");
+    // What was not denied for its definition had the approved one; its arguments may not have fit.
+    check("read", "other", UNRECORDED);
+    check("remove", "other", "same");
+}
 
 #[test]
 fn a_call_is_compared_where_no_argument_can_matter() {

@@ -47,6 +47,7 @@ use std::sync::{Arc, OnceLock};
 use miette::Severity;
 
 pub use inspect::children;
+pub use nesting::comments;
 pub use subjects::ToolGroups;
 pub use trees::{PolicyTree, read_trees, schema_text};
 pub use vocabulary::BASE_SCHEMA;

@@ -14,7 +14,7 @@ use super::CedarEngine;
 use super::outline::{effect, policies, span};
 use super::verb::Verb;
 use super::vocabulary::Vocabulary;
-use crate::policy::{ActionName, Mutant, MutantKind, PartKind, PolicyOutline, RuleEffect};
+use crate::policy::{ActionName, Mutant, MutantKind, Part, PartKind, PolicyOutline, RuleEffect};
 
 impl CedarEngine {
     pub(super) fn all_mutants(&self) -> Vec<Mutant> {
@@ -183,7 +183,8 @@ impl Making<'_> {
     fn conditions(&mut self) {
         let outline = Arc::clone(self.outline);
         for part in &outline.parts {
-            if part.kind == PartKind::Condition {
+            // The opposite of a constant is its other value, which an `if` is tried with anyway.
+            if part.kind == PartKind::Condition && !part.is_constant(&outline.source) {
                 let negated = format!("!({})", self.text(part.span.clone()));
                 self.add(MutantKind::Negation, part.span.clone(), &negated);
             }
@@ -191,14 +192,25 @@ impl Making<'_> {
                 continue;
             };
             match parent.kind {
-                PartKind::All => self.add(MutantKind::Condition, part.span.clone(), "true"),
-                PartKind::Any => self.add(MutantKind::Condition, part.span.clone(), "false"),
+                PartKind::All => self.settled(part, "true"),
+                PartKind::Any => self.settled(part, "false"),
+                PartKind::If => {
+                    self.settled(part, "true");
+                    self.settled(part, "false");
+                }
                 // All that it asks.
                 PartKind::When | PartKind::Unless => {
                     self.add(MutantKind::Condition, parent.span.clone(), "");
                 }
                 PartKind::Not | PartKind::Scope | PartKind::Condition => {}
             }
+        }
+    }
+
+    /// A part is not asked: what it comes to is settled.
+    fn settled(&mut self, part: &Part, value: &str) {
+        if self.text(part.span.clone()) != value {
+            self.add(MutantKind::Condition, part.span.clone(), value);
         }
     }
 
@@ -373,9 +385,11 @@ impl Making<'_> {
     fn elements(&mut self, items: &[Node<Option<cst::Expr>>]) {
         for (before, pair) in items.windows(2).enumerate() {
             let [one, next] = pair else { continue };
-            self.add(MutantKind::Element, span(one).start..span(next).start, "");
+            let (one, next) = (span(one), span(next));
+            let comma = one.end..next.start;
+            self.add_along(MutantKind::Element, one, "", vec![comma.clone()]);
             if before + 2 == items.len() {
-                self.add(MutantKind::Element, span(one).end..span(next).end, "");
+                self.add_along(MutantKind::Element, next, "", vec![comma]);
             }
         }
     }

@@ -46,6 +46,22 @@ pub(super) fn check(text: &str) -> Result<(), TooDeep> {
     Ok(())
 }
 
+/// Where comments stand, from their slashes to the ends of their lines.
+pub fn comments(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut rest = text.as_bytes();
+    let mut at = 0;
+    while !rest.is_empty() {
+        let length = token_length(rest);
+        if rest.starts_with(b"//") {
+            found.push(at..at + length);
+        }
+        at += length;
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    found
+}
+
 #[derive(Default)]
 struct Scan {
     ground: Frame,
@@ -201,6 +217,17 @@ mod tests {
             check_accepted(&("a".to_owned() + &link.repeat(MAX_CHAIN)));
         }
         check_accepted(&"a.b == c.d && ".repeat(MAX_CHAIN));
+    }
+
+    #[test]
+    fn a_comment_is_none_inside_a_string_or_another_comment() {
+        let text = "a // one // still one\n\"// no\" \"\\\"// no\" // two\r\n//";
+        let found = comments(text);
+        let found: Vec<&str> = found
+            .into_iter()
+            .map(|span| text.get(span).unwrap())
+            .collect();
+        assert_eq!(found, ["// one // still one", "// two", "//"]);
     }
 
     #[test]

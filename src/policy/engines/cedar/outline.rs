@@ -98,8 +98,11 @@ impl Outline {
     fn expr(&mut self, node: &Node<Option<cst::Expr>>, parent: Option<usize>) -> Option<()> {
         let cst::Expr::Expr(expr) = node.as_inner()?;
         match &*expr.expr {
-            cst::ExprData::If(..) => {
-                self.add(PartKind::Condition, span(node), parent);
+            cst::ExprData::If(test, then, otherwise) => {
+                let place = self.add(PartKind::If, span(node), parent);
+                for part in [test, then, otherwise] {
+                    self.expr(part, Some(place))?;
+                }
             }
             cst::ExprData::Or(or) => {
                 let inner = or.as_inner()?;
@@ -168,13 +171,13 @@ fn grouped(relation: &cst::Relation) -> Option<(Option<cst::NegOp>, &Node<Option
     }
 }
 
-/// Whether an expression is a chain of `&&` or `||`.
+/// Whether an expression is made of smaller ones: a chain of `&&` or `||`, or an `if`.
 fn is_chain(node: &Node<Option<cst::Expr>>) -> bool {
     let Some(cst::Expr::Expr(expr)) = node.as_inner() else {
         return false;
     };
     let cst::ExprData::Or(or) = &*expr.expr else {
-        return false;
+        return true;
     };
     let Some(or) = or.as_inner() else {
         return false;

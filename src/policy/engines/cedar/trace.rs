@@ -222,7 +222,8 @@ fn traced(words: &Vocabulary, source: &PolicySource) -> Vec<Traced> {
                 | PartKind::Unless
                 | PartKind::All
                 | PartKind::Any
-                | PartKind::Not => None,
+                | PartKind::Not
+                | PartKind::If => None,
             };
             Traced {
                 asks: outline.parts.iter().map(&mut ask).collect(),

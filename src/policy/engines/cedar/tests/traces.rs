@@ -80,7 +80,12 @@ fn told_parts(text: &str, world: &World) -> String {
         let reached = if trace.reached { "" } else { " (not reached)" };
         let text = match part.kind {
             PartKind::Scope | PartKind::Condition => traced.outline.text(part),
-            PartKind::When | PartKind::Unless | PartKind::All | PartKind::Any | PartKind::Not => "",
+            PartKind::When
+            | PartKind::Unless
+            | PartKind::All
+            | PartKind::Any
+            | PartKind::Not
+            | PartKind::If => "",
         };
         lines.push(format!(
             "{indent}{:?} {:?}{reached} {text}",

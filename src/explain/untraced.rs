@@ -1,0 +1,120 @@
+//! Rules in languages that are not taken apart: Rego and CEL tell which of them decided, and not what
+//! their conditions came to.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::policy::{Decision, Origin, PolicySnapshot, RuleEffect};
+
+use super::record::Recorded;
+use super::report::{PolicyReport, Told};
+
+/// The endings of files with such rules.
+const ENDINGS: [&str; 2] = [".rego", ".cel.toml"];
+
+/// A longer rule is shown by its first line.
+const MOST_LINES: usize = 16;
+
+/// Whether there are any.
+pub(super) fn are_there(policies: &PolicySnapshot) -> bool {
+    let mut sources = policies.sources().iter();
+    sources.any(|source| ENDINGS.iter().any(|ending| source.name.ends_with(ending)))
+}
+
+/// What has to be said of them.
+pub(super) fn note(policies: &PolicySnapshot) -> Option<String> {
+    are_there(policies).then(|| {
+        "rules in Rego and CEL are not taken apart: which of them decided is told, and not what their \
+         conditions came to"
+            .to_owned()
+    })
+}
+
+/// Those that decided, besides `known` ones.
+pub(super) fn of_decision(
+    policies: &PolicySnapshot,
+    decision: &Decision,
+    known: &[String],
+) -> Vec<PolicyReport> {
+    let effect = if decision.is_allow() {
+        RuleEffect::Permit
+    } else {
+        RuleEffect::Forbid
+    };
+    let reasons = decision.reasons().iter();
+    let unknown = reasons.filter(|reason| !known.iter().any(|id| *id == reason.policy.as_str()));
+    let reports = unknown.map(|reason| PolicyReport {
+        advice: reason.advice.as_deref().map(str::to_owned),
+        ..report(policies, reason.policy.as_str(), &reason.origin, effect)
+    });
+    reports.collect()
+}
+
+/// Those that decided when a record was made, besides `known` ones.
+pub(super) fn of_record(
+    policies: &PolicySnapshot,
+    recorded: &Recorded,
+    known: &[String],
+) -> Vec<PolicyReport> {
+    let unknown = recorded.policies().iter().filter(|id| !known.contains(id));
+    let reports = unknown.filter_map(|id| {
+        let mut entries = policies.policies().iter();
+        let entry = entries.find(|entry| entry.id.as_str() == id)?;
+        Some(report(policies, id, &entry.origin, recorded.effect()))
+    });
+    reports.collect()
+}
+
+fn report(
+    policies: &PolicySnapshot,
+    id: &str,
+    origin: &Origin,
+    effect: RuleEffect,
+) -> PolicyReport {
+    let mut entries = policies.policies().iter();
+    let entry = entries.find(|entry| entry.id.as_str() == id);
+    let text = entry
+        .map(|entry| Arc::clone(&entry.text))
+        .unwrap_or_default();
+    let mut sources = policies.sources().iter();
+    let source = sources.find(|source| source.name == origin.file);
+    let source = source.map_or_else(|| Arc::clone(&text), |source| Arc::clone(&source.text));
+    let span = place(&source, &text, origin.line);
+    PolicyReport {
+        id: id.to_owned(),
+        effect: effect.word(),
+        file: Arc::clone(&origin.file),
+        line: Some(origin.line).filter(|line| *line > 0),
+        builtin: origin.file.starts_with('<'),
+        decided: true,
+        value: "true",
+        error: None,
+        in_scope: true,
+        told: Told::Decision,
+        advice: None,
+        parts: Vec::new(),
+        source,
+        span,
+    }
+}
+
+/// Where a rule stands in its file, which may say the same elsewhere; its first line if it is long.
+fn place(source: &str, text: &str, line: u32) -> Range<usize> {
+    let line = usize::try_from(line)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(1);
+    let lines = source.split_inclusive('\n').take(line);
+    let at: usize = lines.map(str::len).sum();
+    let rest = source.get(at..).unwrap_or_default();
+    let text = text.trim_end();
+    let found = rest.find(text).filter(|_| !text.is_empty());
+    let start = at + found.unwrap_or_default();
+    let whole = text.lines().count() <= MOST_LINES && found.is_some();
+    let first = source.get(start..).and_then(|rest| rest.lines().next());
+    let length = if whole {
+        text.len()
+    } else {
+        first.map_or(0, str::len)
+    };
+    start..start + length
+}
