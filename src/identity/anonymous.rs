@@ -8,13 +8,12 @@ use super::{Authenticate, Challenge, Identified, Identity};
 
 /// Asks for no proof. Whoever may come is `anonymous`.
 #[derive(Debug, Clone, Copy)]
-pub struct Anonymous(pub From);
+pub struct Anonymous(pub Reach);
 
 /// From where one may come without proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
-    /// From this machine.
-    Loopback,
+pub enum Reach {
+    ThisMachine,
     Anywhere,
 }
 
@@ -22,8 +21,8 @@ impl Authenticate for Anonymous {
     fn identify<'a>(&'a self, _: &'a HeaderMap, peer: IpAddr) -> Identified<'a> {
         let may_come = match self.0 {
             // A socket for both families shows IPv4 peers as mapped addresses.
-            From::Loopback => peer.to_canonical().is_loopback(),
-            From::Anywhere => true,
+            Reach::ThisMachine => peer.to_canonical().is_loopback(),
+            Reach::Anywhere => true,
         };
         let identified = if may_come {
             Ok(Identity::named("anonymous"))

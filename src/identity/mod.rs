@@ -18,7 +18,7 @@ use std::pin::Pin;
 
 use hyper::HeaderMap;
 
-pub use anonymous::{Anonymous, From};
+pub use anonymous::{Anonymous, Reach};
 pub use challenge::Challenge;
 pub use jwt::{Algorithm, Fetched, Jwt, JwtError, JwtSettings, KeyFault, KeyFile, KeySource};
 pub use resource::{ProtectedResource, ResourceError};

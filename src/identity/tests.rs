@@ -93,9 +93,9 @@ async fn anonymous_agents_come_from_this_machine_unless_others_are_let_in() {
         ("::ffff:10.0.0.1", false),
     ] {
         let peer = address.parse().unwrap();
-        let near = Anonymous(From::Loopback).identify(&headers, peer).await;
+        let near = Anonymous(Reach::ThisMachine).identify(&headers, peer).await;
         assert_eq!(near.is_ok(), loopback, "{address}");
-        Anonymous(From::Anywhere)
+        Anonymous(Reach::Anywhere)
             .identify(&headers, peer)
             .await
             .unwrap();

@@ -213,7 +213,7 @@ mod tests {
         let config = Config::parse(text, path, path, &|name| {
             Some(format!("held-by-{name}-0123456789").into())
         });
-        let secrets = secrets(&config.unwrap());
+        let secrets = secrets(&config.unwrap(), None);
         let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada";
         assert_eq!(secrets.redact(text), "[redacted] [redacted] [redacted] ada");
     }

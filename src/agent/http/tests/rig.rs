@@ -11,7 +11,7 @@ use crate::agent::http::channel::Piece;
 use crate::agent::http::{
     Arrival, ConversationKind, Health, HttpRefusal, Inbound, Listener, Outside, Settings, Streams,
 };
-use crate::identity::{Anonymous, Authenticate, From, Identity, StaticToken, StaticTokens};
+use crate::identity::{Anonymous, Authenticate, Identity, Reach, StaticToken, StaticTokens};
 use crate::wire::{Id, Message, Shape, Stream};
 
 use super::agent::{Agent, Request};
@@ -55,7 +55,7 @@ impl Rig {
     }
 
     pub(super) async fn with(settings: Settings) -> Self {
-        Self::knowing(settings, Arc::new(Anonymous(From::Loopback))).await
+        Self::knowing(settings, Arc::new(Anonymous(Reach::ThisMachine))).await
     }
 
     /// Two agents: `alpha` and `beta`, whose tokens are [`token`].
