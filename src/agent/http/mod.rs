@@ -19,11 +19,13 @@ mod door;
 mod event_id;
 mod fields;
 mod listen;
+mod patient;
 mod post;
 mod refusal;
 mod respond;
 mod serve;
 mod settings;
+mod share;
 mod stateless;
 mod streams;
 

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::wire::{KnownMethod, Message, Shape};
+use crate::wire::{KnownMethod, Message, Shape, Value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
@@ -64,7 +64,7 @@ fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
     let meta = message.params().and_then(|params| params.get("_meta"));
     let version = meta
         .and_then(|meta| meta.get(META_VERSION))
-        .and_then(|version| version.as_str())
+        .and_then(Value::as_str)
         .ok_or(Refused::MetaMissing(META_VERSION))?;
     equal(headers, fields::VERSION, &version)?;
     equal(headers, fields::METHOD, method.name())?;
@@ -75,7 +75,7 @@ fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
     let name = message
         .params()
         .and_then(|params| params.get(key))
-        .and_then(|name| name.as_str());
+        .and_then(Value::as_str);
     match name {
         Some(name) => equal(headers, fields::NAME, &name),
         None => Ok(()),
