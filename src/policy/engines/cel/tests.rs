@@ -1,8 +1,6 @@
 use super::super::super::fixture::{World, check_lists_only_a, told, tool};
 use super::*;
-use crate::policy::{
-    Decision, DenialCause, Leaf, OpenTools, PolicySnapshot, Principal, Prompt, ResourceFacts,
-};
+use crate::policy::{Decision, DenialCause, Leaf, OpenTools, PolicySnapshot};
 
 #[test]
 fn a_rule_decides() {

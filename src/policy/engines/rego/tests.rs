@@ -2,9 +2,7 @@ use std::fmt::Write as _;
 
 use super::super::super::fixture::{World, check_lists_only_a, told as outcome, tool};
 use super::*;
-use crate::policy::{
-    Decision, DenialCause, Leaf, PolicyId, PolicySnapshot, Principal, Prompt, ResourceFacts,
-};
+use crate::policy::{Decision, DenialCause, Leaf, PolicyId, PolicySnapshot};
 
 const READ: &str = r#"package mcp
 
