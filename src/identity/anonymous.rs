@@ -4,14 +4,31 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 
-use super::{Authenticate, Identified, Identity};
+use super::{Authenticate, Challenge, Identified, Identity};
 
-/// Asks for no proof. Whoever reaches the socket is `anonymous`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Anonymous;
+/// Asks for no proof. Whoever may come is `anonymous`.
+#[derive(Debug, Clone, Copy)]
+pub struct Anonymous(pub Reach);
+
+/// From where one may come without proof.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    ThisMachine,
+    Anywhere,
+}
 
 impl Authenticate for Anonymous {
-    fn identify<'a>(&'a self, _: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
-        Box::pin(std::future::ready(Ok(Identity::named("anonymous"))))
+    fn identify<'a>(&'a self, _: &'a HeaderMap, peer: IpAddr) -> Identified<'a> {
+        let may_come = match self.0 {
+            // A socket for both families shows IPv4 peers as mapped addresses.
+            Reach::ThisMachine => peer.to_canonical().is_loopback(),
+            Reach::Anywhere => true,
+        };
+        let identified = if may_come {
+            Ok(Identity::named("anonymous"))
+        } else {
+            Err(Challenge::Missing)
+        };
+        Box::pin(std::future::ready(identified))
     }
 }

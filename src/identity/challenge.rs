@@ -56,9 +56,10 @@ impl Challenge {
             .map(|scopes| format!("scope=\"{}\"", scopes.join(" ")));
         let metadata = resource.map(|it| format!("resource_metadata=\"{}\"", it.metadata_url()));
         let parts: Vec<String> = [error, scope, metadata].into_iter().flatten().collect();
-        Some(match parts.is_empty() {
-            true => "Bearer".to_owned(),
-            false => format!("Bearer {}", parts.join(", ")),
+        Some(if parts.is_empty() {
+            "Bearer".to_owned()
+        } else {
+            format!("Bearer {}", parts.join(", "))
         })
     }
 }

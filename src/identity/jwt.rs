@@ -36,6 +36,10 @@ pub struct JwtSettings {
     pub algorithms: Vec<Algorithm>,
     /// How far clocks may differ; at most 60 seconds.
     pub skew: Duration,
+    /// The claim that names a session.
+    pub session_claim: String,
+    /// The claim that names groups.
+    pub groups_claim: String,
     /// Scopes that a token needs, all of them.
     pub scopes: Vec<String>,
 }
@@ -54,7 +58,7 @@ pub enum JwtError {
 }
 
 /// The most that clocks may differ.
-const MAX_SKEW: Duration = Duration::from_secs(60);
+const MAX_SKEW: Duration = Duration::from_mins(1);
 
 /// Knows agents by tokens of one issuer.
 #[derive(Debug)]

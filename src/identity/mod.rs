@@ -6,6 +6,7 @@
 mod anonymous;
 mod bearer;
 mod challenge;
+mod jwt;
 mod resource;
 mod tokens;
 
@@ -17,8 +18,9 @@ use std::pin::Pin;
 
 use hyper::HeaderMap;
 
-pub use anonymous::Anonymous;
+pub use anonymous::{Anonymous, Reach};
 pub use challenge::Challenge;
+pub use jwt::{Algorithm, Fetched, Jwt, JwtError, JwtSettings, KeyFault, KeyFile, KeySource};
 pub use resource::{ProtectedResource, ResourceError};
 pub use tokens::{StaticToken, StaticTokens, StaticTokensError};
 

@@ -9,8 +9,8 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
 use super::{Authenticate, Challenge, Identified, Identity, bearer};
 
-/// The shortest token that is accepted, in bytes: 128 bits in base64.
-const MIN_TOKEN_BYTES: usize = 22;
+/// The shortest token that is accepted, in bytes.
+const MIN_TOKEN_BYTES: usize = 16;
 
 /// A token, and who has it.
 #[derive(Debug)]
@@ -59,10 +59,10 @@ impl StaticTokens {
             }
             known.push((fingerprint, identity));
         }
-        match known.is_empty() {
-            true => Err(StaticTokensError::None),
-            false => Ok(Self { known }),
+        if known.is_empty() {
+            return Err(StaticTokensError::None);
         }
+        Ok(Self { known })
     }
 
     fn check(&self, headers: &HeaderMap) -> Result<Identity, Challenge> {

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use hyper::body::{Body, Incoming};
+use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
 use tokio::sync::{Semaphore, watch};
@@ -17,7 +18,7 @@ use super::refusal::{HttpRefusal, Refused};
 use super::respond::{self, Response};
 use super::serve::{Health, Outside};
 use super::settings::Settings;
-use super::{body, fields, listen, post};
+use super::{body, fields, listen, post, share};
 
 /// What requests of all connections share.
 pub(super) struct Server {
@@ -72,7 +73,7 @@ impl Server {
     pub(super) async fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> Response {
         let (parts, mut body) = request.into_parts();
         let mut subject = None;
-        match self.take(&parts, &mut body, peer, &mut subject).await {
+        let mut response = match self.take(&parts, &mut body, peer, &mut subject).await {
             Ok(response) => response,
             Err(rejection) => {
                 if !body.is_end_stream() {
@@ -81,7 +82,14 @@ impl Server {
                 self.record(peer, &rejection.refused, subject);
                 respond::refusal(&rejection, self.authenticate.resource())
             }
+        };
+        if let Some(origin) = parts.headers.get(ORIGIN)
+            && let Ok(name) = origin.to_str()
+            && self.door.check_origin(Some(name)).is_ok()
+        {
+            share::share(&mut response, origin);
         }
+        response
     }
 
     /// Tells whoever keeps records.
@@ -109,11 +117,14 @@ impl Server {
         fields::refuse_repeated(&parts.headers)?;
         self.door
             .check_host(fields::text(&parts.headers, "Host")?, &parts.uri)?;
-        self.door
-            .check_origin(fields::text(&parts.headers, "Origin")?)?;
+        let origin = fields::text(&parts.headers, "Origin")?;
+        self.door.check_origin(origin)?;
         let path = parts.uri.path();
         if path != self.settings.path {
             return Ok(self.beside(&parts.method, path)?);
+        }
+        if parts.method == Method::OPTIONS && origin.is_some() {
+            return Ok(share::preflight(&parts.headers));
         }
         let identity = self
             .authenticate

@@ -185,6 +185,12 @@ impl Channel {
         self.state().attached
     }
 
+    /// How many bytes are kept, if nobody reads it.
+    pub(super) fn unread_by_anybody(&self) -> Option<usize> {
+        let state = self.state();
+        (!state.attached).then_some(state.bytes)
+    }
+
     /// The event before the next one that is read.
     pub(super) fn position(&self) -> u64 {
         self.state().next - 1
@@ -275,6 +281,16 @@ impl Reader {
         }
     }
 
+    /// Reads no more, unless another one reads already.
+    pub(super) fn release(&self) {
+        let mut state = self.channel.state();
+        if state.readers == self.number && state.attached {
+            state.attached = false;
+            drop(state);
+            self.channel.drained.notify_waiters();
+        }
+    }
+
     pub(super) fn channel(&self) -> &Arc<Channel> {
         &self.channel
     }
@@ -282,11 +298,6 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        let mut state = self.channel.state();
-        if state.readers == self.number {
-            state.attached = false;
-            drop(state);
-            self.channel.drained.notify_waiters();
-        }
+        self.release();
     }
 }

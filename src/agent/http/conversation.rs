@@ -60,6 +60,11 @@ pub(super) struct Post {
     conversation: Arc<Conversation>,
 }
 
+/// How many streams that have ended are kept, and how many times the room of one they may take in
+/// all; the latest one always fits.
+const KEPT_STREAMS: usize = 32;
+const KEPT_ROOMS: usize = 2;
+
 impl Conversation {
     pub(super) fn new(
         identity: Identity,
@@ -131,9 +136,13 @@ impl Conversation {
             };
             to.map(|open| Arc::clone(&open.channel))
         };
-        match channel {
-            Some(channel) => channel.push(piece, line, self.patience).await,
-            None => tracing::debug!(stream = stream.number(), "nobody listens any more"),
+        let Some(channel) = channel else {
+            tracing::debug!(stream = stream.number(), "nobody listens any more");
+            return Ok(());
+        };
+        channel.push(piece, line, self.patience).await;
+        if piece != Piece::Other {
+            self.forget_oldest();
         }
         Ok(())
     }
@@ -208,6 +217,29 @@ impl Conversation {
         self.quiet.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// What has ended and is kept for those who come back takes bounded room, the latest first.
+    fn forget_oldest(&self) {
+        let mut streams = self.streams();
+        let (mut count, mut bytes) = (0, 0);
+        let mut gone = Vec::new();
+        for (stream, open) in streams.iter().rev() {
+            if *stream == Stream::MAIN || !open.channel.has_ended() {
+                continue;
+            }
+            let Some(kept) = open.channel.unread_by_anybody() else {
+                continue;
+            };
+            count += 1;
+            bytes += kept;
+            if count > KEPT_STREAMS || (count > 1 && bytes > KEPT_ROOMS * self.room) {
+                gone.push(*stream);
+            }
+        }
+        for stream in gone {
+            streams.remove(&stream);
+        }
+    }
+
     fn channel(&self, stream: Stream) -> Option<Arc<Channel>> {
         let streams = self.streams();
         streams.get(&stream).map(|open| Arc::clone(&open.channel))
@@ -268,8 +300,12 @@ impl Drop for Post {
     /// MCP 2026-07-28: a closed connection cancels its request. Before, it means nothing, and who
     /// was told an event id may come back.
     fn drop(&mut self) {
+        self.reader.release();
         let channel = self.reader.channel();
         if channel.is_promised() {
+            if channel.has_ended() {
+                self.conversation.forget_oldest();
+            }
             return;
         }
         self.conversation.streams().remove(&self.stream);

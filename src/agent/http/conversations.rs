@@ -1,6 +1,7 @@
 //! All conversations of a listener: sessions by their id, stateless ones by their identity.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -117,7 +118,11 @@ impl Conversations {
         let mut bytes = [0_u8; ID_BYTES];
         // Without randomness an id could be guessed.
         getrandom::fill(&mut bytes).map_err(|_| Refused::Closed)?;
-        let id: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut id = String::with_capacity(2 * ID_BYTES);
+        for byte in bytes {
+            // Writing to a string does not fail.
+            let _ = write!(id, "{byte:02x}");
+        }
         self.sessions().insert(id.clone(), Arc::clone(conversation));
         Ok(id)
     }

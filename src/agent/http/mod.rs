@@ -19,12 +19,14 @@ mod door;
 mod event_id;
 mod fields;
 mod listen;
+mod patient;
 mod post;
 mod refusal;
 mod repeated;
 mod respond;
 mod serve;
 mod settings;
+mod share;
 mod stateless;
 mod streams;
 

@@ -113,10 +113,9 @@ fn learn(server: &Server, line: &[u8]) {
 /// word, 2025-03-26.
 pub(super) fn names(version: Option<&str>) -> Result<Names, Refused> {
     match version {
-        None => Ok(Names::Told),
         Some(version) if !WITH_SESSIONS.contains(&version) => Err(Refused::ProtocolVersion),
         Some(version) if version >= PRIMED_SINCE => Ok(Names::Primed),
-        Some(_) => Ok(Names::Told),
+        Some(_) | None => Ok(Names::Told),
     }
 }
 

@@ -20,6 +20,7 @@ use crate::identity::Authenticate;
 
 use super::answer::Server;
 use super::conversations::Arrival;
+use super::patient::Patient;
 use super::refusal::{HttpRefusal, Refused};
 use super::settings::Settings;
 
@@ -152,6 +153,7 @@ impl Connection {
             let server = Arc::clone(&server);
             async move { Ok::<_, Infallible>(server.answer(peer, request).await) }
         });
+        let stream = Patient::new(stream, server.settings.write_deadline);
         let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,

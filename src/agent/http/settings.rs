@@ -25,6 +25,8 @@ pub struct Settings {
     pub header_deadline: Duration,
     /// How long a body may take.
     pub body_deadline: Duration,
+    /// How long a connection may take nothing of what is written to it, before it is closed.
+    pub write_deadline: Duration,
     /// Bytes of a head, request line included; a longer one is answered 431.
     pub max_header_bytes: usize,
     /// Header fields of one request; more are answered 431.
@@ -59,17 +61,18 @@ impl Default for Settings {
             limits: Limits::default(),
             header_deadline: Duration::from_secs(10),
             body_deadline: Duration::from_secs(30),
+            write_deadline: Duration::from_secs(30),
             max_header_bytes: 32 * 1024,
             max_headers: 64,
             max_waiting_bodies: 256 * 1024 * 1024,
             max_connections: 4096,
             max_sessions: 1000,
-            session_idle: Duration::from_secs(300),
+            session_idle: Duration::from_mins(5),
             keep_alive: Duration::from_secs(15),
             stream_after: Duration::from_secs(2),
             slow_reader: Duration::from_secs(5),
-            stream_bytes: 1024 * 1024,
-            replay_for: Duration::from_secs(60),
+            stream_bytes: 256 * 1024,
+            replay_for: Duration::from_mins(1),
         }
     }
 }

@@ -3,13 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use secrecy::SecretString;
 
 use crate::agent::http;
-use crate::config::{self, Bearer, Config, HttpListen, ListenAuth};
+use crate::clock::SystemClock;
+use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth};
 use crate::identity::{
-    Anonymous, Authenticate, Identity, StaticToken, StaticTokens, StaticTokensError,
+    Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFile,
+    ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens, StaticTokensError,
 };
 use crate::upstream;
 use crate::upstream::http::{HttpSettings, PlainHttp};
@@ -26,8 +29,12 @@ pub(super) enum NetworkError {
     },
     #[error("`listen.auth`: {0}")]
     Tokens(StaticTokensError),
-    #[error("`listen.auth.type`: `jwt` is not available in this version")]
-    Jwt,
+    #[error("`listen.auth.jwks_url` is not available in this version: use `jwks_file`")]
+    JwksUrl,
+    #[error("`listen.auth`: {0}")]
+    Jwt(JwtError),
+    #[error("`listen.auth.resource`: {0}")]
+    Resource(ResourceError),
 }
 
 /// The token that the gate shows to the server, read now if it is in a file: the whole text but for
@@ -80,7 +87,10 @@ pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
 /// How agents show who they are.
 pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>, NetworkError> {
     match &listen.auth {
-        ListenAuth::None => Ok(Arc::new(Anonymous)),
+        ListenAuth::None => Ok(Arc::new(Anonymous(match listen.anonymous {
+            config::Anonymous::LoopbackOnly => Reach::ThisMachine,
+            config::Anonymous::Allowed => Reach::Anywhere,
+        }))),
         ListenAuth::Bearer { tokens } => {
             let token = |(subject, token): (&String, &SecretString)| StaticToken {
                 token: token.clone(),
@@ -89,6 +99,37 @@ pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>,
             let tokens = StaticTokens::new(tokens.iter().map(token).collect());
             Ok(Arc::new(tokens.map_err(NetworkError::Tokens)?))
         }
-        ListenAuth::Jwt(_) => Err(NetworkError::Jwt),
+        ListenAuth::Jwt(written) => Ok(Arc::new(jwt(written)?)),
     }
+}
+
+/// How far the issuer's clock and ours may differ.
+const SKEW: Duration = Duration::from_secs(30);
+
+fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
+    let Jwks::File(file) = &written.jwks else {
+        return Err(NetworkError::JwksUrl);
+    };
+    let algorithm = |algorithm: &JwtAlgorithm| match algorithm {
+        JwtAlgorithm::Rs256 => Algorithm::Rs256,
+        JwtAlgorithm::Es256 => Algorithm::Es256,
+        JwtAlgorithm::EdDsa => Algorithm::EdDsa,
+    };
+    let settings = JwtSettings {
+        issuer: written.issuer.clone(),
+        audience: written.audience.clone(),
+        algorithms: written.algorithms.iter().map(algorithm).collect(),
+        skew: SKEW,
+        session_claim: written.session_claim.clone(),
+        groups_claim: written.groups_claim.clone(),
+        scopes: written.scopes.clone(),
+    };
+    let issuer = std::slice::from_ref(&written.issuer);
+    let resource = written.resource.as_ref();
+    let resource = resource
+        .map(|url| ProtectedResource::new(url.as_str(), issuer, &written.scopes))
+        .transpose()
+        .map_err(NetworkError::Resource)?;
+    let keys = Arc::new(KeyFile(file.clone()));
+    Jwt::new(settings, keys, Arc::new(SystemClock::new()), resource).map_err(NetworkError::Jwt)
 }

@@ -34,8 +34,8 @@ pub(super) fn check(
         subject,
         user: name(claims, "preferred_username")?,
         roles: names(claims, "roles")?,
-        groups: names(claims, "groups")?,
-        session: name(claims, "session_id")?,
+        groups: names(claims, &settings.groups_claim)?,
+        session: name(claims, &settings.session_claim)?,
     };
     let granted = scopes(claims);
     if settings.scopes.iter().all(|scope| granted.contains(scope)) {

@@ -34,7 +34,7 @@ impl<'t> Compact<'t> {
         }
         let header = object(header).ok_or("its header cannot be read")?;
         let root = header.root();
-        let text = |key: &str| root.get(key).map(|value| value.as_str());
+        let text = |key: &str| root.get(key).map(Value::as_str);
         // RFC 7515 §4.1.11: what must be understood and is not, is refused.
         if root.get("crit").is_some() {
             return Err("it asks for an extension");

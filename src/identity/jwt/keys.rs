@@ -32,10 +32,10 @@ pub struct KeyFile(pub PathBuf);
 
 /// How long keys are used before they are fetched again: a key that the issuer took back is good
 /// for as long.
-const FRESH: Duration = Duration::from_secs(600);
+const FRESH: Duration = Duration::from_mins(10);
 
 /// How long they are used when they cannot be fetched.
-const STALE: Duration = Duration::from_secs(3600);
+const STALE: Duration = Duration::from_hours(1);
 
 /// How long after an attempt no other is made: whoever invents names of keys makes us ask no more
 /// often than that.

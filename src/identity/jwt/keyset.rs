@@ -157,8 +157,9 @@ impl Public {
                 signed,
                 signature,
             ),
-            Self::P256(point) => UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
-                .verify(signed, signature),
+            Self::P256(point) => {
+                UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point).verify(signed, signature)
+            }
             Self::Ed25519(point) => {
                 UnparsedPublicKey::new(&ED25519, point).verify(signed, signature)
             }

@@ -1,5 +1,6 @@
 //! An agent on a socket, that sees every byte.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -103,10 +104,10 @@ impl Request {
     pub(super) fn text(&self) -> String {
         let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            write!(text, "{name}: {value}\r\n").unwrap();
         }
         if let Some(body) = &self.body {
-            text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+            write!(text, "Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
         } else {
             text.push_str("\r\n");
         }
@@ -212,9 +213,17 @@ impl Agent {
         }
     }
 
-    /// Resolves when the other side has closed the connection.
-    pub(super) async fn closed(&mut self) {
+    /// Resolves when the other side has closed the connection; how many bytes came before.
+    pub(super) async fn closed(&mut self) -> usize {
         while self.more().await {}
+        self.read.len()
+    }
+
+    /// Whether the connection still stands; what was sent on it is not read.
+    pub(super) async fn is_held(&mut self) -> bool {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        // Bytes behind a request whose answer is not read: refused when nobody is there.
+        self.stream.write_all(b"\r\n").await.is_ok()
     }
 
     async fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {

@@ -509,3 +509,118 @@ async fn without_a_token_that_is_known_nothing_begins_and_no_token_is_repeated()
     assert_eq!(gate.identity.subject, "alpha");
     assert!(!format!("{:?}", rig.refused()).contains("0123"));
 }
+
+#[tokio::test]
+async fn whoever_needs_a_token_is_told_where_to_get_one() {
+    let issuer = ["https://issuer.example".to_owned()];
+    let scopes = ["mcp:use".to_owned()];
+    let resource =
+        crate::identity::ProtectedResource::new("http://localhost/mcp", &issuer, &scopes).unwrap();
+    let rig = Rig::knowing(patient(), std::sync::Arc::new(Stranger(resource))).await;
+    let answer = rig.agent().await.ask(&Request::post(INITIALIZE)).await;
+    let place = "/.well-known/oauth-protected-resource/mcp";
+    let challenge = format!(r#"scope="mcp:use", resource_metadata="http://localhost{place}""#);
+    assert_eq!(answer.status, 401);
+    assert_eq!(
+        answer.header("www-authenticate"),
+        Some(&*format!("Bearer {challenge}"))
+    );
+    for place in [place, "/.well-known/oauth-protected-resource"] {
+        let answer = rig
+            .agent()
+            .await
+            .ask(&Request::new("GET").path(place))
+            .await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.at("/resource"), "http://localhost/mcp");
+        assert_eq!(answer.at("/authorization_servers/0"), issuer[0]);
+        let evil = Request::new("GET")
+            .path(place)
+            .instead("Host", Some("evil.example"));
+        assert_eq!(rig.agent().await.ask(&evil).await.status, 403);
+    }
+}
+
+#[tokio::test]
+async fn pages_of_allowed_origins_can_send_and_read_and_no_others() {
+    let mut rig = Rig::with(Settings {
+        allowed_origins: vec!["https://app.example".to_owned()],
+        ..patient()
+    })
+    .await;
+    let ask = |origin: &str| {
+        Request::new("OPTIONS")
+            .header("Origin", origin)
+            .header("Access-Control-Request-Method", "POST")
+            .header(
+                "Access-Control-Request-Headers",
+                "Authorization,X-Evil,mcp-session-id, Mcp-Param-A",
+            )
+    };
+    let answer = rig.agent().await.ask(&ask("https://app.example")).await;
+    assert_eq!(answer.status, 204);
+    let header = |name| answer.header(name).unwrap_or_default();
+    assert_eq!(header("access-control-allow-origin"), "https://app.example");
+    let names = header("access-control-allow-headers");
+    assert_eq!(names, "authorization, mcp-session-id, mcp-param-a");
+    let answer = rig.agent().await.ask(&ask("https://evil.example")).await;
+    assert_eq!(answer.status, 403);
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+
+    let mut agent = rig.agent().await;
+    let request = Request::post(INITIALIZE).header("Origin", "https://app.example");
+    agent.send(&request).await;
+    rig.arrival().await.answer("{}").await;
+    let answer = agent.answer().await;
+    let origin = answer.header("access-control-allow-origin");
+    assert_eq!(origin, Some("https://app.example"));
+    let answer = rig
+        .agent()
+        .await
+        .ask(&Request::post(INITIALIZE).session("x"))
+        .await;
+    assert_eq!(
+        answer.header("access-control-allow-origin"),
+        None,
+        "no origin, no leave"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_reads_costs_its_connection_only() {
+    let mut rig = Rig::with(Settings {
+        write_deadline: std::time::Duration::from_millis(50),
+        ..patient()
+    })
+    .await;
+    let (id, mut gate) = rig.session().await;
+    let mut deaf = rig.agent().await;
+    deaf.send(&Request::post(PING).session(&id)).await;
+    let long = "a".repeat(32 * 1024 * 1024);
+    gate.answer(&format!("\"{long}\"")).await;
+    // Whoever answers next does not wait, and in the end the connection is closed half-way.
+    let mut agent = rig.agent().await;
+    agent.send(&Request::post(PING).session(&id)).await;
+    gate.answer("{}").await;
+    assert_eq!(agent.answer().await.status, 200);
+    while deaf.is_held().await {}
+    assert!(deaf.closed().await < long.len());
+}
+
+/// Knows nobody, and says where tokens are.
+#[derive(Debug)]
+struct Stranger(crate::identity::ProtectedResource);
+
+impl crate::identity::Authenticate for Stranger {
+    fn identify<'a>(
+        &'a self,
+        _: &'a hyper::HeaderMap,
+        _: std::net::IpAddr,
+    ) -> crate::identity::Identified<'a> {
+        Box::pin(std::future::ready(Err(crate::identity::Challenge::Missing)))
+    }
+
+    fn resource(&self) -> Option<&crate::identity::ProtectedResource> {
+        Some(&self.0)
+    }
+}

@@ -11,18 +11,19 @@ use crate::agent::http::channel::Piece;
 use crate::agent::http::{
     Arrival, ConversationKind, Health, HttpRefusal, Inbound, Listener, Outside, Settings, Streams,
 };
-use crate::identity::{Anonymous, Authenticate, Identity, StaticToken, StaticTokens};
+use crate::identity::{Anonymous, Authenticate, Identity, Reach, StaticToken, StaticTokens};
 use crate::wire::{Id, Message, Shape, Stream};
 
 use super::agent::{Agent, Request};
 
 /// Nothing that a test does not ask for happens by time.
 pub(super) fn patient() -> Settings {
-    let long = Duration::from_secs(600);
+    let long = Duration::from_mins(10);
     Settings {
         listen: "127.0.0.1:0".parse().unwrap(),
         header_deadline: long,
         body_deadline: long,
+        write_deadline: long,
         keep_alive: long,
         stream_after: long,
         slow_reader: long,
@@ -54,7 +55,7 @@ impl Rig {
     }
 
     pub(super) async fn with(settings: Settings) -> Self {
-        Self::knowing(settings, Arc::new(Anonymous)).await
+        Self::knowing(settings, Arc::new(Anonymous(Reach::ThisMachine))).await
     }
 
     /// Two agents: `alpha` and `beta`, whose tokens are [`token`].

@@ -467,3 +467,23 @@ async fn at_the_end_what_waits_is_answered_and_listening_ends() {
     (&mut rig.serving).await.unwrap();
     assert_eq!(gate.inbox.recv().await, None);
 }
+
+#[tokio::test]
+async fn of_many_streams_that_have_ended_only_the_latest_are_kept() {
+    let mut rig = Rig::new().await;
+    let (id, mut gate) = rig.session().await;
+    let mut streams = Vec::new();
+    for _ in 0..100 {
+        let (stream, agent) = streaming(&rig, &id, &mut gate).await;
+        drop(agent);
+        gate.reply(stream, RESULT, &reply("7", "{}")).await;
+        streams.push(stream);
+    }
+    let mut known = 0;
+    for stream in &streams {
+        let name = format!("{}-1", stream.number());
+        let request = listen(&id).header("Last-Event-ID", &name);
+        known += usize::from(rig.agent().await.ask(&request).await.status == 200);
+    }
+    assert!((1..=40).contains(&known), "{known}");
+}
