@@ -44,6 +44,7 @@ impl Shutdown {
 
     /// One of many that stop by themselves, and all together when this stops. What is under way gets
     /// `deadline` to finish, counted from the first request. Must be called inside a tokio runtime.
+    #[must_use]
     pub fn branch(&self, deadline: Duration) -> Self {
         let branch = Self {
             state: watch::Sender::new(State::Running),

@@ -130,9 +130,9 @@ struct Parts {
 
 /// Where agents come from, opened.
 enum Entrance {
-    Stdio(Session, Server, ServerEvents),
+    Stdio(Box<(Session, Server, ServerEvents)>),
     Http {
-        listener: Listener,
+        listener: Box<Listener>,
         path: String,
         authenticate: Arc<dyn Authenticate>,
     },
@@ -143,7 +143,8 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     match open(config, loaded).await {
         Ok((parts, entrance, renewal)) => {
             let end = match entrance {
-                Entrance::Stdio(session, server, events) => {
+                Entrance::Stdio(ends) => {
+                    let (session, server, events) = *ends;
                     single::serve(&parts, session, server, events, renewal).await
                 }
                 Entrance::Http {
@@ -153,7 +154,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
                 } => {
                     let drain = config.limits.drain_deadline;
                     let parts = parts.clone();
-                    service::serve(parts, renewal, listener, &path, authenticate, drain).await
+                    service::serve(parts, renewal, *listener, &path, authenticate, drain).await
                 }
             };
             finish(&parts.audit, &end).await
@@ -172,6 +173,13 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         Exit::Unrecoverable
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    if config.admin.port.is_some() {
+        // Whoever configures it relies on it.
+        error!(
+            "`admin`: health and metrics have no listener of their own in this version: remove it"
+        );
+        return Err(Exit::Invalid);
+    }
     let bearer = network::bearer(config).map_err(|cause| invalid(&cause))?;
     let secrets = settings::secrets(config, bearer.as_ref());
     let audit = settings::audit(config, Arc::clone(&clock), secrets.clone()).map_err(|cause| {
@@ -198,7 +206,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
                 error!("`upstream.command`: {cause}");
                 Exit::Unrecoverable
             })?;
-            Entrance::Stdio(session, server, events)
+            Entrance::Stdio(Box::new((session, server, events)))
         }
         Listen::Http(listen) => {
             let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
@@ -206,7 +214,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
                 .await
                 .map_err(|cause| broken("cannot listen", &cause))?;
             Entrance::Http {
-                listener,
+                listener: Box::new(listener),
                 path: listen.path.clone(),
                 authenticate,
             }
@@ -217,8 +225,8 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         .revision(&*gate.revision());
     if let Err(fault) = audit.record(startup).await {
         error!("the start could not be recorded: {fault}");
-        if let Entrance::Stdio(_, server, _) = &entrance {
-            server.kill().await;
+        if let Entrance::Stdio(ends) = &entrance {
+            ends.1.kill().await;
         }
         return Err(Exit::Unrecoverable);
     }
@@ -226,7 +234,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         warn!("{notice}");
     }
     let (transport, session, address) = match &entrance {
-        Entrance::Stdio(session, ..) => (session.transport, Some(session.id.as_str()), None),
+        Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
         Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
     };
     info!(

@@ -103,9 +103,13 @@ impl Gate {
     pub(super) async fn settle<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        from: Side,
         settled: Option<Taken>,
     ) {
         if let Some(taken) = settled {
+            if from == Side::Agent {
+                talk.agent.release(taken.exchange.stream);
+            }
             self.close(talk, &taken, &Refusal::Cancelled).await;
         }
     }

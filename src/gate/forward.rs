@@ -1,5 +1,7 @@
 //! The two ways out of the gate. Both take a [`Permit`] and nothing else.
 
+use crate::wire::Stream;
+
 use super::decide::Permit;
 
 /// The protected server, as the gate sees it. Its frames come back through
@@ -37,6 +39,11 @@ pub enum Abandoned {
 pub trait Agent: Send + Sync + 'static {
     /// Delivers one permitted message. Messages arrive in the order of the calls.
     fn deliver(&self, permit: Permit) -> impl Future<Output = Result<(), AgentGone>> + Send;
+
+    /// What was waited for on this stream was cancelled, and gets no reply. Returns at once.
+    fn release(&self, stream: Stream) {
+        let _ = stream;
+    }
 }
 
 /// Why the upstream could not be reached.

@@ -203,7 +203,7 @@ impl Gate {
                 .await?;
             trail.departed();
             let ended = route.end(&mut session.state());
-            self.settle(talk, ended).await;
+            self.settle(talk, from, ended).await;
             // While it was recorded, its time may have run out, or it was cancelled.
             if !route.still_waits(from, &mut session.state()) {
                 return Err(Stop::Settled);

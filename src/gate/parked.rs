@@ -102,6 +102,7 @@ impl Gate {
         let refusal = if parked.cancelled {
             // Who cancels expects no answer.
             trail.answer_to = AnswerTo::Nobody;
+            talk.agent.release(parked.stream);
             Refusal::Cancelled
         } else {
             warn!(

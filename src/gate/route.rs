@@ -140,8 +140,8 @@ pub(super) fn route<'m>(
 /// The stream of the receiver's that a message belongs on.
 ///
 /// # Errors
-/// [`Refusal::Stray`] when it belongs to a request that has ended, or when it cannot be told to which
-/// of the agents that know nothing of each other.
+/// [`Refusal::Stray`] when it belongs to a request that has ended, among agents that know nothing of
+/// each other.
 fn belongs_on(
     identified: &Identified<'_>,
     session: &Session,
@@ -169,7 +169,11 @@ fn belongs_on(
         (Stream::MAIN | Stream::UNTOLD, _) => None,
         (stream, _) => {
             let opened_by = asked.by_minted(&Id::integer(stream.number()));
-            Some(opened_by.ok_or(Refusal::Stray)?.1)
+            match opened_by {
+                Some((_, exchange)) => Some(exchange),
+                None if session.is_shared() => return Err(Refusal::Stray),
+                None => None,
+            }
         }
     };
     Ok(related.map_or(Stream::MAIN, |exchange| exchange.stream))

@@ -217,7 +217,9 @@ mod tests {
         let found = found("unknown-argument", &material);
         let told = found.iter().map(|problem| {
             let place = problem.labels[0].inner();
-            let at = &text[place.offset()..place.offset() + place.len()];
+            let at = text
+                .get(place.offset()..place.offset() + place.len())
+                .unwrap();
             assert_eq!(at, format!("\"{pointer}\""));
             format!("{problem} ({})", problem.help.as_deref().unwrap())
         });

@@ -255,6 +255,11 @@ impl Session {
         }
     }
 
+    /// Whether agents share it that know nothing of each other.
+    pub fn is_shared(&self) -> bool {
+        self.ids == Ids::OfStream
+    }
+
     /// The request that something belongs to which could belong to any of these: the newest, or none
     /// of several if their askers know nothing of each other.
     pub fn related<'e>(

@@ -11,6 +11,7 @@
 //! gate's own path; the program fails if one does not pass.
 
 #![expect(
+    clippy::disallowed_methods,
     clippy::expect_used,
     clippy::print_stdout,
     reason = "a benchmark tells what it measured, and has nothing to measure if it cannot be set up"

@@ -49,6 +49,21 @@ impl Way {
     }
 }
 
+impl Setup {
+    /// A gate in front of a server over HTTP; it permits nothing yet.
+    pub(crate) fn before(url: &str) -> Self {
+        let mut setup = Self::of::<&str>([]);
+        setup.url = Some(url.to_owned());
+        setup
+    }
+
+    /// Agents come over HTTP, to a port of the system's choice.
+    pub(crate) fn over_http(mut self) -> Self {
+        "transport = \"http\"\nport = 0".clone_into(&mut self.listen);
+        self
+    }
+}
+
 impl Serving {
     /// Starts a gate and waits until it listens.
     pub(crate) fn start(setup: Setup) -> Self {

@@ -62,19 +62,6 @@ impl Setup {
         }
     }
 
-    /// A gate in front of a server over HTTP; it permits nothing yet.
-    pub(crate) fn before(url: &str) -> Self {
-        let mut setup = Self::of::<&str>([]);
-        setup.url = Some(url.to_owned());
-        setup
-    }
-
-    /// Agents come over HTTP, to a port of the system's choice.
-    pub(crate) fn over_http(mut self) -> Self {
-        "transport = \"http\"\nport = 0".clone_into(&mut self.listen);
-        self
-    }
-
     pub(crate) fn allow(mut self, tools: &[&str]) -> Self {
         self.policy = Policy::Allow(tools.iter().map(|tool| (*tool).to_owned()).collect());
         self

@@ -12,8 +12,12 @@ use crate::transcript::Step::{self, Ask, Hear, Tell};
 use crate::transcript::play;
 
 fn check(steps: &[Step<'_>]) {
-    for way in [Way::Stdio, Way::Http] {
-        compare(steps, way);
+    check_on(&[Way::Stdio, Way::Http], steps);
+}
+
+fn check_on(ways: &[Way], steps: &[Step<'_>]) {
+    for way in ways {
+        compare(steps, *way);
     }
 }
 
@@ -217,6 +221,8 @@ fn stateless_requests_with_every_feature_are_the_same_through_the_gate() {
         r#""notifications":{"toolsListChanged":true,"resourceSubscriptions":["everything://text/changing"]}"#,
     );
     let mut steps: Vec<Step<'_>> = requests.iter().map(|line| Ask(line)).collect();
+    check(&steps);
+    // Over HTTP a closed connection ends the stream instead of a message: see the corpus.
     steps.extend([
         Tell(&listen),
         Hear("notifications/subscriptions/acknowledged"),
@@ -225,5 +231,5 @@ fn stateless_requests_with_every_feature_are_the_same_through_the_gate() {
         ),
         Ask(&requests[3]),
     ]);
-    check(&steps);
+    check_on(&[Way::Stdio], &steps);
 }

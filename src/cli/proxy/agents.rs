@@ -48,6 +48,13 @@ impl Agent for Outbox {
             Self::Http(streams) => streams.deliver(permit).await,
         }
     }
+
+    fn release(&self, stream: Stream) {
+        match self {
+            Self::Stdio(_) => {}
+            Self::Http(streams) => streams.close(stream),
+        }
+    }
 }
 
 impl Inbox {

@@ -107,8 +107,8 @@ impl Server {
     pub(super) async fn kill(&self) {
         match self {
             Self::Child(child) => child.kill().await,
-            // Its streams close when nobody holds it any more.
-            Self::Http(_) | Self::Absent => {}
+            Self::Http(sender) => sender.kill(),
+            Self::Absent => {}
         }
     }
 }

@@ -4,6 +4,9 @@ use super::*;
 use crate::session::Ids;
 use crate::wire::Stream;
 
+/// The stream of the upstream's that something comes on, among requests.
+type CameOn = fn(&[String]) -> Stream;
+
 const FIRST: Stream = Stream::numbered(11);
 const SECOND: Stream = Stream::numbered(12);
 
@@ -60,7 +63,7 @@ async fn what_a_server_sends_unasked_belongs_to_the_request_that_it_serves() {
     let first = |asked: &[String]| stream_of(&asked[0]);
     let untold = |_: &[String]| Stream::UNTOLD;
     let main = |_: &[String]| Stream::MAIN;
-    let cases: [(&str, fn(&[String]) -> Stream, Stream); 8] = [
+    let cases: [(&str, CameOn, Stream); 8] = [
         (log, first, FIRST),
         (roots, first, FIRST),
         (changed, first, FIRST),

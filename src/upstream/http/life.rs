@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use reqwest::header::HeaderValue;
 use reqwest::{Method, Response};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::gate::{Abandoned, Carried};
 use crate::wire::{Era, KnownMethod};
@@ -19,6 +20,9 @@ use super::exchange::Exchange;
 use super::failure::{Failure, Loss};
 use super::headers::Known;
 use super::{exchange, headers, listening, notice};
+
+/// How long a cancellation is held back.
+const CANCELLATION_DELAY: Duration = Duration::from_millis(100);
 
 /// What the tasks of one life know. None of them outlives it.
 pub(super) struct Life {
@@ -113,6 +117,16 @@ impl Life {
             if matches!(carried, Carried::Reply { .. }) {
                 // What the server asked is answered whenever it is; nothing waits for that.
                 tasks.spawn(notice::send(Arc::clone(&self), carried, line));
+                continue;
+            }
+            if is_cancellation(&carried) {
+                // On a connection of its own it may overtake the request that it cancels, and then
+                // it cancels nothing. When a request has arrived cannot be known before its answer.
+                let life = Arc::clone(&self);
+                tasks.spawn(async move {
+                    sleep(CANCELLATION_DELAY).await;
+                    notice::send(life, carried, line).await;
+                });
                 continue;
             }
             tokio::select! {
@@ -241,6 +255,16 @@ impl Open {
             let _ = wanted.wait_for(|wanted| *wanted == Wanted::No).await;
         }
     }
+}
+
+fn is_cancellation(carried: &Carried) -> bool {
+    matches!(
+        carried,
+        Carried::Notification {
+            method: KnownMethod::Cancelled,
+            ..
+        }
+    )
 }
 
 impl Drop for Open {
