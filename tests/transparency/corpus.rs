@@ -3,20 +3,28 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::chain::Way;
 use crate::fixtures::fixture;
-use crate::peer::Peer;
+use crate::peer::{PATIENCE, Peer};
 use crate::script::{Bindings, Row, Script, Step};
 use crate::setup::{ALLOW_ALL, Setup};
 
 /// Plays the agent's part of every row, and compares what comes back with the script's bytes. The
 /// server does the same with what it gets, and answers an error to what is not in the script.
 /// Yields what the server received.
-fn play(command: Command, log: &Path, script: &Script) -> Vec<String> {
+fn play(command: Command, log: &Path, script: &Script, way: Way) -> Vec<String> {
     let mut server = Peer::start(command);
+    let mut cancelled = 0;
     for (number, row) in script.rows.iter().enumerate() {
-        play_row(&mut server, number, row);
+        play_row(&mut server, log, number, row, way);
+        // Nobody answers a cancellation, and over HTTP what comes next may overtake it.
+        let is_cancelled =
+            |step: &Step| matches!(step, Step::Agent(text) if text.contains(CANCELLED));
+        cancelled += row.steps.iter().filter(|step| is_cancelled(step)).count();
+        until_received(log, CANCELLED, cancelled);
     }
     let ended = server.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -27,7 +35,27 @@ fn play(command: Command, log: &Path, script: &Script) -> Vec<String> {
     received.lines().map(str::to_owned).collect()
 }
 
-fn play_row(server: &mut Peer, number: usize, row: &Row) {
+const CANCELLED: &str = "notifications/cancelled";
+
+/// The request of each script that waits to be cancelled.
+const FOREVER: &str = r#""forever":"#;
+
+/// Waits until the server has got so many lines of a kind.
+fn until_received(log: &Path, kind: &str, count: usize) {
+    let begun = Instant::now();
+    let received = || {
+        fs::read_to_string(log)
+            .unwrap_or_default()
+            .matches(kind)
+            .count()
+    };
+    while received() < count {
+        assert!(begun.elapsed() < PATIENCE, "the server got no `{kind}`");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn play_row(server: &mut Peer, log: &Path, number: usize, row: &Row, way: Way) {
     let mut bindings = Bindings::default();
     // Both types of ids, and spellings that must come back as they were.
     let ids = [
@@ -38,17 +66,36 @@ fn play_row(server: &mut Peer, number: usize, row: &Row) {
     let (first, second) = &ids[number % ids.len()];
     bindings.bind("ID", first);
     bindings.bind("ID2", second);
-    for step in &row.steps {
-        match step {
-            Step::Agent(text) => server.send(bindings.fill(text)),
-            Step::Upstream(text) => {
-                let line = server.receive().unwrap_or("nothing");
-                assert!(
-                    bindings.matches(text, line),
-                    "{}\n{line}\nis not\n{text}",
-                    row.name
-                );
+    let is_said_by_one =
+        |one: &Step, other: &Step| matches!(one, Step::Agent(_)) == matches!(other, Step::Agent(_));
+    for turn in row.steps.chunk_by(is_said_by_one) {
+        let mut expected = Vec::new();
+        for step in turn {
+            match step {
+                Step::Agent(text) => {
+                    if text.contains(CANCELLED) {
+                        // One that comes in time need not reach the server.
+                        until_received(log, FOREVER, 1);
+                    }
+                    server.send(bindings.fill(text));
+                }
+                Step::Upstream(text) => expected.push(text),
             }
+        }
+        while !expected.is_empty() {
+            let line = server.receive().unwrap_or("nothing");
+            // Over HTTP what belongs to no request has a stream of its own, and no order with
+            // what is on others.
+            let candidates = match way {
+                Way::Stdio => 1,
+                Way::Http => expected.len(),
+            };
+            let mut candidates = expected.iter().take(candidates);
+            let found = candidates.position(|text| bindings.matches(text, line));
+            let Some(found) = found else {
+                panic!("{}\n{line}\nis none of\n{expected:#?}", row.name);
+            };
+            expected.remove(found);
         }
     }
 }
@@ -86,12 +133,12 @@ fn check(name: &str, gate: Through, way: Way) {
     let log = setup.path("direct");
     let mut command = Command::new(&server);
     command.arg(path).env("FIXTURE_LOG", &log);
-    let direct = play(command, &log, &script);
+    let direct = play(command, &log, &script, Way::Stdio);
 
     let log = setup.path("through");
     let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
     let (gate, _behind, _setups) = way.to(setup);
-    let through = play(gate, &log, &script);
+    let through = play(gate, &log, &script, way);
 
     // What has no answer is compared here: notifications, and answers to the server.
     let mut received = through.iter();

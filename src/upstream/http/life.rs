@@ -119,7 +119,12 @@ impl Life {
                 tasks.spawn(notice::send(Arc::clone(&self), carried, line));
                 continue;
             }
-            if is_cancellation(&carried) {
+            if let Some(request) = cancelled(&carried) {
+                // From 2026-07-28 on a closed stream says it, and there is no message for it.
+                if self.is_stateless(request) {
+                    self.abandon(request);
+                    continue;
+                }
                 // On a connection of its own it may overtake the request that it cancels, and then
                 // it cancels nothing. When a request has arrived cannot be known before its answer.
                 let life = Arc::clone(&self);
@@ -167,6 +172,12 @@ impl Life {
             Era::Legacy => Abandoned::Untold,
             Era::Stateless => Abandoned::Closed,
         }
+    }
+
+    fn is_stateless(&self, id: u64) -> bool {
+        self.opened()
+            .get(&id)
+            .is_some_and(|request| request.era == Era::Stateless)
     }
 
     /// POSTs one message.
@@ -257,14 +268,16 @@ impl Open {
     }
 }
 
-fn is_cancellation(carried: &Carried) -> bool {
-    matches!(
-        carried,
+/// The request that a message cancels.
+fn cancelled(carried: &Carried) -> Option<u64> {
+    match carried {
         Carried::Notification {
             method: KnownMethod::Cancelled,
+            ends,
             ..
-        }
-    )
+        } => *ends,
+        Carried::Notification { .. } | Carried::Request { .. } | Carried::Reply { .. } => None,
+    }
 }
 
 impl Drop for Open {
