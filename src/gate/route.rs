@@ -133,6 +133,11 @@ pub(super) fn route<'m>(
     }
     if identified.from == Side::Upstream {
         route.subscription(understood, state)?;
+        let is_reply = matches!(identified.role, Role::Reply(_));
+        if session.is_shared() && !is_reply && route.stream == Stream::MAIN {
+            // Nobody can be listening.
+            return Err(Refusal::Stray);
+        }
     }
     Ok(route)
 }

@@ -2,9 +2,9 @@
 //! ends are standard streams: whatever is compared on a pair of standard streams is compared for
 //! each pair of transports.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
+use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
 
 /// Which transports a conversation goes through.
@@ -14,14 +14,6 @@ pub(crate) enum Way {
     Stdio,
     /// stdio, gate, HTTP, gate, HTTP, gate, stdio.
     Http,
-}
-
-/// A gate that serves agents over HTTP.
-#[derive(Debug)]
-pub(crate) struct Serving {
-    child: Child,
-    pub(crate) url: String,
-    _setup: Setup,
 }
 
 impl Way {
@@ -46,58 +38,5 @@ impl Way {
                 (first.gate(), vec![last, middle], vec![first])
             }
         }
-    }
-}
-
-impl Setup {
-    /// A gate in front of a server over HTTP; it permits nothing yet.
-    pub(crate) fn before(url: &str) -> Self {
-        let mut setup = Self::of::<&str>([]);
-        setup.url = Some(url.to_owned());
-        setup
-    }
-
-    /// Agents come over HTTP, to a port of the system's choice.
-    pub(crate) fn over_http(mut self) -> Self {
-        "transport = \"http\"\nport = 0".clone_into(&mut self.listen);
-        self
-    }
-}
-
-impl Serving {
-    /// Starts a gate and waits until it listens.
-    pub(crate) fn start(setup: Setup) -> Self {
-        let mut command = setup.gate();
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut lines = stderr.lines().map_while(Result::ok);
-        let mut said = Vec::new();
-        let url = lines.by_ref().find_map(|line| {
-            let url = line
-                .split_once("listening on ")
-                .map(|(_, url)| url.to_owned());
-            said.push(line);
-            url
-        });
-        let url = url.unwrap_or_else(|| panic!("the gate does not listen: {said:#?}"));
-        // A pipe that nobody empties would stop it.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self {
-            child,
-            url,
-            _setup: setup,
-        }
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -18,6 +18,9 @@ mod peer;
 #[path = "../../fixtures/servers/vendor/script.rs"]
 mod script;
 #[cfg(test)]
+#[path = "../support/serving.rs"]
+mod serving;
+#[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;
 #[cfg(test)]

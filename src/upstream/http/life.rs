@@ -130,7 +130,8 @@ impl Life {
                 let life = Arc::clone(&self);
                 tasks.spawn(async move {
                     sleep(CANCELLATION_DELAY).await;
-                    notice::send(life, carried, line).await;
+                    notice::send(Arc::clone(&life), carried, line).await;
+                    life.abandon(request);
                 });
                 continue;
             }

@@ -1,0 +1,132 @@
+//! Who is who, and what belongs to whom.
+
+use std::fs;
+use std::thread;
+
+use serde_json::Value;
+
+use crate::fixtures::fixture;
+use crate::http::Agent;
+use crate::json::json;
+use crate::processes::eventually;
+use crate::serving::Serving;
+use crate::setup::{ALLOW_ALL, Setup};
+
+/// A gate in front of the server that uses every feature.
+fn before_everything() -> Setup {
+    Setup::of([fixture("everything-server")]).over_http()
+}
+
+/// The first record that is as asked for.
+fn recorded(gate: &Serving, wanted: impl Fn(&Value) -> bool) -> Value {
+    eventually(|| {
+        let file = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        let mut records = file.lines().map(json);
+        records
+            .find(&wanted)
+            .ok_or_else(|| format!("no such record: {file}"))
+    })
+}
+
+#[test]
+fn equal_ids_of_many_sessions_are_answered_each_with_its_own() {
+    let gate = Serving::start(before_everything().allow(&["echo"]));
+    let talks: Vec<_> = (0..8)
+        .map(|number| {
+            let agent = Agent::at(&gate.url).in_session();
+            thread::spawn(move || {
+                for round in 0..10 {
+                    let text = format!("agent {number}, round {round}");
+                    let answer = agent.echo(7, &text);
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    assert!(answer.body.contains(&text), "{text}: {answer:?}");
+                }
+            })
+        })
+        .collect();
+    for talk in talks {
+        talk.join().unwrap();
+    }
+}
+
+#[test]
+fn an_agent_is_who_its_token_says_and_policies_know_it() {
+    let policy = r#"
+        @id("open") permit (principal, action, resource) unless { resource == Mcp::Tool::"echo" };
+        @id("alice") permit (principal == Mcp::Agent::"alice", action, resource);
+    "#;
+    let mut setup = before_everything().policies(policy);
+    setup.listen.push_str(
+        "\nauth = { type = \"bearer\", tokens = { alice = \"alice-0123456789-0123456789\", bob = \"bob-0123456789-0123456789-\" } }",
+    );
+    let gate = Serving::start(setup);
+    let with = |token: &str| Agent::at(&gate.url).with(format!("Authorization: Bearer {token}"));
+    for agent in [Agent::at(&gate.url), with("somebody-0123456789-0123456")] {
+        let answer = agent.echo(1, "let me in");
+        assert_eq!(answer.status, 401, "{answer:?}");
+    }
+    let alice = with("alice-0123456789-0123456789").in_session();
+    let bob = with("bob-0123456789-0123456789-").in_session();
+    assert!(alice.echo(1, "from alice").body.contains("from alice"));
+    let denied = bob.echo(1, "from bob").body;
+    assert!(denied.contains("Unknown tool: echo"), "{denied}");
+    let by = |who: &'static str| {
+        move |record: &Value| record["kind"] == "tool_call" && record["agent"]["id"] == who
+    };
+    assert_eq!(recorded(&gate, by("alice"))["decision"], "ALLOW");
+    assert_eq!(recorded(&gate, by("bob"))["decision"], "BLOCK");
+    let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+    assert!(!audit.contains("0123456789-0123456789"), "{audit}");
+}
+
+#[test]
+fn what_never_was_a_message_is_refused_and_recorded() {
+    let gate = Serving::start(before_everything().policies(ALLOW_ALL));
+    let agent = || Agent::at(&gate.url);
+    let strange = [
+        (agent().with("Host: evil.example"), 403, "host"),
+        (agent().with("Origin: https://evil.example"), 403, "origin"),
+        (
+            agent().with("Content-Type: text/plain"),
+            415,
+            "content-type",
+        ),
+        (
+            agent().with("Mcp-Session-Id: guessed"),
+            404,
+            "session-unknown",
+        ),
+        (agent(), 400, "session-missing"),
+    ];
+    for (agent, status, code) in strange {
+        let answer = agent.echo(1, "x");
+        assert_eq!(answer.status, status, "{code}: {answer:?}");
+        let record = recorded(&gate, |record| record["reason"]["code"] == code);
+        assert_eq!(record["kind"], "frame", "{record}");
+        assert_eq!(record["decision"], "BLOCK", "{record}");
+        assert_eq!(record["stage"], "http", "{record}");
+    }
+}
+
+#[test]
+fn stateless_requests_need_no_session_and_are_judged_alike() {
+    let policy = r#"
+        @id("open") permit (principal, action, resource) unless { resource == Mcp::Tool::"add" };
+    "#;
+    let gate = Serving::start(before_everything().policies(policy));
+    let ask = |tool: &str, arguments: &str| {
+        let agent = Agent::at(&gate.url)
+            .with("MCP-Protocol-Version: 2026-07-28")
+            .with("Mcp-Method: tools/call")
+            .with(format!("Mcp-Name: {tool}"));
+        agent.post(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"tester","version":"1"}}}}}}}}"#
+        ))
+    };
+    let echoed = ask("echo", r#"{"text":"stateless"}"#);
+    assert!(echoed.body.contains("stateless"), "{echoed:?}");
+    let denied = ask("add", r#"{"a":1,"b":2}"#);
+    assert!(denied.body.contains("Unknown tool: add"), "{denied:?}");
+    let record = recorded(&gate, |record| record["target"] == "add");
+    assert_eq!(record["decision"], "BLOCK", "{record}");
+}

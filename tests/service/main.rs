@@ -1,0 +1,26 @@
+//! A gate that agents reach over HTTP, with real processes: who is who, what belongs to whom, and
+//! what is left behind. On Linux only, because only there the tests can see what runs.
+
+#![cfg(target_os = "linux")]
+
+#[cfg(test)]
+mod agents;
+#[cfg(test)]
+#[path = "../support/fixtures.rs"]
+mod fixtures;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+#[path = "../support/json.rs"]
+mod json;
+#[cfg(test)]
+#[path = "../support/processes.rs"]
+mod processes;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
+#[path = "../support/serving.rs"]
+mod serving;
+#[cfg(test)]
+#[path = "../support/setup.rs"]
+mod setup;

@@ -1,0 +1,65 @@
+//! The servers behind a gate that many agents reach.
+
+use crate::fixtures::fixture;
+use crate::http::Agent;
+use crate::processes::{all_end, eventually, marked};
+use crate::serving::Serving;
+use crate::setup::{ALLOW_ALL, Setup};
+
+#[test]
+fn each_session_has_a_server_of_its_own_that_ends_with_it() {
+    let log = tempfile::tempdir().unwrap();
+    let log = log.path().join("received");
+    let setup = Setup::of([fixture("everything-server")]).env("FIXTURE_LOG", log.to_str().unwrap());
+    let gate = Serving::start(setup.policies(ALLOW_ALL).over_http());
+    let mark = gate.setup().mark().to_owned();
+    let servers = || {
+        let all = marked(&mark);
+        all.iter()
+            .filter(|(_, name)| name.starts_with("everything"))
+            .count()
+    };
+    let until = |count: usize| {
+        eventually(|| match servers() {
+            running if running == count => Ok(()),
+            running => Err(format!(
+                "{running} servers run, not {count}: {:?}",
+                marked(&mark)
+            )),
+        });
+    };
+    let first = Agent::at(&gate.url).in_session();
+    let second = Agent::at(&gate.url).in_session();
+    until(2);
+    let ended = first.request("DELETE", "");
+    assert!((200..300).contains(&ended.status), "{ended:?}");
+    until(1);
+    assert_eq!(first.echo(1, "too late").status, 404);
+    assert!(second.echo(1, "still here").body.contains("still here"));
+    drop(gate);
+    all_end(&mark);
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_and_asked_again_when_it_is_there() {
+    let last = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .over_http();
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let gate = Serving::start(Setup::before(&url).policies(ALLOW_ALL).over_http());
+    let agent = || Agent::at(&gate.url);
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
+    let answer = agent().post(initialize);
+    assert!(answer.body.contains(r#""error""#), "{answer:?}");
+    let mut last = last;
+    last.listen = format!("transport = \"http\"\nport = {port}");
+    let _last = Serving::start(last);
+    let answer = agent().in_session().echo(1, "now it is there");
+    assert!(answer.body.contains("now it is there"), "{answer:?}");
+}
