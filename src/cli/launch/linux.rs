@@ -43,9 +43,6 @@ fn execute(launch: &Launch) -> ExitCode {
 
 fn supervise(launch: &Launch) -> io::Result<ExitCode> {
     close_inherited();
-    // The default action of the signal ends us, which is right until the server runs.
-    set_parent_process_death_signal(Some(PARENT_DIED))?;
-    parent_lives(launch)?;
     set_child_subreaper(Some(getpid()))?;
     // Told apart from the gate in a list of processes; nothing depends on it.
     let _ = fs::write("/proc/self/comm", "mcp-launch");
@@ -55,6 +52,10 @@ fn supervise(launch: &Launch) -> io::Result<ExitCode> {
     runtime.block_on(async {
         // Before the server starts: a signal without a handler would end us and not the server.
         let mut signals = Supervised::new()?;
+        // The signal comes as well when only the thread that started us ends: not before somebody
+        // looks whether it was the gate. Whoever died before this is found by the look after it.
+        set_parent_process_death_signal(Some(PARENT_DIED))?;
+        parent_lives(launch)?;
         let server = start_executor(launch)?;
         detach_streams();
         let ended = signals.until_the_end(launch, server).await;
