@@ -95,6 +95,7 @@ impl Shutdown {
         }
         let cause = self.requested().await;
         tokio::select! {
+            biased;
             () = trunk.forced() => {}
             () = tokio::time::sleep(deadline) => {}
         }

@@ -203,6 +203,7 @@ impl Gate {
             origin,
             stream: Stream::MAIN,
             sent_on: Stream::MAIN,
+            peer: None,
             method: occasion.method(),
             target: Target::Server,
             snapshot: self.policy.current(),

@@ -1,5 +1,6 @@
 //! Whose message it is: its era, the request that a reply answers, and whether it may come now.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,9 @@ use crate::session::{
 };
 use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
+use super::record::Came;
 use super::refuse::{Modern, Refusal};
+use super::remember::client;
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -52,6 +55,8 @@ pub(super) struct Scene {
     pub(super) agent: Arc<Agent>,
     pub(super) server: Arc<Server>,
     pub(super) spoken: Spoken,
+    /// The address of whoever asks, if it asks over a network.
+    pub(super) peer: Option<IpAddr>,
     pub(super) calls: i64,
     pub(super) started_ms: i64,
     pub(super) established: Arc<Established>,
@@ -60,11 +65,11 @@ pub(super) struct Scene {
 /// Finds the place of a message in its session.
 pub(super) fn identify<'m>(
     message: &'m Message,
-    from: Side,
-    stream: Stream,
+    came: Came,
     session: &Session,
     max_in_flight: usize,
 ) -> Result<Identified<'m>, Refusal> {
+    let Came { from, stream, .. } = came;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
         Shape::Request { id, method } => {
@@ -105,7 +110,14 @@ pub(super) fn identify<'m>(
             (Role::Reply(Box::new(taken)), spoken)
         }
     };
-    let scene = Scene::of(&state, spoken);
+    let mut scene = Scene::of(&state, spoken);
+    scene.peer = match &role {
+        Role::Reply(taken) => taken.exchange.peer,
+        Role::Request { .. } | Role::Notification { .. } => came.peer,
+    };
+    if from == Side::Agent && matches!(state.lifecycle, Lifecycle::New) {
+        scene.agent = calling_itself(&scene.agent, message);
+    }
     Ok(Identified {
         message,
         from,
@@ -127,11 +139,24 @@ impl Scene {
             agent: Arc::clone(&state.agent),
             server: Arc::clone(&state.server),
             spoken,
+            peer: None,
             calls: state.calls,
             started_ms: state.started_ms,
             established: Arc::clone(&state.established),
         }
     }
+}
+
+/// From 2026-07-28 on each message says who sent it, as far as anybody does.
+fn calling_itself(agent: &Arc<Agent>, message: &Message) -> Arc<Agent> {
+    let client = client(message.meta().and_then(|meta| meta.get(META_CLIENT)));
+    if client == agent.client {
+        return Arc::clone(agent);
+    }
+    Arc::new(Agent {
+        client,
+        ..(**agent).clone()
+    })
 }
 
 /// An unknown method is refused whoever sends it; so is one that the other side sends.

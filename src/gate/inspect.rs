@@ -7,7 +7,7 @@ use crate::session::Target;
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::forward::UpstreamFault;
-use super::identify::{Identified, Role, is_known_version};
+use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::refuse::{Modern, Refusal};
 use super::understand::{About, Asks, Doing, Question, Understood, resource_facts};
 
@@ -53,7 +53,8 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
         .get("protocolVersion")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    if is_known_version(&version) {
+    // MCP 2026-07-28 has no handshake: a session in it would be of neither era.
+    if is_known_version(&version) && *version < *FIRST_STATELESS {
         return Ok(());
     }
     Err(Refusal::UnsupportedVersion {

@@ -29,6 +29,7 @@ mod upkeep;
 mod tests;
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,7 +119,33 @@ impl Gate {
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
-        let came = Came { from, stream, at };
+        let peer = None;
+        let came = Came {
+            from,
+            stream,
+            peer,
+            at,
+        };
+        self.handle_since(talk, came, frame).await
+    }
+
+    /// The same for a frame of the agent's that came over a network, from this address.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_from<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        peer: Option<IpAddr>,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let came = Came {
+            from: Side::Agent,
+            stream,
+            peer,
+            at: self.clock.elapsed(),
+        };
         self.handle_since(talk, came, frame).await
     }
 
@@ -163,13 +190,13 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let Came { from, stream, .. } = came;
+        let from = came.from;
         let session = &talk.session;
         let now = self.circumstances(session);
 
         let message = self.decode(talk, from, frame, trail)?;
         let max_in_flight = self.settings.max_in_flight;
-        let identified = identify::identify(&message, from, stream, session, max_in_flight)?;
+        let identified = identify::identify(&message, came, session, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
@@ -258,6 +285,7 @@ impl Gate {
         Exchange {
             origin: crate::session::Origin::Peer(asker.clone()),
             stream: understood.identified.stream,
+            peer: understood.identified.scene.peer,
             sent_on: Stream::MAIN,
             method,
             target: understood.target.clone(),
@@ -284,7 +312,6 @@ impl Gate {
     fn circumstances(&self, session: &Session) -> Circumstances {
         Circumstances {
             transport: session.transport,
-            peer: session.peer,
             now_ms: self.clock.now().as_millisecond(),
         }
     }

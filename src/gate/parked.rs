@@ -39,6 +39,7 @@ impl Gate {
                 let parked = Parked {
                     asker: asker.clone(),
                     stream: trail.stream,
+                    peer: trail.peer,
                     frame: frame.to_vec(),
                     version: version.clone(),
                     target: trail.target.clone(),
@@ -120,6 +121,7 @@ fn came(parked: &Parked) -> Came {
     Came {
         from: Side::Agent,
         stream: parked.stream,
+        peer: parked.peer,
         at: parked.started,
     }
 }

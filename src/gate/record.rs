@@ -5,6 +5,7 @@ mod ends;
 mod kind;
 mod reply;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ use super::understand::Understood;
 pub(super) struct Came {
     pub(super) from: Side,
     pub(super) stream: Stream,
+    /// The address that it came from, if it came over a network.
+    pub(super) peer: Option<IpAddr>,
     /// Time since the clock was made.
     pub(super) at: Duration,
 }
@@ -52,6 +55,8 @@ pub(super) struct Trail {
     pub(super) started: Duration,
     /// The stream on which an answer is waited for.
     pub(super) stream: Stream,
+    /// The address that it came from, if it came over a network.
+    pub(super) peer: Option<IpAddr>,
     record: Record,
 }
 
@@ -69,7 +74,12 @@ pub(super) enum AnswerTo {
 
 impl Trail {
     pub(super) fn begin<U, A>(talk: &Talk<U, A>, came: Came) -> Self {
-        let Came { from, stream, at } = came;
+        let Came {
+            from,
+            stream,
+            peer,
+            at,
+        } = came;
         let reference = talk.next_reference();
         let record = Record::new(Kind::Frame)
             .within(&talk.scope())
@@ -94,6 +104,7 @@ impl Trail {
             target: Target::Server,
             started: at,
             stream,
+            peer,
             record,
         }
     }
@@ -129,6 +140,7 @@ impl Trail {
         let came = Came {
             from: Side::Agent,
             stream: Stream::MAIN,
+            peer: None,
             at: started,
         };
         let mut trail = Self::begin(talk, came);

@@ -32,10 +32,12 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
             if identified.from == Side::Upstream {
                 return;
             }
+            let shared = talk.session.is_shared();
             state.follows_resources |= *method == KnownMethod::ResourcesSubscribe;
             let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
-            // After a handshake the agent is who it said it was then.
-            let (Some(client), Lifecycle::New) = (client, &state.lifecycle) else {
+            // After a handshake the agent is who it said it was then; where many share a session,
+            // none speaks for the others.
+            let (Some(client), Lifecycle::New, false) = (client, &state.lifecycle, shared) else {
                 return;
             };
             introduce(&mut state, Some(client));
@@ -109,21 +111,22 @@ fn promised(initialized: Value<'_>) -> Vec<KnownMethod> {
 }
 
 /// What an agent says of itself is a label, never an identity.
-fn introduce(state: &mut State, client: Option<Value<'_>>) {
-    let text = |key| {
-        client
-            .and_then(|client| client.get(key))
-            .and_then(Value::as_str)
-    };
-    let client = Client {
-        name: text("name").unwrap_or_default().into_owned(),
-        version: text("version").unwrap_or_default().into_owned(),
-    };
+fn introduce(state: &mut State, said: Option<Value<'_>>) {
+    let client = client(said);
     if state.agent.client != client {
         let agent = policy::Agent {
             client,
             ..(*state.agent).clone()
         };
         state.agent = Arc::new(agent);
+    }
+}
+
+/// How an agent calls itself, as it says so; nameless where it does not.
+pub(super) fn client(said: Option<Value<'_>>) -> Client {
+    let text = |key| said.and_then(|said| said.get(key)).and_then(Value::as_str);
+    Client {
+        name: text("name").unwrap_or_default().into_owned(),
+        version: text("version").unwrap_or_default().into_owned(),
     }
 }

@@ -133,8 +133,8 @@ pub(super) fn route<'m>(
     }
     if identified.from == Side::Upstream {
         route.subscription(understood, state)?;
-        let is_reply = matches!(identified.role, Role::Reply(_));
-        if session.is_shared() && !is_reply && route.stream == Stream::MAIN {
+        let tells = matches!(identified.role, Role::Notification { .. });
+        if session.is_shared() && tells && route.stream == Stream::MAIN {
             // Nobody can be listening.
             return Err(Refusal::Stray);
         }
@@ -165,11 +165,11 @@ fn belongs_on(
     let token = told_of(identified).unwrap_or_default();
     let related = match (identified.stream, method) {
         (Stream::MAIN | Stream::UNTOLD, KnownMethod::Progress) => {
-            session.related(asked.with_progress_token(&token))
+            session.related(state, asked.with_progress_token(&token))
         }
         // What is told of a list or a resource belongs to no request.
         (Stream::UNTOLD, _) if identified.is_request() || method == KnownMethod::LogMessage => {
-            session.related(waiting())
+            session.related(state, waiting())
         }
         (Stream::MAIN | Stream::UNTOLD, _) => None,
         (stream, _) => {
@@ -181,7 +181,11 @@ fn belongs_on(
             }
         }
     };
-    Ok(related.map_or(Stream::MAIN, |exchange| exchange.stream))
+    match related {
+        Some(exchange) => Ok(exchange.stream),
+        None if session.is_shared() && identified.is_request() => Err(Refusal::Stray),
+        None => Ok(Stream::MAIN),
+    }
 }
 
 /// The token (JSON text) of the progress that a notification tells of.

@@ -4,7 +4,6 @@
 //! all of them must be allowed.
 
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use crate::policy::{
     Action, Arguments, Environment, Facts, MAX_LEVEL, Principal, Prompt, Resource, ResourceFacts,
@@ -86,8 +85,6 @@ pub(super) enum Doing<'m> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances {
     pub(super) transport: &'static str,
-    /// The agent's address, where one connection has one agent.
-    pub(super) peer: Option<IpAddr>,
     pub(super) now_ms: i64,
 }
 
@@ -276,7 +273,7 @@ impl Circumstances {
             transport: self.transport,
             protocol: &scene.spoken.version,
             now_ms: self.now_ms,
-            peer: self.peer,
+            peer: scene.peer,
             session: SessionState {
                 level: scene.established.level,
                 labels: scene.established.labels.clone(),

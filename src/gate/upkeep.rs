@@ -41,7 +41,9 @@ impl Gate {
         let (parked, due) = {
             let mut state = talk.session.state();
             let parked = state.take_expired_parked(now);
-            let agents = state.to_upstream.take_expired(now).into_iter();
+            let agents = state.to_upstream.take_expired(now);
+            state.forsaken |= !agents.is_empty();
+            let agents = agents.into_iter();
             let servers = state.to_agent.take_expired(now).into_iter();
             let agents = agents.map(|taken| (Side::Agent, taken));
             let due = agents.chain(servers.map(|taken| (Side::Upstream, taken)));
@@ -132,6 +134,10 @@ impl Gate {
             Side::Upstream => Side::Agent,
         };
         if !self.may_cancel(talk, &taken, other).await {
+            // To close a stream of our own says nothing to anybody.
+            if other == Side::Upstream {
+                let _ = talk.upstream.abandon(taken.minted);
+            }
             return Ok(());
         }
         self.withdraw(talk, &taken, other, "timed out").await
@@ -194,7 +200,9 @@ impl Gate {
             for parked in &mut state.parked {
                 parked.cancelled |= parked.stream == stream;
             }
-            state.to_upstream.take_on(stream)
+            let taken = state.to_upstream.take_on(stream);
+            state.forsaken |= !taken.is_empty();
+            taken
         };
         for taken in taken {
             self.close(talk, &taken, &Refusal::Cancelled).await;
@@ -283,7 +291,15 @@ impl Gate {
         stream: Stream,
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
-        let trail = Trail::begin(talk, Came { from, stream, at });
+        let trail = Trail::begin(
+            talk,
+            Came {
+                from,
+                stream,
+                peer: None,
+                at,
+            },
+        );
         self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes))
             .await
     }

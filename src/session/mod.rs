@@ -32,8 +32,6 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
-    /// The address that the session was begun from.
-    pub peer: Option<IpAddr>,
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
@@ -103,6 +101,8 @@ pub struct State {
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
+    /// A request was given up that the upstream may still speak of.
+    pub forsaken: bool,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
     pub stray_replies: u64,
     /// The deadline that somebody sleeps for.
@@ -127,8 +127,9 @@ pub struct Established {
 pub struct Parked {
     /// Who waits for the call, so that it can be cancelled while it waits.
     pub asker: Asker,
-    /// The stream on which it came.
+    /// The stream on which it came, and from where, if it came over a network.
     pub stream: Stream,
+    pub peer: Option<IpAddr>,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
     /// The revision that the call names, if it belongs to no session with a handshake.
@@ -190,7 +191,6 @@ impl Session {
         Self {
             id,
             transport,
-            peer: None,
             ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
@@ -209,6 +209,7 @@ impl Session {
                 started_ms,
                 established: Arc::default(),
                 upstream: Readiness::Up,
+                forsaken: false,
                 stray_replies: 0,
                 armed: None,
             }),
@@ -226,13 +227,6 @@ impl Session {
             state.roles.clone_from(&agent.roles);
             state.agent = Arc::new(agent);
         }
-        self
-    }
-
-    /// The same, begun from this address.
-    #[must_use]
-    pub fn from(mut self, peer: Option<IpAddr>) -> Self {
-        self.peer = peer;
         self
     }
 
@@ -260,14 +254,17 @@ impl Session {
         self.ids == Ids::OfStream
     }
 
-    /// The request that something belongs to which could belong to any of these: the newest, or none
-    /// of several if their askers know nothing of each other.
+    /// The request that something belongs to which could belong to any of these: the newest. Where
+    /// the askers know nothing of each other: the only one, as long as none was given up that it could
+    /// belong to as well.
     pub fn related<'e>(
         &self,
+        state: &State,
         mut candidates: impl Iterator<Item = (u64, &'e Exchange)>,
     ) -> Option<&'e Exchange> {
         let related = match self.ids {
             Ids::OfSession => candidates.max_by_key(|(minted, _)| *minted),
+            Ids::OfStream if state.forsaken => None,
             Ids::OfStream => candidates.next().filter(|_| candidates.next().is_none()),
         };
         related.map(|(_, exchange)| exchange)

@@ -5,6 +5,7 @@
 //! asked, came twice, came too late, or has the wrong type (`1` is not `"1"`).
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,8 @@ pub struct Exchange {
     pub stream: Stream,
     /// The stream of the other side that it was sent on, if that is the agent's.
     pub sent_on: Stream,
+    /// The address of whoever asked, if it asked over a network.
+    pub peer: Option<IpAddr>,
     pub method: KnownMethod,
     /// What the request was about.
     pub target: Target,

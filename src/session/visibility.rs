@@ -1,6 +1,7 @@
 //! Which items of lists the agent may see, as far as that was asked already.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::policy::{
@@ -25,7 +26,7 @@ struct Asked {
     revision: String,
     agent: Arc<Agent>,
     /// Absent where no policy looks at it.
-    session: Option<(String, SessionState, Consent)>,
+    session: Option<(String, Option<IpAddr>, SessionState, Consent)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,7 +56,7 @@ impl Visibilities {
             ListsBy::Names => None,
             ListsBy::Session => {
                 let protocol = env.protocol.to_owned();
-                Some((protocol, env.session.clone(), env.consent.clone()))
+                Some((protocol, env.peer, env.session.clone(), env.consent.clone()))
             }
             ListsBy::Moment => {
                 self.begin(None);

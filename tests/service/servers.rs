@@ -1,7 +1,12 @@
 //! The servers behind a gate that many agents reach.
 
+use std::fs;
+use std::process::Command;
+use std::thread;
+
 use crate::fixtures::fixture;
 use crate::http::Agent;
+use crate::json::json;
 use crate::processes::{all_end, eventually, marked};
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
@@ -38,6 +43,49 @@ fn each_session_has_a_server_of_its_own_that_ends_with_it() {
     assert!(second.echo(1, "still here").body.contains("still here"));
     drop(gate);
     all_end(&mark);
+}
+
+#[test]
+fn a_gate_that_stops_before_its_agents_are_answered_has_recorded_each_end() {
+    let mut setup = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .over_http();
+    "drain_deadline = \"300ms\"".clone_into(&mut setup.limits);
+    let mut gate = Serving::start(setup);
+    let file = gate.setup().audit_file();
+    let records = move |kind: &str| {
+        let audit = fs::read_to_string(&file).unwrap();
+        let of_kind = |line: &&str| json(line)["kind"] == kind;
+        audit.lines().filter(of_kind).count()
+    };
+    let waiting: Vec<_> = (0..3)
+        .map(|_| {
+            let agent = Agent::at(&gate.url).in_session();
+            thread::spawn(move || {
+                agent.post(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"steps":1,"delay_ms":60000}}}"#)
+            })
+        })
+        .collect();
+    eventually(|| match records("tool_call") {
+        3 => Ok(()),
+        calls => Err(format!("{calls} calls")),
+    });
+    let stopped = Command::new("kill")
+        .arg(gate.child.id().to_string())
+        .status();
+    assert!(stopped.unwrap().success());
+    eventually(|| match gate.child.try_wait().unwrap() {
+        Some(_) => Ok(()),
+        None => Err("the gate still runs".to_owned()),
+    });
+    assert_eq!((records("session_start"), records("session_end")), (3, 3));
+    assert_eq!(records("tool_result"), 3);
+    for agent in waiting {
+        // Answered with an error, or cut off: never with a result.
+        if let Ok(answer) = agent.join() {
+            assert!(!answer.body.contains(r#""result""#), "{answer:?}");
+        }
+    }
 }
 
 #[test]

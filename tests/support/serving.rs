@@ -8,7 +8,7 @@ use crate::setup::Setup;
 /// A gate that serves agents over HTTP.
 #[derive(Debug)]
 pub(crate) struct Serving {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) url: String,
     setup: Setup,
 }

@@ -139,7 +139,7 @@ fn check(name: &str, gate: Through, way: Way) {
 
     let log = setup.path("through");
     let setup = setup.env("FIXTURE_LOG", log.to_str().unwrap());
-    let (gate, _behind, _setups) = way.to(setup);
+    let (gate, behind, _setups) = way.to(setup);
     let through = play(gate, &log, &script, way);
 
     // What has no answer is compared here: notifications, and answers to the server.
@@ -167,6 +167,10 @@ fn check(name: &str, gate: Through, way: Way) {
     for line in through.iter().filter(|line| line.contains(r#""method""#)) {
         let (_, after) = line.split_once(r#""id":"#).unwrap_or(("", "0"));
         assert!(after.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+    }
+    for gate in &behind {
+        let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        assert!(!audit.is_empty(), "a gate has recorded nothing");
     }
     let own = through.len() - direct.len();
     assert!(

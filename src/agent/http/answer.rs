@@ -10,7 +10,7 @@ use hyper::{Method, Request, Version};
 use tokio::sync::{Semaphore, watch};
 
 use crate::identity::{Authenticate, Identity};
-use crate::wire::{Id, Mirrors};
+use crate::wire::Id;
 
 use super::conversations::Conversations;
 use super::door::Door;
@@ -26,8 +26,6 @@ pub(super) struct Server {
     pub(super) conversations: Conversations,
     /// Budget of bodies that are being read.
     pub(super) bodies: Semaphore,
-    /// What agents were shown; the tools are the same for all of them, if not all see each.
-    pub(super) mirrors: Mirrors,
     door: Door,
     authenticate: Arc<dyn Authenticate>,
     refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
@@ -60,7 +58,6 @@ impl Server {
         Self {
             conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
             bodies: body::budget(&settings),
-            mirrors: Mirrors::default(),
             door: Door::new(&settings, port),
             authenticate: outside.authenticate,
             refusals: outside.refusals,

@@ -1,6 +1,7 @@
 //! One conversation with the gate: what comes in, and the streams on which it is answered.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::gate::AgentGone;
 use crate::identity::Identity;
-use crate::wire::Stream;
+use crate::wire::{Mirrors, Stream};
 
 use super::channel::{Channel, Kept, Piece, Reader};
 use super::conversations::{ConversationKind, Inbound};
@@ -31,6 +32,8 @@ pub(super) struct Conversation {
     quiet: AtomicU32,
     room: usize,
     patience: Duration,
+    /// Which arguments headers repeat, as far as the agent was shown it.
+    pub(super) mirrors: Mirrors,
     /// Its place among all conversations.
     _place: OwnedSemaphorePermit,
 }
@@ -60,6 +63,9 @@ pub(super) struct Post {
     conversation: Arc<Conversation>,
 }
 
+/// How long a stream of an agent that shares its conversation may be full.
+const SHARED_PATIENCE: Duration = Duration::from_millis(200);
+
 /// How many streams that have ended are kept, and how many times the room of one they may take in
 /// all; the latest one always fits.
 const KEPT_STREAMS: usize = 32;
@@ -82,19 +88,34 @@ impl Conversation {
             latest: AtomicU64::new(0),
             quiet: AtomicU32::new(0),
             room: settings.stream_bytes,
-            patience: settings.slow_reader,
+            patience: match kind {
+                ConversationKind::Session => settings.slow_reader,
+                // Others share it: who does not read must not hold them up.
+                ConversationKind::Stateless => settings.slow_reader.min(SHARED_PATIENCE),
+            },
+            mirrors: Mirrors::default(),
             _place: place,
         }
     }
 
     /// Brings a frame that is not answered on its own stream.
-    pub(super) async fn tell(&self, bytes: Bytes) -> Result<(), Refused> {
+    pub(super) async fn tell(&self, bytes: Bytes, peer: IpAddr) -> Result<(), Refused> {
         let stream = self.number();
-        self.send(Inbound::Frame { stream, bytes }).await
+        self.send(Inbound::Frame {
+            stream,
+            bytes,
+            peer,
+        })
+        .await
     }
 
     /// Brings a frame whose answer comes on its own stream.
-    pub(super) async fn ask(self: &Arc<Self>, bytes: Bytes, takes: Takes) -> Result<Post, Refused> {
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        bytes: Bytes,
+        takes: Takes,
+        peer: IpAddr,
+    ) -> Result<Post, Refused> {
         let stream = self.number();
         let kept = match self.kind {
             ConversationKind::Session => Kept::ForReplay,
@@ -108,7 +129,12 @@ impl Conversation {
             reader,
             conversation: Arc::clone(self),
         };
-        self.send(Inbound::Frame { stream, bytes }).await?;
+        self.send(Inbound::Frame {
+            stream,
+            bytes,
+            peer,
+        })
+        .await?;
         Ok(post)
     }
 

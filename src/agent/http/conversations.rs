@@ -47,11 +47,11 @@ pub enum Inbound {
     Frame {
         stream: Stream,
         bytes: Bytes,
+        /// Whose connection brought it.
+        peer: IpAddr,
     },
     /// Nobody listens to this POST any more, which cancels its request (stateless only).
-    HungUp {
-        stream: Stream,
-    },
+    HungUp { stream: Stream },
 }
 
 /// Messages that may wait for the gate, per conversation.

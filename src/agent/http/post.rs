@@ -62,11 +62,13 @@ pub(super) async fn post(
     let names = names(version)?;
     match kind {
         Kind::Initialize | Kind::Request => {
-            let post = conversation.ask(bytes, Takes::Everything).await?;
+            let post = conversation
+                .ask(bytes, Takes::Everything, asked.peer)
+                .await?;
             Ok(answered(server, post, Manner::Legacy(names)).await?)
         }
         Kind::Told => {
-            conversation.tell(bytes).await?;
+            conversation.tell(bytes, asked.peer).await?;
             Ok(respond::accepted())
         }
     }
@@ -88,7 +90,7 @@ pub(super) async fn answered(
         Ok(Some(event)) => Ok(match event.piece {
             Piece::Reply { error } => {
                 if manner == Manner::Stateless(Some(KnownMethod::ToolsList)) {
-                    learn(server, &event.line);
+                    learn(server, post.conversation(), &event.line);
                 }
                 respond::json(status(manner, error), event.line)
             }
@@ -102,10 +104,10 @@ pub(super) async fn answered(
 }
 
 /// Which arguments headers must repeat from now on.
-fn learn(server: &Server, line: &[u8]) {
+fn learn(server: &Server, shown: &Conversation, line: &[u8]) {
     // A list that is larger than what an agent may send teaches nothing.
     if let Ok(list) = Message::decode(line, &server.settings.limits) {
-        server.mirrors.learn(&list);
+        shown.mirrors.learn(&list);
     }
 }
 
@@ -156,7 +158,9 @@ async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Respo
     let conversations = &server.conversations;
     let conversation = conversations.begin(asked.identity, asked.peer).await?;
     let mut provisional = Provisional(Some(Arc::clone(&conversation)));
-    let mut post = conversation.ask(bytes, Takes::ReplyOnly).await?;
+    let mut post = conversation
+        .ask(bytes, Takes::ReplyOnly, asked.peer)
+        .await?;
     let Some(event) = post.reader.next().await else {
         return Err(Refused::Ended.into());
     };
@@ -197,14 +201,16 @@ async fn undecodable(
     match conversation {
         None => Err(rejection),
         Some(conversation) if is_answered => {
-            let mut post = conversation.ask(bytes, Takes::ReplyOnly).await?;
+            let mut post = conversation
+                .ask(bytes, Takes::ReplyOnly, asked.peer)
+                .await?;
             match post.reader.next().await {
                 Some(event) => Ok(respond::json(400, event.line)),
                 None => Err(Refused::Ended.into()),
             }
         }
         Some(conversation) => {
-            conversation.tell(bytes).await?;
+            conversation.tell(bytes, asked.peer).await?;
             Ok(respond::refusal(&rejection, None))
         }
     }

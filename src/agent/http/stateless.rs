@@ -40,7 +40,11 @@ pub(super) async fn post(
     bytes: Bytes,
     message: Message,
 ) -> Result<Response, Rejection> {
-    check(&message, &asked.parts.headers, &server.mirrors).map_err(|refused| Rejection {
+    // What this agent was shown, and nobody else: a refusal must not tell what it may not see.
+    let known = server.conversations.known_stateless(asked.identity);
+    let nothing = Mirrors::default();
+    let shown = known.as_deref().map_or(&nothing, |known| &known.mirrors);
+    check(&message, &asked.parts.headers, shown).map_err(|refused| Rejection {
         refused,
         id: message.id().cloned(),
     })?;
@@ -50,10 +54,12 @@ pub(super) async fn post(
     let conversations = &server.conversations;
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
-        let post = conversation.ask(bytes, Takes::Everything).await?;
+        let post = conversation
+            .ask(bytes, Takes::Everything, asked.peer)
+            .await?;
         Ok(answered(server, post, Manner::Stateless(asks)).await?)
     } else {
-        conversation.tell(bytes).await?;
+        conversation.tell(bytes, asked.peer).await?;
         Ok(respond::accepted())
     }
 }

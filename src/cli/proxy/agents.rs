@@ -1,6 +1,7 @@
 //! The agent, however it reaches the gate, as the gate and a conversation see it.
 
 use std::io;
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -30,7 +31,8 @@ pub(super) enum Inbox {
 /// What came of an agent.
 #[derive(Debug)]
 pub(super) enum Arrived<'i> {
-    Frame(Stream, &'i [u8]),
+    /// On a stream, and over a network from an address.
+    Frame(Stream, Option<IpAddr>, &'i [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
     /// It does not wait any more for what this stream would bring.
@@ -65,14 +67,18 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
-                Some(Frame::Line(frame)) => Arrived::Frame(Stream::MAIN, frame),
+                Some(Frame::Line(frame)) => Arrived::Frame(Stream::MAIN, None, frame),
                 Some(Frame::TooLong) => Arrived::TooLong(Stream::MAIN),
                 None => Arrived::Closed,
             }),
             Self::Http { inbox, frame } => Ok(match inbox.recv().await {
-                Some(Inbound::Frame { stream, bytes }) => {
+                Some(Inbound::Frame {
+                    stream,
+                    bytes,
+                    peer,
+                }) => {
                     *frame = bytes;
-                    Arrived::Frame(stream, frame)
+                    Arrived::Frame(stream, Some(peer), frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
                 None => Arrived::Gone,

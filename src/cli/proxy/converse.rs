@@ -92,8 +92,8 @@ async fn listen<U: Upstream, A: Agent>(
             next = inbox.next() => next,
         };
         let handled = match next {
-            Ok(Arrived::Frame(stream, frame)) => {
-                gate.handle(talk, Side::Agent, stream, frame).await
+            Ok(Arrived::Frame(stream, peer, frame)) => {
+                gate.handle_from(talk, stream, peer, frame).await
             }
             Ok(Arrived::TooLong(stream)) => gate.handle_too_long(talk, Side::Agent, stream).await,
             Ok(Arrived::HungUp(stream)) => gate.hung_up(talk, stream).await,

@@ -2,11 +2,13 @@
 //! server of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 use tracing::{error, info, warn};
 
 use crate::agent::http::{Arrival, ConversationKind, Health, HttpRefusal, Listener, Outside};
@@ -27,6 +29,10 @@ const ARRIVALS: usize = 64;
 
 /// Refusals that wait to be recorded; further ones are counted.
 const REFUSALS: usize = 1024;
+
+/// How long the conversations that are cut off may take to kill their servers and to record their
+/// ends.
+const LAST_RECORDS: Duration = Duration::from_secs(10);
 
 /// The step that records of refused HTTP requests name.
 const STAGE: &str = "http";
@@ -58,27 +64,43 @@ pub(super) async fn serve(
     });
     let (arrivals, arriving) = mpsc::channel(ARRIVALS);
     let (refusals, refused) = mpsc::channel(REFUSALS);
+    let lost = Arc::new(AtomicU64::new(0));
+    let uncounted = Arc::clone(&lost);
     let (_health, health) = watch::channel(Health::Ready);
     let outside = Outside {
         authenticate,
-        refusals: Box::new(move |refusal| told(&refusals, refusal)),
+        refusals: Box::new(move |refusal| told(&refusals, &uncounted, refusal)),
         arrivals,
         health,
     };
     let stop = shutdown.clone();
-    let listening = listener.serve(outside, async move {
+    let serving = listener.serve(outside, async move {
         stop.requested().await;
     });
+    let listening = async {
+        tokio::select! {
+            () = serving => {}
+            () = shutdown.forced() => warn!("agents that have not ended are cut off"),
+        }
+    };
     let served = async {
         tokio::join!(
             listening,
             conversations(&service, arriving),
-            record_refusals(&service, refused)
+            record_refusals(&service, refused, &lost)
         );
+    };
+    // Each conversation ends by itself then: what it leaves open is recorded, and its server killed.
+    let overdue = async {
+        shutdown.forced().await;
+        sleep(LAST_RECORDS).await;
     };
     tokio::select! {
         () = served => {}
-        () = shutdown.forced() => warn!("conversations that have not ended are broken off"),
+        () = overdue => {
+            error!("conversations that have not ended are broken off, and have no last record");
+            return End::AuditFault;
+        }
         never = renewal.run(&gate, &upstream) => match never {},
     }
     End::Stopped(shutdown.requested().await)
@@ -126,8 +148,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         ..Agent::default()
     });
     let session = match arrival.kind {
-        ConversationKind::Session => session.from(Some(arrival.peer)),
-        // Those who share it come from many places.
+        ConversationKind::Session => session,
         ConversationKind::Stateless => session.with_ids(Ids::OfStream),
     };
     session.described_by(gate.policies().labels());
@@ -167,33 +188,46 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     info!(session = talk.session.id.as_str(), "a session ended: {end}");
 }
 
-fn told(refusals: &mpsc::Sender<HttpRefusal>, refusal: HttpRefusal) {
+fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {
     if refusals.try_send(refusal).is_err() {
-        warn!("a request was refused, and there is no room to record it");
+        lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 /// What never was a message has a record too.
-async fn record_refusals(service: &Service, mut refused: mpsc::Receiver<HttpRefusal>) {
-    let Parts {
-        audit,
-        upstream,
-        gate,
-        ..
-    } = &service.parts;
+async fn record_refusals(
+    service: &Service,
+    mut refused: mpsc::Receiver<HttpRefusal>,
+    lost: &AtomicU64,
+) {
+    let audit = &service.parts.audit;
     while let Some(refusal) = refused.recv().await {
         let text = format!("HTTP {} to {}", refusal.status, refusal.peer);
-        let mut record = Record::new(Kind::Frame)
-            .upstream(upstream)
-            .direction(audit::Direction::AgentToUpstream)
-            .decision(audit::Decision::Block, STAGE)
-            .revision(&*gate.revision())
-            .reason(audit::Reason::code(refusal.code).with_text(text));
-        if let Some(subject) = &refusal.subject {
-            record.agent = Some(audit::Agent::new(subject));
-        }
+        let reason = audit::Reason::code(refusal.code).with_text(text);
+        let mut record = blocked(service, reason);
+        record.agent = refusal.subject.as_ref().map(audit::Agent::new);
         if let Err(fault) = audit.record(record).await {
             error!("a refused request could not be recorded: {fault}");
         }
+        let more = lost.swap(0, Ordering::Relaxed);
+        if more > 0 {
+            let text = "so many were refused faster than each could be recorded";
+            let reason = audit::Reason::code("refusals").with_text(text);
+            let mut record = blocked(service, reason);
+            record.kind = Kind::AuditGap;
+            record.lost = Some(more);
+            if let Err(fault) = audit.record(record).await {
+                error!("{more} refused requests could not be recorded: {fault}");
+            }
+        }
     }
+}
+
+fn blocked(service: &Service, reason: audit::Reason) -> Record {
+    Record::new(Kind::Frame)
+        .upstream(&service.parts.upstream)
+        .direction(audit::Direction::AgentToUpstream)
+        .decision(audit::Decision::Block, STAGE)
+        .revision(&*service.parts.gate.revision())
+        .reason(reason)
 }

@@ -23,6 +23,7 @@ impl Trail {
             target: Target::Server,
             started: exchange.started,
             stream: exchange.stream,
+            peer: exchange.peer,
             record,
         };
         trail.answers(exchange);

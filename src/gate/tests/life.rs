@@ -24,14 +24,17 @@ async fn a_revision_that_nobody_here_speaks_is_refused_with_the_protocols_error(
     );
     assert!(bench.to_upstream().is_empty());
 
-    bench.agent(INITIALIZE).await;
-    let id = id_of(&bench.to_upstream()[0]);
-    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2099-01-01","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)).await;
-    let answer = bench.to_agent().remove(0);
-    assert!(
-        answer.contains("-32602") && answer.contains("supported"),
-        "{answer}"
-    );
+    // The last one has no handshake.
+    for version in ["2099-01-01", "2026-07-28"] {
+        bench.agent(INITIALIZE).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)).await;
+        let answer = bench.to_agent().remove(0);
+        assert!(
+            answer.contains("-32602") && answer.contains("supported"),
+            "{version}: {answer}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What belongs on which stream, where a peer has several.
 
 use super::*;
+use crate::policy::Principal;
 use crate::session::Ids;
 use crate::wire::Stream;
 
@@ -139,6 +140,64 @@ async fn a_request_that_the_upstream_fails_is_answered_once() {
     let answers = bench.to_agent();
     assert_eq!(answers.len(), 1);
     assert!(answers[0].contains("503"), "{answers:?}");
+}
+
+#[tokio::test]
+async fn what_a_request_that_was_given_up_still_brings_reaches_nobody_else() {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    let bench = Bench::ready(open, &["echo"]).await.with_ids(Ids::OfStream);
+    bench.agent_on(FIRST, &call("1", "echo")).await;
+    bench.gate.hung_up(&bench.talk, FIRST).await.unwrap();
+    bench.agent_on(SECOND, &call("1", "echo")).await;
+    bench.upstream_on(Stream::UNTOLD, log).await;
+    assert!(bench.to_agent().is_empty());
+}
+
+/// Everything is allowed but what comes from this address, or from a client of this name.
+fn wary(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let strange = Some([10, 0, 0, 1].into());
+    let shunned =
+        matches!(facts.principal, Principal::Agent(agent) if agent.client.name == "shunned");
+    Ok(match facts.action {
+        Action::CallTool { .. } if facts.env.peer == strange || shunned => {
+            Verdict::Deny { reasons: vec![] }
+        }
+        _ => allow(),
+    })
+}
+
+#[tokio::test]
+async fn each_message_is_judged_by_where_it_came_from_and_what_it_says_of_its_sender() {
+    let named = |name: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"{name}","version":"1"}}}}}}}}"#
+        )
+    };
+    let list = r#"{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let bench = Bench::new(wary).with_ids(Ids::OfStream);
+    bench.agent(list).await;
+    let asked = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"tools":[{{"name":"echo","inputSchema":{{"type":"object"}}}}],"resultType":"complete"}}}}"#
+        ))
+        .await;
+    let cases = [
+        ("shunned", 2, 0),
+        ("known", 2, 1),
+        ("known", 1, 0),
+        ("shunned", 2, 0),
+    ];
+    for (number, (name, host, forwarded)) in (20..).zip(cases) {
+        let peer = Some([10, 0, 0, host].into());
+        let stream = Stream::numbered(number);
+        let frame = named(name);
+        let passed = bench
+            .gate
+            .handle_from(&bench.talk, stream, peer, frame.as_bytes());
+        passed.await.unwrap();
+        assert_eq!(bench.to_upstream().len(), forwarded, "{name} from {host}");
+    }
 }
 
 fn reply(id: &str) -> String {

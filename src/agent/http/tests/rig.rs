@@ -172,7 +172,7 @@ impl Played {
     /// The next frame, with the number of its POST.
     pub(super) async fn frame(&mut self) -> (Stream, String) {
         match self.inbox.recv().await.unwrap() {
-            Inbound::Frame { stream, bytes } => {
+            Inbound::Frame { stream, bytes, .. } => {
                 (stream, String::from_utf8(bytes.to_vec()).unwrap())
             }
             Inbound::HungUp { stream } => panic!("{stream:?} was hung up"),
@@ -217,7 +217,7 @@ fn id(text: &str) -> Id {
 
 async fn echo(mut arrival: Arrival) {
     while let Some(inbound) = arrival.inbox.recv().await {
-        let Inbound::Frame { stream, bytes } = inbound else {
+        let Inbound::Frame { stream, bytes, .. } = inbound else {
             continue;
         };
         let limits = crate::wire::Limits::default();
