@@ -154,7 +154,9 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
                 } => {
                     let drain = config.limits.drain_deadline;
                     let parts = parts.clone();
-                    service::serve(parts, renewal, *listener, &path, authenticate, drain).await
+                    let serving =
+                        service::serve(parts, renewal, *listener, &path, authenticate, drain);
+                    Box::pin(serving).await
                 }
             };
             finish(&parts.audit, &end).await
