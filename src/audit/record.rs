@@ -92,7 +92,8 @@ pub enum Kind {
     UpstreamEvent,
     /// New policies were published, or refused.
     PolicyReload,
-    /// Records that were never written; how many is in `lost`. Made by the log itself.
+    /// Records that were never written; how many is in `lost`. Made by the log itself, and for refused
+    /// HTTP requests beyond what could be recorded.
     AuditGap,
     /// An agent's session ended.
     SessionEnd,
