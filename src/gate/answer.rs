@@ -108,7 +108,7 @@ impl Gate {
     ) {
         if let Some(taken) = settled {
             if from == Side::Agent {
-                talk.session.state().forsaken = true;
+                talk.session.state().forsaken.note(&taken.exchange);
                 talk.agent.release(taken.exchange.stream);
             }
             self.close(talk, &taken, &Refusal::Cancelled).await;

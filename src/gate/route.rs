@@ -165,7 +165,7 @@ fn belongs_on(
     let token = told_of(identified).unwrap_or_default();
     let related = match (identified.stream, method) {
         (Stream::MAIN | Stream::UNTOLD, KnownMethod::Progress) => {
-            session.related(state, asked.with_progress_token(&token))
+            session.in_progress(state, &token)
         }
         // What is told of a list or a resource belongs to no request.
         (Stream::UNTOLD, _) if identified.is_request() || method == KnownMethod::LogMessage => {

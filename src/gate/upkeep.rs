@@ -42,7 +42,9 @@ impl Gate {
             let mut state = talk.session.state();
             let parked = state.take_expired_parked(now);
             let agents = state.to_upstream.take_expired(now);
-            state.forsaken |= !agents.is_empty();
+            for taken in &agents {
+                state.forsaken.note(&taken.exchange);
+            }
             let agents = agents.into_iter();
             let servers = state.to_agent.take_expired(now).into_iter();
             let agents = agents.map(|taken| (Side::Agent, taken));
@@ -201,7 +203,9 @@ impl Gate {
                 parked.cancelled |= parked.stream == stream;
             }
             let taken = state.to_upstream.take_on(stream);
-            state.forsaken |= !taken.is_empty();
+            for taken in &taken {
+                state.forsaken.note(&taken.exchange);
+            }
             taken
         };
         for taken in taken {

@@ -9,7 +9,7 @@ mod lifecycle;
 mod pending;
 mod visibility;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,8 +101,8 @@ pub struct State {
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
-    /// A request was given up that the upstream may still speak of.
-    pub forsaken: bool,
+    /// Requests were given up that the upstream may still speak of.
+    pub forsaken: Forsaken,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
     pub stray_replies: u64,
     /// The deadline that somebody sleeps for.
@@ -142,6 +142,33 @@ pub struct Parked {
     pub deadline: Duration,
     /// The agent does not want it any more.
     pub cancelled: bool,
+}
+
+/// What is left of requests that were given up: agents that know nothing of each other may choose the
+/// same tokens, and an upstream may go on with what nobody waits for.
+#[derive(Debug, Default)]
+pub struct Forsaken {
+    any: bool,
+    tokens: HashSet<String>,
+}
+
+/// Tokens that are kept; beyond these no token is told from one that was given up.
+const MOST_TOKENS: usize = 1024;
+
+impl Forsaken {
+    /// This request gets no reply.
+    pub fn note(&mut self, exchange: &Exchange) {
+        self.any = true;
+        if let Some(token) = &exchange.progress_token
+            && self.tokens.len() <= MOST_TOKENS
+        {
+            self.tokens.insert(token.clone());
+        }
+    }
+
+    fn has(&self, token: &str) -> bool {
+        self.tokens.len() > MOST_TOKENS || self.tokens.contains(token)
+    }
 }
 
 /// Whether the upstream can be spoken to.
@@ -209,7 +236,7 @@ impl Session {
                 started_ms,
                 established: Arc::default(),
                 upstream: Readiness::Up,
-                forsaken: false,
+                forsaken: Forsaken::default(),
                 stray_replies: 0,
                 armed: None,
             }),
@@ -254,6 +281,17 @@ impl Session {
         self.ids == Ids::OfStream
     }
 
+    /// The request whose progress is told under a token.
+    pub fn in_progress<'e>(&self, state: &'e State, token: &'e str) -> Option<&'e Exchange> {
+        let mut told = state.to_upstream.with_progress_token(token);
+        let related = match self.ids {
+            Ids::OfSession => told.max_by_key(|(minted, _)| *minted),
+            Ids::OfStream if state.forsaken.has(token) => None,
+            Ids::OfStream => told.next().filter(|_| told.next().is_none()),
+        };
+        related.map(|(_, exchange)| exchange)
+    }
+
     /// The request that something belongs to which could belong to any of these: the newest. Where
     /// the askers know nothing of each other: the only one, as long as none was given up that it could
     /// belong to as well.
@@ -264,7 +302,7 @@ impl Session {
     ) -> Option<&'e Exchange> {
         let related = match self.ids {
             Ids::OfSession => candidates.max_by_key(|(minted, _)| *minted),
-            Ids::OfStream if state.forsaken => None,
+            Ids::OfStream if state.forsaken.any => None,
             Ids::OfStream => candidates.next().filter(|_| candidates.next().is_none()),
         };
         related.map(|(_, exchange)| exchange)
