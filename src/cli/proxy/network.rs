@@ -17,7 +17,7 @@ use crate::identity::{
 use crate::upstream;
 use crate::upstream::http::{HttpSettings, PlainHttp};
 
-use super::settings;
+use super::settings::{self, SHORTEST_SECRET};
 
 /// Why the configuration of a network cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +27,11 @@ pub(super) enum NetworkError {
         file: PathBuf,
         cause: std::io::Error,
     },
+    #[error(
+        "`upstream.auth.token_file`: `{}`: a token of fewer than {SHORTEST_SECRET} bytes cannot be \
+         told from ordinary text; use a longer one", .file.display()
+    )]
+    TokenShort { file: PathBuf },
     #[error("`listen.auth`: {0}")]
     Tokens(StaticTokensError),
     #[error("`listen.auth.jwks_url` is not available in this version: use `jwks_file`")]
@@ -49,7 +54,12 @@ pub(super) fn bearer(config: &Config) -> Result<Option<SecretString>, NetworkErr
                 file: file.clone(),
                 cause,
             })?;
-            Ok(Some(SecretString::from(text.trim().to_owned())))
+            let token = text.trim();
+            // Nothing would be redacted any more, whatever else is secret.
+            if token.len() < SHORTEST_SECRET {
+                return Err(NetworkError::TokenShort { file: file.clone() });
+            }
+            Ok(Some(SecretString::from(token.to_owned())))
         }
     }
 }
@@ -132,4 +142,31 @@ fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
         .map_err(NetworkError::Resource)?;
     let keys = Arc::new(KeyFile(file.clone()));
     Jwt::new(settings, keys, Arc::new(SystemClock::new()), resource).map_err(NetworkError::Jwt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::CommandLine;
+
+    #[test]
+    fn a_token_in_a_file_that_is_too_short_to_be_redacted_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("token");
+        let mut config = Config::from_command_line(CommandLine {
+            command: vec!["server".to_owned()],
+            ..CommandLine::default()
+        })
+        .unwrap();
+        config.upstream.http = Some(config::HttpUpstream {
+            url: "https://example.com/mcp".parse().unwrap(),
+            bearer: Some(Bearer::File(file.clone())),
+            ca_file: None,
+            plain_http: config::PlainHttp::LoopbackOnly,
+        });
+        for (text, accepted) in [("", false), ("abc\n", false), ("  long-enough\n", true)] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(bearer(&config).is_ok(), accepted, "{text:?}");
+        }
+    }
 }

@@ -32,7 +32,7 @@ const SECRET_WORDS: [&str; 15] = [
 ];
 
 /// Bytes that a secret has at least; what is shorter cannot be told from ordinary text.
-const SHORTEST_SECRET: usize = 8;
+pub(super) const SHORTEST_SECRET: usize = 8;
 
 pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
     loading::Settings {
