@@ -18,6 +18,7 @@ use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::listing;
 use super::own::{Occasion, OwnMessage};
+use super::page::Shape;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
@@ -118,10 +119,8 @@ impl Gate {
         message: &Message,
         trail: &Trail,
     ) -> Result<(), Stop> {
-        let listed = message.result().and_then(|result| result.get("tools"));
-        if !listed.is_some_and(Value::is_array) {
-            return Err(useless("it is no list of tools").into());
-        }
+        let listed = message.result().map(|result| Shape::TOOLS.list(result));
+        let listed = listed.ok_or_else(|| useless("it is no list of tools"))??;
         let cursor = listing::next_cursor(message)?;
         if cursor.is_some() && !talk.session.state().tools.next_page() {
             return Err(useless("its list of tools has too many pages").into());
@@ -130,7 +129,8 @@ impl Gate {
         self.audit.record(taken_in).await?;
         let is_awaited = {
             let mut state = talk.session.state();
-            listing::note_offers(&mut state.tools, message, Traversal::Gate);
+            let page = Shape::TOOLS.read(listed, &mut state.pages);
+            listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             !state.parked.is_empty()
         };
         match cursor {

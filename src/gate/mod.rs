@@ -10,6 +10,7 @@ mod inspect;
 mod listing;
 mod oblige;
 mod own;
+mod page;
 mod panics;
 mod parked;
 mod passage;
@@ -41,6 +42,7 @@ use crate::wire::{KnownMethod, Limits, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
+use listing::Listing;
 use panics::Panicked;
 use record::{Came, Trail};
 use route::Undone;
@@ -211,7 +213,8 @@ impl Gate {
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        let removals = listing::removals(&understood, &snapshot, session, now).await?;
+        let Listing { removals, page } =
+            listing::listing(&understood, &snapshot, session, now).await?;
         let exchange =
             |asker: &Asker, method| self.exchange(asker, method, &understood, &snapshot, trail);
         let mut route = route::route(&understood, session, exchange)?;
@@ -235,7 +238,7 @@ impl Gate {
             if !route.still_waits(from, &mut session.state()) {
                 return Err(Stop::Settled);
             }
-            remember::remember(talk, &understood);
+            remember::remember(talk, &understood, page.as_deref());
             self.send(talk, obliged.permit).await
         };
         passed

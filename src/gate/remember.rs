@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::policy::{self, Client};
-use crate::session::{Exchange, Lifecycle, State, Traversal};
+use crate::session::{Exchange, Lifecycle, Page, State, Traversal};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::forward::Upstream;
@@ -13,7 +13,11 @@ use super::talk::Talk;
 use super::understand::Understood;
 
 /// Called when a message is recorded and about to leave.
-pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understood<'_>) {
+pub(super) fn remember<U: Upstream, A>(
+    talk: &Talk<U, A>,
+    understood: &Understood<'_>,
+    listed: Option<&Page>,
+) {
     let identified = &understood.identified;
     let message = identified.message;
     let mut state = talk.session.state();
@@ -50,7 +54,7 @@ pub(super) fn remember<U: Upstream, A>(talk: &Talk<U, A>, understood: &Understoo
         }
         Role::Reply(taken) => {
             if identified.from == Side::Upstream
-                && replied(&mut state, &taken.exchange, message) == Handshake::Completed
+                && replied(&mut state, &taken.exchange, message, listed) == Handshake::Completed
             {
                 talk.upstream.handshake_completed();
             }
@@ -68,10 +72,15 @@ enum Handshake {
     Unchanged,
 }
 
-fn replied(state: &mut State, exchange: &Exchange, message: &Message) -> Handshake {
+fn replied(
+    state: &mut State,
+    exchange: &Exchange,
+    message: &Message,
+    listed: Option<&Page>,
+) -> Handshake {
     if exchange.method == KnownMethod::ToolsList {
         let traversal = Traversal::of_agent(exchange.cursor.as_deref());
-        listing::note_offers(&mut state.tools, message, traversal);
+        listing::note_offers(state, message, listed, traversal);
     }
     let Some(result) = message.result() else {
         if exchange.method == KnownMethod::Initialize {

@@ -5,11 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::policy::Fingerprint;
 
+use super::pages::{Page, PageDigest, PageItem};
+
 /// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
 /// completes. The agent's traversals and the gate's own do not disturb each other.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     complete: Option<Names>,
+    /// The page that the complete list consists of, if it is one of the agent's own.
+    whole: Option<PageDigest>,
     agents: Names,
     /// The cursor with which the agent's traversal goes on.
     agents_next: Option<String>,
@@ -109,23 +113,29 @@ impl Catalogue {
     }
 
     /// Whether an earlier page of the agent's traversal defines a name in another way.
-    pub fn is_conflicting(&self, at: Traversal<'_>, name: &str, print: &Fingerprint) -> bool {
+    pub fn is_conflicting(&self, at: Traversal<'_>, item: &PageItem) -> bool {
         let goes_on = match at {
             Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
             Traversal::AgentBegins | Traversal::Gate => false,
         };
-        let earlier = self.agents.get(name);
-        goes_on && earlier.is_some_and(|earlier| *earlier != Definition::One(*print))
+        let (earlier, now) = (self.agents.get(&item.name), item.definition);
+        let differs =
+            |earlier: &Definition| now.is_some_and(|now| *earlier != Definition::One(now));
+        goes_on && earlier.is_some_and(differs)
     }
 
     /// Adds a page, and completes the list if it is the last one: if no cursor comes next.
-    pub fn add_page(
-        &mut self,
-        traversal: Traversal<'_>,
-        names: Vec<(String, Fingerprint)>,
-        next: Option<String>,
-    ) {
+    pub fn add_page(&mut self, traversal: Traversal<'_>, page: &Page, next: Option<String>) {
         let last = next.is_none();
+        let alone = last && traversal == Traversal::AgentBegins;
+        if alone && self.whole == Some(page.digest) {
+            self.agents.clear();
+            self.agents_next = None;
+            self.fetch = Fetch::Idle;
+            return;
+        }
+        let defined = |item: &PageItem| Some((item.name.clone(), item.definition?));
+        let names = page.items.iter().filter_map(defined);
         let growing = match (traversal, &mut self.fetch) {
             (Traversal::Gate, Fetch::Running { names, .. }) => names,
             (Traversal::Gate, Fetch::Idle | Fetch::Failed) => return,
@@ -160,6 +170,7 @@ impl Catalogue {
         }
         if last {
             self.complete = Some(std::mem::take(growing));
+            self.whole = alone.then_some(page.digest);
             self.fetch = Fetch::Idle;
         }
     }
@@ -227,9 +238,19 @@ mod tests {
     }
 
     fn page(catalogue: &mut Catalogue, at: Traversal<'_>, names: &[&str], next: Option<&str>) {
-        let defined = |name: &&str| ((*name).to_owned(), print("0"));
-        let names = names.iter().map(defined).collect();
-        catalogue.add_page(at, names, next.map(str::to_owned));
+        catalogue.add_page(at, &defined(names, "0"), next.map(str::to_owned));
+    }
+
+    fn defined(names: &[&str], words: &str) -> Page {
+        let item = |name: &&str| PageItem {
+            index: 0,
+            name: (*name).to_owned(),
+            definition: Some(print(words)),
+        };
+        let text = format!("{names:?}: {words}");
+        let mut page = Page::new(PageDigest::of("tools", &text));
+        page.items = names.iter().map(item).collect();
+        page
     }
 
     #[test]
@@ -242,11 +263,11 @@ mod tests {
             Some("2"),
         );
         let second = Traversal::AgentGoesOn("2");
-        assert!(catalogue.is_conflicting(second, "a", &print("1")));
-        assert!(!catalogue.is_conflicting(second, "a", &print("0")));
-        assert!(!catalogue.is_conflicting(Traversal::AgentGoesOn("3"), "a", &print("1")));
-        let other = vec![("a".to_owned(), print("1"))];
-        catalogue.add_page(second, other, Some("3".to_owned()));
+        let (same, other) = (defined(&["a"], "0"), defined(&["a"], "1"));
+        assert!(catalogue.is_conflicting(second, &other.items[0]));
+        assert!(!catalogue.is_conflicting(second, &same.items[0]));
+        assert!(!catalogue.is_conflicting(Traversal::AgentGoesOn("3"), &other.items[0]));
+        catalogue.add_page(second, &other, Some("3".to_owned()));
         assert_eq!(catalogue.offers("a"), Offer::NotOffered);
         page(&mut catalogue, Traversal::AgentGoesOn("3"), &["a"], LAST);
         assert_eq!(catalogue.offers("a"), Offer::NotOffered);
@@ -294,6 +315,25 @@ mod tests {
         page(&mut catalogue, Traversal::AgentBegins, &["a", "b"], LAST);
         catalogue.forget();
         assert_eq!(catalogue.offers("b"), Offer::Unknown);
+    }
+
+    #[test]
+    fn a_list_that_is_the_same_again_is_complete_again() {
+        let mut catalogue = Catalogue::default();
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LAST);
+        page(&mut catalogue, Traversal::AgentBegins, &["b"], Some("2"));
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LAST);
+        assert_eq!(catalogue.offers("a"), Offer::Offered);
+        assert_eq!(catalogue.offers("b"), Offer::NotOffered);
+        // The same text as the first of several pages is not the whole list.
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], Some("2"));
+        page(&mut catalogue, Traversal::AgentGoesOn("2"), &["b"], LAST);
+        assert_eq!(catalogue.offers("b"), Offer::Offered);
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LAST);
+        assert_eq!(catalogue.offers("b"), Offer::NotOffered);
+        catalogue.forget();
+        page(&mut catalogue, Traversal::AgentBegins, &["a"], LAST);
+        assert_eq!(catalogue.offers("a"), Offer::Offered);
     }
 
     #[test]

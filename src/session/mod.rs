@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod lifecycle;
+mod pages;
 mod pending;
 mod visibility;
 
@@ -22,6 +23,7 @@ use crate::wire::{Id, KnownMethod, Stream};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
+pub use pages::{Page, PageDigest, PageItem, Pages};
 pub use pending::{Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target};
 pub use visibility::Visibilities;
 
@@ -83,6 +85,8 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// The pages of lists that were read lately.
+    pub pages: Pages,
     /// Which items of lists the agent may see, as far as that is known.
     pub visibilities: Visibilities,
     /// Lists whose changes the upstream has promised to tell at the handshake, by the notification
@@ -227,6 +231,7 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                pages: Pages::default(),
                 visibilities: Visibilities::default(),
                 promised: Vec::new(),
                 listed: Vec::new(),

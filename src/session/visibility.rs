@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::pages::PageDigest;
 use crate::policy::{
     Agent, Consent, Environment, ListsBy, Pin, PolicySnapshot, Resource, SessionState,
 };
@@ -13,7 +14,16 @@ use crate::policy::{
 pub struct Visibilities {
     asked: Option<Asked>,
     shown: HashMap<Item, bool>,
+    /// Of whole pages, all items in order. What an item is shown by is in the text of its page.
+    pages: Vec<(PageDigest, Arc<[bool]>)>,
     generation: Generation,
+}
+
+/// Whether an answer is good for more than the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    Yes,
+    No,
 }
 
 /// Which state of things an answer is about.
@@ -40,6 +50,9 @@ enum Item {
 /// The most items that are kept. A server can name any number.
 const MOST: usize = 16_384;
 
+/// The most pages: they are looked for one by one.
+const MOST_PAGES: usize = 64;
+
 impl Visibilities {
     /// What is known of the items, in order; `None` for what is to be asked.
     ///
@@ -52,6 +65,46 @@ impl Visibilities {
         env: &Environment<'_>,
         items: &[Resource<'_>],
     ) -> (Generation, Vec<Option<bool>>) {
+        if self.asks(snapshot, agent, env) == Stands::No {
+            return (self.generation, vec![None; items.len()]);
+        }
+        let known = |item: &Resource<'_>| self.shown.get(&Item::of(*item)?).copied();
+        (self.generation, items.iter().map(known).collect())
+    }
+
+    /// The same for all items of a page.
+    pub fn of_page(
+        &mut self,
+        snapshot: &PolicySnapshot,
+        agent: &Arc<Agent>,
+        env: &Environment<'_>,
+        page: PageDigest,
+    ) -> (Generation, Option<Arc<[bool]>>) {
+        if self.asks(snapshot, agent, env) == Stands::No {
+            return (self.generation, None);
+        }
+        let known = self.pages.iter().find(|(known, _)| *known == page);
+        (self.generation, known.map(|(_, shown)| Arc::clone(shown)))
+    }
+
+    /// Keeps the answers for a page, unless things have changed since they were asked for.
+    pub fn keep_page(&mut self, generation: Generation, page: PageDigest, shown: &[bool]) {
+        if self.asked.is_none() || self.generation != generation || shown.len() > MOST {
+            return;
+        }
+        if self.pages.len() >= MOST_PAGES {
+            self.pages.clear();
+        }
+        self.pages.push((page, shown.into()));
+    }
+
+    /// Forgets what no longer stands; says whether an answer can stand at all.
+    fn asks(
+        &mut self,
+        snapshot: &PolicySnapshot,
+        agent: &Arc<Agent>,
+        env: &Environment<'_>,
+    ) -> Stands {
         let session = match snapshot.lists_by() {
             ListsBy::Names => None,
             ListsBy::Session => {
@@ -60,7 +113,7 @@ impl Visibilities {
             }
             ListsBy::Moment => {
                 self.begin(None);
-                return (self.generation, vec![None; items.len()]);
+                return Stands::No;
             }
         };
         let asked = Asked {
@@ -71,13 +124,13 @@ impl Visibilities {
         if self.asked.as_ref() != Some(&asked) || self.shown.len() > MOST {
             self.begin(Some(asked));
         }
-        let known = |item: &Resource<'_>| self.shown.get(&Item::of(*item)?).copied();
-        (self.generation, items.iter().map(known).collect())
+        Stands::Yes
     }
 
     fn begin(&mut self, asked: Option<Asked>) {
         self.asked = asked;
         self.shown.clear();
+        self.pages.clear();
         self.generation.0 = self.generation.0.wrapping_add(1);
     }
 
@@ -193,12 +246,49 @@ mod tests {
         let agent = Arc::new(world.agent.clone());
         let (_, known) = visibilities.known(&later, &agent, &world.env(), &items);
         assert_eq!(known, [stands.then_some(true), None]);
+        check_page(&first, (&later, &world), stands);
         // What was asked before a change says nothing after it.
         if !stands {
             visibilities.keep(generation, &items, &[true, true]);
             let (_, known) = visibilities.known(&later, &agent, &world.env(), &items);
             assert_eq!(known, [None, None]);
         }
+    }
+
+    fn check_page(first: &PolicySnapshot, (later, world): (&PolicySnapshot, &World), stands: bool) {
+        let mut visibilities = Visibilities::default();
+        let before = World::new();
+        let (page, other) = (
+            PageDigest::of("tools", "[]"),
+            PageDigest::of("tools", "[0]"),
+        );
+        let agent = Arc::new(before.agent.clone());
+        let (generation, known) = visibilities.of_page(first, &agent, &before.env(), page);
+        assert_eq!(known, None);
+        visibilities.keep_page(generation, page, &[true, false]);
+        let agent = Arc::new(world.agent.clone());
+        let (_, known) = visibilities.of_page(later, &agent, &world.env(), page);
+        assert_eq!(known, stands.then(|| [true, false].into()));
+        let (_, known) = visibilities.of_page(later, &agent, &world.env(), other);
+        assert_eq!(known, None);
+        if !stands {
+            visibilities.keep_page(generation, page, &[true, true]);
+            let (_, known) = visibilities.of_page(later, &agent, &world.env(), page);
+            assert_eq!(known, None);
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_the_pages_whose_answers_are_kept() {
+        let mut visibilities = Visibilities::default();
+        let (snapshot, world) = (snapshot("a", ListsBy::Names), World::new());
+        let agent = Arc::new(world.agent.clone());
+        for number in 0..3 * MOST_PAGES {
+            let page = PageDigest::of("tools", &number.to_string());
+            let (generation, _) = visibilities.of_page(&snapshot, &agent, &world.env(), page);
+            visibilities.keep_page(generation, page, &[true]);
+        }
+        assert!(visibilities.pages.len() <= MOST_PAGES);
     }
 
     fn snapshot(text: &str, by: ListsBy) -> PolicySnapshot {

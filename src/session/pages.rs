@@ -1,0 +1,137 @@
+//! What reading a page of a list found, as long as the upstream says the same.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::policy::Fingerprint;
+
+/// The items of a page that can be judged, and those that nobody can use.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Which text this was.
+    pub digest: PageDigest,
+    /// In the upstream's order, each name once.
+    pub items: Vec<PageItem>,
+    /// By their place in the page, and why.
+    pub unusable: Vec<(usize, String)>,
+}
+
+/// An item by its name, and its place in the page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PageItem {
+    pub index: usize,
+    pub name: String,
+    /// Of a tool, what it is defined as.
+    pub definition: Option<Fingerprint>,
+}
+
+/// Which text was read, and as what. A server chooses the texts, so nothing weaker tells them apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageDigest([u8; 32]);
+
+impl PageDigest {
+    /// `list` names the kind of list, `text` is its array as it was received.
+    pub fn of(list: &str, text: &str) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(list);
+        digest.update([0]);
+        digest.update(text);
+        Self(digest.finalize().into())
+    }
+}
+
+/// The latest pages that were read: agents ask for the same lists again and again, and to read one
+/// costs ten times what it costs to see that it is the same.
+#[derive(Debug, Default)]
+pub struct Pages {
+    read: VecDeque<Arc<Page>>,
+    items: usize,
+}
+
+/// The most items that are kept. A server can list any number.
+const MOST: usize = 16_384;
+
+/// The most pages: they are looked for one by one.
+const MOST_PAGES: usize = 64;
+
+impl Pages {
+    pub fn get(&self, digest: PageDigest) -> Option<Arc<Page>> {
+        self.read.iter().find(|page| page.digest == digest).cloned()
+    }
+
+    pub fn keep(&mut self, page: &Arc<Page>) {
+        if self.get(page.digest).is_some() {
+            return;
+        }
+        self.items = self.items.saturating_add(page.weight());
+        self.read.push_back(Arc::clone(page));
+        while (self.items > MOST || self.read.len() > MOST_PAGES)
+            && let Some(oldest) = self.read.pop_front()
+        {
+            self.items = self.items.saturating_sub(oldest.weight());
+        }
+    }
+}
+
+impl Page {
+    /// One of which nothing has been found yet.
+    pub fn new(digest: PageDigest) -> Self {
+        Self {
+            digest,
+            items: Vec::new(),
+            unusable: Vec::new(),
+        }
+    }
+
+    fn weight(&self) -> usize {
+        self.items.len().saturating_add(self.unusable.len())
+    }
+}
+
+impl PageItem {
+    /// Why it is not shown, with its name.
+    pub fn because(&self, problem: &str) -> String {
+        format!("`{}`: {problem}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_found_by_its_kind_and_its_whole_text() {
+        let mut pages = Pages::default();
+        pages.keep(&page("tools", "[1]", 1));
+        assert!(pages.get(PageDigest::of("tools", "[1]")).is_some());
+        for (list, text) in [("prompts", "[1]"), ("tools", "[1 ]"), ("tool", "s[1]")] {
+            assert_eq!(pages.get(PageDigest::of(list, text)), None, "{list} {text}");
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_the_pages_that_are_kept() {
+        let mut pages = Pages::default();
+        for number in 0..2 * MOST_PAGES {
+            pages.keep(&page("tools", &number.to_string(), number * 10));
+            assert!(pages.items <= MOST && pages.read.len() <= MOST_PAGES);
+        }
+        let sum: usize = pages.read.iter().map(|page| page.weight()).sum();
+        assert_eq!(sum, pages.items);
+        pages.keep(&page("tools", "too long to be kept", MOST + 1));
+        assert_eq!((pages.items, pages.read.len()), (0, 0));
+    }
+
+    fn page(list: &str, text: &str, items: usize) -> Arc<Page> {
+        let item = |index: usize| PageItem {
+            index,
+            name: index.to_string(),
+            definition: None,
+        };
+        let mut page = Page::new(PageDigest::of(list, text));
+        page.items = (0..items).map(item).collect();
+        Arc::new(page)
+    }
+}
