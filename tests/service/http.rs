@@ -25,7 +25,7 @@ pub(crate) struct Agent {
 }
 
 impl Answer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let fields = self.head.lines().filter_map(|line| line.split_once(':'));
         let mut named = fields.filter(|(field, _)| field.eq_ignore_ascii_case(name));
         named.next().map(|(_, value)| value.trim())

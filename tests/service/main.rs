@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod crowd;
+#[cfg(test)]
 #[path = "../support/fixtures.rs"]
 mod fixtures;
 #[cfg(test)]
