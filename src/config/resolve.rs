@@ -223,6 +223,7 @@ fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
         max_sessions: section
             .count("max_sessions", &(1..=1_000_000))
             .unwrap_or(default.max_sessions),
+        max_sessions_per_agent: section.count("max_sessions_per_agent", &(1..=1_000_000)),
         session_idle: section
             .duration(
                 "session_idle",
@@ -234,7 +235,12 @@ fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
             .unwrap_or(default.max_connections),
     };
     if transport == Transport::Stdio {
-        let keys = ["max_sessions", "session_idle", "max_connections"];
+        let keys = [
+            "max_sessions",
+            "max_sessions_per_agent",
+            "session_idle",
+            "max_connections",
+        ];
         section.only_when(&keys, HTTP_ONLY, "remove it: there is one agent");
     }
     section.finish();

@@ -157,6 +157,8 @@ pub struct Limits {
     pub drain_deadline: Duration,
     /// Conversations of agents over HTTP at the same time.
     pub max_sessions: usize,
+    /// Those of them that may be one agent's, if that was said.
+    pub max_sessions_per_agent: Option<usize>,
     /// How long a conversation over HTTP lives in which nothing happens.
     pub session_idle: Duration,
     /// Connections of agents over HTTP at the same time.
@@ -211,6 +213,7 @@ impl Default for Limits {
             tool_timeouts: BTreeMap::new(),
             drain_deadline: Duration::from_secs(10),
             max_sessions: 1_000,
+            max_sessions_per_agent: None,
             session_idle: Duration::from_mins(5),
             max_connections: 1_024,
         }

@@ -173,7 +173,7 @@ impl Started {
         std::fs::write(
             &file,
             format!(
-                "daemon off; pid {home}/nginx.pid; error_log {home}/nginx.log; worker_processes auto;\nevents {{}}\nhttp {{ access_log off; client_body_temp_path {home}/b; proxy_temp_path {home}/p; fastcgi_temp_path {home}/f; uwsgi_temp_path {home}/u; scgi_temp_path {home}/s;\nupstream u {{ server {server}; keepalive 64; }}\nserver {{ listen {address}; location / {{ proxy_pass http://u; proxy_http_version 1.1; proxy_set_header Connection \"\"; }} }} }}\n"
+                "daemon off; pid {home}/nginx.pid; error_log {home}/nginx.log; worker_processes auto;\nevents {{}}\nhttp {{ access_log off; client_body_temp_path {home}/b; proxy_temp_path {home}/p; fastcgi_temp_path {home}/f; uwsgi_temp_path {home}/u; scgi_temp_path {home}/s;\nupstream u {{ server {server}; keepalive 64; keepalive_requests 1000000; }}\nserver {{ listen {address}; keepalive_requests 1000000; location / {{ proxy_pass http://u; proxy_http_version 1.1; proxy_set_header Connection \"\"; }} }} }}\n"
             ),
         )?;
         Self::listening("nginx", &["-c", &file.display().to_string()], address)

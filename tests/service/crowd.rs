@@ -3,8 +3,10 @@
 //! A short while in every run of the tests. For longer:
 //!
 //! ```sh
-//! CROWD_SECONDS=300 CROWD_AGENTS=200 cargo test --release --test service -- crowd --nocapture
+//! CROWD_SECONDS=300 CROWD_AGENTS=200 CROWD_PAUSE=100 cargo test --test service -- crowd --nocapture
 //! ```
+//!
+//! The pause is what each agent waits between two calls, in milliseconds.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -127,12 +129,13 @@ fn setting(name: &str, usual: u64) -> u64 {
 
 /// One agent: each answer is its own, or says that there is none.
 fn act(agent: &Agent, number: u64, ended: &AtomicBool, tally: &Tally) {
-    let mut call = 0;
+    let (mut call, pause) = (0, Duration::from_millis(setting("CROWD_PAUSE", 0)));
     while !ended.load(Ordering::Relaxed) {
         let Some(session) = begin(agent) else {
             continue;
         };
         while !ended.load(Ordering::Relaxed) {
+            thread::sleep(pause);
             call += 1;
             let text = format!("<agent {number}, call {call}>");
             let answer = session.echo(call % IDS, &text);

@@ -6,18 +6,32 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::refusal::Refused;
 use super::settings::Settings;
+use super::shares::Share;
 
 /// What the budget of all bodies is counted in.
 const UNIT: usize = 1024;
 
 /// The budget of all bodies together.
 pub(super) fn budget(settings: &Settings) -> Semaphore {
-    Semaphore::new((settings.max_waiting_bodies / UNIT).clamp(1, Semaphore::MAX_PERMITS))
+    let bytes = settings.max_waiting_bodies.max(settings.limits.max_bytes);
+    Semaphore::new(units(bytes))
+}
+
+/// Bytes as parts of a budget.
+pub(super) fn units(bytes: usize) -> usize {
+    bytes.div_ceil(UNIT).clamp(1, Semaphore::MAX_PERMITS)
+}
+
+/// Where a body takes its place: in the share of its agent, and among those of all.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room<'s> {
+    pub(super) share: &'s Share,
+    pub(super) all: &'s Semaphore,
 }
 
 /// Reads a body whose length was said. Without a length, or in chunks, it is refused: a length is
@@ -25,22 +39,14 @@ pub(super) fn budget(settings: &Settings) -> Semaphore {
 pub(super) async fn read(
     headers: &HeaderMap,
     body: &mut Incoming,
-    budget: &Semaphore,
+    room: Room<'_>,
     settings: &Settings,
 ) -> Result<Bytes, Refused> {
     let length = length(headers)?;
     if length > settings.limits.max_bytes {
         return Err(Refused::TooLarge(settings.limits.max_bytes));
     }
-    let units = u32::try_from(length.div_ceil(UNIT)).map_err(|_| Refused::TooManyBodies)?;
-    let reading = async {
-        let _part = budget
-            .acquire_many(units)
-            .await
-            .map_err(|_| Refused::Closed)?;
-        collect(body, length).await
-    };
-    match timeout(settings.body_deadline, reading).await {
+    match timeout(settings.body_deadline, collect(body, length, room)).await {
         Ok(read) => read,
         Err(_late) => Err(Refused::BodyLate),
     }
@@ -74,17 +80,19 @@ fn length(headers: &HeaderMap) -> Result<usize, Refused> {
         .ok_or(Refused::Length)
 }
 
-async fn collect(body: &mut Incoming, length: usize) -> Result<Bytes, Refused> {
-    let mut read = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refused::BodyBroken)?;
-        let Ok(part) = frame.into_data() else {
-            continue;
-        };
-        // Most bodies come in one part, which is not copied.
-        if read.is_empty() && part.len() == length {
-            return Ok(part);
-        }
+/// A body takes its place when its first part is there and more must come. What was announced and
+/// is not sent takes nothing from others; the first part is in the buffer of its connection anyway.
+async fn collect(body: &mut Incoming, length: usize, room: Room<'_>) -> Result<Bytes, Refused> {
+    let first = next(body).await?.unwrap_or_default();
+    // Most bodies come in one part, which is not copied.
+    if first.len() == length {
+        return Ok(first);
+    }
+    let units = u32::try_from(units(length)).map_err(|_| Refused::TooManyBodies)?;
+    let _own = place(&room.share.bodies, units).await?;
+    let _place = place(room.all, units).await?;
+    let mut read = BytesMut::from(first);
+    while let Some(part) = next(body).await? {
         read.extend_from_slice(&part);
     }
     if read.len() == length {
@@ -92,4 +100,22 @@ async fn collect(body: &mut Incoming, length: usize) -> Result<Bytes, Refused> {
     } else {
         Err(Refused::BodyBroken)
     }
+}
+
+async fn place(budget: &Semaphore, units: u32) -> Result<SemaphorePermit<'_>, Refused> {
+    let place = budget.acquire_many(units).await;
+    place.map_err(|_| Refused::Closed)
+}
+
+/// The next part that has bytes.
+async fn next(body: &mut Incoming) -> Result<Option<Bytes>, Refused> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Refused::BodyBroken)?;
+        if let Ok(part) = frame.into_data()
+            && !part.is_empty()
+        {
+            return Ok(Some(part));
+        }
+    }
+    Ok(None)
 }

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 
 use crate::gate::AgentGone;
 use crate::identity::Identity;
 use crate::wire::{Mirrors, Stream};
 
 use super::channel::{Channel, Kept, Piece, Reader};
-use super::conversations::{ConversationKind, Inbound};
+use super::conversations::{ConversationKind, Inbound, Place};
 use super::refusal::Refused;
 use super::settings::Settings;
 
@@ -35,7 +35,7 @@ pub(super) struct Conversation {
     /// Which arguments headers repeat, as far as the agent was shown it.
     pub(super) mirrors: Mirrors,
     /// Its place among all conversations.
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// What comes on the stream of a POST.
@@ -76,7 +76,7 @@ impl Conversation {
         identity: Identity,
         kind: ConversationKind,
         inbox: mpsc::Sender<Inbound>,
-        place: OwnedSemaphorePermit,
+        place: Place,
         settings: &Settings,
     ) -> Self {
         let main = Open::new(Kept::ForReplay, Takes::Everything, settings.stream_bytes);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::identity::Identity;
 use crate::wire::Stream;
@@ -15,6 +15,7 @@ use crate::wire::Stream;
 use super::conversation::Conversation;
 use super::refusal::Refused;
 use super::settings::Settings;
+use super::shares::{Share, Shares};
 use super::streams::Streams;
 
 /// A conversation that has begun.
@@ -54,6 +55,15 @@ pub enum Inbound {
     HungUp { stream: Stream },
 }
 
+/// What a conversation takes of what there is, until it has ended.
+#[derive(Debug)]
+pub(super) struct Place {
+    _own: OwnedSemaphorePermit,
+    _common: OwnedSemaphorePermit,
+    /// Kept, so that what the agent takes next is counted with this.
+    _share: Arc<Share>,
+}
+
 /// Messages that may wait for the gate, per conversation.
 const INBOX: usize = 64;
 
@@ -69,6 +79,7 @@ pub(super) struct Conversations {
     sessions: Mutex<HashMap<String, Arc<Conversation>>>,
     stateless: Mutex<HashMap<Identity, Arc<Conversation>>>,
     places: Arc<Semaphore>,
+    pub(super) shares: Shares,
     arrivals: mpsc::Sender<Arrival>,
     settings: Arc<Settings>,
 }
@@ -80,6 +91,7 @@ impl Conversations {
             sessions: Mutex::default(),
             stateless: Mutex::default(),
             places: Arc::new(Semaphore::new(places)),
+            shares: Shares::new(&settings),
             arrivals,
             settings,
         }
@@ -214,9 +226,16 @@ impl Conversations {
         kind: ConversationKind,
         peer: IpAddr,
     ) -> Result<(Arc<Conversation>, Arrival), Refused> {
-        let place = Arc::clone(&self.places)
-            .try_acquire_owned()
-            .map_err(|_| Refused::TooManySessions)?;
+        let share = self.shares.of(identity);
+        let own = Arc::clone(&share.sessions).try_acquire_owned();
+        let own = own.map_err(|_| Refused::TooManyOfAgent)?;
+        let common = Arc::clone(&self.places).try_acquire_owned();
+        let common = common.map_err(|_| Refused::TooManySessions)?;
+        let place = Place {
+            _own: own,
+            _common: common,
+            _share: share,
+        };
         let (sender, inbox) = mpsc::channel(INBOX);
         let conversation = Conversation::new(identity.clone(), kind, sender, place, &self.settings);
         let conversation = Arc::new(conversation);

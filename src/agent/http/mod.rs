@@ -27,6 +27,7 @@ mod respond;
 mod serve;
 mod settings;
 mod share;
+mod shares;
 mod stateless;
 mod streams;
 

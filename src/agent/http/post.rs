@@ -43,7 +43,12 @@ pub(super) async fn post(
     }
     fields::check_content(headers)?;
     let version = fields::text(headers, fields::VERSION)?;
-    let bytes = body::read(headers, body, &server.bodies, &server.settings).await?;
+    let share = server.conversations.shares.of(asked.identity);
+    let room = body::Room {
+        share: &share,
+        all: &server.bodies,
+    };
+    let bytes = body::read(headers, body, room, &server.settings).await?;
     let message = match Message::decode(&bytes, &server.settings.limits) {
         Ok(message) => message,
         Err(error) => return undecodable(server, asked, bytes, error).await,

@@ -73,6 +73,8 @@ pub(super) enum Refused {
     StatelessReply,
     #[error("there are too many sessions")]
     TooManySessions,
+    #[error("this agent has too many sessions")]
+    TooManyOfAgent,
     #[error("there are too many connections")]
     TooManyConnections,
     #[error("too much is being sent at once")]
@@ -114,6 +116,7 @@ impl Refused {
             | Self::StatelessReply
             | Self::EventId => 400,
             Self::TooManySessions
+            | Self::TooManyOfAgent
             | Self::TooManyConnections
             | Self::TooManyBodies
             | Self::Closed => 503,
@@ -149,6 +152,7 @@ impl Refused {
             Self::NoSessions => "no-sessions",
             Self::StatelessReply => "stateless-reply",
             Self::TooManySessions => "too-many-sessions",
+            Self::TooManyOfAgent => "too-many-sessions-of-agent",
             Self::TooManyConnections => "too-many-connections",
             Self::TooManyBodies => "too-many-bodies",
             Self::EventId => "event-id",
@@ -187,6 +191,7 @@ impl Refused {
             | Self::ProtocolVersion
             | Self::StatelessReply
             | Self::TooManySessions
+            | Self::TooManyOfAgent
             | Self::TooManyConnections
             | Self::TooManyBodies
             | Self::EventId => -32600,

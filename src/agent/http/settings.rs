@@ -37,6 +37,8 @@ pub struct Settings {
     pub max_connections: usize,
     /// Conversations at once, of both kinds.
     pub max_sessions: usize,
+    /// Those of them that may be one agent's.
+    pub max_sessions_per_agent: usize,
     /// How long a conversation lives in which nothing waits and nothing comes.
     pub session_idle: Duration,
     /// How often a stream without messages gets a comment.
@@ -67,6 +69,7 @@ impl Default for Settings {
             max_waiting_bodies: 256 * 1024 * 1024,
             max_connections: 4096,
             max_sessions: 1000,
+            max_sessions_per_agent: 1000,
             session_idle: Duration::from_mins(5),
             keep_alive: Duration::from_secs(15),
             stream_after: Duration::from_secs(2),

@@ -89,9 +89,20 @@ pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
         limits: settings::from_agent(&config.limits),
         max_connections: config.limits.max_connections,
         max_sessions: config.limits.max_sessions,
+        max_sessions_per_agent: sessions_per_agent(config, listen),
         session_idle: config.limits.session_idle,
         ..http::Settings::default()
     }
+}
+
+/// Without tokens all agents are one.
+fn sessions_per_agent(config: &Config, listen: &HttpListen) -> usize {
+    let all = config.limits.max_sessions;
+    let usual = match listen.auth {
+        ListenAuth::None => all,
+        ListenAuth::Bearer { .. } | ListenAuth::Jwt { .. } => all.div_ceil(4),
+    };
+    config.limits.max_sessions_per_agent.unwrap_or(usual)
 }
 
 /// How agents show who they are.

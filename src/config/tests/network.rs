@@ -343,7 +343,8 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "upstream.command = ['a']\n[listen] # {listen}\n{listen}\nhost = '::1'\nport = 1\npath = '/a'\n\
              allowed_hosts = []\nallowed_origins = []\nallow_anonymous = true\n\
              auth = {{ type = 'bearer', tokens = {{ a = '0123456789abcdef' }} }}\n\
-             [limits]\nmax_sessions = 1\nsession_idle = '1s'\nmax_connections = 1"
+             [limits]\nmax_sessions = 1\nsession_idle = '1s'\nmax_connections = 1\n\
+             max_sessions_per_agent = 1"
         );
         let keys = [
             "4 listen.host",
@@ -356,6 +357,7 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "12 limits.max_sessions",
             "13 limits.session_idle",
             "14 limits.max_connections",
+            "15 limits.max_sessions_per_agent",
         ];
         let told = keys.map(|key| format!("{key}: only applies when transport is \"http\""));
         check(&text, &told.each_ref().map(String::as_str));

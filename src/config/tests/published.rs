@@ -80,10 +80,11 @@ const OVER_HTTP: &str = "
     admin.port = 0
 ";
 
-const ONLY_OVER_HTTP: [&str; 10] = [
+const ONLY_OVER_HTTP: [&str; 11] = [
     "admin.host",
     "limits.max_connections",
     "limits.max_sessions",
+    "limits.max_sessions_per_agent",
     "limits.session_idle",
     "listen.allow",
     "listen.auth",
@@ -257,6 +258,7 @@ fn the_schema_and_the_code_refuse_the_same() {
         "listen.allow_anonymous = false",
         "listen.auth = { type = \"bearer\", tokens = { a = \"0123456789abcdef\" } }",
         "limits.max_sessions = 5",
+        "limits.max_sessions_per_agent = 5",
         "limits.session_idle = \"5m\"",
         "limits.max_connections = 5",
         "admin.host = \"127.0.0.1\"",

@@ -98,7 +98,13 @@ impl HttpSettings {
                 ..Limits::default()
             },
             max_concurrent: 64,
-            backoff: Backoff::default(),
+            // A session costs a server less than a process costs this machine, and a server that is
+            // there again is there for all conversations: none should wait long to find out.
+            backoff: Backoff {
+                max: Duration::from_secs(5),
+                stable_after: Duration::from_secs(5),
+                ..Backoff::default()
+            },
         }
     }
 

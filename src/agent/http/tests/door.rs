@@ -382,24 +382,82 @@ async fn a_body_that_is_too_long_is_refused_before_it_is_read() {
     agent.closed().await;
 }
 
-#[tokio::test]
-async fn bodies_together_are_limited() {
-    let rig = Rig::with(Settings {
+/// Bodies of at most 1 KiB, of which four have a place; one agent's share is one of them.
+fn narrow() -> Settings {
+    Settings {
         max_waiting_bodies: 4096,
-        body_deadline: std::time::Duration::from_millis(50),
+        limits: crate::wire::Limits {
+            max_bytes: 1024,
+            ..crate::wire::Limits::default()
+        },
+        ..patient()
+    }
+}
+
+/// A body of 1,000 bytes that is no message, in two parts, and who sends it.
+async fn half_sent(rig: &Rig, name: &str) -> (Agent, String) {
+    let text = Request::post(&" ".repeat(1000)).token_of(name).text();
+    let mut agent = rig.agent().await;
+    let (first, rest) = text.split_at(text.len() - 500);
+    agent.write(first.as_bytes()).await;
+    (agent, rest.to_owned())
+}
+
+#[tokio::test]
+async fn bodies_together_are_limited_and_one_agent_leaves_room_for_others() {
+    let rig = Rig::of_two_with(Settings {
+        body_deadline: std::time::Duration::from_secs(2),
+        ..narrow()
+    })
+    .await;
+    let (mut holds, _) = half_sent(&rig, "alpha").await;
+    let (mut waits, rest) = half_sent(&rig, "alpha").await;
+    waits.write(rest.as_bytes()).await;
+    let (mut other, rest) = half_sent(&rig, "beta").await;
+    other.write(rest.as_bytes()).await;
+    assert_eq!(other.answer().await.status, 400, "it was read");
+    assert_eq!(holds.answer().await.status, 408);
+    // It was there as a whole, and had no place before the first one was given up.
+    let late = waits.answer().await.status;
+    assert!(matches!(late, 400 | 408), "{late}");
+    // What was held was given back.
+    let (mut again, rest) = half_sent(&rig, "alpha").await;
+    again.write(rest.as_bytes()).await;
+    assert_eq!(again.answer().await.status, 400);
+}
+
+#[tokio::test]
+async fn what_is_announced_and_not_sent_takes_no_place() {
+    let rig = Rig::of_two_with(narrow()).await;
+    let mut silent = Vec::new();
+    for _ in 0..10 {
+        let text = Request::post(&" ".repeat(1000)).token_of("alpha").text();
+        let mut agent = rig.agent().await;
+        agent.write(&text.as_bytes()[..text.len() - 1000]).await;
+        silent.push(agent);
+    }
+    let (mut agent, rest) = half_sent(&rig, "alpha").await;
+    agent.write(rest.as_bytes()).await;
+    assert_eq!(agent.answer().await.status, 400, "it was read");
+}
+
+#[tokio::test]
+async fn one_agent_has_so_many_sessions_and_leaves_places_for_others() {
+    let mut rig = Rig::of_two_with(Settings {
+        max_sessions: 3,
+        max_sessions_per_agent: 1,
         ..patient()
     })
     .await;
-    let text = Request::post(&" ".repeat(3000)).text();
-    let mut holds = rig.agent().await;
-    holds.write(&text.as_bytes()[..text.len() - 1]).await;
-    let mut waits = rig.agent().await;
-    waits.write(&text.as_bytes()[..text.len() - 1]).await;
-    assert_eq!(holds.answer().await.status, 408);
-    assert_eq!(waits.answer().await.status, 408);
-    // The budget was given back.
-    let answer = rig.agent().await.ask(&Request::post("{")).await;
-    assert_eq!(answer.status, 400);
+    let (id, gate) = rig.session_of(Some("alpha")).await;
+    let request = Request::post(INITIALIZE).token_of("alpha");
+    let code = "too-many-sessions-of-agent";
+    refused(&mut rig, "a second", &request, 503, code).await;
+    rig.session_of(Some("beta")).await;
+    let delete = Request::new("DELETE").session(&id).token_of("alpha");
+    assert_eq!(rig.agent().await.ask(&delete).await.status, 204);
+    drop(gate);
+    rig.session_of(Some("alpha")).await;
 }
 
 #[tokio::test]

@@ -60,12 +60,16 @@ impl Rig {
 
     /// Two agents: `alpha` and `beta`, whose tokens are [`token`].
     pub(super) async fn of_two() -> Self {
+        Self::of_two_with(patient()).await
+    }
+
+    pub(super) async fn of_two_with(settings: Settings) -> Self {
         let known = ["alpha", "beta"].map(|name| StaticToken {
             token: token(name).into(),
             identity: Identity::named(name),
         });
         let tokens = StaticTokens::new(known.into()).unwrap();
-        Self::knowing(patient(), Arc::new(tokens)).await
+        Self::knowing(settings, Arc::new(tokens)).await
     }
 
     pub(super) async fn knowing(settings: Settings, who: Arc<dyn Authenticate>) -> Self {
