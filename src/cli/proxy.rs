@@ -57,7 +57,9 @@ pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
 }
 
 /// What the configuration holds and nobody may see.
-pub(super) fn upstream_secrets(config: &Config) -> crate::audit::Redactor {
+pub(super) fn upstream_secrets(
+    config: &Config,
+) -> Result<crate::audit::Redactor, crate::audit::SecretTooShort> {
     settings::secrets(config, None)
 }
 
@@ -183,7 +185,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         return Err(Exit::Invalid);
     }
     let bearer = network::bearer(config).map_err(|cause| invalid(&cause))?;
-    let secrets = settings::secrets(config, bearer.as_ref());
+    let secrets = settings::secrets(config, bearer.as_ref()).map_err(|cause| invalid(&cause))?;
     let audit = settings::audit(config, Arc::clone(&clock), secrets.clone()).map_err(|cause| {
         error!("`audit`: {cause}");
         Exit::Invalid

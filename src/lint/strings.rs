@@ -105,19 +105,22 @@ fn paths(world: &World<'_>, found: &mut Found) {
         };
         let named = |test: &&Test<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
         for test in tests.iter().filter(named) {
-            let Kind::Like(pieces, _) = &test.kind else {
+            let Kind::Like(pieces, pattern) = &test.kind else {
                 continue;
             };
-            let [start, .., end] = pieces.as_slice() else {
+            let [start, rest @ ..] = pieces.as_slice() else {
                 continue;
             };
-            if !begins_a_path(start) || !end.is_empty() {
+            if rest.is_empty() || !begins_a_path(start) {
                 continue;
             }
-            let message = if !start.ends_with(['/', '\\']) {
+            let rest = rest.concat();
+            // A name that begins so and has an ending is meant to go on in between.
+            let message = if rest.is_empty() && !start.ends_with(['/', '\\']) {
                 format!("`{start}*` is also the beginning of `{start}-elsewhere`")
-            } else if let Some(way) = open_way(start, &guards(test)) {
-                format!("`{way}` begins so, too")
+            } else if let Some(way) = open_way(start, &rest, pattern, &guards(test)) {
+                let how = if rest.is_empty() { "begins so" } else { "fits" };
+                format!("`{way}` {how}, too")
             } else if labelled(&test.pointer) {
                 format!("`{start}` may be written in other ways, and links are not followed")
             } else {
@@ -353,7 +356,26 @@ mod tests {
             "!(!($p like \"/srv/project/*\") || $p like \"*/../*\" || $p like \"*/..\")",
             0,
         );
-        check("/path", "$p like \"/srv/project/*.md\"", 0);
+        check("/path", "$p like \"/srv/project/*.md\"", 1);
+        check("/path", "$p like \"/srv/*/public/*\"", 1);
+        check("/path", "$p like \"/srv/project/note-*.md\"", 1);
+        let guard = "!($p like \"*/..*\")";
+        check(
+            "/path",
+            &format!("$p like \"/srv/project/*.md\" && {guard}"),
+            0,
+        );
+        check(
+            "/path",
+            &format!("$p like \"/srv/project/n-*.md\" && {guard}"),
+            0,
+        );
+        check(
+            "/path",
+            &format!("$p like \"/srv/*/public/*\" && {guard}"),
+            0,
+        );
+        // A file of that ending may be meant wherever it is.
         check("/path", "$p like \"*/.*\"", 0);
         check("/path", "$p like \"*.md\"", 0);
         check("/path", "$p like \"/*\"", 0);
@@ -399,6 +421,32 @@ mod tests {
         );
         let windows = "$p like \"C:\\\\data\\\\*\" && !($p like \"*..*\")";
         assert_eq!(told(windows), "");
+    }
+
+    #[test]
+    fn an_ending_is_no_guard_against_ways_up() {
+        let told = |condition: &str| {
+            let found = argument_found("string-test-on-path", "/path", condition);
+            let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+            found.join("\n")
+        };
+        for (condition, expected) in [
+            (
+                "$p like \"/srv/project/*.md\"",
+                "`/srv/project/../elsewhere.md` fits, too",
+            ),
+            (
+                "$p like \"/srv/project/note-*.md\"",
+                "`/srv/project/note-a/../../elsewhere.md` fits, too",
+            ),
+            (
+                "$p like \"/srv/*/public/*\"",
+                "`/srv/../elsewhere/public/` fits, too",
+            ),
+            ("$p like \"/srv/project/*.md\" && !($p like \"*/../*\")", ""),
+        ] {
+            assert_eq!(told(condition), expected, "{condition}");
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use labels::{
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST, host_in, host_named,
 };
 pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockedTool};
-pub use mutant::{Mutant, MutantKind};
+pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};

@@ -4,19 +4,37 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::decision::PolicyId;
+use super::trace::RuleEffect;
 
 /// One small change of one rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutant {
-    pub policy: PolicyId,
-    /// The file of the rule, as its source is named.
-    pub file: Arc<str>,
+    pub rule: Arc<MutantRule>,
     pub kind: MutantKind,
     /// The change: what stands there, in bytes of the file, and what would stand there.
     pub span: Range<usize>,
     pub with: String,
     /// What has to go with it, so that the rule stays well formed.
     pub along: Vec<Range<usize>>,
+    /// The smallest part of the rule that is asked by itself and holds the change.
+    pub part: Range<usize>,
+}
+
+/// The rule that changes are of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MutantRule {
+    /// Its id; of a rule without one, what the language calls it by.
+    pub policy: PolicyId,
+    /// The file of the rule, as its source is named.
+    pub file: Arc<str>,
+    /// The whole text of the file.
+    pub source: Arc<str>,
+    /// Where the rule stands in it, in bytes.
+    pub span: Range<usize>,
+    /// Where the rule says what it is about, behind its name and its like.
+    pub head: usize,
+    /// `None` where only asking tells.
+    pub effect: Option<RuleEffect>,
 }
 
 /// What is changed.
@@ -96,12 +114,20 @@ mod tests {
     #[test]
     fn a_change_keeps_the_lines_that_follow_where_they_are() {
         let text = "@a(\"x\")\n@id(\"y\")\nforbid (\n);\nlast";
+        let rule = Arc::new(MutantRule {
+            policy: PolicyId::new("y"),
+            file: "f".into(),
+            source: text.into(),
+            span: 0..text.len(),
+            head: 0,
+            effect: None,
+        });
         let check =
             |span: Range<usize>, with: &str, along: Option<Range<usize>>, expected: &str| {
                 let mutant = Mutant {
-                    policy: PolicyId::new("y"),
-                    file: "f".into(),
+                    rule: Arc::clone(&rule),
                     kind: MutantKind::Effect,
+                    part: span.clone(),
                     span,
                     with: with.to_owned(),
                     along: along.into_iter().collect(),

@@ -163,6 +163,15 @@ impl Question {
     pub(crate) fn decision(&self) -> Decision {
         combine(self.verdicts.iter().cloned())
     }
+
+    /// What each engine decided by, whether it was heeded or not.
+    pub(crate) fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        let verdicts = self.verdicts.iter().flatten();
+        verdicts.flat_map(|verdict| match verdict {
+            Verdict::Allow { reasons, .. } | Verdict::Deny { reasons } => reasons.as_slice(),
+            Verdict::Abstain => &[],
+        })
+    }
 }
 
 impl Asked {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::audit::{self, Audit, OpenError, Redactor};
+use crate::audit::{self, Audit, OpenError, Redactor, SecretTooShort};
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
 use crate::gate;
@@ -84,8 +84,15 @@ pub(super) fn audit(
 
 /// What the configuration holds and nobody may see: tokens of both sides, and variables whose name
 /// says so. Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
-pub(super) fn secrets(config: &Config, bearer: Option<&SecretString>) -> Redactor {
-    Redactor::new(secret_values(config).chain(bearer)).unwrap_or_default()
+///
+/// # Errors
+///
+/// One is too short to be kept out of what others see. Without it none would be.
+pub(super) fn secrets(
+    config: &Config,
+    bearer: Option<&SecretString>,
+) -> Result<Redactor, SecretTooShort> {
+    Redactor::new(secret_values(config).chain(bearer))
 }
 
 fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
@@ -196,8 +203,30 @@ mod tests {
         ]
         .into();
         let text = "token-12345 hidden-12345 /home/somebody";
-        let secrets = secrets(&config, None);
+        let secrets = secrets(&config, None).unwrap();
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
+    }
+
+    #[test]
+    fn a_secret_that_is_too_short_to_be_redacted_is_refused_and_not_left_out() {
+        let config = Config::from_command_line(CommandLine {
+            command: vec!["server".to_owned()],
+            ..CommandLine::default()
+        });
+        let mut config = config.unwrap();
+        let secret = |text: &str| SecretString::from(text.to_owned());
+        assert!(secrets(&config, Some(&secret("abc"))).is_err());
+        config.upstream.env = [("API_TOKEN".to_owned(), secret("token-12345"))].into();
+        let told = secrets(&config, Some(&secret("abc"))).unwrap_err();
+        assert_eq!(
+            told.to_string(),
+            "a secret of fewer than 4 bytes cannot be kept out of the audit log"
+        );
+        let of_both = secrets(&config, Some(&secret("abcdefgh"))).unwrap();
+        assert_eq!(
+            of_both.redact("token-12345 abcdefgh"),
+            "[redacted] [redacted]"
+        );
     }
 
     #[test]
@@ -213,7 +242,7 @@ mod tests {
         let config = Config::parse(text, path, path, &|name| {
             Some(format!("held-by-{name}-0123456789").into())
         });
-        let secrets = secrets(&config.unwrap(), None);
+        let secrets = secrets(&config.unwrap(), None).unwrap();
         let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada";
         assert_eq!(secrets.redact(text), "[redacted] [redacted] [redacted] ada");
     }

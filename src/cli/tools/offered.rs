@@ -8,7 +8,7 @@ use super::super::args::ToolsSource;
 use super::super::{proxy, report};
 use super::ask::{self, AskFault};
 use super::place::Place;
-use crate::audit::Redactor;
+use crate::audit::SecretTooShort;
 use crate::config::{Config, ConfigErrors};
 use crate::loading::{LOCK_FILE, LockFile, Unfit};
 use crate::policy::PolicyErrors;
@@ -40,6 +40,8 @@ pub(super) enum Failure {
     Unfit(Vec<Unfit>),
     #[error("the definition of `{0}` holds a secret of the configuration")]
     Secret(String),
+    #[error(transparent)]
+    Unhidden(#[from] SecretTooShort),
     #[error("the server could not be asked: {0}")]
     Ask(#[from] AskFault),
     #[error("no tool is called `{name}`{}", nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
@@ -78,7 +80,7 @@ fn asked(config: &Config) -> Result<LockFile, Failure> {
     let tools = pages.iter().filter_map(|page| page.result()?.get("tools"));
     let lock = locked(tools)?;
     // A lock is kept where everybody reads it.
-    let secrets: Redactor = proxy::upstream_secrets(config);
+    let secrets = proxy::upstream_secrets(config)?;
     for name in lock.names() {
         let text = lock.definition(name).unwrap_or_default();
         if secrets.redact(text) != text {
@@ -137,6 +139,7 @@ impl Failure {
             | Self::NoList(..)
             | Self::Unfit(_)
             | Self::Secret(_)
+            | Self::Unhidden(_)
             | Self::Ask(_)
             | Self::UnknownTool { .. }
             | Self::Report(_) => writeln!(out, "error: {self}"),

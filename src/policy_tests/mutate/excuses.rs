@@ -5,11 +5,13 @@
 //! place. One that covers nothing is told, so that none outlives its reason.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::spot::Spot;
 use super::{Needless, Survivor};
-use crate::policy::engines::cedar::comments;
+use crate::loading::claims;
+use crate::policy::engines::comments;
 use crate::policy::{MutantKind, PolicySource};
 
 /// What an excuse begins with. The steps follow in parentheses, and behind a colon the reason.
@@ -42,12 +44,15 @@ pub(super) struct Sorted {
     pub(super) needless: Vec<Needless>,
 }
 
-/// All excuses of some files. Only Cedar is changed, and so needs any.
+/// All excuses of some files: those of the author's own policies.
 pub(super) fn excuses(sources: &[PolicySource]) -> Vec<Excuse> {
-    let own = sources
-        .iter()
-        .filter(|source| !source.name.starts_with('<') && source.name.ends_with(".cedar"));
+    let own = sources.iter().filter(|source| is_own(source));
     own.flat_map(of_source).collect()
+}
+
+/// Whether it holds rules that somebody wrote, and not what is said of tools, places and agents.
+fn is_own(source: &PolicySource) -> bool {
+    !source.name.starts_with('<') && claims(Path::new(&*source.name))
 }
 
 /// Gives each survivor its reason, if there is one.
@@ -112,9 +117,12 @@ impl Excuse {
 
 fn of_source(source: &PolicySource) -> Vec<Excuse> {
     let text = &*source.text;
-    let comments = comments(text);
+    let comments = comments(&source.name, text);
     let excuse = |span: &Range<usize>| {
-        let written = text.get(span.clone())?.trim_start_matches('/').trim();
+        let written = text
+            .get(span.clone())?
+            .trim_start_matches(['/', '#'])
+            .trim();
         let (kinds, reason) = read(written.strip_prefix(EXCUSE)?.trim_start())?;
         let line = line_of(text, span.start);
         let before = text.get(..span.start)?;

@@ -13,7 +13,7 @@ impl Mutation {
         if tried == 0 {
             return writeln!(
                 out,
-                "changes of {of}: none was tried, for only policies in Cedar are changed"
+                "changes of {of}: none was tried, for there are no policies to change"
             );
         }
         write!(out, "changes of {of}: {noticed} of {tried} noticed")?;

@@ -1,6 +1,6 @@
 //! Tries every change.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -11,14 +11,14 @@ use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::fixture::Test;
 use super::super::load::Suite;
 use super::super::report::TestOutcome;
-use super::super::witness::Witness;
-use super::excuses::Tried;
+use super::super::witness::{Heard, Question, Witness};
+use super::excuses::{Tried, line_of};
 use super::spot::Spot;
 use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    Mutant, MutantKind, Observer, PolicyId, PolicyOutline, PolicySnapshot, PolicyStore, RuleEffect,
+    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
 };
 
 /// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
@@ -71,12 +71,8 @@ impl<'s> Trial<'s> {
                 let exercise = Exercise::new(runtime, suite, &server, policies, settings, heard);
                 for (number, test) in suite.fixture.tests.iter().enumerate() {
                     exercise.run(test);
-                    let traces = witness.take().into_traces();
-                    for trace in traces.iter().filter(|trace| trace.in_scope()) {
-                        let tests = about.entry(trace.outline.id.clone()).or_default();
-                        if tests.last() != Some(&(place, number)) {
-                            tests.push((place, number));
-                        }
+                    for policy in concerned(witness.take()) {
+                        about.entry(policy).or_default().push((place, number));
                     }
                 }
             }
@@ -95,23 +91,21 @@ impl<'s> Trial<'s> {
         let mutants: Vec<&Mutant> = mutants
             .iter()
             // What the gate brings along is not the author's to test.
-            .filter(|mutant| !mutant.file.starts_with('<'))
+            .filter(|mutant| !mutant.rule.file.starts_with('<'))
             .collect();
         let fates = self.fates(&mutants)?;
         let count = |wanted: fn(&Fate) -> bool| fates.iter().filter(|fate| wanted(fate)).count();
         let invalid = count(|fate| matches!(fate, Fate::Invalid));
-        let outlines = self.policies.outlines();
         let valid = mutants
             .iter()
             .zip(&fates)
             .filter(|(_, fate)| !matches!(fate, Fate::Invalid));
-        let tried = valid.filter_map(|(mutant, fate)| {
-            let outline = outlines.iter().find(|it| it.id == mutant.policy)?;
+        let tried = valid.map(|(mutant, fate)| {
             let survived = matches!(fate, Fate::Survived);
-            Some(Tried {
-                spot: Spot::of(mutant, outline),
-                survivor: survived.then(|| self.survivor(mutant, outline)),
-            })
+            Tried {
+                spot: Spot::of(mutant),
+                survivor: survived.then(|| self.survivor(mutant)),
+            }
         });
         let excuses = excuses::excuses(self.policies.sources());
         let sorted = excuses::sort(&excuses, tried.collect());
@@ -158,7 +152,7 @@ impl<'s> Trial<'s> {
         let mut stores: Vec<Arc<PolicyStore>> = Vec::new();
         for suite in &self.suites {
             let loaded = loading::load_changed(&suite.settings, |sources| {
-                for source in sources.iter_mut().filter(|it| it.name == mutant.file) {
+                for source in sources.iter_mut().filter(|it| it.name == mutant.rule.file) {
                     source.text = mutant.apply(&source.text).into();
                 }
             });
@@ -187,7 +181,7 @@ impl<'s> Trial<'s> {
         // Those that the policy is about notice first, if any do.
         let near = self
             .about
-            .get(&mutant.policy)
+            .get(&mutant.rule.policy)
             .into_iter()
             .flatten()
             .copied();
@@ -205,33 +199,33 @@ impl<'s> Trial<'s> {
         self.suites.get(suite)?.fixture.tests.get(test)
     }
 
-    fn survivor(&self, mutant: &Mutant, outline: &PolicyOutline) -> Survivor {
-        let text = &*outline.source;
+    fn survivor(&self, mutant: &Mutant) -> Survivor {
+        let rule = &mutant.rule;
+        let text = &*rule.source;
         let changed = mutant.apply(text);
         // A policy begins with its annotations, which say less than its head.
         let gone = mutant.kind == MutantKind::Policy;
-        let place = if gone {
-            outline.parts.first().map_or(0, |part| part.span.start)
-        } else {
-            mutant.span.start
+        let place = if gone { rule.head } else { mutant.span.start };
+        let line = line_of(text, place);
+        let of = |text: &str| {
+            let line = text.lines().nth(line - 1).unwrap_or_default();
+            line.trim().to_owned()
         };
-        let line = text
-            .bytes()
-            .take(place)
-            .filter(|byte| *byte == b'\n')
-            .count();
-        let of = |text: &str| text.lines().nth(line).unwrap_or_default().trim().to_owned();
-        let head = format!("{} `{}`", outline.effect.word(), outline.id);
+        let head = format!(
+            "{} `{}`",
+            rule.effect.map_or("rule", RuleEffect::word),
+            rule.policy
+        );
         Survivor {
-            policy: outline.id.as_str().to_owned(),
-            file: Arc::clone(&mutant.file),
-            line: line + 1,
+            policy: rule.policy.as_str().to_owned(),
+            file: Arc::clone(&rule.file),
+            line,
             kind: mutant.kind.word(),
             before: if gone { head } else { of(text) },
             after: (!gone).then(|| of(&changed)),
-            missing: missing(mutant, text, outline.effect),
+            missing: missing(mutant),
             reason: None,
-            near: self.near(&mutant.policy),
+            near: self.near(&rule.policy),
         }
     }
 
@@ -246,14 +240,39 @@ impl<'s> Trial<'s> {
     }
 }
 
+/// The policies that are about what was asked, or, where that cannot be told, that decided.
+fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
+    let reasons = heard.looks.iter().flat_map(|look| &look.reasons);
+    let decided = heard.questions.iter().flat_map(Question::reasons);
+    let mut concerned: BTreeSet<PolicyId> = reasons
+        .chain(decided)
+        .map(|reason| reason.policy.clone())
+        .collect();
+    let traces = heard.into_traces();
+    let about = traces.iter().filter(|trace| trace.in_scope());
+    concerned.extend(about.map(|trace| trace.outline.id.clone()));
+    concerned
+}
+
 /// What would make the difference.
-fn missing(mutant: &Mutant, text: &str, effect: RuleEffect) -> String {
-    let (kept, lost) = match effect {
-        RuleEffect::Permit => ("allowed", "denied"),
-        RuleEffect::Forbid => ("denied", "allowed"),
+fn missing(mutant: &Mutant) -> String {
+    let (kept, lost) = match mutant.rule.effect {
+        Some(RuleEffect::Permit) => ("allowed", "denied"),
+        Some(RuleEffect::Forbid) => ("denied", "allowed"),
+        None => ("decided", "decided otherwise"),
     };
-    let id = &mutant.policy;
-    let was = text.get(mutant.span.clone()).unwrap_or_default();
+    let id = &mutant.rule.policy;
+    // What is asked the other way round may get a word more, and nothing that was there changes.
+    let span = match mutant.kind {
+        MutantKind::Condition | MutantKind::Negation => &mutant.part,
+        MutantKind::Policy
+        | MutantKind::Effect
+        | MutantKind::Scope
+        | MutantKind::Bound
+        | MutantKind::Element
+        | MutantKind::Pattern => &mutant.span,
+    };
+    let was = mutant.rule.source.get(span.clone()).unwrap_or_default();
     let was = was.split_whitespace().collect::<Vec<_>>().join(" ");
     match mutant.kind {
         MutantKind::Policy | MutantKind::Effect => {

@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use super::excuses::line_of;
-use crate::policy::{Mutant, MutantKind, PolicyOutline};
+use crate::policy::{Mutant, MutantKind};
 
 /// Where a change stands.
 #[derive(Debug)]
@@ -20,31 +20,24 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    pub(super) fn of(mutant: &Mutant, outline: &PolicyOutline) -> Self {
-        let text = &*outline.source;
+    pub(super) fn of(mutant: &Mutant) -> Self {
+        let rule = &mutant.rule;
+        let text = &*rule.source;
         let whole = matches!(mutant.kind, MutantKind::Policy | MutantKind::Effect);
-        let around =
-            |part: &&Range<usize>| part.start <= mutant.span.start && mutant.span.end <= part.end;
-        let parts = outline.parts.iter().map(|part| &part.span);
-        let smallest = parts.filter(around).min_by_key(|part| part.len());
-        let place = smallest.filter(|_| !whole).unwrap_or(&outline.span).clone();
+        let place = if whole { &rule.span } else { &mutant.part };
         // A policy is named anywhere before what its head asks, an element by itself as well.
         let lines = if whole {
-            let head = outline
-                .parts
-                .first()
-                .map_or(place.start, |part| part.span.start);
-            line_of(text, place.start)..=line_of(text, head)
+            line_of(text, place.start)..=line_of(text, rule.head)
         } else {
             let own = line_of(text, mutant.span.start);
             own..=own
         };
         Self {
-            file: Arc::clone(&mutant.file),
+            file: Arc::clone(&rule.file),
             kind: mutant.kind,
             lines,
             part: line_of(text, place.start),
-            place,
+            place: place.clone(),
         }
     }
 

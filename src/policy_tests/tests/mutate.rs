@@ -26,6 +26,14 @@ fn tried(pack: &Pack) -> Report {
 /// The changes of policies, as `kind: before -> after`, whether valid or not.
 fn changes(policies: &str) -> Vec<String> {
     let pack = Pack::new(policies, "");
+    changes_of(&pack, policies)
+        .into_iter()
+        .filter(|change| !change.starts_with("policy:"))
+        .collect()
+}
+
+/// All changes of the one file of rules of a pack. Each is another text, with as many lines.
+fn changes_of(pack: &Pack, policies: &str) -> Vec<String> {
     let settings = crate::loading::Settings {
         dir: Some(pack.path().to_owned()),
         ..crate::loading::Settings::default()
@@ -34,23 +42,85 @@ fn changes(policies: &str) -> Vec<String> {
     let mutants = snapshot.mutants();
     let own = mutants
         .iter()
-        .filter(|mutant| !mutant.file.starts_with('<'));
-    own.filter(|mutant| mutant.kind != MutantKind::Policy)
-        .map(|mutant| {
-            let was = policies.get(mutant.span.clone()).unwrap();
-            format!(
-                "{}: `{}` -> `{}`",
-                mutant.kind.word(),
-                was.trim(),
-                mutant.with
-            )
-        })
-        .collect()
+        .filter(|mutant| !mutant.rule.file.starts_with('<'));
+    own.map(|mutant| {
+        let changed = mutant.apply(policies);
+        assert_ne!(changed, policies, "{mutant:#?}");
+        let lines = |text: &str| text.matches('\n').count();
+        assert_eq!(lines(&changed), lines(policies));
+        let part = &mutant.part;
+        assert!(part.start <= mutant.span.start && mutant.span.end <= part.end);
+        let kind = mutant.kind.word();
+        if mutant.kind == MutantKind::Policy {
+            return format!("{kind}: `{}`", mutant.rule.policy);
+        }
+        let was = policies.get(mutant.span.clone()).unwrap();
+        let along = mutant.along.iter();
+        let along = along.map(|span| format!(" without `{}`", policies.get(span.clone()).unwrap()));
+        let along = along.filter(|_| mutant.kind == MutantKind::Effect);
+        let along: String = along.collect();
+        format!("{kind}: `{}` -> `{}`{along}", was.trim(), mutant.with)
+    })
+    .collect()
 }
 
 #[test]
 fn every_step_is_taken_once() {
     insta::assert_snapshot!(changes(POLICIES).join("\n"));
+}
+
+const IN_CEL: &str = r#"[[rule]]
+id      = "read"
+effect  = "permit"
+actions = ["call_tool", "list_tool"]
+when    = """
+resource.name in ['a', 'b'] && // which
+(principal.trust >= 2 || !context.touch.outside) &&
+context.arguments.paths.all(it, it != "" && it.matches('^/srv/.*$'))
+"""
+obligation_annotate = "read"
+
+[[rule]]
+id     = "few"
+effect = "forbid"
+when   = "action == \"call_tool\" && context.env.session.calls > (resource.level == 0 ? 5 : 1)"
+
+[[rule]]
+id     = "never"
+effect = "forbid"
+actions = ["sample"]
+"#;
+
+const IN_REGO: &str = r#"package mcp
+
+decision := {"allow": true, "reasons": permits} if {
+	not closed
+	count(permits) > 0
+} else := {"allow": false, "deny": true} if closed
+
+default closed := false
+
+closed if input.context.env.session.calls >= 5
+
+permits contains {"id": "read", "code": "x"} if {
+	input.resource.name in {"a", "b"}
+	some path in input.context.arguments.paths
+	regex.match("^/srv/.*$", path)
+	every root in input.context.touch.roots { root != "" }
+	level := input.resource.level
+	level < 2
+}
+"#;
+
+#[test]
+fn every_step_is_taken_in_each_language() {
+    let check = |file: &str, policies: &str| {
+        let pack = Pack::new("", "");
+        pack.write(file, policies);
+        changes_of(&pack, policies).join("\n")
+    };
+    insta::assert_snapshot!("in_cel", check("rules.cel.toml", IN_CEL));
+    insta::assert_snapshot!("in_rego", check("rules.rego", IN_REGO));
 }
 
 #[test]
@@ -150,6 +220,87 @@ fn a_line_that_says_why_no_test_can_tell_is_excused_and_one_that_need_not_is_tol
     // Inside a string it is a text like any other.
     let text = format!("{}\n", ONE.replace("\"x\"", &format!("\"{later}\"")));
     check(&text, nothing, 0, 0, survived);
+}
+
+#[test]
+fn rules_in_cel_and_rego_survive_and_are_excused_as_those_in_cedar() {
+    const TESTS: &str = "tools = ['x', 'y']
+[[test]]
+name = 'x'
+call = 'x'
+args.n = 1
+expect = { decision = 'allow', because = ['read'] }
+[[test]]
+name = 'x without a number'
+call = 'x'
+expect = { decision = 'deny', reason = 'not-permitted' }
+[[test]]
+name = 'y'
+call = 'y'
+args.n = 1
+expect = { decision = 'deny', reason = 'not-permitted' }
+";
+    const IN_CEL: &str = "[[rule]]
+id = 'read'
+effect = 'permit'
+actions = ['call_tool']
+when = '''
+resource.name == 'x' && has(context.arguments.n) &&
+COMMENT
+context.arguments.n < 10
+'''
+";
+    const IN_REGO: &str = r#"package mcp
+decision := {"allow": true, "reasons": [{"id": "read"}]} if {
+	input.resource.name == "x"
+	is_number(input.context.arguments.n)
+	COMMENT
+	input.context.arguments.n < 10
+}
+"#;
+    let check = |file: &str, comment: &str, survivors: &[&str], excused: usize, needless: usize| {
+        let policies = if file == "r.rego" { IN_REGO } else { IN_CEL };
+        let pack = Pack::new("", TESTS);
+        pack.write(file, &policies.replace("COMMENT", comment));
+        let report = tried(&pack);
+        check_valid(&strict(), &report);
+        let [mutation] = &report.mutation[..] else {
+            panic!("{report:#?}")
+        };
+        let told = |it: &Survivor| {
+            let after = it.after.as_deref().unwrap_or_default();
+            format!("{} {}: {after}", it.policy, it.kind)
+        };
+        let found: Vec<String> = mutation.survivors.iter().map(told).collect();
+        assert_eq!(found, survivors, "{file} {comment}");
+        let others = (mutation.excused.len(), mutation.needless.len());
+        assert_eq!(others, (excused, needless), "{mutation:#?}");
+        let complete = survivors.is_empty() && needless == 0;
+        assert_eq!(report.outcome == Outcome::Passed, complete);
+        assert!(mutation.survivors.iter().all(|it| it.near.is_some()));
+    };
+    let cel = [
+        "read condition: true",
+        "read bound: context.arguments.n <= 10",
+        "read bound: context.arguments.n < 9",
+        "read bound: context.arguments.n < 11",
+    ];
+    check("r.cel.toml", "", &cel, 0, 0);
+    let excuse = "// no test can tell (condition, bound): r";
+    check("r.cel.toml", excuse, &[], 4, 0);
+    check("r.cel.toml", "// no test can tell (scope): r", &cel, 0, 1);
+    // That it is a number is asked by nobody but the line above the comment.
+    let rego = [
+        "read condition: true",
+        "read condition: true",
+        "read bound: input.context.arguments.n <= 10",
+        "read bound: input.context.arguments.n < 9",
+        "read bound: input.context.arguments.n < 11",
+    ];
+    check("r.rego", "", &rego, 0, 0);
+    let excuse = excuse.replace("//", "#");
+    check("r.rego", &excuse, &["read condition: true"], 4, 0);
+    check("r.rego", "# no test can tell (scope): r", &rego, 0, 1);
 }
 
 #[test]

@@ -14,7 +14,9 @@ use super::CedarEngine;
 use super::outline::{effect, policies, span};
 use super::verb::Verb;
 use super::vocabulary::Vocabulary;
-use crate::policy::{ActionName, Mutant, MutantKind, Part, PartKind, PolicyOutline, RuleEffect};
+use crate::policy::{
+    ActionName, Mutant, MutantKind, MutantRule, Part, PartKind, PolicyOutline, RuleEffect,
+};
 
 impl CedarEngine {
     pub(super) fn all_mutants(&self) -> Vec<Mutant> {
@@ -25,6 +27,7 @@ impl CedarEngine {
             for ((policy, _), outline) in policies(&source.text).iter().zip(outlines) {
                 let mut making = Making {
                     words: &self.words,
+                    rule: Arc::new(rule(outline)),
                     outline,
                     found: &mut found,
                 };
@@ -60,7 +63,20 @@ const PERMITTED: [ActionName; 8] = [
 struct Making<'m> {
     words: &'m Vocabulary,
     outline: &'m Arc<PolicyOutline>,
+    rule: Arc<MutantRule>,
     found: &'m mut Vec<Mutant>,
+}
+
+fn rule(outline: &PolicyOutline) -> MutantRule {
+    let head = outline.parts.first();
+    MutantRule {
+        policy: outline.id.clone(),
+        file: Arc::clone(&outline.origin.file),
+        source: Arc::clone(&outline.source),
+        span: outline.span.clone(),
+        head: head.map_or(outline.span.start, |part| part.span.start),
+        effect: Some(outline.effect),
+    }
 }
 
 impl Making<'_> {
@@ -75,10 +91,15 @@ impl Making<'_> {
         with: &str,
         along: Vec<Range<usize>>,
     ) {
+        let whole = matches!(kind, MutantKind::Policy | MutantKind::Effect);
+        let around = |part: &&Range<usize>| part.start <= span.start && span.end <= part.end;
+        let parts = self.outline.parts.iter().map(|part| &part.span);
+        let smallest = parts.filter(around).min_by_key(|part| part.len());
+        let part = smallest.filter(|_| !whole).unwrap_or(&self.outline.span);
         self.found.push(Mutant {
-            policy: self.outline.id.clone(),
-            file: Arc::clone(&self.outline.origin.file),
+            rule: Arc::clone(&self.rule),
             kind,
+            part: part.clone(),
             span,
             with: with.to_owned(),
             along,

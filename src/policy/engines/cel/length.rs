@@ -44,8 +44,8 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// At least one character.
-fn token_length(text: &str, first: char) -> usize {
+/// How long the word, sign, string or comment at the beginning of a text is: at least one character.
+pub(super) fn token_length(text: &str, first: char) -> usize {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     if let Some(length) = string_length(text) {
         return length;

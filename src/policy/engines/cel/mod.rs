@@ -5,17 +5,22 @@
 //! operand of unbounded size is counted, and `&&` and `||` stop at the first error.
 
 mod bound;
+mod comments;
 mod file;
 mod judge;
 mod length;
+mod literal;
 mod meter;
+mod mutants;
 mod names;
+mod parts;
 mod patterns;
 mod surfaces;
 mod table;
 #[cfg(test)]
 mod tests;
 mod value;
+mod written;
 
 use std::path::Path;
 
@@ -24,11 +29,18 @@ use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, PolicyErrors, PolicySource,
-    Resource, RuleEngine, Verdict, Visibility,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, Mutant, PolicyErrors,
+    PolicySource, Resource, RuleEngine, Verdict, Visibility,
 };
 
+pub(super) use comments::comments;
+
 const NAME: EngineName = EngineName("cel");
+
+/// Whether a file of this name holds rules in CEL.
+pub(super) fn is_file(name: &str) -> bool {
+    name.ends_with(".cel.toml")
+}
 
 /// How CEL sources are compiled.
 #[derive(Debug, Default)]
@@ -42,6 +54,7 @@ struct CelEngine {
     groups: ToolGroups,
     rules: Vec<Rule>,
     patterns: patterns::Patterns,
+    sources: Vec<PolicySource>,
 }
 
 impl EngineKind for Cel {
@@ -51,7 +64,7 @@ impl EngineKind for Cel {
 
     fn claims(&self, path: &Path) -> bool {
         path.file_name()
-            .is_some_and(|name| name.to_string_lossy().ends_with(".cel.toml"))
+            .is_some_and(|name| is_file(&name.to_string_lossy()))
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
@@ -67,6 +80,7 @@ impl EngineKind for Cel {
                 groups: self.groups.clone(),
                 rules: read.rules,
                 patterns: read.patterns,
+                sources: sources.to_vec(),
             }),
             policies: read.policies,
             notices: Vec::new(),
@@ -91,5 +105,9 @@ impl RuleEngine for CelEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         document::visible(facts, items, |asked| self.verdict(asked))
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        self.all_mutants()
     }
 }

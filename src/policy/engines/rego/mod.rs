@@ -8,6 +8,7 @@ mod answer;
 mod compile;
 mod functions;
 mod limits;
+mod mutants;
 mod names;
 #[cfg(test)]
 mod tests;
@@ -26,11 +27,20 @@ use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
-    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
+    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts, Mutant,
     OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine, Surfaces, Verdict, Visibility,
 };
 
+pub(super) use tokens::comments;
+
 const NAME: EngineName = EngineName("rego");
+
+/// Whether a file of this name holds rules in Rego.
+pub(super) fn is_file(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension == "rego")
+}
 
 /// The rule that is asked.
 const ENTRY: &str = "data.mcp.decision";
@@ -60,6 +70,7 @@ struct RegoEngine {
     /// Copied for each question, which costs a fraction of a microsecond: evaluating changes it.
     engine: Engine,
     ids: Ids,
+    sources: Vec<PolicySource>,
 }
 
 impl Rego {
@@ -78,8 +89,7 @@ impl EngineKind for Rego {
     }
 
     fn claims(&self, path: &Path) -> bool {
-        path.extension()
-            .is_some_and(|extension| extension == "rego")
+        is_file(&path.to_string_lossy())
     }
 
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors> {
@@ -90,6 +100,7 @@ impl EngineKind for Rego {
                 limit: self.limit,
                 engine,
                 ids,
+                sources: sources.to_vec(),
             }),
             policies,
             notices: Vec::new(),
@@ -125,6 +136,10 @@ impl RuleEngine for RegoEngine {
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
         document::visible(facts, items, |asked| self.judge(asked))
+    }
+
+    fn mutants(&self) -> Vec<Mutant> {
+        self.all_mutants()
     }
 }
 
