@@ -9,6 +9,7 @@ use crate::wire::{KnownMethod, Side, Value};
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::refuse::{Modern, Refusal};
+use super::rounds;
 use super::understand::{About, Asks, Doing, Question, Understood, resource_facts};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
@@ -23,6 +24,13 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
     };
     speaks_a_known_version(&identified)?;
+    if let (Role::Reply(taken), Some(result), Side::Upstream) = (
+        &identified.role,
+        identified.message.result(),
+        identified.from,
+    ) {
+        rounds::check(taken, result)?;
+    }
     let mut questions = Vec::new();
     // What the agent answers to a request of the server's was settled when the request was let
     // through to it.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod caching;
 mod catalogue;
 mod decide;
 mod forward;
@@ -18,6 +19,7 @@ mod record;
 mod refuse;
 mod reload;
 mod remember;
+mod rounds;
 mod route;
 mod shadow;
 mod stage;
@@ -36,13 +38,15 @@ use std::time::Duration;
 use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
-use crate::session::{Asker, Exchange, Session, Target};
+use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{KnownMethod, Limits, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
+use oblige::Wanted;
 use panics::Panicked;
 use record::{Came, Trail};
+use rounds::Rounds;
 use route::Undone;
 use understand::{Circumstances, Understood};
 
@@ -60,6 +64,7 @@ pub struct Gate {
     audit: Audit,
     clock: Arc<dyn Clock>,
     settings: Settings,
+    rounds: Rounds,
 }
 
 /// What the gate must be told.
@@ -102,6 +107,7 @@ impl Gate {
             audit,
             clock,
             settings,
+            rounds: Rounds::default(),
         }
     }
 
@@ -211,16 +217,24 @@ impl Gate {
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        let removals = listing::removals(&understood, &snapshot, session, now).await?;
-        let exchange =
-            |asker: &Asker, method| self.exchange(asker, method, &understood, &snapshot, trail);
+        let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
+        let mut removals = listing::removals(&understood, &snapshot, session, now).await?;
+        removals.extend(standing.unasked);
+        let wanted = Wanted {
+            removals,
+            rewrites: caching::hints(&understood, &snapshot),
+        };
+        let turn = standing.turn;
+        let exchange = |asker: &Asker, method| {
+            self.exchange(asker, method, turn, &understood, &snapshot, trail)
+        };
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
         let passage = route.passage(&understood);
-        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, passage, secrets)
+        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
             .inspect_err(|_| {
-                let _ = route.undo(from, &mut session.state());
-            })?;
+            let _ = route.undo(from, &mut session.state());
+        })?;
         trail.obliged(&mut obliged);
 
         let passed = async {
@@ -236,6 +250,7 @@ impl Gate {
                 return Err(Stop::Settled);
             }
             remember::remember(talk, &understood);
+            self.rounds.note(&understood, self.clock.elapsed());
             self.send(talk, obliged.permit).await
         };
         passed
@@ -273,6 +288,7 @@ impl Gate {
         &self,
         asker: &Asker,
         method: KnownMethod,
+        turn: Turn,
         understood: &Understood<'_>,
         snapshot: &Arc<crate::policy::PolicySnapshot>,
         trail: &Trail,
@@ -293,6 +309,7 @@ impl Gate {
             progress_token: token.map(route::token_text),
             cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
+            turn,
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),

@@ -54,6 +54,8 @@ pub enum Refusal {
     /// The agent is told what it would be told if the tool did not exist.
     #[error("unknown tool: {name}")]
     UnknownTool { name: String, cause: Hidden },
+    #[error("invalid params: `requestState` was not given for this request")]
+    ForeignState,
     #[error("denied by policy")]
     Denied { denial: Denial },
     #[error("the upstream did not negotiate `{0}`")]
@@ -176,6 +178,7 @@ impl Refusal {
             Self::Params(_)
             | Self::ArgumentsTooWide(_)
             | Self::NotCancellable(_)
+            | Self::ForeignState
             | Self::UnknownTool { .. }
             | Self::UnsupportedVersion {
                 modern: Modern::Legacy,
@@ -229,6 +232,7 @@ impl Refusal {
                 ..
             }
             | Self::Denied { denial } => denial_code(denial),
+            Self::ForeignState => "foreign-state",
             Self::NotNegotiated(_) => "not-negotiated",
             Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
             Self::Upstream(UpstreamFault::BadReply(_)) => "bad-reply",
@@ -289,7 +293,10 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
             | Self::NotNegotiated(_) => Stage::Understand,
-            Self::UnknownTool { .. } | Self::Denied { .. } | Self::Panicked => Stage::Decide,
+            Self::UnknownTool { .. }
+            | Self::Denied { .. }
+            | Self::ForeignState
+            | Self::Panicked => Stage::Decide,
             Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,

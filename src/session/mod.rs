@@ -5,6 +5,7 @@
 //! `await`.
 
 mod catalogue;
+mod ledger;
 mod lifecycle;
 mod pending;
 mod visibility;
@@ -21,8 +22,9 @@ use crate::policy::{Agent, Client, Consent, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
+pub use ledger::{Keep, Ledger, TooLarge};
 pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
-pub use pending::{Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target};
+pub use pending::{Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Turn};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.

@@ -42,6 +42,8 @@ pub struct Exchange {
     pub cursor: Option<String>,
     /// What the asker said it can do (`2026-07-28`: on each request).
     pub spoken: super::Spoken,
+    /// Which round of one request it is, if its result may ask for more.
+    pub turn: Turn,
     /// Time since the clock was made.
     pub started: Duration,
     /// When the request has waited long enough; `None` for streams that live until cancelled.
@@ -50,6 +52,15 @@ pub struct Exchange {
     pub reference: Arc<str>,
     /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
     pub correlation: Vec<(&'static str, String)>,
+}
+
+/// Where a request stands among those that ask for one thing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The round that it answers; 0 if it is the first request.
+    pub round: u32,
+    /// A digest of method, name and arguments, if its result may ask for more.
+    pub subject: Option<[u8; 32]>,
 }
 
 /// Who waits for a reply: its own id, and where no other may have the same.
