@@ -24,6 +24,7 @@ mod route;
 mod shadow;
 mod stage;
 mod talk;
+mod tasks;
 mod understand;
 mod upkeep;
 
@@ -48,6 +49,7 @@ use panics::Panicked;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
+use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
 pub use decide::Permit;
@@ -65,6 +67,7 @@ pub struct Gate {
     clock: Arc<dyn Clock>,
     settings: Settings,
     rounds: Rounds,
+    tasks: Tasks,
 }
 
 /// What the gate must be told.
@@ -108,6 +111,7 @@ impl Gate {
             clock,
             settings,
             rounds: Rounds::default(),
+            tasks: Tasks::default(),
         }
     }
 
@@ -211,7 +215,10 @@ impl Gate {
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
 
-        let mut understood = understand::understand(identified)?;
+        let recalled = self
+            .tasks
+            .recall(&identified, session, self.clock.elapsed());
+        let mut understood = understand::understand(identified, &recalled)?;
         trail.understood(&understood);
         pin::pin(&mut understood, &snapshot, session)?;
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
@@ -220,6 +227,7 @@ impl Gate {
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
         let mut removals = listing::removals(&understood, &snapshot, session, now).await?;
         removals.extend(standing.unasked);
+        removals.extend(self.tasks_removals(&understood, &snapshot, session, now)?);
         let wanted = Wanted {
             removals,
             rewrites: caching::hints(&understood, &snapshot),
@@ -250,7 +258,9 @@ impl Gate {
                 return Err(Stop::Settled);
             }
             remember::remember(talk, &understood);
-            self.rounds.note(&understood, self.clock.elapsed());
+            let at = self.clock.elapsed();
+            self.rounds.note(&understood, at);
+            self.tasks.note(&understood, session, at);
             self.send(talk, obliged.permit).await
         };
         passed
@@ -310,6 +320,7 @@ impl Gate {
             cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
             turn,
+            task: tasks::of_request(understood),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),

@@ -70,6 +70,9 @@ impl Rounds {
         if identified.from == Side::Upstream {
             return Ok(Standing::default());
         }
+        if method == KnownMethod::TasksUpdate {
+            return Ok(Standing::default());
+        }
         let get = |key| identified.message.params().and_then(|it| it.get(key));
         let (state, answers) = (get("requestState"), get("inputResponses"));
         let may_be_asked = asks(method) && *identified.scene.spoken.version >= *FIRST_STATELESS;

@@ -19,6 +19,7 @@ mod pins;
 mod rounds;
 mod shadow;
 mod streams;
+mod tasks;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -23,8 +23,10 @@ use crate::wire::{Id, KnownMethod, Stream};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use ledger::{Keep, Ledger, TooLarge};
-pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
-pub use pending::{Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Turn};
+pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
+pub use pending::{
+    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
+};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.

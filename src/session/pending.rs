@@ -44,6 +44,8 @@ pub struct Exchange {
     pub spoken: super::Spoken,
     /// Which round of one request it is, if its result may ask for more.
     pub turn: Turn,
+    /// What it has to do with tasks.
+    pub task: Task,
     /// Time since the clock was made.
     pub started: Duration,
     /// When the request has waited long enough; `None` for streams that live until cancelled.
@@ -61,6 +63,32 @@ pub struct Turn {
     pub round: u32,
     /// A digest of method, name and arguments, if its result may ask for more.
     pub subject: Option<[u8; 32]>,
+}
+
+/// What a request has to do with tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Task {
+    #[default]
+    None,
+    /// Its result may be a task.
+    MayBegin {
+        /// Its params as JSON text: what comes of the task is judged as what comes of them.
+        params: Arc<str>,
+        /// The calls of the session before it.
+        calls: i64,
+    },
+    /// It is about the task with this id.
+    Named(Arc<str>),
+}
+
+impl Task {
+    /// The id of the task that a request is about.
+    pub fn id(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Named(id) => Some(Arc::clone(id)),
+            Self::None | Self::MayBegin { .. } => None,
+        }
+    }
 }
 
 /// Who waits for a reply: its own id, and where no other may have the same.
