@@ -9,7 +9,7 @@ use tracing::{error, warn};
 
 use crate::audit::AuditFault;
 use crate::session::{
-    Admitted, Exchange, Lifecycle, Origin, Readiness, Spoken, Taken, Target, Traversal,
+    Admitted, Exchange, Lifecycle, Origin, Readiness, Spoken, Taken, Target, Task, Traversal, Turn,
 };
 use crate::wire::{Fragment, Id, Message, Side, Stream, Value};
 
@@ -210,6 +210,8 @@ impl Gate {
             progress_token: None,
             cursor: None,
             spoken: Spoken::default(),
+            turn: Turn::default(),
+            task: Task::None,
             started,
             deadline: Some(started.saturating_add(self.settings.request_timeout)),
             reference,

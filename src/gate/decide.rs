@@ -9,7 +9,7 @@ use crate::policy::{Action, Facts};
 use crate::policy::{Allowance, Decision, Denial, DenialCause};
 use crate::policy::{Pin, Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
-use crate::wire::{Edits, Side, Stream};
+use crate::wire::{Edits, KnownMethod, Side, Stream};
 
 use super::identify::{Role, Scene};
 use super::own::OwnMessage;
@@ -184,7 +184,20 @@ pub(super) fn visible_in(
         .collect()
 }
 
+/// The tool that a request calls.
 pub(super) fn called_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
+    let calls = matches!(
+        understood.identified.role,
+        Role::Request {
+            method: KnownMethod::ToolsCall,
+            ..
+        }
+    );
+    asked_tool(understood).filter(|_| calls)
+}
+
+/// The tool that a request is about: one that is called, or was called when a task began.
+pub(super) fn asked_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
     match (&understood.identified.role, &understood.target) {
         (Role::Request { .. }, Target::Tool(name)) => Some(name),
         _ => None,

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use crate::policy::{Agent, Server};
 use crate::session::{
-    Asker, Era, Established, Handshake, Lifecycle, Session, Spoken, State, Taken,
+    Asker, Era, Established, Extension, Handshake, Lifecycle, Session, Spoken, State, Taken,
 };
 use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 use super::record::Came;
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
+use super::tasks::EXTENSION;
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
 pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -260,6 +261,10 @@ pub(super) fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
         sampling: has("sampling"),
         elicitation: has("elicitation"),
         roots: has("roots"),
+        tasks: match capabilities.and_then(|all| all.at(&["extensions", EXTENSION])) {
+            Some(_) => Extension::Declared,
+            None => Extension::Undeclared,
+        },
     }
 }
 

@@ -9,6 +9,8 @@ use crate::wire::{KnownMethod, Side, Value};
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::refuse::{Modern, Refusal};
+use super::rounds;
+use super::tasks;
 use super::understand::{About, Asks, Doing, Question, Understood, resource_facts};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
@@ -23,11 +25,23 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
     };
     speaks_a_known_version(&identified)?;
+    if let (Role::Reply(taken), Some(result), Side::Upstream) = (
+        &identified.role,
+        identified.message.result(),
+        identified.from,
+    ) {
+        rounds::check(taken, result)?;
+    }
+    if let Role::Reply(taken) = &identified.role {
+        tasks::check(taken, &identified)?;
+    }
     let mut questions = Vec::new();
     // What the agent answers to a request of the server's was settled when the request was let
     // through to it.
     if identified.from == Side::Upstream {
-        questions.push(received(&identified, &target));
+        let (result, error) = (identified.message.result(), identified.message.error());
+        let content = error.map(Content::Error).or(result.map(Content::Result));
+        questions.extend(content.map(|content| received(&content, &target)));
     }
     questions.extend(input_requests(&identified)?);
     Ok(Understood {
@@ -63,25 +77,35 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
     })
 }
 
+/// What comes of a request, sooner or later.
+pub(super) enum Content<'m> {
+    /// A result, or what is told of a task.
+    Result(Value<'m>),
+    Error(Value<'m>),
+}
+
 /// Whether what comes back may be received, and from what.
-fn received<'m>(identified: &Identified<'m>, target: &Target) -> Question<'m> {
+pub(super) fn received<'m>(content: &Content<'_>, target: &Target) -> Question<'m> {
     let about = match target {
         Target::Tool(name) => About::Tool(Tool::named(name.clone())),
         Target::Resource(uri) => About::Resource(resource_facts(uri)),
         Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
         Target::Server => About::Server,
     };
-    let (result, error) = (identified.message.result(), identified.message.error());
-    let bytes = result.or(error).map_or(0, |content| content.text().len());
-    let flagged = result
-        .and_then(|result| result.get("isError"))
-        .and_then(Value::as_bool);
+    let (bytes, is_error) = match content {
+        Content::Error(error) => (error.text().len(), true),
+        Content::Result(result) => {
+            let flagged = result.get("isError").and_then(Value::as_bool);
+            let is_error = flagged == Some(true) || tasks::has_failed(*result);
+            (result.text().len(), is_error)
+        }
+    };
     Question {
         asks: Asks::Agent,
         about,
         doing: Doing::ReceiveResult {
             bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
-            is_error: error.is_some() || flagged == Some(true),
+            is_error,
         },
     }
 }
@@ -95,9 +119,13 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
     let kind = result
         .get("resultType")
         .map(|kind| kind.as_str().unwrap_or_default());
-    let known = matches!(kind.as_deref(), None | Some("complete" | "input_required"));
+    // Whether it may be a task is asked in `tasks.rs`.
+    let known = matches!(
+        kind.as_deref(),
+        None | Some("complete" | "input_required" | "task")
+    );
     if !known {
-        // Tasks are not governed yet, and an unknown kind is not a result (MCP 2026-07-28).
+        // An unknown kind is not a result (MCP 2026-07-28).
         return Err(bad("its `resultType` is not one that the gate knows"));
     }
     // Judged wherever they stand: a peer might answer them whatever the kind says.
@@ -142,7 +170,7 @@ fn input_request<'m>(
     })
 }
 
-fn bad(problem: &str) -> Refusal {
+pub(super) fn bad(problem: &str) -> Refusal {
     UpstreamFault::BadReply(problem.to_owned()).into()
 }
 

@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod caching;
 mod catalogue;
 mod decide;
 mod forward;
@@ -19,10 +20,12 @@ mod record;
 mod refuse;
 mod reload;
 mod remember;
+mod rounds;
 mod route;
 mod shadow;
 mod stage;
 mod talk;
+mod tasks;
 mod understand;
 mod upkeep;
 
@@ -37,15 +40,18 @@ use std::time::Duration;
 use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
-use crate::session::{Asker, Exchange, Session, Target};
+use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{KnownMethod, Limits, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
 use listing::Listing;
+use oblige::Wanted;
 use panics::Panicked;
 use record::{Came, Trail};
+use rounds::Rounds;
 use route::Undone;
+use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
 pub use decide::Permit;
@@ -62,6 +68,8 @@ pub struct Gate {
     audit: Audit,
     clock: Arc<dyn Clock>,
     settings: Settings,
+    rounds: Rounds,
+    tasks: Tasks,
 }
 
 /// What the gate must be told.
@@ -104,6 +112,8 @@ impl Gate {
             audit,
             clock,
             settings,
+            rounds: Rounds::default(),
+            tasks: Tasks::default(),
         }
     }
 
@@ -207,23 +217,35 @@ impl Gate {
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
 
-        let mut understood = understand::understand(identified)?;
+        let recalled = self
+            .tasks
+            .recall(&identified, session, self.clock.elapsed());
+        let mut understood = understand::understand(identified, &recalled)?;
         trail.understood(&understood);
         pin::pin(&mut understood, &snapshot, session)?;
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        let Listing { removals, page } =
+        let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
+        let Listing { mut removals, page } =
             listing::listing(&understood, &snapshot, session, now).await?;
-        let exchange =
-            |asker: &Asker, method| self.exchange(asker, method, &understood, &snapshot, trail);
+        removals.extend(standing.unasked);
+        removals.extend(self.tasks_removals(&understood, &snapshot, session, now)?);
+        let wanted = Wanted {
+            removals,
+            rewrites: caching::hints(&understood, &snapshot),
+        };
+        let turn = standing.turn;
+        let exchange = |asker: &Asker, method| {
+            self.exchange(asker, method, turn, &understood, &snapshot, trail)
+        };
         let mut route = route::route(&understood, session, exchange)?;
         let secrets = &self.settings.secrets;
         let passage = route.passage(&understood);
-        let mut obliged = oblige::oblige(&message, allowed, removals, &mut route, passage, secrets)
+        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
             .inspect_err(|_| {
-                let _ = route.undo(from, &mut session.state());
-            })?;
+            let _ = route.undo(from, &mut session.state());
+        })?;
         trail.obliged(&mut obliged);
 
         let passed = async {
@@ -239,6 +261,9 @@ impl Gate {
                 return Err(Stop::Settled);
             }
             remember::remember(talk, &understood, page.as_deref());
+            let at = self.clock.elapsed();
+            self.rounds.note(&understood, at);
+            self.tasks.note(&understood, session, at);
             self.send(talk, obliged.permit).await
         };
         passed
@@ -276,6 +301,7 @@ impl Gate {
         &self,
         asker: &Asker,
         method: KnownMethod,
+        turn: Turn,
         understood: &Understood<'_>,
         snapshot: &Arc<crate::policy::PolicySnapshot>,
         trail: &Trail,
@@ -296,6 +322,8 @@ impl Gate {
             progress_token: token.map(route::token_text),
             cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
+            turn,
+            task: tasks::of_request(understood),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),

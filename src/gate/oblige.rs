@@ -35,7 +35,24 @@ pub(super) struct Removal<'m> {
     pub(super) because: String,
 }
 
-/// Applies obligations, removals, ids and redactions to a message, and seals it.
+/// A hint that says something else from here on, and why.
+#[derive(Debug)]
+pub(super) struct Rewrite<'m> {
+    pub(super) value: Value<'m>,
+    pub(super) with: Fragment,
+    /// Where it stands (RFC 6901).
+    pub(super) pointer: &'static str,
+    pub(super) because: &'static str,
+}
+
+/// What the steps before want changed.
+#[derive(Debug, Default)]
+pub(super) struct Wanted<'m> {
+    pub(super) removals: Vec<Removal<'m>>,
+    pub(super) rewrites: Vec<Rewrite<'m>>,
+}
+
+/// Applies obligations, removals, rewrites, ids and redactions to a message, and seals it.
 ///
 /// # Errors
 /// [`Refusal::Secret`] when a secret of the configuration's own stands where no string can be
@@ -43,13 +60,13 @@ pub(super) struct Removal<'m> {
 pub(super) fn oblige<'m>(
     message: &'m Message,
     allowed: Allowed,
-    removals: Vec<Removal<'m>>,
+    wanted: Wanted<'m>,
     route: &mut Route<'m>,
     passage: Passage,
     secrets: &Redactor,
 ) -> Result<Obliged, Refusal> {
     let mut edits: Edits<'m> = message.edits();
-    let mut notes = Vec::with_capacity(removals.len());
+    let mut notes = Vec::with_capacity(wanted.removals.len());
     let mut obligations = Vec::new();
     let due = allowed.allowances.iter();
     let due: BTreeSet<&Obligation> = due.flat_map(|allowance| &allowance.obligations).collect();
@@ -71,12 +88,20 @@ pub(super) fn oblige<'m>(
             }
         }
     }
-    for removal in removals {
+    for removal in wanted.removals {
         edits.remove(removal.item);
         notes.push(audit::Edit {
             pointer: removal.pointer.into(),
             change: audit::Change::Removed,
             because: Some(removal.because.into()),
+        });
+    }
+    for rewrite in wanted.rewrites {
+        edits.replace(rewrite.value, rewrite.with);
+        notes.push(audit::Edit {
+            pointer: rewrite.pointer.into(),
+            change: audit::Change::Replaced,
+            because: Some(rewrite.because.into()),
         });
     }
     let mut ids = Vec::with_capacity(route.ids.len());
@@ -116,7 +141,7 @@ fn meta_of(message: &Message) -> (&'static str, Option<Value<'_>>) {
     (place, message.meta())
 }
 
-fn escaped(key: &str) -> String {
+pub(super) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::session::{Admitted, Target};
+use crate::session::Admitted;
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Stream, Value};
 
 use super::identify::{FIRST_STATELESS, Role};
 use super::route::Ended;
+use super::tasks;
 use super::understand::Understood;
 
 /// Where a permitted message belongs, and what it is: what a transport says of it outside its text
@@ -58,7 +59,7 @@ impl Passage {
             Role::Request { method, .. } => Carried::Request {
                 id: opened.map_or(0, |Admitted(minted)| minted),
                 method: *method,
-                name: name(*method, &understood.target),
+                name: name(*method, understood),
                 revision,
             },
             Role::Notification { method } => Carried::Notification {
@@ -74,8 +75,14 @@ impl Passage {
     }
 }
 
-/// MCP 2026-07-28, basic/transports: what `Mcp-Name` repeats.
-fn name(method: KnownMethod, target: &Target) -> Option<Box<str>> {
+/// MCP 2026-07-28, basic/transports: what `Mcp-Name` repeats; of tasks their id (SEP-2663).
+fn name(method: KnownMethod, understood: &Understood<'_>) -> Option<Box<str>> {
+    if tasks::is_about_one(method) {
+        let params = understood.identified.message.params();
+        let id = params.and_then(|params| params.get("taskId"));
+        return id.and_then(Value::as_str).map(Into::into);
+    }
+    let target = &understood.target;
     let named = matches!(
         method,
         KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead

@@ -7,7 +7,7 @@ use crate::policy::{Fingerprint, Pin, PolicySnapshot};
 use crate::session::{Offer, Session};
 use crate::wire::{Definition, Value};
 
-use super::decide::{Stop, called_tool};
+use super::decide::{Stop, asked_tool};
 use super::forward::UpstreamFault;
 use super::understand::{About, Understood};
 
@@ -24,7 +24,7 @@ pub(super) fn pin(
     if snapshot.lock().is_empty() {
         return Ok(());
     }
-    if let Some(name) = called_tool(understood) {
+    if let Some(name) = asked_tool(understood) {
         match session.state().tools.offers(name) {
             Offer::Unknown => return Err(Stop::Park),
             Offer::Unlisted => return Err(UpstreamFault::Unlisted.into()),

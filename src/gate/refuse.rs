@@ -11,6 +11,7 @@ use crate::wire::{Fragment, ParamsError, Side, WireError};
 
 use super::forward::UpstreamFault;
 use super::stage::Stage;
+use super::tasks::EXTENSION;
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
 pub const DENIED: i64 = 4030;
@@ -21,6 +22,8 @@ const INVALID_PARAMS: i64 = -32_602;
 const INTERNAL: i64 = -32_603;
 /// MCP 2026-07-28: basic/lifecycle, "Unsupported protocol versions".
 const UNSUPPORTED_VERSION: i64 = -32_022;
+/// MCP 2026-07-28: basic/lifecycle, "Missing required capabilities".
+const MISSING_CAPABILITY: i64 = -32_021;
 
 /// Why a message does not pass.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,12 @@ pub enum Refusal {
     /// The agent is told what it would be told if the tool did not exist.
     #[error("unknown tool: {name}")]
     UnknownTool { name: String, cause: Hidden },
+    #[error("invalid params: `requestState` was not given for this request")]
+    ForeignState,
+    #[error("invalid params: there is no such task")]
+    UnknownTask,
+    #[error("this needs an agent that has said that it knows tasks")]
+    MissingCapability,
     #[error("denied by policy")]
     Denied { denial: Denial },
     #[error("the upstream did not negotiate `{0}`")]
@@ -158,6 +167,8 @@ impl Refusal {
         let code = self.rpc_code();
         let data = if let Self::UnsupportedVersion { requested, .. } = self {
             Some(versions(requested))
+        } else if matches!(self, Self::MissingCapability) {
+            Some(tasks_extension())
         } else {
             (code == INTERNAL).then(|| pointer_to_audit(reference, None))
         };
@@ -176,6 +187,8 @@ impl Refusal {
             Self::Params(_)
             | Self::ArgumentsTooWide(_)
             | Self::NotCancellable(_)
+            | Self::ForeignState
+            | Self::UnknownTask
             | Self::UnknownTool { .. }
             | Self::UnsupportedVersion {
                 modern: Modern::Legacy,
@@ -185,6 +198,7 @@ impl Refusal {
                 modern: Modern::Stateless,
                 ..
             } => UNSUPPORTED_VERSION,
+            Self::MissingCapability => MISSING_CAPABILITY,
             Self::UnknownMethod(_) | Self::NotNegotiated(_) => METHOD_NOT_FOUND,
             Self::OutOfOrder(_)
             | Self::ReusedId
@@ -229,6 +243,9 @@ impl Refusal {
                 ..
             }
             | Self::Denied { denial } => denial_code(denial),
+            Self::ForeignState => "foreign-state",
+            Self::UnknownTask => "unknown-task",
+            Self::MissingCapability => "missing-capability",
             Self::NotNegotiated(_) => "not-negotiated",
             Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
             Self::Upstream(UpstreamFault::BadReply(_)) => "bad-reply",
@@ -288,8 +305,13 @@ impl Refusal {
             | Self::UnknownMethod(_)
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
+            | Self::UnknownTask
+            | Self::MissingCapability
             | Self::NotNegotiated(_) => Stage::Understand,
-            Self::UnknownTool { .. } | Self::Denied { .. } | Self::Panicked => Stage::Decide,
+            Self::UnknownTool { .. }
+            | Self::Denied { .. }
+            | Self::ForeignState
+            | Self::Panicked => Stage::Decide,
             Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
@@ -352,6 +374,13 @@ fn versions(requested: &str) -> Fragment {
         ),
         ("requested", Fragment::string(requested)),
     ])
+}
+
+/// What an agent must say it can do, as it would say it.
+fn tasks_extension() -> Fragment {
+    let tasks = Fragment::object([(EXTENSION, Fragment::object([]))]);
+    let capabilities = Fragment::object([("extensions", tasks)]);
+    Fragment::object([("requiredCapabilities", capabilities)])
 }
 
 fn denial_code(denial: &Denial) -> &'static str {

@@ -16,8 +16,10 @@ mod own;
 mod parked;
 mod passage;
 mod pins;
+mod rounds;
 mod shadow;
 mod streams;
+mod tasks;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -162,10 +164,10 @@ impl Bench {
     }
 
     pub(super) async fn agent_on(&self, stream: crate::wire::Stream, frame: &str) {
-        self.gate
-            .handle(&self.talk, Side::Agent, stream, frame.as_bytes())
-            .await
-            .unwrap();
+        let handled = self
+            .gate
+            .handle(&self.talk, Side::Agent, stream, frame.as_bytes());
+        Box::pin(handled).await.unwrap();
     }
 
     pub(super) async fn upstream(&self, frame: &str) {
@@ -173,11 +175,11 @@ impl Bench {
     }
 
     pub(super) async fn upstream_on(&self, stream: crate::wire::Stream, frame: &str) {
-        self.gate
-            .handle(&self.talk, Side::Upstream, stream, frame.as_bytes())
-            .await
-            .unwrap();
-        self.gate.resume(&self.talk).await.unwrap();
+        let handled = self
+            .gate
+            .handle(&self.talk, Side::Upstream, stream, frame.as_bytes());
+        Box::pin(handled).await.unwrap();
+        Box::pin(self.gate.resume(&self.talk)).await.unwrap();
     }
 
     /// What has reached the agent since it was last asked.

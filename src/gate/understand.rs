@@ -6,16 +6,17 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Environment, Facts, MAX_LEVEL, Principal, Prompt, Resource, ResourceFacts,
-    SessionState, Tool, Touch,
+    Action, Arguments, Decision, Environment, Facts, MAX_LEVEL, PolicySnapshot, Principal, Prompt,
+    Resource, ResourceFacts, SessionState, Tool, Touch,
 };
-use crate::session::Target;
+use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::arguments::leaves;
-use super::identify::{Identified, Role, Scene};
+use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::refuse::Refusal;
+use super::tasks::{self, Recalled, Work};
 
 /// A message together with what policy is asked about it.
 #[derive(Debug)]
@@ -89,7 +90,12 @@ pub(super) struct Circumstances {
 }
 
 /// Turns a message into questions.
-pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, Refusal> {
+///
+/// What it says of tasks is a question about what they began with.
+pub(super) fn understand<'m>(
+    mut identified: Identified<'m>,
+    recalled: &'m Recalled,
+) -> Result<Understood<'m>, Refusal> {
     let (method, asks) = match &identified.role {
         Role::Request { method, .. } | Role::Notification { method } => {
             let asks = match identified.from {
@@ -98,17 +104,85 @@ pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, R
             };
             (*method, asks)
         }
+        Role::Reply(_) if recalled.is_missing => {
+            return Err(inspect::bad("it belongs to a task that is not known"));
+        }
         Role::Reply(_) => return inspect::understand_reply(identified),
     };
     let params = identified.message.params();
     method.check_params(params)?;
     negotiated(method, &identified.scene)?;
 
-    let (target, questions) = ask(method, asks, params)?;
+    if recalled.is_missing {
+        return Err(if identified.is_request() {
+            Refusal::UnknownTask
+        } else {
+            Refusal::Stray
+        });
+    }
+    let (target, questions) = if recalled.works.is_empty() {
+        ask(method, asks, params)?
+    } else {
+        // Calls are counted once, when they are made.
+        let before = recalled.works.iter().map(|work| work.calls).min();
+        identified.scene.calls = before.unwrap_or(identified.scene.calls);
+        about_tasks(method, asks, params, recalled)?
+    };
     Ok(Understood {
         identified,
         questions,
         target,
+    })
+}
+
+/// The questions of a message about tasks: those of the requests that they began with.
+fn about_tasks<'m>(
+    method: KnownMethod,
+    asks: Asks,
+    params: Option<Value<'m>>,
+    recalled: &'m Recalled,
+) -> Result<(Target, Vec<Question<'m>>), Refusal> {
+    let mut target = Target::Server;
+    let mut begun = Vec::new();
+    for work in &recalled.works {
+        let (about, questions) = ask(work.method, work.asks, Some(work.params.root()))?;
+        target = about;
+        begun.extend(questions);
+    }
+    if tasks::is_about_one(method) && method != KnownMethod::TasksCancel {
+        return Ok((target, begun));
+    }
+    // To give up what was begun is never more than to have begun it.
+    let (own, mut questions) = ask(method, asks, params)?;
+    if method == KnownMethod::SubscriptionsListen {
+        questions.extend(begun);
+        return Ok((own, questions));
+    }
+    let told = params.filter(|told| method == KnownMethod::TaskNews && tasks::is_result(*told));
+    let content = told.map(inspect::Content::Result);
+    questions.extend(content.map(|content| inspect::received(&content, &target)));
+    Ok((target, questions))
+}
+
+/// Whether policy would permit now what tasks began with.
+pub(super) fn may_ask(
+    works: &[Work],
+    scene: &Scene,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> bool {
+    works.iter().all(|work| {
+        let scene = Scene {
+            calls: work.calls,
+            ..scene.clone()
+        };
+        let asked = ask(work.method, work.asks, Some(work.params.root()));
+        asked.is_ok_and(|(_, questions)| {
+            questions.iter().all(|question| {
+                let decision = snapshot.judge(&question.facts(&scene, now));
+                matches!(decision, Decision::Allow(_))
+            })
+        })
     })
 }
 
@@ -134,11 +208,16 @@ fn ask(
         KnownMethod::Initialize | KnownMethod::Discover => on_peer(Doing::Initialize),
         KnownMethod::Ping => on_peer(Doing::Ping),
         KnownMethod::SetLevel => on_peer(Doing::SetLevel),
-        KnownMethod::Cancelled => on_peer(Doing::Cancel),
+        KnownMethod::Cancelled | KnownMethod::TasksCancel => on_peer(Doing::Cancel),
         KnownMethod::ToolsList
         | KnownMethod::PromptsList
         | KnownMethod::ResourcesList
-        | KnownMethod::ResourceTemplatesList => on_peer(Doing::List(method)),
+        | KnownMethod::ResourceTemplatesList
+        | KnownMethod::TasksList
+        // What is about a task is asked as what the task began with.
+        | KnownMethod::TasksGet
+        | KnownMethod::TasksResult
+        | KnownMethod::TasksUpdate => on_peer(Doing::List(method)),
         KnownMethod::ToolsCall => {
             let arguments_value = params.and_then(|params| params.get("arguments"));
             let arguments = leaves(arguments_value)?;
@@ -192,7 +271,9 @@ fn ask(
         | KnownMethod::ResourcesListChanged
         | KnownMethod::PromptsListChanged
         | KnownMethod::ElicitationComplete
-        | KnownMethod::SubscriptionsAcknowledged => on_peer(Doing::Notify(method)),
+        | KnownMethod::SubscriptionsAcknowledged
+        | KnownMethod::TaskStatus
+        | KnownMethod::TaskNews => on_peer(Doing::Notify(method)),
     })
 }
 
@@ -252,8 +333,13 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) 
     (Target::Server, questions)
 }
 
-/// A server may ask only for what the agent has said it answers, and tell only of that.
+/// A server may ask only for what the agent has said it answers, and tell only of that; an agent
+/// without sessions asks for tasks only if it has said that it knows them (SEP-2663).
 fn negotiated(method: KnownMethod, scene: &Scene) -> Result<(), Refusal> {
+    let is_stateless = *scene.spoken.version >= *FIRST_STATELESS;
+    if is_stateless && tasks::is_about_one(method) && scene.spoken.tasks == Extension::Undeclared {
+        return Err(Refusal::MissingCapability);
+    }
     let needs = [
         (KnownMethod::CreateMessage, scene.spoken.sampling),
         (KnownMethod::Elicit, scene.spoken.elicitation),

@@ -268,6 +268,7 @@ impl Gate {
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded.
     pub async fn session_ended<U, A>(&self, talk: &Talk<U, A>) -> Result<(), AuditFault> {
+        self.tasks.forget(&talk.session);
         self.audit.record(self.about(talk, Kind::SessionEnd)).await
     }
 

@@ -40,6 +40,16 @@ pub struct Spoken {
     pub elicitation: bool,
     /// Whether the agent answers `roots/list`.
     pub roots: bool,
+    /// Whether the agent knows tasks as an extension (`io.modelcontextprotocol/tasks`).
+    pub tasks: Extension,
+}
+
+/// Whether an agent has said that it knows an extension of the protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Extension {
+    #[default]
+    Undeclared,
+    Declared,
 }
 
 /// The era of one message.

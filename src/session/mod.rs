@@ -5,6 +5,7 @@
 //! `await`.
 
 mod catalogue;
+mod ledger;
 mod lifecycle;
 mod pages;
 mod pending;
@@ -22,9 +23,12 @@ use crate::policy::{Agent, Client, Consent, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
-pub use lifecycle::{Era, Handshake, Lifecycle, OutOfOrder, Spoken};
+pub use ledger::{Keep, Ledger, TooLarge};
+pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pages::{Page, PageDigest, PageItem, Pages};
-pub use pending::{Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target};
+pub use pending::{
+    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
+};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.

@@ -42,6 +42,10 @@ pub struct Exchange {
     pub cursor: Option<String>,
     /// What the asker said it can do (`2026-07-28`: on each request).
     pub spoken: super::Spoken,
+    /// Which round of one request it is, if its result may ask for more.
+    pub turn: Turn,
+    /// What it has to do with tasks.
+    pub task: Task,
     /// Time since the clock was made.
     pub started: Duration,
     /// When the request has waited long enough; `None` for streams that live until cancelled.
@@ -50,6 +54,41 @@ pub struct Exchange {
     pub reference: Arc<str>,
     /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
     pub correlation: Vec<(&'static str, String)>,
+}
+
+/// Where a request stands among those that ask for one thing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The round that it answers; 0 if it is the first request.
+    pub round: u32,
+    /// A digest of method, name and arguments, if its result may ask for more.
+    pub subject: Option<[u8; 32]>,
+}
+
+/// What a request has to do with tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Task {
+    #[default]
+    None,
+    /// Its result may be a task.
+    MayBegin {
+        /// Its params as JSON text: what comes of the task is judged as what comes of them.
+        params: Arc<str>,
+        /// The calls of the session before it.
+        calls: i64,
+    },
+    /// It is about the task with this id.
+    Named(Arc<str>),
+}
+
+impl Task {
+    /// The id of the task that a request is about.
+    pub fn id(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Named(id) => Some(Arc::clone(id)),
+            Self::None | Self::MayBegin { .. } => None,
+        }
+    }
 }
 
 /// Who waits for a reply: its own id, and where no other may have the same.

@@ -40,7 +40,8 @@ enum Form {
 
 macro_rules! methods {
     ($($method:ident, $name:literal, $form:ident, $agent:ident, $upstream:ident;)+) => {
-        /// The methods that the gate understands (schemas of revisions 2024-11-05 to 2026-07-28).
+        /// The methods that the gate understands (schemas of revisions 2024-11-05 to 2026-07-28, and
+        /// of the extension `io.modelcontextprotocol/tasks`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum KnownMethod { $($method,)+ }
 
@@ -88,6 +89,11 @@ methods! {
     Complete,                  "completion/complete",                  Request,      Both,      Never;
     SetLevel,                  "logging/setLevel",                     Request,      Legacy,    Never;
     SubscriptionsListen,       "subscriptions/listen",                 Request,      Stateless, Never;
+    TasksGet,                  "tasks/get",                            Request,      Both,      Legacy;
+    TasksResult,               "tasks/result",                         Request,      Legacy,    Legacy;
+    TasksList,                 "tasks/list",                           Request,      Legacy,    Legacy;
+    TasksCancel,               "tasks/cancel",                         Request,      Both,      Legacy;
+    TasksUpdate,               "tasks/update",                         Request,      Stateless, Never;
     Cancelled,                 "notifications/cancelled",              Notification, Both,      Both;
     Progress,                  "notifications/progress",               Notification, Legacy,    Both;
     RootsListChanged,          "notifications/roots/list_changed",     Notification, Legacy,    Never;
@@ -101,6 +107,8 @@ methods! {
     ResourceUpdated,           "notifications/resources/updated",      Notification, Never,     Both;
     ElicitationComplete,       "notifications/elicitation/complete",   Notification, Never,     Legacy;
     SubscriptionsAcknowledged, "notifications/subscriptions/acknowledged", Notification, Never, Stateless;
+    TaskStatus,                "notifications/tasks/status",           Notification, Legacy,    Legacy;
+    TaskNews,                  "notifications/tasks",                  Notification, Never,     Stateless;
 }
 
 impl KnownMethod {

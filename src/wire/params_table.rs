@@ -67,7 +67,11 @@ pub(super) fn rule(method: KnownMethod) -> &'static Rule {
     match method {
         M::Initialize => &INITIALIZE,
         M::ToolsCall => &TOOLS_CALL,
-        M::ToolsList | M::ResourcesList | M::ResourceTemplatesList | M::PromptsList => &LIST,
+        M::ToolsList
+        | M::ResourcesList
+        | M::ResourceTemplatesList
+        | M::PromptsList
+        | M::TasksList => &LIST,
         M::ResourcesRead | M::ResourcesSubscribe | M::ResourcesUnsubscribe | M::ResourceUpdated => {
             &URI
         }
@@ -81,6 +85,12 @@ pub(super) fn rule(method: KnownMethod) -> &'static Rule {
         M::Elicit => &ELICIT,
         M::LogMessage => &LOG_MESSAGE,
         M::ElicitationComplete => &ELICITATION_COMPLETE,
+        M::TasksGet
+        | M::TasksResult
+        | M::TasksCancel
+        | M::TasksUpdate
+        | M::TaskStatus
+        | M::TaskNews => &TASK,
         M::Initialized
         | M::Ping
         | M::Discover
@@ -140,6 +150,7 @@ const META: &[Member] = &[
     optional("io.modelcontextprotocol/clientCapabilities", OBJECT),
     optional("io.modelcontextprotocol/logLevel", LEVEL),
     optional("io.modelcontextprotocol/subscriptionId", Rule::Token),
+    optional("io.modelcontextprotocol/related-task", TASK),
 ];
 
 const IMPLEMENTATION: &[Member] = &[
@@ -160,6 +171,8 @@ const TOOLS_CALL: Rule =
 const LIST: Rule = Rule::Object(&[optional("cursor", Rule::String)]);
 
 const URI: Rule = Rule::Object(&[required("uri", Rule::Name)]);
+
+const TASK: Rule = Rule::Object(&[required("taskId", Rule::Name)]);
 
 const PROMPTS_GET: Rule = Rule::Object(&[
     required("name", Rule::Name),
@@ -216,6 +229,7 @@ const LISTEN: Rule = Rule::Object(&[required(
         optional("promptsListChanged", Rule::Bool),
         optional("resourcesListChanged", Rule::Bool),
         optional("resourceSubscriptions", Rule::ArrayOf(&Rule::Name)),
+        optional("taskIds", Rule::ArrayOf(&Rule::Name)),
     ]),
 )]);
 

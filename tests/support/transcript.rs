@@ -61,7 +61,7 @@ impl Transcript {
     /// that work on several things at once mix the two as it happens.
     pub(crate) fn is_same_as(&self, direct: &Self) {
         let kinds = |transcript: &Self| -> [Vec<String>; 2] {
-            let lines = transcript.agent.iter().map(|line| masked(line));
+            let lines = transcript.agent.iter().map(|line| masked(&kept(line)));
             let (unasked, answers) = lines.partition(|line| value(line, "method").is_some());
             [answers, unasked]
         };
@@ -86,6 +86,12 @@ impl Transcript {
         }
         assert_eq!(expected.next(), None, "the server did not get it");
     }
+}
+
+/// The one word that a gate writes of its own: behind it no result is for everybody
+/// (`docs/decisions/0026-caches.md`).
+fn kept(line: &str) -> String {
+    line.replace(r#""cacheScope":"public""#, r#""cacheScope":"private""#)
 }
 
 fn read(peer: &mut Peer, mut is_last: impl FnMut(&str) -> bool) {

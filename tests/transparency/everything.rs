@@ -1,7 +1,7 @@
 //! A server that uses every feature, in both eras: whole conversations, with and without a gate.
 //!
-//! Left out is what a gate answers itself, on purpose: calls of tools that do not exist, and what
-//! becomes of a call after its cancellation (`tests/hostile`).
+//! Left out is what a gate answers itself, on purpose: calls of tools that do not exist, states that
+//! nobody gave, and what becomes of a call after its cancellation (`tests/hostile`).
 
 use std::process::Command;
 
@@ -179,11 +179,6 @@ fn stateless_requests_with_every_feature_are_the_same_through_the_gate() {
             &format!(
                 r#""name":"elicit_twice",{state},"inputResponses":{{"answer":{{"action":"accept","content":{{"name":"Ada"}}}}}}"#
             ),
-        ),
-        (
-            "11",
-            "tools/call",
-            r#""name":"elicit_twice","requestState":"forged""#,
         ),
         ("12", "tools/call", r#""name":"elicit_url""#),
         ("13", "tools/call", r#""name":"sample""#),

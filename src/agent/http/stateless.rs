@@ -107,6 +107,10 @@ fn named_by(method: KnownMethod) -> Option<&'static str> {
     match method {
         KnownMethod::ToolsCall | KnownMethod::PromptsGet => Some("name"),
         KnownMethod::ResourcesRead => Some("uri"),
+        // SEP-2663, routing headers.
+        KnownMethod::TasksGet | KnownMethod::TasksCancel | KnownMethod::TasksUpdate => {
+            Some("taskId")
+        }
         KnownMethod::Initialize
         | KnownMethod::Initialized
         | KnownMethod::Ping
@@ -132,7 +136,11 @@ fn named_by(method: KnownMethod) -> Option<&'static str> {
         | KnownMethod::PromptsListChanged
         | KnownMethod::ResourceUpdated
         | KnownMethod::ElicitationComplete
-        | KnownMethod::SubscriptionsAcknowledged => None,
+        | KnownMethod::SubscriptionsAcknowledged
+        | KnownMethod::TasksResult
+        | KnownMethod::TasksList
+        | KnownMethod::TaskStatus
+        | KnownMethod::TaskNews => None,
     }
 }
 

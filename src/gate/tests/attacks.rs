@@ -73,7 +73,7 @@ async fn malformed_and_ambiguous_calls_never_reach_the_upstream() {
         ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"x/anything"}"#, -32601),
         (
-            r#"{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"t"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tasks/delete","params":{"taskId":"t"}}"#,
             -32601,
         ),
         (

@@ -209,3 +209,81 @@ async fn a_changed_list_is_asked_for_again_before_the_next_call() {
     bench.agent(&call("1", "old")).await;
     assert!(bench.to_upstream()[0].contains("tools/list"));
 }
+
+/// What the agent gets in place of a result, whose method this is.
+async fn hinted(method: &str, members: &str) -> String {
+    let bench = Bench::new(guarded);
+    let asked = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"uri":"file:///a","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+    );
+    bench.agent(&asked).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let reply = |id: &str, members: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete",{members}}}}}"#)
+    };
+    bench.upstream(&reply(&id, members)).await;
+    let replies = bench.to_agent();
+    assert_eq!(replies.len(), 1, "{replies:?}");
+    replies[0].clone()
+}
+
+#[tokio::test]
+async fn no_result_may_be_handed_on_to_others_by_a_cache() {
+    let cases = [
+        // Nobody is filtered here; of others it is not known.
+        ("tools/list", r#""tools":[]"#),
+        ("prompts/list", r#""prompts":[]"#),
+        ("resources/list", r#""resources":[]"#),
+        ("resources/templates/list", r#""resourceTemplates":[]"#),
+        ("resources/read", r#""contents":[]"#),
+        ("server/discover", r#""supportedVersions":[]"#),
+    ];
+    for (method, member) in cases {
+        for scope in [
+            r#""public""#,
+            r#""\u0070ublic""#,
+            r#""Private""#,
+            "null",
+            "{}",
+        ] {
+            let hinted = hinted(
+                method,
+                &format!(r#"{member},"ttlMs":0,"cacheScope":{scope}"#),
+            )
+            .await;
+            assert!(
+                hinted.contains(&format!(r#"{member},"ttlMs":0,"cacheScope":"private""#)),
+                "{method} {scope}: {hinted}"
+            );
+        }
+        let hinted = hinted(method, &format!(r#"{member},"ttlMs":9"#)).await;
+        assert!(hinted.contains(r#""ttlMs":0"#), "{method}: {hinted}");
+    }
+}
+
+#[tokio::test]
+async fn a_filtered_list_is_kept_no_longer_than_policies_let_and_the_audit_says_so() {
+    // The engine of these tests looks at the time.
+    let list = r#""tools":[],"ttlMs":3600000,"cacheScope":"private""#;
+    assert!(hinted("tools/list", list).await.contains(r#""ttlMs":0"#));
+    let read = r#""contents":[],"ttlMs":3600000,"cacheScope":"private""#;
+    assert!(hinted("resources/read", read).await.contains("3600000"));
+    let bench = Bench::ready(open, &[]).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let list = r#""tools":[],"ttlMs":7,"cacheScope":"public""#;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{{list}}}}}"#
+        ))
+        .await;
+    let records = bench.records().await;
+    let record = records.last().unwrap().text();
+    assert!(
+        record.contains(r#"{"pointer":"/result/cacheScope","change":"replaced""#)
+            && record.contains(r#"{"pointer":"/result/ttlMs","change":"replaced""#),
+        "{record}"
+    );
+}

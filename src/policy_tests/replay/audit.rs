@@ -322,7 +322,7 @@ impl Recorded {
             KnownMethod::Initialize | KnownMethod::Discover => on_peer(ActionName::Initialize),
             KnownMethod::Ping => on_peer(ActionName::Ping),
             KnownMethod::SetLevel => on_peer(ActionName::SetLevel),
-            KnownMethod::Cancelled => on_peer(ActionName::Cancel),
+            KnownMethod::Cancelled | KnownMethod::TasksCancel => on_peer(ActionName::Cancel),
             KnownMethod::RootsList => on_peer(ActionName::ListRoots),
             KnownMethod::CreateMessage => on_peer(ActionName::Sample),
             KnownMethod::Elicit => on_peer(ActionName::Elicit),
@@ -352,8 +352,13 @@ impl Recorded {
                     about: peer,
                 },
             ]),
-            // Which prompt or resource, and which resources besides.
-            KnownMethod::Complete | KnownMethod::SubscriptionsListen => None,
+            // Which prompt or resource, and which resources besides; what a task began with.
+            KnownMethod::Complete
+            | KnownMethod::SubscriptionsListen
+            | KnownMethod::TasksGet
+            | KnownMethod::TasksResult
+            | KnownMethod::TasksUpdate
+            | KnownMethod::TaskNews => None,
             KnownMethod::ToolsList
             | KnownMethod::PromptsList
             | KnownMethod::ResourcesList
@@ -366,6 +371,8 @@ impl Recorded {
             | KnownMethod::ResourcesListChanged
             | KnownMethod::PromptsListChanged
             | KnownMethod::ElicitationComplete
+            | KnownMethod::TasksList
+            | KnownMethod::TaskStatus
             | KnownMethod::SubscriptionsAcknowledged => on_peer(ActionName::Notify),
         }
     }

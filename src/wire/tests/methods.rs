@@ -21,6 +21,11 @@ const TABLE: &[(&str, bool, char, char)] = &[
     ("completion/complete", true, 'a', 'a'),
     ("logging/setLevel", true, 'a', '-'),
     ("subscriptions/listen", true, '-', 'a'),
+    ("tasks/get", true, 'b', 'a'),
+    ("tasks/result", true, 'b', '-'),
+    ("tasks/list", true, 'b', '-'),
+    ("tasks/cancel", true, 'b', 'a'),
+    ("tasks/update", true, '-', 'a'),
     ("notifications/cancelled", false, 'b', 'b'),
     ("notifications/progress", false, 'b', 'u'),
     ("notifications/roots/list_changed", false, 'a', '-'),
@@ -34,6 +39,8 @@ const TABLE: &[(&str, bool, char, char)] = &[
     ("notifications/resources/updated", false, 'u', 'u'),
     ("notifications/elicitation/complete", false, 'u', '-'),
     ("notifications/subscriptions/acknowledged", false, '-', 'u'),
+    ("notifications/tasks/status", false, 'b', '-'),
+    ("notifications/tasks", false, '-', 'u'),
 ];
 
 #[test]
@@ -103,7 +110,7 @@ fn a_name_is_known_only_when_it_is_exact() {
         "tools/callſ",
         "tools／call",
         "",
-        "tasks/get",
+        "tasks/delete",
         "tools//call",
     ] {
         let found = method(&format!("\"{name}\""));

@@ -37,6 +37,7 @@ const NEED_NONE: &[&str] = &[
     "resources/list",
     "resources/templates/list",
     "prompts/list",
+    "tasks/list",
     "notifications/cancelled",
     "notifications/roots/list_changed",
     "roots/list",
@@ -166,6 +167,12 @@ fn valid(method: KnownMethod) -> &'static str {
         KnownMethod::SubscriptionsListen | KnownMethod::SubscriptionsAcknowledged => {
             r#"{"notifications":{}}"#
         }
+        KnownMethod::TasksGet
+        | KnownMethod::TasksResult
+        | KnownMethod::TasksCancel
+        | KnownMethod::TasksUpdate
+        | KnownMethod::TaskStatus
+        | KnownMethod::TaskNews => r#"{"taskId":"a"}"#,
         KnownMethod::Progress => r#"{"progressToken":1,"progress":0.5}"#,
         KnownMethod::CreateMessage => r#"{"messages":[],"maxTokens":100}"#,
         KnownMethod::Elicit => r#"{"message":"a","requestedSchema":{}}"#,
@@ -178,6 +185,7 @@ fn valid(method: KnownMethod) -> &'static str {
         | KnownMethod::ResourcesList
         | KnownMethod::ResourceTemplatesList
         | KnownMethod::PromptsList
+        | KnownMethod::TasksList
         | KnownMethod::Cancelled
         | KnownMethod::RootsListChanged
         | KnownMethod::RootsList

@@ -93,11 +93,22 @@ fn a_message_has_exactly_one_shape() {
 }
 
 #[test]
+fn a_task_that_did_not_begin_here_is_asked_about_in_vain() {
+    none_of(&[
+        attack(br#"{"jsonrpc":"2.0","id":1,"method":"tasks/result","params":{"taskId":"evil"}}"#, "1", -32602),
+        attack(br#"{"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"evil"}}"#, "2", -32602),
+        attack(br#"{"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"evil"}}"#, "3", -32602),
+        attack(br#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"read","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"evil"}}}}"#, "4", -32602),
+    ]);
+}
+
+#[test]
 fn an_unknown_method_is_refused_both_ways() {
     none_of(&[
         attack(br#"{"jsonrpc":"2.0","id":1,"method":"x/anything","params":{"name":"evil"}}"#, "1", -32601),
-        attack(br#"{"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"evil"}}"#, "2", -32601),
-        attack(br#"{"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"evil"}}"#, "3", -32601),
+        attack(br#"{"jsonrpc":"2.0","id":2,"method":"tasks/delete","params":{"taskId":"evil"}}"#, "2", -32601),
+        // Of the other era.
+        attack(br#"{"jsonrpc":"2.0","id":3,"method":"tasks/update","params":{"taskId":"evil"}}"#, "3", -32601),
         attack(br#"{"jsonrpc":"2.0","id":4,"method":"rpc.discover"}"#, "4", -32601),
         // A server's own requests, from the wrong side.
         attack(br#"{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#, "5", -32601),

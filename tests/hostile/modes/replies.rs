@@ -110,7 +110,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ("input-required", "not-negotiated"),
     ("input-without-type", "not-negotiated"),
     ("input-complete", "not-negotiated"),
-    ("task", "`resultType`"),
+    ("task", "a task that was not asked for"),
     ("unknown-result-type", "`resultType`"),
 ];
 

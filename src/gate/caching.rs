@@ -1,0 +1,130 @@
+//! What a result says of who may keep it, and how long (MCP 2026-07-28, server/utilities/caching).
+//!
+//! `public` lets anybody hand a result on to anybody: whoever gets it that way was never asked about.
+//! Whether the policies would show it to everybody cannot be known, since they change, and since a
+//! cache has no agent that they could be asked about. So no result is public behind a gate, filtered
+//! or not, which is also what keeps all pages of a list alike.
+
+use crate::policy::{ListsBy, PolicySnapshot};
+use crate::wire::{Fragment, KnownMethod, Value};
+
+use super::identify::Role;
+use super::oblige::Rewrite;
+use super::understand::Understood;
+
+/// How long a list may be kept that policies filter by names alone, in milliseconds: an agent without
+/// a session is not told when new policies show another one.
+const LONGEST_LIST_MS: u32 = 60_000;
+
+/// What is to be written in place of the hints of a result.
+///
+/// The hints are read in both eras: a client that knows them may heed them wherever they stand.
+pub(super) fn hints<'m>(
+    understood: &Understood<'m>,
+    snapshot: &PolicySnapshot,
+) -> Vec<Rewrite<'m>> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return Vec::new();
+    };
+    let method = taken.exchange.method;
+    let result = understood.identified.message.result();
+    let Some(result) = result.filter(|_| is_cacheable(method)) else {
+        return Vec::new();
+    };
+    let (scope, ttl) = (result.get("cacheScope"), result.get("ttlMs"));
+    let mut rewrites = Vec::new();
+    if let Some(scope) = scope
+        && scope.as_str().as_deref() != Some("private")
+    {
+        rewrites.push(Rewrite {
+            value: scope,
+            with: Fragment::string("private"),
+            pointer: "/result/cacheScope",
+            because: "a result behind a gate is nobody else's",
+        });
+    }
+    let longest = match scope {
+        // Nobody says what a result without a scope is taken for.
+        None => Some((0, "it does not say who may keep it")),
+        Some(_) => longest(method, snapshot.lists_by()),
+    };
+    if let (Some(ttl), Some((longest, because))) = (ttl, longest)
+        && !is_at_most(ttl, longest)
+    {
+        rewrites.push(Rewrite {
+            value: ttl,
+            with: Fragment::unsigned(longest.into()),
+            pointer: "/result/ttlMs",
+            because,
+        });
+    }
+    rewrites
+}
+
+/// How long a result may be kept, where that is not the server's business alone: what is filtered
+/// changes with what the policies look at. What was read has been read, however long it is kept.
+fn longest(method: KnownMethod, by: ListsBy) -> Option<(u32, &'static str)> {
+    is_list(method).then_some(match by {
+        ListsBy::Names => (LONGEST_LIST_MS, "policies may change meanwhile"),
+        ListsBy::Session => (0, "what it shows depends on the session"),
+        ListsBy::Moment => (0, "what it shows depends on the time"),
+    })
+}
+
+/// Whether a hint is a time that is no longer than this. What is no number is none.
+fn is_at_most(ttl: Value<'_>, longest: u32) -> bool {
+    let number = ttl.as_number().and_then(|text| text.parse::<f64>().ok());
+    number.is_some_and(|number| number <= f64::from(longest))
+}
+
+fn is_cacheable(method: KnownMethod) -> bool {
+    is_list(method) || matches!(method, KnownMethod::Discover | KnownMethod::ResourcesRead)
+}
+
+fn is_list(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::ToolsList
+            | KnownMethod::PromptsList
+            | KnownMethod::ResourcesList
+            | KnownMethod::ResourceTemplatesList
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Document, Limits};
+
+    #[test]
+    fn a_list_is_kept_no_longer_than_what_it_depends_on_lasts() {
+        let check = |method, by, kept: Option<u32>| {
+            assert_eq!(longest(method, by).map(|(longest, _)| longest), kept);
+        };
+        check(KnownMethod::ToolsList, ListsBy::Names, Some(60_000));
+        check(KnownMethod::PromptsList, ListsBy::Session, Some(0));
+        check(KnownMethod::ResourcesList, ListsBy::Moment, Some(0));
+        check(KnownMethod::ResourcesRead, ListsBy::Moment, None);
+        check(KnownMethod::Discover, ListsBy::Moment, None);
+    }
+
+    #[test]
+    fn a_time_is_a_number_whatever_its_spelling() {
+        let check = |text: &str, is_short: bool| {
+            let document = Document::decode(text.as_bytes(), &Limits::default());
+            assert_eq!(
+                is_at_most(document.unwrap().root(), 1000),
+                is_short,
+                "{text}"
+            );
+        };
+        check("1000", true);
+        check("1e3", true);
+        check("999.9", true);
+        check("-1", true);
+        check("1001", false);
+        check("1e400", false);
+        check("\"1\"", false);
+        check("null", false);
+    }
+}

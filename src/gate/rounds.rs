@@ -1,0 +1,222 @@
+//! Results that are not finished: what an agent answers goes to the request that asked, and nowhere
+//! else (MCP 2026-07-28, basic/patterns/mrtr).
+//!
+//! A server that needs something of the agent's user says so in its result, with a `requestState` of
+//! its own; the agent repeats its request with the answers and the state. Each such request is judged
+//! like any other. Here it is made sure that the state was given to this agent for the same method,
+//! name and arguments, and that only what was asked is answered.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::policy::Agent;
+use crate::session::{Keep, Ledger, Origin, Taken, Target, Turn};
+use crate::wire::{KnownMethod, Message, Side, Value};
+
+use super::forward::UpstreamFault;
+use super::identify::{FIRST_STATELESS, Role};
+use super::oblige::Removal;
+use super::refuse::Refusal;
+use super::understand::Understood;
+
+/// How often one request may be asked to be repeated: what rmcp's client does at most.
+pub(super) const MAX_ROUNDS: u32 = 10;
+
+/// How long an answer may take. Those who answer are people.
+const KEPT_FOR: Duration = Duration::from_hours(1);
+
+/// How many questions without a state are known of one request.
+const MAX_ASKED: usize = 64;
+
+pub(super) type Digest = [u8; 32];
+
+/// What was asked, by what it was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Rounds(Ledger<Digest, Round>);
+
+#[derive(Debug, Clone)]
+struct Round {
+    /// Counted from 1.
+    number: u32,
+    /// The keys under which there may be answers.
+    asked: HashSet<Digest>,
+}
+
+/// Where a request stands.
+#[derive(Debug, Default)]
+pub(super) struct Standing<'m> {
+    pub(super) turn: Turn,
+    /// Answers to what was not asked.
+    pub(super) unasked: Vec<Removal<'m>>,
+}
+
+impl Rounds {
+    /// Where a request of the agent's stands.
+    ///
+    /// # Errors
+    /// [`Refusal::ForeignState`] when its state was not given to this agent for this request.
+    pub(super) fn standing<'m>(
+        &self,
+        understood: &Understood<'m>,
+        now: Duration,
+    ) -> Result<Standing<'m>, Refusal> {
+        let identified = &understood.identified;
+        let Role::Request { method, .. } = identified.role else {
+            return Ok(Standing::default());
+        };
+        // Answers to a task stand beside its id (`tasks.rs`).
+        if identified.from == Side::Upstream {
+            return Ok(Standing::default());
+        }
+        if method == KnownMethod::TasksUpdate {
+            return Ok(Standing::default());
+        }
+        let get = |key| identified.message.params().and_then(|it| it.get(key));
+        let (state, answers) = (get("requestState"), get("inputResponses"));
+        let may_be_asked = asks(method) && *identified.scene.spoken.version >= *FIRST_STATELESS;
+        if !may_be_asked && state.is_none() && answers.is_none() {
+            return Ok(Standing::default());
+        }
+        let subject = subject(method, &understood.target, identified.message);
+        let mut standing = Standing::default();
+        standing.turn.subject = Some(subject);
+        if state.is_none() && answers.is_none() {
+            return Ok(standing);
+        }
+        let state = state.and_then(Value::as_str);
+        let key = bound(&subject, state.as_deref());
+        let known = self.0.get(owner(&identified.scene.agent), &key, now);
+        if state.is_some() && known.is_none() {
+            return Err(Refusal::ForeignState);
+        }
+        standing.turn.round = known.as_ref().map_or(0, |round| round.number);
+        for (key, answer) in answers.into_iter().flat_map(Value::entries) {
+            let was_asked = known.as_ref();
+            if !was_asked.is_some_and(|round| round.asked.contains(&digest(key.as_bytes()))) {
+                standing.unasked.push(Removal {
+                    item: answer,
+                    pointer: format!("/params/inputResponses/{}", super::oblige::escaped(&key)),
+                    because: "nothing of the kind was asked".to_owned(),
+                });
+            }
+        }
+        Ok(standing)
+    }
+
+    /// Remembers what a result asks for that is about to be delivered.
+    pub(super) fn note(&self, understood: &Understood<'_>, now: Duration) {
+        let Some((taken, result)) = unfinished(understood) else {
+            return;
+        };
+        let Some(subject) = &taken.exchange.turn.subject else {
+            return;
+        };
+        let state = result.get("requestState").and_then(Value::as_str);
+        let key = bound(subject, state.as_deref());
+        let requests = result.get("inputRequests");
+        let asked = requests.into_iter().flat_map(Value::entries);
+        let asked: HashSet<Digest> = asked.map(|(key, _)| digest(key.as_bytes())).collect();
+        let number = taken.exchange.turn.round.saturating_add(1);
+        let make = |known: Option<Round>| {
+            let mut round = Round { number, asked };
+            // Without a state, equal requests that are under way at once cannot be told apart.
+            if let (None, Some(known)) = (&state, known)
+                && known.asked.len() + round.asked.len() <= MAX_ASKED
+            {
+                round.asked.extend(known.asked);
+                round.number = round.number.max(known.number);
+            }
+            let keep = Keep {
+                until: now.saturating_add(KEPT_FOR),
+                bytes: round.asked.len() * size_of::<Digest>(),
+            };
+            (round, keep)
+        };
+        let owner = owner(&understood.identified.scene.agent);
+        // INVARIANT: an entry of 96 digests is never too large.
+        let _ = self.0.note(owner, key, now, make);
+    }
+}
+
+/// Whether a result may be one that is not finished.
+///
+/// # Errors
+/// [`UpstreamFault::BadReply`] when nobody could answer it: the method knows no questions, the state
+/// is none, or it is one round too many.
+pub(super) fn check(taken: &Taken, result: Value<'_>) -> Result<(), Refusal> {
+    let state = result.get("requestState").filter(|state| !state.is_null());
+    let kind = result.get("resultType").and_then(Value::as_str);
+    if kind.as_deref() != Some("input_required") && state.is_none() {
+        return Ok(());
+    }
+    let exchange = &taken.exchange;
+    let problem = if !asks(exchange.method) {
+        "a result of this method cannot be unfinished"
+    } else if state.is_some_and(|state| state.as_str().is_none()) {
+        "its `requestState` is not a string"
+    } else if exchange.turn.round >= MAX_ROUNDS {
+        "it asks for more than 10 rounds"
+    } else {
+        return Ok(());
+    };
+    Err(UpstreamFault::BadReply(problem.to_owned()).into())
+}
+
+/// Methods whose results may ask for more.
+fn asks(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead
+    )
+}
+
+/// A result that asks for more, and the request that it answers.
+fn unfinished<'u, 'm>(understood: &'u Understood<'m>) -> Option<(&'u Taken, Value<'m>)> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return None;
+    };
+    let is_agents = matches!(taken.exchange.origin, Origin::Peer(_));
+    let result = understood.identified.message.result()?;
+    let asks = ["inputRequests", "requestState"]
+        .iter()
+        .any(|member| result.get(member).is_some());
+    (is_agents && asks && understood.identified.from == Side::Upstream).then_some((taken, result))
+}
+
+/// What a request is, whoever wrote it down: an agent may write the same arguments in another order
+/// when it repeats them.
+fn subject(method: KnownMethod, target: &Target, message: &Message) -> Digest {
+    let arguments = message.params().and_then(|params| params.get("arguments"));
+    let arguments = arguments.map_or_else(|| "{}".to_owned(), Value::canonical);
+    let name = target.name().unwrap_or_default();
+    digest_of([method.name(), name, &arguments].map(str::as_bytes))
+}
+
+fn bound(subject: &Digest, state: Option<&str>) -> Digest {
+    match state {
+        Some(state) => digest_of([subject.as_slice(), b"state", state.as_bytes()]),
+        None => digest_of([subject.as_slice(), b"none", b""]),
+    }
+}
+
+/// Parts cannot be shifted: each has its length before it.
+fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> Digest {
+    let mut hash = Sha256::new();
+    for part in parts {
+        let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+        hash.update(length.to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+pub(super) fn digest(bytes: &[u8]) -> Digest {
+    Sha256::digest(bytes).into()
+}
+
+/// Whose states they are: the one that was proven to ask, whatever conversation it is in.
+pub(super) fn owner(agent: &Agent) -> &str {
+    &agent.id
+}

@@ -1,0 +1,309 @@
+//! Which tasks began here, by whom, and with what.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::said::{begins, lifetime, named, related};
+use crate::gate::identify::{Identified, Role, Scene};
+use crate::gate::oblige::{Removal, escaped};
+use crate::gate::rounds::{Digest, digest, owner};
+use crate::gate::understand::{Asks, Understood};
+use crate::session::{Keep, Ledger, Session, Taken, Task};
+use crate::wire::{Document, KnownMethod, Limits, Side, Value};
+
+/// How long a task is remembered at most, whatever the server says of it.
+pub(super) const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
+
+/// The longest request that can become a task: it is kept to be judged again.
+pub(super) const MAX_PARAMS: usize = 256 << 10;
+
+/// How many requests may have begun tasks under one id. Servers do not repeat ids; of one that does,
+/// all that an id may mean must be permitted.
+const MAX_MEANINGS: usize = 4;
+
+/// How many questions of one task are known.
+const MAX_ASKED: usize = 256;
+
+/// Tasks that began here, by who runs them and their ids.
+#[derive(Debug, Default)]
+pub(in crate::gate) struct Tasks(Ledger<(Runner, Digest), Handle>);
+
+/// Which side works on a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Runner {
+    Agent,
+    Upstream,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Handle {
+    /// The requests that it may have begun with; none if they were too many.
+    meanings: Vec<Arc<Begun>>,
+    /// The keys under which there may be answers.
+    asked: HashSet<Digest>,
+    bytes: usize,
+}
+
+/// The request that a task began with.
+#[derive(Debug, PartialEq, Eq)]
+struct Begun {
+    method: KnownMethod,
+    params: Arc<str>,
+    /// The calls of its session before it.
+    calls: i64,
+}
+
+/// What is remembered of the tasks that a message names.
+#[derive(Debug, Default)]
+pub(in crate::gate) struct Recalled {
+    pub(in crate::gate) works: Vec<Work>,
+    /// It names one that did not begin here, or is somebody else's.
+    pub(in crate::gate) is_missing: bool,
+}
+
+/// A request as it was when a task began with it.
+#[derive(Debug)]
+pub(in crate::gate) struct Work {
+    pub(in crate::gate) method: KnownMethod,
+    pub(in crate::gate) asks: Asks,
+    pub(in crate::gate) params: Document,
+    pub(in crate::gate) calls: i64,
+}
+
+impl Tasks {
+    /// What is remembered of the tasks that a message names.
+    pub(in crate::gate) fn recall(
+        &self,
+        identified: &Identified<'_>,
+        session: &Session,
+        now: Duration,
+    ) -> Recalled {
+        let mut recalled = Recalled::default();
+        let whose = Whose {
+            scene: &identified.scene,
+            session,
+            now,
+        };
+        for id in named(identified) {
+            let found = self.works(&whose, runner(identified), &id);
+            recalled.is_missing |= found.is_empty();
+            recalled.works.extend(found);
+        }
+        if let Some(related) = related(identified.message) {
+            let runners = [Runner::Agent, Runner::Upstream];
+            let is_known = |runner| self.handle(&whose, runner, &related).is_some();
+            let is_new = begins(identified).is_some_and(|id| id == related);
+            recalled.is_missing |= !is_new && !runners.into_iter().any(is_known);
+        }
+        recalled
+    }
+
+    /// Remembers a task that a reply begins, or what one asks, when it is about to be delivered.
+    pub(in crate::gate) fn note(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        now: Duration,
+    ) {
+        let identified = &understood.identified;
+        let whose = Whose {
+            scene: &identified.scene,
+            session,
+            now,
+        };
+        if let (Role::Reply(taken), Some(id)) = (&identified.role, begins(identified)) {
+            self.begin(&whose, taken, identified, &id);
+        }
+        let told = match &identified.role {
+            Role::Reply(taken) => taken.exchange.task.id().zip(identified.message.result()),
+            Role::Notification { .. } => identified.message.params().and_then(|params| {
+                let id = params.get("taskId").and_then(Value::as_str)?;
+                Some((Arc::from(&*id), params))
+            }),
+            Role::Request { .. } => None,
+        };
+        let asked = told.and_then(|(id, told)| Some((id, told.get("inputRequests")?)));
+        if let Some((id, asked)) = asked
+            && identified.from == Side::Upstream
+        {
+            self.add_asked(&whose, &id, asked);
+        }
+    }
+
+    /// Answers to a task of what it did not ask.
+    pub(in crate::gate) fn unasked<'m>(
+        &self,
+        understood: &Understood<'m>,
+        session: &Session,
+        now: Duration,
+    ) -> Vec<Removal<'m>> {
+        let identified = &understood.identified;
+        let params = identified.message.params();
+        let answers = params.and_then(|params| params.get("inputResponses"));
+        let whose = Whose {
+            scene: &identified.scene,
+            session,
+            now,
+        };
+        let ids = named(identified);
+        let handles = ids
+            .iter()
+            .filter_map(|id| self.handle(&whose, Runner::Upstream, id));
+        let asked: HashSet<Digest> = handles.flat_map(|handle| handle.asked).collect();
+        let answers = answers.into_iter().flat_map(Value::entries);
+        let unasked = answers.filter(|(key, _)| !asked.contains(&digest(key.as_bytes())));
+        let removal = |(key, item): (Cow<'m, str>, Value<'m>)| Removal {
+            item,
+            pointer: format!("/params/inputResponses/{}", escaped(&key)),
+            because: "the task asked nothing of the kind".to_owned(),
+        };
+        unasked.map(removal).collect()
+    }
+
+    /// A request with which a task in a list began, if it began here.
+    pub(in crate::gate) fn listed(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        now: Duration,
+        id: &str,
+    ) -> Vec<Work> {
+        let identified = &understood.identified;
+        let whose = Whose {
+            scene: &identified.scene,
+            session,
+            now,
+        };
+        let runner = match identified.from {
+            Side::Agent => Runner::Agent,
+            Side::Upstream => Runner::Upstream,
+        };
+        self.works(&whose, runner, id)
+    }
+
+    /// The session is over, and the server that asked the agent for something with it.
+    pub(in crate::gate) fn forget(&self, session: &Session) {
+        self.0.forget(session.id.as_str());
+    }
+
+    fn begin(&self, whose: &Whose<'_>, taken: &Taken, identified: &Identified<'_>, id: &str) {
+        let Task::MayBegin { params, calls } = &taken.exchange.task else {
+            return;
+        };
+        let runner = match identified.from {
+            Side::Agent => Runner::Agent,
+            Side::Upstream => Runner::Upstream,
+        };
+        let begun = Arc::new(Begun {
+            method: taken.exchange.method,
+            params: Arc::clone(params),
+            calls: *calls,
+        });
+        let until = whose.now.saturating_add(lifetime(identified.message));
+        let make = |known: Option<Handle>| {
+            let mut handle = known.unwrap_or_default();
+            // One that has had too many meanings has none any more.
+            if handle.bytes == 0 || !handle.meanings.is_empty() {
+                handle.meanings.push(begun);
+            }
+            if handle.meanings.len() > MAX_MEANINGS {
+                handle.meanings.clear();
+            }
+            handle.with_room(until)
+        };
+        self.keep(whose, runner, id, make);
+    }
+
+    fn add_asked(&self, whose: &Whose<'_>, id: &str, asked: Value<'_>) {
+        if self.handle(whose, Runner::Upstream, id).is_none() {
+            return;
+        }
+        let until = whose.now.saturating_add(KEPT_FOR);
+        let make = |known: Option<Handle>| {
+            let mut handle = known.unwrap_or_default();
+            let asked = asked.entries().map(|(key, _)| digest(key.as_bytes()));
+            let room = MAX_ASKED.saturating_sub(handle.asked.len());
+            handle.asked.extend(asked.take(room));
+            handle.with_room(until)
+        };
+        self.keep(whose, Runner::Upstream, id, make);
+    }
+
+    fn keep(
+        &self,
+        whose: &Whose<'_>,
+        runner: Runner,
+        id: &str,
+        make: impl FnOnce(Option<Handle>) -> (Handle, Keep),
+    ) {
+        let key = (runner, digest(id.as_bytes()));
+        // INVARIANT: what a handle takes is bounded by the constants above, below what is too large.
+        let _ = self.0.note(whose.owner(runner), key, whose.now, make);
+    }
+
+    fn handle(&self, whose: &Whose<'_>, runner: Runner, id: &str) -> Option<Handle> {
+        let key = (runner, digest(id.as_bytes()));
+        self.0.get(whose.owner(runner), &key, whose.now)
+    }
+
+    /// Empty if it is not known.
+    fn works(&self, whose: &Whose<'_>, runner: Runner, id: &str) -> Vec<Work> {
+        let handle = self.handle(whose, runner, id).unwrap_or_default();
+        let asks = match runner {
+            Runner::Upstream => Asks::Agent,
+            Runner::Agent => Asks::Server,
+        };
+        let works = handle.meanings.iter().map(|begun| {
+            let limits = Limits {
+                max_bytes: MAX_PARAMS,
+                ..Limits::default()
+            };
+            let params = Document::decode(begun.params.as_bytes(), &limits).ok()?;
+            Some(Work {
+                method: begun.method,
+                asks,
+                params,
+                calls: begun.calls,
+            })
+        });
+        // All that it may mean, or nothing.
+        works.collect::<Option<Vec<Work>>>().unwrap_or_default()
+    }
+}
+
+impl Handle {
+    fn with_room(mut self, until: Duration) -> (Self, Keep) {
+        let params = self.meanings.iter().map(|begun| begun.params.len());
+        self.bytes = params.sum::<usize>() + self.asked.len() * size_of::<Digest>() + 1;
+        let bytes = self.bytes;
+        (self, Keep { until, bytes })
+    }
+}
+
+/// Whose tasks are meant.
+struct Whose<'s> {
+    scene: &'s Scene,
+    session: &'s Session,
+    now: Duration,
+}
+
+impl Whose<'_> {
+    /// An agent may come back for its task in another conversation. What a server asked of an agent
+    /// ends with the one that they have.
+    fn owner(&self, runner: Runner) -> &str {
+        match runner {
+            Runner::Upstream => owner(&self.scene.agent),
+            Runner::Agent => self.session.id.as_str(),
+        }
+    }
+}
+
+/// Who runs the tasks that a request or a notification names: whoever is asked, or tells.
+fn runner(identified: &Identified<'_>) -> Runner {
+    match (identified.from, identified.is_request()) {
+        (Side::Agent, true) | (Side::Upstream, false) => Runner::Upstream,
+        (Side::Upstream, true) | (Side::Agent, false) => Runner::Agent,
+    }
+}
