@@ -12,6 +12,8 @@ use crate::loading;
 use crate::upstream;
 use crate::wire::Limits;
 
+use super::network::Tokens;
+
 /// Words in the name of a variable that holds a secret.
 const SECRET_WORDS: [&str; 15] = [
     "TOKEN",
@@ -84,8 +86,9 @@ pub(super) fn audit(
 
 /// What the configuration holds and nobody may see: tokens of both sides, and variables whose name
 /// says so. Others (`HOME`, `LOG_LEVEL`) stand in ordinary text, which would suffer.
-pub(super) fn secrets(config: &Config, bearer: Option<&SecretString>) -> Redactor {
-    Redactor::new(secret_values(config).chain(bearer)).unwrap_or_default()
+pub(super) fn secrets(config: &Config, tokens: &Tokens) -> Redactor {
+    let read = tokens.upstream.iter().chain(&tokens.admin);
+    Redactor::new(secret_values(config).chain(read)).unwrap_or_default()
 }
 
 fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
@@ -111,6 +114,10 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         Some(Bearer::Value(token)) => Some(token),
         Some(Bearer::File(_)) | None => None,
     };
+    let shown_by_operators = match &config.admin.token {
+        Some(Bearer::Value(token)) => Some(token),
+        Some(Bearer::File(_)) | None => None,
+    };
     let shown_by_agents = match &config.listen {
         Listen::Http(HttpListen {
             auth: ListenAuth::Bearer { tokens },
@@ -120,6 +127,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     };
     shown_to_the_server
         .into_iter()
+        .chain(shown_by_operators)
         .chain(shown_by_agents.into_iter().flatten())
 }
 
@@ -196,7 +204,7 @@ mod tests {
         ]
         .into();
         let text = "token-12345 hidden-12345 /home/somebody";
-        let secrets = secrets(&config, None);
+        let secrets = secrets(&config, &Tokens::default());
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
     }
 
@@ -208,13 +216,18 @@ mod tests {
             transport = 'http'
             port = 0
             auth = { type = 'bearer', tokens = { ada = '${B}', bob = 'bobs-token-012345' } }
+            [admin]
+            port = 0
+            token = '${C}'
         ";
         let path = std::path::Path::new("/gate.toml");
         let config = Config::parse(text, path, path, &|name| {
             Some(format!("held-by-{name}-0123456789").into())
         });
-        let secrets = secrets(&config.unwrap(), None);
-        let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada";
-        assert_eq!(secrets.redact(text), "[redacted] [redacted] [redacted] ada");
+        let secrets = secrets(&config.unwrap(), &Tokens::default());
+        let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada \
+                    held-by-C-0123456789";
+        let expected = "[redacted] [redacted] [redacted] ada [redacted]";
+        assert_eq!(secrets.redact(text), expected);
     }
 }

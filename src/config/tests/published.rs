@@ -81,7 +81,7 @@ const OVER_HTTP: &str = "
 ";
 
 const ONLY_OVER_HTTP: [&str; 10] = [
-    "admin.host",
+    "admin.",
     "limits.max_connections",
     "limits.max_sessions",
     "limits.session_idle",
