@@ -25,6 +25,8 @@ pub mod policy;
 pub mod session;
 
 // The edges.
+// Where operators reach the gate: health and metrics.
+pub mod admin;
 // The subcommands.
 pub mod cli;
 // The only caller of the system clock.

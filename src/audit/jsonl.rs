@@ -10,6 +10,7 @@ use super::fault::{AuditFault, OpenError};
 use super::file::FileSink;
 use super::follower::Follower;
 use super::memory::Kept;
+use super::observe::{Figures, Observe, Sighting};
 use super::pace::Pace;
 use super::queue::{Acked, Closing, Queue};
 use super::record::Record;
@@ -23,6 +24,7 @@ use crate::clock::Clock;
 #[derive(Debug, Clone)]
 pub struct Audit {
     to: To,
+    observer: Option<Arc<dyn Observe>>,
 }
 
 #[derive(Debug, Clone)]
@@ -120,6 +122,7 @@ impl Audit {
         });
         Ok(Self {
             to: To::Log(handle),
+            observer: None,
         })
     }
 
@@ -128,7 +131,23 @@ impl Audit {
     pub fn keeping() -> (Self, Kept) {
         let kept = Kept::default();
         let to = To::Memory(kept.clone());
-        (Self { to }, kept)
+        let observer = None;
+        (Self { to, observer }, kept)
+    }
+
+    /// The same log, whose records somebody counts from now on.
+    #[must_use]
+    pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// How the log is doing. Nothing is counted of records that are kept in memory.
+    pub fn figures(&self) -> Figures {
+        match &self.to {
+            To::Log(handle) => handle.queue.figures(),
+            To::Memory(_) => Figures::default(),
+        }
     }
 
     /// Takes a record. When this returns without a fault, the record is queued
@@ -141,34 +160,29 @@ impl Audit {
     ///
     /// Dropped before it returns, it has taken the record or it has not.
     pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
-        let handle = match &self.to {
-            To::Log(handle) => handle,
+        // Boxed: it lives in the future of every message.
+        let sighting = self.observer.as_ref();
+        let sighting = sighting.map(|_| Box::new(Sighting::of(&record)));
+        let taken = match &self.to {
             To::Memory(kept) => {
                 kept.push(record);
-                return Ok(());
+                Ok(())
             }
-        };
-        let queue = &handle.queue;
-        let weight = u32::try_from(record.weight()).unwrap_or(u32::MAX);
-        // A record heavier than the queue goes through it alone.
-        let weight = weight.min(queue.pace.queue_bytes);
-        let room = match queue.room.try_acquire_many(weight) {
-            Ok(room) => room,
-            Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),
-            Err(TryAcquireError::NoPermits) => match handle.wait_for_room(weight).await {
-                Ok(room) => room,
-                Err(fault) => return handle.without_record(fault),
-            },
-        };
-        let acked = queue.push(record, weight)?;
-        room.forget();
-        match acked {
-            None => Ok(()),
-            Some(acked) => match handle.wait_for_ack(acked).await {
-                Ok(()) => Ok(()),
+            To::Log(handle) => match handle.room_for(record.weight()).await {
                 Err(fault) => handle.without_record(fault),
+                Ok((room, weight)) => match handle.queue.push(record, weight) {
+                    Err(fault) => Err(fault),
+                    Ok(acked) => {
+                        room.forget();
+                        handle.acknowledged(acked).await
+                    }
+                },
             },
+        };
+        if let (Some(observer), Some(sighting)) = (&self.observer, sighting) {
+            observer.observe(&sighting, taken.as_ref().err());
         }
+        taken
     }
 
     /// Returns when every record taken so far is written and the file synced. A stream beside the
@@ -191,6 +205,30 @@ impl Audit {
 }
 
 impl Handle {
+    /// Room for a record, and how much it takes.
+    async fn room_for(&self, weight: usize) -> Result<(SemaphorePermit<'_>, u32), AuditFault> {
+        let queue = &self.queue;
+        let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+        // A record heavier than the queue goes through it alone.
+        let weight = weight.min(queue.pace.queue_bytes);
+        let room = match queue.room.try_acquire_many(weight) {
+            Ok(room) => room,
+            Err(TryAcquireError::Closed) => return Err(AuditFault::Closed),
+            Err(TryAcquireError::NoPermits) => self.wait_for_room(weight).await?,
+        };
+        Ok((room, weight))
+    }
+
+    async fn acknowledged(&self, acked: Option<Acked>) -> Result<(), AuditFault> {
+        match acked {
+            None => Ok(()),
+            Some(acked) => match self.wait_for_ack(acked).await {
+                Ok(()) => Ok(()),
+                Err(fault) => self.without_record(fault),
+            },
+        }
+    }
+
     async fn settle(&self, within: Duration, closing: Closing) -> Result<(), AuditFault> {
         let acked = self.queue.barrier(closing);
         let mut written = None;

@@ -10,6 +10,7 @@ mod follower;
 mod jsonl;
 mod line;
 mod memory;
+mod observe;
 mod pace;
 mod queue;
 mod record;
@@ -23,6 +24,7 @@ pub use fault::{AuditFault, OpenError};
 pub use jsonl::Audit;
 pub use line::{SCHEMA, misleads};
 pub use memory::{Kept, Memory};
+pub use observe::{Figures, LogState, Observe, Sighting};
 pub use record::{
     Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,
     Scope, Sensitivity, Shadow, Would,

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use super::fault::AuditFault;
+use super::observe::{Figures, LogState};
 use super::pace::Pace;
 use super::record::{Kind, Reason, Record};
 use super::settings::{Durability, OnFault};
@@ -52,6 +53,10 @@ struct State {
     lost: u64,
     /// Records that were taken and are not yet written.
     unwritten: u64,
+    /// Since the start: written, lost, and how often writing ceased to work.
+    written: u64,
+    ever_lost: u64,
+    faults: u64,
     writer: WriterState,
     /// Somebody waits for what is queued.
     urgent: bool,
@@ -68,6 +73,13 @@ enum WriterState {
     Napping,
     Asleep,
     Gone,
+}
+
+impl State {
+    fn lose(&mut self) {
+        self.lost += 1;
+        self.ever_lost += 1;
+    }
 }
 
 impl Queue {
@@ -100,7 +112,7 @@ impl Queue {
         let (ack, acked) = match (&state.fault, self.on_fault, self.durability) {
             (Some(fault), OnFault::Deny, _) => {
                 let fault = fault.clone();
-                state.lost += 1;
+                state.lose();
                 return Err(fault);
             }
             (None, _, Durability::Strict) => {
@@ -130,7 +142,7 @@ impl Queue {
         let mut state = self.lock();
         let fault = state.fault.clone();
         if fault.is_some() {
-            state.lost += 1;
+            state.lose();
         }
         fault
     }
@@ -142,6 +154,7 @@ impl Queue {
             return None;
         }
         state.fault = Some(AuditFault::Stalled);
+        state.faults += 1;
         drop(state);
         self.broken.notify_waiters();
         Some(AuditFault::Stalled)
@@ -170,6 +183,22 @@ impl Queue {
     /// Records that were taken and are not yet written.
     pub(super) fn unwritten(&self) -> u64 {
         self.lock().unwritten
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        let state = self.lock();
+        let is_faulty = state.fault.is_some() || state.writer == WriterState::Gone;
+        Figures {
+            queued: state.unwritten,
+            written: state.written,
+            lost: state.ever_lost,
+            faults: state.faults,
+            state: match (is_faulty, self.on_fault) {
+                (false, _) => LogState::Working,
+                (true, OnFault::Warn) => LogState::Faulty,
+                (true, OnFault::Deny) => LogState::Denying,
+            },
+        }
     }
 
     /// The last handle is gone: write what there is, and do not try for ever.
@@ -233,6 +262,7 @@ impl Queue {
     pub(super) fn failed(&self, fault: &AuditFault) -> bool {
         let mut state = self.lock();
         let news = !matches!(state.fault, Some(AuditFault::Write { .. }));
+        state.faults += u64::from(state.fault.is_none());
         state.fault = Some(fault.clone());
         for entry in &mut state.entries {
             if let Entry::Record { ack, .. } = entry {
@@ -249,6 +279,7 @@ impl Queue {
     pub(super) fn worked(&self, records: u64, room: usize) -> Option<(AuditFault, u64)> {
         let mut state = self.lock();
         state.unwritten = state.unwritten.saturating_sub(records);
+        state.written += records;
         let ended = state.fault.take();
         let lost = state.lost;
         if let (Some(fault), true) = (&ended, lost > 0) {

@@ -1,8 +1,11 @@
 //! `proxy`: runs the gate.
 
 mod agents;
+mod conversations;
 mod converse;
 mod network;
+mod operators;
+mod pulse;
 mod renew;
 mod servers;
 mod service;
@@ -10,13 +13,15 @@ mod settings;
 mod single;
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use crate::agent::http::Listener;
-use crate::audit::{self, Audit, Kind, Record};
+use crate::admin::{self, Metrics, Serving};
+use crate::agent::http::{AskHealth, Listener};
+use crate::audit::{self, Audit, Kind, Observe, Record};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
@@ -30,7 +35,10 @@ use super::args::ProxyArgs;
 use super::exit::Exit;
 use super::report;
 
+use conversations::Conversations;
 use converse::End;
+use network::Tokens;
+use pulse::Serves;
 use renew::Renewal;
 use servers::{Server, ServerEvents, Upstreams};
 
@@ -60,7 +68,7 @@ pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
 pub(super) fn upstream_secrets(
     config: &Config,
 ) -> Result<crate::audit::Redactor, crate::audit::SecretTooShort> {
-    settings::secrets(config, None)
+    settings::secrets(config, &Tokens::default())
 }
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
@@ -125,6 +133,9 @@ struct Parts {
     gate: Arc<Gate>,
     audit: Audit,
     upstreams: Upstreams,
+    conversations: Conversations,
+    /// Counts, if somebody may look.
+    metrics: Option<Arc<Metrics>>,
     /// The name of the protected server.
     upstream: String,
     shutdown: Shutdown,
@@ -140,57 +151,102 @@ enum Entrance {
     },
 }
 
+/// A gate that is about to serve.
+struct Opened {
+    parts: Parts,
+    entrance: Entrance,
+    renewal: Renewal,
+    health: AskHealth,
+    /// Operators are served for as long as this lives.
+    operators: Option<Serving>,
+}
+
 /// Opens what the configuration names, in the order in which a failure does least harm.
 async fn start(config: &Config, loaded: Loaded) -> Exit {
-    match open(config, loaded).await {
-        Ok((parts, entrance, renewal)) => {
-            let end = match entrance {
-                Entrance::Stdio(ends) => {
-                    let (session, server, events) = *ends;
-                    single::serve(&parts, session, server, events, renewal).await
-                }
-                Entrance::Http {
-                    listener,
-                    path,
-                    authenticate,
-                } => {
-                    let drain = config.limits.drain_deadline;
-                    let parts = parts.clone();
-                    let serving =
-                        service::serve(parts, renewal, *listener, &path, authenticate, drain);
-                    Box::pin(serving).await
-                }
-            };
-            finish(&parts.audit, &end).await
+    let Opened {
+        parts,
+        entrance,
+        renewal,
+        health,
+        operators,
+    } = match open(config, loaded).await {
+        Ok(opened) => opened,
+        Err(exit) => return exit,
+    };
+    // Where nobody can ask for it, health is not worth a request.
+    let is_asked = matches!(entrance, Entrance::Http { .. }) || operators.is_some();
+    let upstreams = parts.upstreams.clone();
+    let pulse = async {
+        if is_asked {
+            pulse::keep_asking(&upstreams).await
+        } else {
+            pending().await
         }
-        Err(exit) => exit,
+    };
+    let audit = parts.audit.clone();
+    let serving = serve(config, parts, entrance, renewal, health);
+    let end = tokio::select! {
+        end = Box::pin(serving) => end,
+        never = pulse => match never {},
+    };
+    let exit = finish(&audit, &end).await;
+    drop(operators);
+    exit
+}
+
+async fn serve(
+    config: &Config,
+    parts: Parts,
+    entrance: Entrance,
+    renewal: Renewal,
+    health: AskHealth,
+) -> End {
+    match entrance {
+        Entrance::Stdio(ends) => {
+            let (session, server, events) = *ends;
+            single::serve(&parts, session, server, events, renewal).await
+        }
+        Entrance::Http {
+            listener,
+            path,
+            authenticate,
+        } => {
+            let inside = service::Inside {
+                parts,
+                renewal,
+                health,
+                drain: config.limits.drain_deadline,
+            };
+            Box::pin(service::serve(inside, *listener, &path, authenticate)).await
+        }
     }
 }
 
-async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renewal), Exit> {
-    let invalid = |cause: &dyn fmt::Display| {
-        error!("{cause}");
-        Exit::Invalid
-    };
-    let broken = |what: &str, cause: &dyn fmt::Display| {
-        error!("{what}: {cause}");
-        Exit::Unrecoverable
-    };
+fn invalid(cause: &dyn fmt::Display) -> Exit {
+    error!("{cause}");
+    Exit::Invalid
+}
+
+fn broken(what: &str, cause: &dyn fmt::Display) -> Exit {
+    error!("{what}: {cause}");
+    Exit::Unrecoverable
+}
+
+async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    if config.admin.port.is_some() {
-        // Whoever configures it relies on it.
-        error!(
-            "`admin`: health and metrics have no listener of their own in this version: remove it"
-        );
-        return Err(Exit::Invalid);
-    }
-    let bearer = network::bearer(config).map_err(|cause| invalid(&cause))?;
-    let secrets = settings::secrets(config, bearer.as_ref()).map_err(|cause| invalid(&cause))?;
-    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone()).map_err(|cause| {
-        error!("`audit`: {cause}");
-        Exit::Invalid
-    })?;
-    let upstreams = Upstreams::of(config, bearer).map_err(|cause| invalid(&cause))?;
+    let tokens = network::tokens(config).map_err(|cause| invalid(&cause))?;
+    let secrets = settings::secrets(config, &tokens).map_err(|cause| invalid(&cause))?;
+    let admin = operators::settings(config, tokens.admin.as_ref())
+        .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
+    let metrics = admin.is_some().then(Arc::<Metrics>::default);
+    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
+        .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
+    let audit = match &metrics {
+        Some(metrics) => audit.observed_by(Arc::clone(metrics) as Arc<dyn Observe>),
+        None => audit,
+    };
+    let upstreams =
+        Upstreams::of(config, tokens.upstream, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
@@ -202,28 +258,11 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
     };
     let gate = Gate::new(store, audit.clone(), clock, settings);
     let upstream = config.upstream.name.clone();
-    let entrance = match &config.listen {
-        Listen::Stdio => {
-            let session = session(&upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
-            session.described_by(gate.policies().labels());
-            let (server, events) = upstreams.connect().map_err(|cause| {
-                error!("`upstream.command`: {cause}");
-                Exit::Unrecoverable
-            })?;
-            Entrance::Stdio(Box::new((session, server, events)))
-        }
-        Listen::Http(listen) => {
-            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
-            let listener = Listener::bind(network::listener(config, listen))
-                .await
-                .map_err(|cause| broken("cannot listen", &cause))?;
-            Entrance::Http {
-                listener: Box::new(listener),
-                path: listen.path.clone(),
-                authenticate,
-            }
-        }
-    };
+    let admin = admin
+        .map(admin::Listener::bind)
+        .transpose()
+        .map_err(|cause| broken("cannot listen for operators", &cause))?;
+    let entrance = enter(config, &gate, &upstreams).await?;
     let startup = Record::new(Kind::Startup)
         .upstream(&upstream)
         .revision(&*gate.revision());
@@ -254,10 +293,56 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         gate: Arc::new(gate),
         audit,
         upstreams,
+        conversations: Conversations::default(),
+        metrics,
         upstream,
         shutdown,
     };
-    Ok((parts, entrance, renewal))
+    let (serves, connections) = match &entrance {
+        Entrance::Stdio(_) => (Serves::One, None),
+        Entrance::Http { listener, .. } => (Serves::Many, Some(listener.connections())),
+    };
+    let health = pulse::health(&parts, serves);
+    let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
+        operators::serve(listener, &parts, metrics, Arc::clone(&health), connections)
+    });
+    let operators = operators
+        .transpose()
+        .map_err(|cause| broken("cannot serve operators", &cause))?;
+    Ok(Opened {
+        parts,
+        entrance,
+        renewal,
+        health,
+        operators,
+    })
+}
+
+/// Opens the way by which agents come.
+async fn enter(config: &Config, gate: &Gate, upstreams: &Upstreams) -> Result<Entrance, Exit> {
+    let upstream = &config.upstream.name;
+    match &config.listen {
+        Listen::Stdio => {
+            let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
+            session.described_by(gate.policies().labels());
+            let (server, events) = upstreams.connect().map_err(|cause| {
+                error!("`upstream.command`: {cause}");
+                Exit::Unrecoverable
+            })?;
+            Ok(Entrance::Stdio(Box::new((session, server, events))))
+        }
+        Listen::Http(listen) => {
+            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
+            let listener = Listener::bind(network::listener(config, listen))
+                .await
+                .map_err(|cause| broken("cannot listen", &cause))?;
+            Ok(Entrance::Http {
+                listener: Box::new(listener),
+                path: listen.path.clone(),
+                authenticate,
+            })
+        }
+    }
 }
 
 /// The last record, and whatever waits to be written.

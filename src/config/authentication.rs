@@ -15,7 +15,7 @@ use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth};
 const SHORTEST_TOKEN: usize = 8;
 
 /// What agents show must not be guessed.
-const SHORTEST_AGENT_TOKEN: usize = 16;
+pub(super) const SHORTEST_AGENT_TOKEN: usize = 16;
 
 const JWT_KEYS: [&str; 9] = [
     "issuer",
@@ -142,7 +142,7 @@ fn is_swapped(field: &Field<'_>) -> bool {
 }
 
 /// A token that fits behind `Bearer ` in a header.
-fn token_in<'t>(
+pub(super) fn token_in<'t>(
     section: &mut Section<'_, 't>,
     field: &Field<'t>,
     at_least: usize,

@@ -1,4 +1,4 @@
-//! `[listen]` and `[admin]`: where the gate itself is reached.
+//! `[listen]`: where agents reach the gate.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::authentication::of_agents;
 use super::errors::Reason;
 use super::network::{host, origin};
 use super::section::Section;
-use super::settings::{Admin, Anonymous, HttpListen, Listen, ListenAuth};
+use super::settings::{Anonymous, HttpListen, Listen, ListenAuth};
 
 /// How agents reach the gate, as far as the file can be understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,35 +82,6 @@ pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Tran
     (listen.unwrap_or(Listen::Stdio), transport)
 }
 
-/// `[admin]`.
-pub(super) fn admin(mut section: Section<'_, '_>, listen: &Listen) -> Admin {
-    let default = Admin::default();
-    let host = section.address("host");
-    let admin = Admin {
-        host: host.unwrap_or(default.host),
-        port: section.port("port"),
-    };
-    if section.is_present() && !section.has("port") {
-        let help = "as in `port = 9090`: without a port there are no health and no metrics here";
-        section.require("port", Reason::Required, help);
-    }
-    if !admin.host.is_loopback() {
-        let reason = Reason::Suspicious("everybody who reaches this address reads the metrics");
-        section.refuse("host", reason, Some("keep others out by the network"));
-    }
-    if let (Some(port), Listen::Http(agents)) = (admin.port, listen) {
-        let meet = |one: IpAddr, other: IpAddr| {
-            one == other || one.is_unspecified() || other.is_unspecified()
-        };
-        if port != 0 && port == agents.port && meet(admin.host, agents.host) {
-            let reason = Reason::Invalid("is the port of `listen` too");
-            section.refuse("port", reason, Some("take another one"));
-        }
-    }
-    section.finish();
-    admin
-}
-
 /// What must be said where others than this machine reach the gate.
 fn who_may_come(
     section: &mut Section<'_, '_>,
@@ -183,7 +154,7 @@ fn path(section: &mut Section<'_, '_>) -> Option<String> {
     Some(path)
 }
 
-fn allowed_hosts(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+pub(super) fn allowed_hosts(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
     let help = "as in `[\"gate.example.com\", \"10.0.0.7:3000\"]`: each host by its name, with a \
                 port or without";
     section.each("allowed_hosts", help, |section, item| {

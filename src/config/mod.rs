@@ -4,6 +4,7 @@
 //! (`section`, `values`, `network`), and what each section means stands in `resolve`, `upstream`,
 //! `listen` and `authentication`, one function per section. Nothing is opened but the file itself, and all problems are told at once.
 
+mod admin;
 mod authentication;
 mod command_line;
 mod conceal;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use super::admin::admin;
 use super::errors::Reason;
-use super::listen::{HTTP_ONLY, Transport, admin, listen};
+use super::listen::{HTTP_ONLY, Transport, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
@@ -34,7 +35,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
     let (listen, transport) = listen(root.section("listen"), base);
     let mut config = Config {
         upstream: upstream(root.section("upstream"), base),
-        admin: admin(root.section("admin"), &listen),
+        admin: admin(root.section("admin"), base, &listen),
         listen,
         policy: policy(root.section("policy"), base),
         audit: audit(root.section("audit"), base),

@@ -12,7 +12,8 @@ use super::forward::UpstreamFault;
 /// A conversation that the gate stands in.
 #[derive(Debug)]
 pub struct Talk<U, A> {
-    pub session: Session,
+    /// Shared with whoever counts sessions.
+    pub session: Arc<Session>,
     pub upstream: U,
     pub agent: A,
     scope: Mutex<Scope>,
@@ -23,7 +24,7 @@ impl<U, A> Talk<U, A> {
     pub fn new(session: Session, upstream: U, agent: A) -> Self {
         let scope = Mutex::new(scope(&session));
         Self {
-            session,
+            session: Arc::new(session),
             upstream,
             agent,
             scope,

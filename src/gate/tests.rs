@@ -155,7 +155,8 @@ impl Bench {
 
     /// Agents that share nothing but their identity.
     pub(super) fn with_ids(mut self, ids: crate::session::Ids) -> Self {
-        self.talk.session = self.talk.session.with_ids(ids);
+        let session = Arc::into_inner(self.talk.session).unwrap();
+        self.talk.session = Arc::new(session.with_ids(ids));
         self
     }
 

@@ -85,6 +85,18 @@ impl Page {
         }
     }
 
+    /// A list of one tool.
+    #[cfg(test)]
+    pub(crate) fn of_one_tool(name: &str) -> Self {
+        let mut page = Self::new(PageDigest::of("tools", name));
+        page.items.push(PageItem {
+            index: 0,
+            name: name.to_owned(),
+            definition: Some(Fingerprint::of("{}", "0")),
+        });
+        page
+    }
+
     fn weight(&self) -> usize {
         self.items.len().saturating_add(self.unusable.len())
     }

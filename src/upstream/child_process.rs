@@ -97,6 +97,14 @@ pub enum UpstreamFault {
 pub struct ChildProcess;
 
 impl ChildProcess {
+    /// Whether the command could be started now, as far as that is seen without doing it.
+    ///
+    /// # Errors
+    /// What [`Self::start`] would say.
+    pub fn check(settings: &Settings) -> Result<(), StartError> {
+        command::build(settings).map(drop)
+    }
+
     /// Starts the server and whatever supervises it. Must be called inside a tokio runtime.
     ///
     /// That the command cannot be executed is mostly seen here; what only the kernel can say (a

@@ -16,6 +16,8 @@ mod http;
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]
+mod operators;
+#[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
 #[cfg(test)]

@@ -31,7 +31,12 @@ impl Setup {
 impl Serving {
     /// Starts a gate and waits until it listens.
     pub(crate) fn start(setup: Setup) -> Self {
-        let mut command = setup.gate();
+        let command = setup.gate();
+        Self::of(setup, command)
+    }
+
+    /// The same, started by a command of the caller's choice.
+    pub(crate) fn of(setup: Setup, mut command: std::process::Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -7,16 +7,17 @@ use hyper::body::{Body, Incoming};
 use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use crate::identity::{Authenticate, Identity};
 use crate::wire::Id;
 
 use super::conversations::Conversations;
 use super::door::Door;
+use super::health::AskHealth;
 use super::refusal::{HttpRefusal, Refused};
 use super::respond::{self, Response};
-use super::serve::{Health, Outside};
+use super::serve::Outside;
 use super::settings::Settings;
 use super::{body, fields, listen, post, share};
 
@@ -29,7 +30,7 @@ pub(super) struct Server {
     door: Door,
     authenticate: Arc<dyn Authenticate>,
     refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
-    health: watch::Receiver<Health>,
+    health: AskHealth,
 }
 
 /// One request without its body, and who sent it.
@@ -154,7 +155,7 @@ impl Server {
         }
         Ok(match document {
             Some(document) => respond::json(200, document.document().to_owned().into()),
-            None => respond::health(*self.health.borrow()),
+            None => respond::health((self.health)()),
         })
     }
 }

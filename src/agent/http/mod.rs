@@ -18,6 +18,7 @@ mod conversations;
 mod door;
 mod event_id;
 mod fields;
+mod health;
 mod listen;
 mod patient;
 mod post;
@@ -35,7 +36,9 @@ mod streams;
 mod tests;
 
 pub use conversations::{Arrival, ConversationKind, Inbound};
+pub use health::{AskHealth, Health};
+pub use patient::Patient;
 pub use refusal::HttpRefusal;
-pub use serve::{Health, Listener, Outside};
+pub use serve::{Connections, Listener, Outside};
 pub use settings::Settings;
 pub use streams::Streams;

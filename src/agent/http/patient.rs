@@ -11,7 +11,8 @@ use tokio::time::{Sleep, sleep};
 
 /// hyper has deadlines for reading only: an agent that asks and never reads would keep its
 /// connection, and the answer, for as long as it likes.
-pub(super) struct Patient {
+#[derive(Debug)]
+pub struct Patient {
     stream: TcpStream,
     patience: Duration,
     /// There while something waits to be written.
@@ -20,7 +21,7 @@ pub(super) struct Patient {
 
 impl Patient {
     /// What cannot be written for `patience` breaks the connection.
-    pub(super) fn new(stream: TcpStream, patience: Duration) -> Self {
+    pub fn new(stream: TcpStream, patience: Duration) -> Self {
         Self {
             stream,
             patience,

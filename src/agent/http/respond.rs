@@ -22,8 +22,8 @@ use super::channel::{Event, Piece, Reader};
 use super::conversation::Post;
 use super::event_id::EventId;
 use super::fields::SESSION;
+use super::health::Health;
 use super::refusal::Refused;
-use super::serve::Health;
 
 pub(super) type Response = HyperResponse<Outbound>;
 
@@ -96,10 +96,7 @@ pub(super) fn with_session(mut response: Response, id: &str) -> Response {
 }
 
 pub(super) fn health(health: Health) -> Response {
-    match health {
-        Health::Ready => json(200, Bytes::from_static(b"{\"status\":\"ok\"}")),
-        Health::Unready => json(503, Bytes::from_static(b"{\"status\":\"unavailable\"}")),
-    }
+    json(health.status(), health.document().into())
 }
 
 /// What went wrong, as a JSON-RPC error with the HTTP status that belongs to it.

@@ -20,6 +20,7 @@ use crate::identity::Authenticate;
 
 use super::answer::Server;
 use super::conversations::Arrival;
+use super::health::AskHealth;
 use super::patient::Patient;
 use super::refusal::{HttpRefusal, Refused};
 use super::settings::Settings;
@@ -29,7 +30,15 @@ use super::settings::Settings;
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
+    places: Arc<Semaphore>,
     settings: Settings,
+}
+
+/// How many connections there are.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    places: Arc<Semaphore>,
+    most: usize,
 }
 
 /// What the listener works with.
@@ -40,14 +49,7 @@ pub struct Outside {
     /// Where new conversations go.
     pub arrivals: mpsc::Sender<Arrival>,
     /// What `GET /health` says.
-    pub health: watch::Receiver<Health>,
-}
-
-/// Whether messages can be answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Health {
-    Ready,
-    Unready,
+    pub health: AskHealth,
 }
 
 /// hyper has no buffer smaller than this, in bytes.
@@ -60,11 +62,20 @@ impl Listener {
     pub async fn bind(settings: Settings) -> io::Result<Self> {
         let socket = TcpListener::bind(settings.listen).await?;
         let address = socket.local_addr()?;
+        let places = settings.max_connections.min(Semaphore::MAX_PERMITS);
         Ok(Self {
             socket,
             address,
+            places: Arc::new(Semaphore::new(places)),
             settings,
         })
+    }
+
+    pub fn connections(&self) -> Connections {
+        Connections {
+            places: Arc::clone(&self.places),
+            most: self.places.available_permits(),
+        }
     }
 
     /// The address that was bound, with the port that was taken.
@@ -75,9 +86,7 @@ impl Listener {
     /// Serves until `stop` resolves and every request that was taken by then is answered. Then all
     /// conversations end. Dropped before, it closes every connection at once.
     pub async fn serve(self, outside: Outside, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(
-            self.settings.max_connections.min(Semaphore::MAX_PERMITS),
-        ));
+        let places = self.places;
         let server = Arc::new(Server::new(self.settings, self.address.port(), outside));
         let protocol = protocol(&server.settings);
         let (closing, _) = watch::channel(());
@@ -124,6 +133,13 @@ impl Listener {
             }
         }
         server.conversations.end_all();
+    }
+}
+
+impl Connections {
+    /// At this moment.
+    pub fn open(&self) -> usize {
+        self.most.saturating_sub(self.places.available_permits())
     }
 }
 

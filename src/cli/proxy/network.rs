@@ -22,16 +22,17 @@ use super::settings::{self, SHORTEST_SECRET};
 /// Why the configuration of a network cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NetworkError {
-    #[error("`upstream.auth.token_file`: `{}`: {cause}", .file.display())]
+    #[error("`{key}`: `{}`: {cause}", .file.display())]
     TokenFile {
+        key: &'static str,
         file: PathBuf,
         cause: std::io::Error,
     },
     #[error(
-        "`upstream.auth.token_file`: `{}`: a token of fewer than {SHORTEST_SECRET} bytes cannot be \
-         told from ordinary text; use a longer one", .file.display()
+        "`{key}`: `{}`: a token of fewer than {SHORTEST_SECRET} bytes cannot be told from ordinary \
+         text; use a longer one", .file.display()
     )]
-    TokenShort { file: PathBuf },
+    TokenShort { key: &'static str, file: PathBuf },
     #[error("`listen.auth`: {0}")]
     Tokens(StaticTokensError),
     #[error("`listen.auth.jwks_url` is not available in this version: use `jwks_file`")]
@@ -42,22 +43,43 @@ pub(super) enum NetworkError {
     Resource(ResourceError),
 }
 
-/// The token that the gate shows to the server, read now if it is in a file: the whole text but for
+/// Tokens that the gate shows or is shown, read now if they are in files: the whole text but for
 /// white space around it.
-pub(super) fn bearer(config: &Config) -> Result<Option<SecretString>, NetworkError> {
-    let written = config.upstream.http.as_ref();
-    match written.and_then(|http| http.bearer.as_ref()) {
+#[derive(Debug, Default)]
+pub(super) struct Tokens {
+    /// Shown to the server.
+    pub(super) upstream: Option<SecretString>,
+    /// Shown by operators.
+    pub(super) admin: Option<SecretString>,
+}
+
+pub(super) fn tokens(config: &Config) -> Result<Tokens, NetworkError> {
+    let upstream = config.upstream.http.as_ref();
+    let upstream = upstream.and_then(|http| http.bearer.as_ref());
+    Ok(Tokens {
+        upstream: token("upstream.auth.token_file", upstream)?,
+        admin: token("admin.token_file", config.admin.token.as_ref())?,
+    })
+}
+
+fn token(
+    key: &'static str,
+    written: Option<&Bearer>,
+) -> Result<Option<SecretString>, NetworkError> {
+    match written {
         None => Ok(None),
         Some(Bearer::Value(token)) => Ok(Some(token.clone())),
         Some(Bearer::File(file)) => {
             let text = std::fs::read_to_string(file).map_err(|cause| NetworkError::TokenFile {
+                key,
                 file: file.clone(),
                 cause,
             })?;
             let token = text.trim();
             // Nothing would be redacted any more, whatever else is secret.
             if token.len() < SHORTEST_SECRET {
-                return Err(NetworkError::TokenShort { file: file.clone() });
+                let file = file.clone();
+                return Err(NetworkError::TokenShort { key, file });
             }
             Ok(Some(SecretString::from(token.to_owned())))
         }
@@ -177,7 +199,7 @@ mod tests {
         });
         for (text, accepted) in [("", false), ("abc\n", false), ("  long-enough\n", true)] {
             std::fs::write(&file, text).unwrap();
-            assert_eq!(bearer(&config).is_ok(), accepted, "{text:?}");
+            assert_eq!(tokens(&config).is_ok(), accepted, "{text:?}");
         }
     }
 }

@@ -7,25 +7,30 @@ use std::time::Duration;
 use secrecy::SecretString;
 use tokio::time::timeout;
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
 use crate::wire::Stream;
 
+use super::pulse::{Started, Starts};
 use super::{network, settings};
 
 /// How servers are reached: each conversation has one of its own.
 #[derive(Debug, Clone)]
 pub(super) enum Upstreams {
-    Command(Arc<upstream::Settings>),
+    Command {
+        settings: Arc<upstream::Settings>,
+        starts: Starts,
+    },
     Http(HttpClient),
 }
 
 /// The server of one conversation: what sends.
 #[derive(Debug, Clone)]
 pub(super) enum Server {
-    Child(ChildSender),
+    Child(ChildSender, Started),
     Http(HttpSender),
     /// It could not be started.
     Absent,
@@ -34,7 +39,7 @@ pub(super) enum Server {
 /// The same: what it says, and what becomes of it.
 #[derive(Debug)]
 pub(super) enum ServerEvents {
-    Child(ChildEvents),
+    Child(ChildEvents, Started),
     Http {
         events: HttpEvents,
         /// The frame that was told last.
@@ -71,19 +76,26 @@ impl Upstreams {
     pub(super) fn of(
         config: &Config,
         bearer: Option<SecretString>,
+        clock: &Arc<dyn Clock>,
     ) -> Result<Self, HttpClientError> {
         Ok(match network::over_http(config, bearer) {
             Some(settings) => Self::Http(HttpClient::new(&settings)?),
-            None => Self::Command(Arc::new(settings::upstream(config))),
+            None => Self::Command {
+                settings: Arc::new(settings::upstream(config)),
+                starts: Starts::new(Arc::clone(clock)),
+            },
         })
     }
 
     /// A server for one conversation. Must be called inside a tokio runtime.
     pub(super) fn connect(&self) -> Result<(Server, ServerEvents), StartError> {
         match self {
-            Self::Command(settings) => {
-                let (sender, events) = ChildProcess::start((**settings).clone())?;
-                Ok((Server::Child(sender), ServerEvents::Child(events)))
+            Self::Command { settings, starts } => {
+                let (sender, events) =
+                    ChildProcess::start((**settings).clone()).inspect_err(|_| starts.failed())?;
+                let started = starts.begin();
+                let server = Server::Child(sender, started.clone());
+                Ok((server, ServerEvents::Child(events, started)))
             }
             Self::Http(client) => {
                 let (sender, events) = client.connect();
@@ -98,7 +110,7 @@ impl Server {
     /// Ends it in good order: it may take as long as its settings say.
     pub(super) async fn stop(&self) {
         match self {
-            Self::Child(child) => child.stop().await,
+            Self::Child(child, _) => child.stop().await,
             Self::Http(sender) => sender.stop().await,
             Self::Absent => {}
         }
@@ -106,7 +118,7 @@ impl Server {
 
     pub(super) async fn kill(&self) {
         match self {
-            Self::Child(child) => child.kill().await,
+            Self::Child(child, _) => child.kill().await,
             Self::Http(sender) => sender.kill(),
             Self::Absent => {}
         }
@@ -116,11 +128,14 @@ impl Server {
 impl Upstream for Server {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         match self {
-            Self::Child(child) => match timeout(STALLED, child.send(permit.into_line())).await {
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(_)) => Err(UpstreamFault::Down),
-                Err(_) => Err(UpstreamFault::Stalled),
-            },
+            Self::Child(child, started) => {
+                started.told(&permit);
+                match timeout(STALLED, child.send(permit.into_line())).await {
+                    Ok(Ok(())) => Ok(()),
+                    Ok(Err(_)) => Err(UpstreamFault::Down),
+                    Err(_) => Err(UpstreamFault::Stalled),
+                }
+            }
             Self::Http(sender) => match timeout(STALLED, sender.send(permit)).await {
                 Ok(sent) => sent,
                 Err(_) => Err(UpstreamFault::Stalled),
@@ -132,13 +147,16 @@ impl Upstream for Server {
     fn abandon(&self, minted: u64) -> Abandoned {
         match self {
             Self::Http(sender) => sender.abandon(minted),
-            Self::Child(_) | Self::Absent => Abandoned::Untold,
+            Self::Child(..) | Self::Absent => Abandoned::Untold,
         }
     }
 
     fn handshake_completed(&self) {
         match self {
-            Self::Child(child) => child.handshake_completed(),
+            Self::Child(child, started) => {
+                started.completed();
+                child.handshake_completed();
+            }
             Self::Http(sender) => sender.handshake_completed(),
             Self::Absent => {}
         }
@@ -146,7 +164,7 @@ impl Upstream for Server {
 
     fn restart(&self) {
         match self {
-            Self::Child(child) => child.restart(),
+            Self::Child(child, _) => child.restart(),
             Self::Http(sender) => sender.restart(),
             Self::Absent => {}
         }
@@ -157,7 +175,7 @@ impl ServerEvents {
     /// The next event. Cancel-safe: nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Occurrence<'_> {
         match self {
-            Self::Child(events) => of_child(events.next().await),
+            Self::Child(events, started) => of_child(events.next().await, started),
             Self::Http { events, frame } => match events.next().await {
                 HttpEvent::Frame { stream, bytes } => {
                     *frame = bytes;
@@ -180,7 +198,12 @@ impl ServerEvents {
     }
 }
 
-fn of_child(event: upstream::Event<'_>) -> Occurrence<'_> {
+fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e> {
+    match &event {
+        upstream::Event::Line(_) => started.said(),
+        upstream::Event::Died { .. } | upstream::Event::GaveUp { .. } => started.ended(),
+        upstream::Event::TooLong | upstream::Event::Restarted => {}
+    }
     match event {
         upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, frame),
         upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),

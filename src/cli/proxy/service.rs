@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
 
-use crate::agent::http::{Arrival, ConversationKind, Health, HttpRefusal, Listener, Outside};
+use crate::admin::Listening;
+use crate::agent::http::{Arrival, AskHealth, ConversationKind, HttpRefusal, Listener, Outside};
 use crate::audit::{self, Kind, Record};
 use crate::gate::Talk;
 use crate::identity::Authenticate;
@@ -44,15 +45,28 @@ struct Service {
     drain: Duration,
 }
 
+/// What serves agents.
+pub(super) struct Inside {
+    pub(super) parts: Parts,
+    pub(super) renewal: Renewal,
+    pub(super) health: AskHealth,
+    /// How long what is under way may take when the gate stops.
+    pub(super) drain: Duration,
+}
+
 /// Serves agents until the gate is to stop, and every conversation has ended.
 pub(super) async fn serve(
-    parts: Parts,
-    renewal: Renewal,
+    inside: Inside,
     listener: Listener,
     path: &str,
     authenticate: Arc<dyn Authenticate>,
-    drain: Duration,
 ) -> End {
+    let Inside {
+        parts,
+        renewal,
+        health,
+        drain,
+    } = inside;
     info!("listening on http://{}{path}", listener.address());
     let shutdown = parts.shutdown.clone();
     let upstream = parts.upstream.clone();
@@ -66,10 +80,15 @@ pub(super) async fn serve(
     let (refusals, refused) = mpsc::channel(REFUSALS);
     let lost = Arc::new(AtomicU64::new(0));
     let uncounted = Arc::clone(&lost);
-    let (_health, health) = watch::channel(Health::Ready);
+    let metrics = service.parts.metrics.clone();
     let outside = Outside {
         authenticate,
-        refusals: Box::new(move |refusal| told(&refusals, &uncounted, refusal)),
+        refusals: Box::new(move |refusal| {
+            if let Some(metrics) = &metrics {
+                metrics.refused(Listening::Agents, refusal.status, refusal.code);
+            }
+            told(&refusals, &uncounted, refusal);
+        }),
         arrivals,
         health,
     };
@@ -159,6 +178,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     });
     let outbox = Outbox::Http(arrival.streams.clone());
     let talk = Talk::new(session, server.clone(), outbox);
+    parts.conversations.enrol(&talk.session);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of a session could not be recorded: {fault}");
         server.kill().await;

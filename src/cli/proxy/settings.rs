@@ -12,6 +12,8 @@ use crate::loading;
 use crate::upstream;
 use crate::wire::Limits;
 
+use super::network::Tokens;
+
 /// Words in the name of a variable that holds a secret.
 const SECRET_WORDS: [&str; 15] = [
     "TOKEN",
@@ -88,11 +90,9 @@ pub(super) fn audit(
 /// # Errors
 ///
 /// One is too short to be kept out of what others see. Without it none would be.
-pub(super) fn secrets(
-    config: &Config,
-    bearer: Option<&SecretString>,
-) -> Result<Redactor, SecretTooShort> {
-    Redactor::new(secret_values(config).chain(bearer))
+pub(super) fn secrets(config: &Config, tokens: &Tokens) -> Result<Redactor, SecretTooShort> {
+    let read = tokens.upstream.iter().chain(&tokens.admin);
+    Redactor::new(secret_values(config).chain(read))
 }
 
 fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
@@ -118,6 +118,10 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         Some(Bearer::Value(token)) => Some(token),
         Some(Bearer::File(_)) | None => None,
     };
+    let shown_by_operators = match &config.admin.token {
+        Some(Bearer::Value(token)) => Some(token),
+        Some(Bearer::File(_)) | None => None,
+    };
     let shown_by_agents = match &config.listen {
         Listen::Http(HttpListen {
             auth: ListenAuth::Bearer { tokens },
@@ -127,6 +131,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     };
     shown_to_the_server
         .into_iter()
+        .chain(shown_by_operators)
         .chain(shown_by_agents.into_iter().flatten())
 }
 
@@ -192,6 +197,10 @@ mod tests {
         })
         .unwrap();
         let secret = |text: &str| SecretString::from(text.to_owned());
+        let upstream = |text: &str| Tokens {
+            upstream: Some(secret(text)),
+            ..Tokens::default()
+        };
         config.upstream.env = [
             ("API_TOKEN".to_owned(), secret("token-12345")),
             ("HEADER".to_owned(), secret("Bearer hidden-12345")),
@@ -203,7 +212,7 @@ mod tests {
         ]
         .into();
         let text = "token-12345 hidden-12345 /home/somebody";
-        let secrets = secrets(&config, None).unwrap();
+        let secrets = secrets(&config, &Tokens::default()).unwrap();
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
     }
 
@@ -215,14 +224,18 @@ mod tests {
         });
         let mut config = config.unwrap();
         let secret = |text: &str| SecretString::from(text.to_owned());
-        assert!(secrets(&config, Some(&secret("abc"))).is_err());
+        let upstream = |text: &str| Tokens {
+            upstream: Some(secret(text)),
+            ..Tokens::default()
+        };
+        assert!(secrets(&config, &upstream("abc")).is_err());
         config.upstream.env = [("API_TOKEN".to_owned(), secret("token-12345"))].into();
-        let told = secrets(&config, Some(&secret("abc"))).unwrap_err();
+        let told = secrets(&config, &upstream("abc")).unwrap_err();
         assert_eq!(
             told.to_string(),
             "a secret of fewer than 4 bytes cannot be kept out of the audit log"
         );
-        let of_both = secrets(&config, Some(&secret("abcdefgh"))).unwrap();
+        let of_both = secrets(&config, &upstream("abcdefgh")).unwrap();
         assert_eq!(
             of_both.redact("token-12345 abcdefgh"),
             "[redacted] [redacted]"
@@ -237,13 +250,18 @@ mod tests {
             transport = 'http'
             port = 0
             auth = { type = 'bearer', tokens = { ada = '${B}', bob = 'bobs-token-012345' } }
+            [admin]
+            port = 0
+            token = '${C}'
         ";
         let path = std::path::Path::new("/gate.toml");
         let config = Config::parse(text, path, path, &|name| {
             Some(format!("held-by-{name}-0123456789").into())
         });
-        let secrets = secrets(&config.unwrap(), None).unwrap();
-        let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada";
-        assert_eq!(secrets.redact(text), "[redacted] [redacted] [redacted] ada");
+        let secrets = secrets(&config.unwrap(), &Tokens::default()).unwrap();
+        let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada \
+                    held-by-C-0123456789";
+        let expected = "[redacted] [redacted] [redacted] ada [redacted]";
+        assert_eq!(secrets.redact(text), expected);
     }
 }

@@ -35,6 +35,7 @@ pub(super) async fn serve(
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
     let inbox = Inbox::Stdio(LineReader::new(input, gate.limits(Side::Agent).max_bytes));
     let talk = Talk::new(session, server.clone(), Outbox::Stdio(writer.clone()));
+    parts.conversations.enrol(&talk.session);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of the session could not be recorded: {fault}");
         server.kill().await;

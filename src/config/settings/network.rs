@@ -29,7 +29,7 @@ pub enum PlainHttp {
     Allowed,
 }
 
-/// A token that the gate shows to the server.
+/// A token that the gate shows to the server, or is shown by an operator.
 #[derive(Debug, Clone)]
 pub enum Bearer {
     Value(SecretString),
@@ -130,11 +130,18 @@ pub enum JwtAlgorithm {
 }
 
 /// A listener of its own for health and metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Admin {
     pub host: IpAddr,
     /// `None`: there is no such listener. 0: any port that is free.
     pub port: Option<u16>,
+    /// Names in `Host` besides those of loopback and the address itself; as in
+    /// [`HttpListen::allowed_hosts`].
+    pub allowed_hosts: Vec<String>,
+    /// What must be shown to read the metrics.
+    pub token: Option<Bearer>,
+    /// From where they may be read without one; has no meaning beside a token.
+    pub anonymous: Anonymous,
 }
 
 impl HttpUpstream {
@@ -175,6 +182,9 @@ impl Default for Admin {
         Self {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: None,
+            allowed_hosts: Vec::new(),
+            token: None,
+            anonymous: Anonymous::LoopbackOnly,
         }
     }
 }

@@ -8,7 +8,7 @@ use secrecy::ExposeSecret;
 
 use super::{check, parse, valid, valid_with};
 use crate::config::{
-    Admin, Anonymous, Bearer, Config, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
+    Anonymous, Bearer, Config, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp,
 };
 
@@ -126,6 +126,8 @@ fn what_is_said_of_agents_over_http_arrives() {
         [admin]
         host = "::1"
         port = 9090
+        allowed_hosts = ["Metrics.example.com"]
+        token_file = "/run/secrets/metrics"
         "#,
     );
     check_warnings(&config, &[]);
@@ -152,11 +154,11 @@ fn what_is_said_of_agents_over_http_arrives() {
     let limits = config.limits;
     assert_eq!((limits.max_sessions, limits.max_connections), (7, 9));
     assert_eq!(limits.session_idle, Duration::from_secs(90));
-    let admin = Admin {
-        host: IpAddr::V6(Ipv6Addr::LOCALHOST),
-        port: Some(9090),
-    };
-    assert_eq!(config.admin, admin);
+    let admin = config.admin;
+    assert_eq!(admin.host, IpAddr::V6(Ipv6Addr::LOCALHOST));
+    assert_eq!(admin.port, Some(9090));
+    assert_eq!(admin.allowed_hosts, ["metrics.example.com"]);
+    assert!(matches!(admin.token, Some(Bearer::File(file)) if file.ends_with("metrics")));
 }
 
 #[test]
@@ -633,8 +635,20 @@ fn health_and_metrics_have_a_port_of_their_own() {
         &["6 admin.port: is the port of `listen` too"],
     );
     check(
-        "port = 3000\nhost = '0.0.0.0'",
+        "port = 3000\nhost = '0.0.0.0'\nallow_anonymous = true",
         &["6 admin.port: is the port of `listen` too"],
+    );
+    check(
+        "port = 1\nhost = '0.0.0.0'",
+        &["5 admin.token: required when the gate listens beyond loopback"],
+    );
+    check(
+        "port = 1\ntoken = '0123456789abcdef'\ntoken_file = 'a'",
+        &["8 admin.token_file: does not apply beside `token`"],
+    );
+    check(
+        "port = 1\ntoken = '0123456789'",
+        &["7 admin.token: below minimum"],
     );
     check("port = 3000\nhost = '127.0.0.2'", &[]);
     check("port = 0", &[]);
@@ -686,8 +700,22 @@ fn what_is_valid_over_http_but_odd_is_a_warning() {
             Some("listen.allowed_hosts[1]: listed twice"),
         ),
         (
-            listen("[admin]\nport = 2\nhost = '0.0.0.0'"),
-            Some("admin.host: everybody who reaches this address reads the metrics"),
+            listen("[admin]\nport = 2\nhost = '0.0.0.0'\ntoken = '0123456789abcdef'"),
+            Some("admin.host: the gate has no TLS, and the token crosses the network"),
+        ),
+        (
+            listen("[admin]\nport = 2\nhost = '0.0.0.0'\nallow_anonymous = true"),
+            None,
+        ),
+        (
+            listen("[admin]\nport = 2\nallow_anonymous = true"),
+            Some(
+                "admin.allow_anonymous: has no effect on loopback, where no token is needed anyway",
+            ),
+        ),
+        (
+            listen("[admin]\nport = 2\nallow_anonymous = true\ntoken = '0123456789abcdef'"),
+            Some("admin.allow_anonymous: has no effect beside a token, which must be shown"),
         ),
         (
             format!(

@@ -81,7 +81,7 @@ const OVER_HTTP: &str = "
 ";
 
 const ONLY_OVER_HTTP: [&str; 11] = [
-    "admin.host",
+    "admin.",
     "limits.max_connections",
     "limits.max_sessions",
     "limits.max_sessions_per_agent",

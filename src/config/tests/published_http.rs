@@ -149,6 +149,11 @@ fn about_limits_and_the_listener_of_operators() {
         listen("[limits]\nmax_sessions = 1\nsession_idle = '1s'\nmax_connections = 1"),
         format!("{URL}\nadmin.port = 0"),
         format!("{URL}\nadmin = {{ port = 1, host = '::1' }}"),
+        format!("{URL}\nadmin = {{ port = 1, host = '::', token_file = 'a' }}"),
+        format!("{URL}\nadmin = {{ port = 1, host = '::', allow_anonymous = true }}"),
+        format!(
+            "{URL}\nadmin = {{ port = 1, allowed_hosts = ['a:1'], token = '0123456789abcdef' }}"
+        ),
     ];
     let refused = [
         listen("[limits]\nmax_connections = 65537"),
@@ -156,6 +161,10 @@ fn about_limits_and_the_listener_of_operators() {
         listen("[limits]\nsession_idle = 5"),
         format!("{URL}\nadmin = {{}}"),
         format!("{URL}\nadmin = {{ port = 1, host = 'a' }}"),
+        format!("{URL}\nadmin = {{ port = 1, host = '::' }}"),
+        format!("{URL}\nadmin = {{ port = 1, host = '::', allow_anonymous = false }}"),
+        format!("{URL}\nadmin = {{ port = 1, token = 'short' }}"),
+        format!("{URL}\nadmin = {{ port = 1, token = '0123456789abcdef', token_file = 'a' }}"),
     ];
     check(&accepted, &refused);
 }

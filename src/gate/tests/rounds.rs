@@ -180,12 +180,9 @@ async fn a_state_is_its_agents_in_every_conversation_and_no_other_agents() {
     let own = bench.talk.session.state().agent.id.clone();
     for (agent, passes) in [(own.as_str(), true), ("eve", false)] {
         let talk = other_talk(agent);
-        let tool = ("safe".to_owned(), crate::policy::Fingerprint::of("{}", "0"));
+        let page = crate::session::Page::of_one_tool("safe");
         let listed = crate::session::Traversal::AgentBegins;
-        talk.session
-            .state()
-            .tools
-            .add_page(listed, vec![tool], None);
+        talk.session.state().tools.add_page(listed, &page, None);
         let retry = answered(r#"{"x":1}"#, ANSWERS);
         let stream = crate::wire::Stream::numbered(1);
         let handled = bench

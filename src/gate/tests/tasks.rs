@@ -40,12 +40,9 @@ fn stateless(rule: Rule) -> Bench {
 }
 
 fn offer(talk: &Talk<Recorder, Recorder>) {
-    let tool = ("slow".to_owned(), crate::policy::Fingerprint::of("{}", "0"));
+    let page = crate::session::Page::of_one_tool("slow");
     let begins = crate::session::Traversal::AgentBegins;
-    talk.session
-        .state()
-        .tools
-        .add_page(begins, vec![tool], None);
+    talk.session.state().tools.add_page(begins, &page, None);
 }
 
 fn ask(method: &str, members: &str) -> String {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Method, RequestBuilder, StatusCode};
 
@@ -14,6 +14,7 @@ use crate::wire::Mirrors;
 use super::bearer::Credential;
 use super::events::HttpEvents;
 use super::failure::Failure;
+use super::reach::{Reach, Reachability};
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings, LOCALHOST};
 use super::tls;
@@ -30,6 +31,7 @@ pub(super) struct Parts {
     http: reqwest::Client,
     /// The tools are the same for all conversations, which show the same token.
     pub(super) mirrors: Mirrors,
+    pub(super) reachability: Reachability,
 }
 
 /// Dead peers are found by the operating system where nothing is sent for hours.
@@ -68,6 +70,7 @@ impl HttpClient {
             credential: Credential::new(settings.bearer.as_ref())?,
             http,
             mirrors: Mirrors::default(),
+            reachability: Reachability::default(),
         };
         Ok(Self {
             parts: Arc::new(parts),
@@ -83,6 +86,32 @@ impl HttpClient {
         let delays = crate::upstream::Delays::new(&self.parts.settings.backoff);
         let events = HttpEvents::new(Arc::clone(&conversation), life, events, delays);
         (HttpSender::new(conversation), events)
+    }
+
+    /// What the latest attempt to reach the server came to.
+    pub fn reach(&self) -> Reach {
+        self.parts.reachability.last()
+    }
+
+    /// How many attempts to reach it have ended.
+    pub fn attempts(&self) -> u64 {
+        self.parts.reachability.attempts()
+    }
+
+    /// One attempt that says nothing to the server: a GET as for a stream, which is let go as soon as
+    /// it is answered, whatever the answer is. Proxies hand it on as they do a message; they answer
+    /// OPTIONS themselves.
+    pub async fn probe(&self) {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let asked = async {
+            let request = self.parts.request(Method::GET, headers).await?;
+            request.send().await.map_err(Failure::of)
+        };
+        let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
+        self.parts
+            .reachability
+            .note(&answered.unwrap_or(Err(Failure::Broken)));
     }
 }
 

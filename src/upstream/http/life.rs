@@ -187,14 +187,18 @@ impl Life {
         let limits = &self.parts.settings.from_upstream;
         headers::mirror(&mut headers, &self.parts.mirrors, carried, &line, limits);
         let request = self.parts.request(Method::POST, headers).await?;
-        request.body(line).send().await.map_err(Failure::of)
+        let answered = request.body(line).send().await.map_err(Failure::of);
+        self.parts.reachability.note(&answered);
+        answered
     }
 
     /// Asks for a stream of the session, from after an event on.
     pub(super) async fn get(&self, after: Option<&HeaderValue>) -> Result<Response, Failure> {
         let headers = self.known().of_stream(after);
         let request = self.parts.request(Method::GET, headers).await?;
-        request.send().await.map_err(Failure::of)
+        let answered = request.send().await.map_err(Failure::of);
+        self.parts.reachability.note(&answered);
+        answered
     }
 
     /// Tells the server that the session is over, if it has an id. Whatever it answers, it is.

@@ -500,7 +500,7 @@ async fn health_tells_whether_the_gate_can_answer() {
     let mut agent = rig.agent().await;
     let answer = agent.ask(&health).await;
     assert_eq!((answer.status, &*answer.body), (200, r#"{"status":"ok"}"#));
-    rig.health.send_replace(Health::Unready);
+    rig.health.send_replace(Health::UpstreamDown);
     assert_eq!(agent.ask(&health).await.status, 503);
 }
 

@@ -83,7 +83,7 @@ impl Rig {
             authenticate: who,
             refusals: Box::new(move |refusal| refused.lock().unwrap().push(refusal)),
             arrivals: arriving,
-            health: healthy,
+            health: Arc::new(move || *healthy.borrow()),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(async move {

@@ -1,0 +1,243 @@
+//! The path of one request of an operator's.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body, Incoming};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN,
+    WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::http::uri::Authority;
+use hyper::{HeaderMap, Method, Request, StatusCode, Version};
+
+use crate::agent::http::AskHealth;
+use crate::identity::{Authenticate, Challenge};
+
+use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
+use super::metrics::{Figures, Listening, Metrics};
+use super::serve::Sources;
+use super::settings::Settings;
+
+pub(super) type Response = hyper::Response<Full<Bytes>>;
+
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// What requests of all connections share.
+pub(super) struct Desk {
+    pub(super) settings: Settings,
+    pub(super) metrics: Arc<Metrics>,
+    health: AskHealth,
+    figures: Box<dyn Fn() -> Figures + Send + Sync>,
+    hosts: Vec<String>,
+}
+
+/// Why a request is refused. Text goes to the peer; it quotes nothing of the peer's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("only HTTP/1.1 is spoken here")]
+    HttpVersion,
+    #[error("there must be exactly one `Host`")]
+    HostMissing,
+    #[error("`Authorization` stands twice")]
+    Repeated,
+    #[error("this host is not served here")]
+    Host,
+    #[error("nothing here is for web pages")]
+    Origin,
+    #[error("a request here has no body")]
+    HasBody,
+    #[error("there is nothing at this path")]
+    Path,
+    #[error("only GET can be done here")]
+    Method,
+    #[error(transparent)]
+    Challenge(Challenge),
+    #[error("the numbers cannot be written")]
+    Unwritable,
+}
+
+impl Desk {
+    pub(super) fn new(settings: Settings, sources: Sources) -> Self {
+        let allowed = settings.allowed_hosts.iter();
+        let mut hosts: Vec<_> = allowed.map(|host| host.to_ascii_lowercase()).collect();
+        hosts.extend(LOOPBACK.map(str::to_owned));
+        Self {
+            settings,
+            metrics: sources.metrics,
+            health: sources.health,
+            figures: sources.figures,
+            hosts,
+        }
+    }
+
+    /// Answers one request. `here` is the address that it came to.
+    pub(super) async fn answer(
+        &self,
+        here: IpAddr,
+        peer: SocketAddr,
+        request: Request<Incoming>,
+    ) -> Response {
+        let (parts, body) = request.into_parts();
+        let taken = if body.is_end_stream() {
+            self.take(&parts, here, peer).await
+        } else {
+            Err(Refused::HasBody)
+        };
+        match taken {
+            Ok(response) => response,
+            Err(refused) => self.refuse(&refused, peer),
+        }
+    }
+
+    async fn take(
+        &self,
+        parts: &Parts,
+        here: IpAddr,
+        peer: SocketAddr,
+    ) -> Result<Response, Refused> {
+        if parts.version != Version::HTTP_11 {
+            return Err(Refused::HttpVersion);
+        }
+        self.check_host(parts, here)?;
+        // Only browsers send it, and no page has anything to look for here.
+        if parts.headers.contains_key(ORIGIN) {
+            return Err(Refused::Origin);
+        }
+        let path = parts.uri.path();
+        if !["/health", "/metrics"].contains(&path) {
+            return Err(Refused::Path);
+        }
+        if parts.method != Method::GET {
+            return Err(Refused::Method);
+        }
+        if path == "/health" {
+            let health = (self.health)();
+            return Ok(response(
+                health.status(),
+                "application/json",
+                health.document(),
+            ));
+        }
+        self.check_token(&parts.headers, peer.ip()).await?;
+        let text =
+            expose(&self.metrics, (self.figures)()).map_err(|fmt::Error| Refused::Unwritable)?;
+        Ok(response(200, OPENMETRICS, text))
+    }
+
+    /// A web page can lead a browser here under a name of its own (DNS rebinding), and cannot do so
+    /// under an address: so the address that the request came to is always served, whatever the
+    /// machine is called. Orchestrators ask by it.
+    fn check_host(&self, parts: &Parts, here: IpAddr) -> Result<(), Refused> {
+        let mut all = parts.headers.get_all(HOST).iter();
+        let (Some(host), None) = (all.next(), all.next()) else {
+            return Err(Refused::HostMissing);
+        };
+        let host: Authority = host
+            .to_str()
+            .ok()
+            .and_then(|host| host.parse().ok())
+            .ok_or(Refused::HostMissing)?;
+        let named = parts.uri.authority();
+        if named.is_some_and(|named| *named != host) || host.as_str().contains('@') {
+            return Err(Refused::HostMissing);
+        }
+        let whole = host.as_str().to_ascii_lowercase();
+        let name = host.host().to_ascii_lowercase();
+        let literal = name.trim_start_matches('[').trim_end_matches(']');
+        let is_here = literal
+            .parse::<IpAddr>()
+            .is_ok_and(|named| named.to_canonical() == here.to_canonical());
+        if is_here || self.hosts.contains(&whole) || self.hosts.contains(&name) {
+            Ok(())
+        } else {
+            Err(Refused::Host)
+        }
+    }
+
+    async fn check_token(&self, headers: &HeaderMap, peer: IpAddr) -> Result<(), Refused> {
+        let Some(tokens) = &self.settings.tokens else {
+            return Ok(());
+        };
+        if headers.get_all(AUTHORIZATION).iter().nth(1).is_some() {
+            return Err(Refused::Repeated);
+        }
+        match tokens.identify(headers, peer).await {
+            Ok(_) => Ok(()),
+            Err(challenge) => Err(Refused::Challenge(challenge)),
+        }
+    }
+
+    fn refuse(&self, refused: &Refused, peer: SocketAddr) -> Response {
+        let (status, code) = (refused.status(), refused.code());
+        tracing::debug!(%peer, status, code, "an operator is refused: {refused}");
+        self.metrics.refused(Listening::Operators, status, code);
+        let mut response = response(status, "text/plain; charset=utf-8", format!("{refused}\n"));
+        let headers = response.headers_mut();
+        match refused {
+            Refused::Method => {
+                headers.insert(ALLOW, HeaderValue::from_static("GET"));
+            }
+            Refused::Challenge(challenge) => {
+                let asked = challenge.header(None);
+                if let Some(Ok(asked)) = asked.map(|text| HeaderValue::from_str(&text)) {
+                    headers.insert(WWW_AUTHENTICATE, asked);
+                }
+            }
+            // What follows on the connection cannot be told from the rest of the request.
+            Refused::HttpVersion | Refused::HostMissing | Refused::HasBody => {
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Refused::Repeated
+            | Refused::Host
+            | Refused::Origin
+            | Refused::Path
+            | Refused::Unwritable => {}
+        }
+        response
+    }
+}
+
+impl Refused {
+    fn status(&self) -> u16 {
+        match self {
+            Self::HttpVersion => 505,
+            Self::HostMissing | Self::Repeated | Self::HasBody => 400,
+            Self::Host | Self::Origin => 403,
+            Self::Path => 404,
+            Self::Method => 405,
+            Self::Challenge(challenge) => challenge.status(),
+            Self::Unwritable => 500,
+        }
+    }
+
+    /// A stable word for metrics and tests; where agents are refused alike, the same.
+    fn code(&self) -> &'static str {
+        match self {
+            Self::HttpVersion => "http-version",
+            Self::HostMissing => "host-missing",
+            Self::Repeated => "header-repeated",
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::HasBody => "body",
+            Self::Path => "path",
+            Self::Method => "http-method",
+            Self::Challenge(challenge) => challenge.code(),
+            Self::Unwritable => "unwritable",
+        }
+    }
+}
+
+fn response(status: u16, media_type: &'static str, text: String) -> Response {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,24 @@
+//! Where operators reach the gate: `GET /health` and `GET /metrics`, on a listener of their own and on
+//! a thread of its own, so that a gate that is busy still says so.
+//!
+//! Nothing here touches a message. What happens is counted where it is recorded ([`Metrics`] observes
+//! the audit); what is so at the moment ([`Figures`]) is asked for when somebody looks.
+//!
+//! Where to start reading: `answer.rs`, which every request passes.
+
+mod answer;
+mod expose;
+mod histogram;
+mod metrics;
+mod serve;
+mod settings;
+mod table;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use metrics::{Figures, Listening, Metrics, Sessions};
+pub use serve::{Listener, Serving, Sources};
+pub use settings::Settings;
+pub use table::{Described, Type, metrics};

@@ -1,0 +1,251 @@
+//! Who gets an answer, and what it looks like.
+
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::agent::http::Health;
+use crate::audit::{Audit, Direction, Kind, Reason, Record};
+use crate::identity::{Identity, StaticToken, StaticTokens};
+
+const TOKEN: &str = "0123456789abcdef";
+
+struct Rig {
+    serving: Serving,
+    address: std::net::SocketAddr,
+}
+
+fn figures() -> Figures {
+    Figures {
+        health: Health::Ready,
+        revision: "9b1c\"7a".into(),
+        sessions: Sessions {
+            up: 2,
+            in_flight: 3,
+            ..Sessions::default()
+        },
+        connections: Some(4),
+        audit: crate::audit::Figures::default(),
+        seconds: 1.5,
+    }
+}
+
+fn rig(metrics: Arc<Metrics>) -> Rig {
+    let tokens = StaticTokens::new(vec![StaticToken {
+        token: TOKEN.to_owned().into(),
+        identity: Identity::named("operator"),
+    }]);
+    let listener = Listener::bind(Settings {
+        allowed_hosts: vec![
+            "Metrics.example.com".to_owned(),
+            "narrow.example:9".to_owned(),
+        ],
+        tokens: Some(tokens.unwrap()),
+        ..Settings::at("127.0.0.1:0".parse().unwrap())
+    });
+    let listener = listener.unwrap();
+    let address = listener.address();
+    let serving = listener.start(Sources {
+        health: Arc::new(|| Health::Starting),
+        metrics,
+        figures: Box::new(figures),
+    });
+    Rig {
+        serving: serving.unwrap(),
+        address,
+    }
+}
+
+impl Rig {
+    /// What a head is answered with, until the connection is closed.
+    async fn ask(&self, head: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // A connection that is reset has said what it had to say.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8(answer).unwrap()
+    }
+}
+
+/// Asks once for each case: the request line without its version, further fields, the status.
+async fn check(cases: &[(&str, &str, u16)]) {
+    let rig = rig(Arc::default());
+    for (line, fields, status) in cases {
+        let head = format!("{line} HTTP/1.1\r\n{fields}\r\nConnection: close\r\n\r\n");
+        let answer = rig.ask(&head).await;
+        let begins = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&begins), "{head}{answer}");
+        assert_eq!(
+            *status == 200,
+            answer.contains("mcp_protector_"),
+            "{answer}"
+        );
+        assert!(!answer.contains(TOKEN), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn who_asks_operators_questions_under_a_foreign_name_or_from_a_page_gets_nothing() {
+    check(&[
+        ("GET /health", "Host: localhost", 503),
+        ("GET /health", "Host: 127.0.0.1:1", 503),
+        ("GET /health", "Host: metrics.example.com:7", 503),
+        ("GET /health", "Host: narrow.example:9", 503),
+        ("GET /health", "Host: narrow.example", 403),
+        ("GET /health", "Host: [::ffff:127.0.0.1]", 503),
+        ("GET /health", "Host: 127.0.0.2", 403),
+        ("GET /health", "Host: 2130706433", 403),
+        ("GET /health", "Host: localhost.evil.example", 403),
+        ("GET /health", "Host: x@localhost", 400),
+        ("GET /health", "Accept: */*", 400),
+        ("GET /health", "Host: localhost\r\nHost: localhost", 400),
+        ("GET http://evil.example/health", "Host: localhost", 400),
+        (
+            "GET /health",
+            "Host: localhost\r\nOrigin: http://localhost",
+            403,
+        ),
+        ("GET /health", "Host: localhost\r\nOrigin: null", 403),
+        (
+            "OPTIONS /metrics",
+            "Host: localhost\r\nOrigin: http://a",
+            403,
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_need_the_token_and_nothing_needs_a_body() {
+    check(&[
+        ("POST /health", "Host: localhost", 405),
+        ("GET /health", "Host: localhost\r\nContent-Length: 1", 400),
+        (
+            "GET /health",
+            "Host: localhost\r\nTransfer-Encoding: chunked",
+            400,
+        ),
+        ("GET /", "Host: localhost", 404),
+        ("GET /metrics/", "Host: localhost", 404),
+        ("GET /metrics", "Host: localhost", 401),
+        (
+            "GET /metrics?token=0123456789abcdef",
+            "Host: localhost",
+            401,
+        ),
+        (
+            "GET /metrics",
+            "Host: localhost\r\nAuthorization: Bearer x",
+            401,
+        ),
+        (
+            "GET /metrics",
+            "Host: localhost\r\nAuthorization: Bearer 0123456789abcdeg",
+            401,
+        ),
+        (
+            "GET /metrics",
+            "Host: evil.example\r\nAuthorization: Bearer 0123456789abcdef",
+            403,
+        ),
+        (
+            "GET /metrics",
+            "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef",
+            200,
+        ),
+        (
+            "GET /metrics",
+            "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\nAuthorization: Bearer x",
+            400,
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_not_http_or_too_large_is_closed() {
+    let rig = rig(Arc::default());
+    let old = rig
+        .ask("GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        .await;
+    assert!(old.contains(" 505 "), "{old}");
+    let long = format!("GET /health HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(40_000));
+    assert!(rig.ask(&long).await.starts_with("HTTP/1.1 431"));
+    assert!(rig.ask("\u{1}\r\n\r\n").await.starts_with("HTTP/1.1 400"));
+}
+
+#[tokio::test]
+async fn a_listener_that_is_dropped_serves_nobody() {
+    let Rig { serving, address } = rig(Arc::default());
+    drop(serving);
+    while TcpStream::connect(address).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Every kind of number that there is.
+async fn of_all_kinds() -> Arc<Metrics> {
+    let metrics = Arc::new(Metrics::default());
+    let (audit, _kept) = Audit::keeping();
+    let audit = audit.observed_by(Arc::clone(&metrics) as Arc<_>);
+    let frame = Record::new(Kind::Frame)
+        .direction(Direction::AgentToUpstream)
+        .decision(crate::audit::Decision::Block, "decode")
+        .reason(Reason::code("duplicate-key"));
+    let call = Record::new(Kind::ToolCall)
+        .direction(Direction::AgentToUpstream)
+        .decision(crate::audit::Decision::Allow, "forward")
+        .target("a name that somebody chose")
+        .duration(std::time::Duration::from_micros(80));
+    for record in [frame, call] {
+        audit.record(record).await.unwrap();
+    }
+    metrics.refused(Listening::Agents, 403, "host");
+    metrics
+}
+
+#[tokio::test]
+async fn the_numbers_are_written_as_openmetrics() {
+    let text = expose::expose(&of_all_kinds().await, figures()).unwrap();
+    insta::assert_snapshot!(text);
+}
+
+#[tokio::test]
+async fn every_metric_has_the_labels_of_the_table_and_is_documented() {
+    let text = expose::expose(&of_all_kinds().await, figures()).unwrap();
+    let document = include_str!("../../docs/operating.md");
+    let mut rows = document
+        .lines()
+        .filter(|line| line.starts_with("| `mcp_protector_"));
+    for Described {
+        name, is, labels, ..
+    } in metrics()
+    {
+        let (ending, word) = match is {
+            Type::Counter => ("_total", "counter"),
+            Type::Gauge => ("", "gauge"),
+            Type::Histogram => ("_count", "histogram"),
+        };
+        let sample = format!("{name}{ending}");
+        let line = text.lines().find(|line| {
+            line.strip_prefix(&*sample)
+                .is_some_and(|rest| rest.starts_with([' ', '{']))
+        });
+        let line = line.unwrap_or_else(|| panic!("no sample of {sample}: {text}"));
+        for label in labels {
+            assert!(line.contains(&format!("{label}=\"")), "{line}");
+        }
+        let shown = if is == Type::Counter { &*sample } else { name };
+        let labels: Vec<_> = labels.iter().map(|label| format!("`{label}`")).collect();
+        let row = rows.next().unwrap_or_default();
+        let expected = format!("| `{shown}` | {word} | {} |", labels.join(", "));
+        assert!(
+            row.starts_with(&expected),
+            "{row}\nshould begin with\n{expected}"
+        );
+    }
+    assert_eq!(rows.next(), None, "documented, and not there");
+}

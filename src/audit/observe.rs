@@ -1,0 +1,66 @@
+//! Who counts what happens, without reading the log.
+
+use std::fmt;
+
+use super::fault::AuditFault;
+use super::record::{Decision, Direction, Event, Kind, Record};
+use super::text::Text;
+
+/// Is told of every record, once it is known what became of it.
+pub trait Observe: Send + Sync + fmt::Debug {
+    /// Called on the path of a message: must return at once. With the fault if the record was not
+    /// taken, so that what it is about does not happen.
+    fn observe(&self, sighting: &Sighting, fault: Option<&AuditFault>);
+}
+
+/// What is told of a record. The texts are words of the gate's own, except where a field says
+/// otherwise.
+#[derive(Debug, Clone)]
+pub struct Sighting {
+    pub kind: Kind,
+    pub event: Option<Event>,
+    pub direction: Option<Direction>,
+    pub decision: Option<Decision>,
+    pub stage: Option<Text>,
+    /// A policy's own word, where a policy decided.
+    pub code: Option<Text>,
+    pub duration_us: Option<u64>,
+}
+
+impl Sighting {
+    pub(super) fn of(record: &Record) -> Self {
+        Self {
+            kind: record.kind,
+            event: record.event,
+            direction: record.direction,
+            decision: record.decision,
+            stage: record.stage.clone(),
+            code: record.reason.code.clone(),
+            duration_us: record.duration_us,
+        }
+    }
+}
+
+/// How the log is doing, since the gate started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    /// Records that were taken and are not yet written.
+    pub queued: u64,
+    pub written: u64,
+    /// Records that were refused or dropped.
+    pub lost: u64,
+    /// How often writing ceased to work.
+    pub faults: u64,
+    pub state: LogState,
+}
+
+/// Whether records are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogState {
+    #[default]
+    Working,
+    /// Writing does not work, and nothing waits for it.
+    Faulty,
+    /// Writing does not work, so that calls are refused.
+    Denying,
+}

@@ -1,0 +1,52 @@
+//! Which conversations there are, for whoever counts them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::admin::Sessions;
+use crate::session::{Readiness, Session};
+
+/// The sessions that live. Looking at them costs their messages a lock that is held for nanoseconds,
+/// and only while somebody looks: counters that are raised and lowered would cost each message
+/// something, and be wrong for ever after a conversation that broke off.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Conversations(Arc<Mutex<Vec<Weak<Session>>>>);
+
+impl Conversations {
+    pub(super) fn enrol(&self, session: &Arc<Session>) {
+        let mut all = self.lock();
+        if all.len() == all.capacity() {
+            all.retain(|known| known.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(session));
+    }
+
+    pub(super) fn count(&self) -> Sessions {
+        let mut counted = Sessions::default();
+        for session in self.living() {
+            let state = session.state();
+            match state.upstream {
+                Readiness::Up => counted.up += 1,
+                Readiness::Repeating => counted.repeating += 1,
+                Readiness::Down => counted.down += 1,
+            }
+            counted.in_flight += state.to_upstream.len();
+            counted.asked += state.to_agent.len();
+            counted.parked += state.parked.len();
+        }
+        counted
+    }
+
+    /// Of the server of the first one.
+    pub(super) fn readiness(&self) -> Option<Readiness> {
+        let first = self.living().into_iter().next();
+        first.map(|session| session.state().upstream)
+    }
+
+    fn living(&self) -> Vec<Arc<Session>> {
+        self.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

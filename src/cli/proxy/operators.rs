@@ -1,0 +1,63 @@
+//! The listener of operators: what the configuration means to it, and where its answers come from.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tracing::info;
+
+use crate::admin::{Figures, Listener, Metrics, Serving, Settings, Sources};
+use crate::agent::http::{AskHealth, Connections};
+use crate::config::Config;
+use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
+
+use super::Parts;
+
+/// The listener, opened; none unless it is configured.
+pub(super) fn settings(
+    config: &Config,
+    token: Option<&SecretString>,
+) -> Result<Option<Settings>, StaticTokensError> {
+    let Some(port) = config.admin.port else {
+        return Ok(None);
+    };
+    let tokens = token.map(|token| {
+        StaticTokens::new(vec![StaticToken {
+            token: token.clone(),
+            identity: Identity::named("operator"),
+        }])
+    });
+    Ok(Some(Settings {
+        allowed_hosts: config.admin.allowed_hosts.clone(),
+        tokens: tokens.transpose()?,
+        ..Settings::at(SocketAddr::new(config.admin.host, port))
+    }))
+}
+
+/// Serves operators until what this returns is dropped.
+pub(super) fn serve(
+    listener: Listener,
+    parts: &Parts,
+    metrics: Arc<Metrics>,
+    health: AskHealth,
+    connections: Option<Connections>,
+) -> io::Result<Serving> {
+    info!("health and metrics on http://{}", listener.address());
+    let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
+    let conversations = parts.conversations.clone();
+    let asked = Arc::clone(&health);
+    let figures = move || Figures {
+        health: asked(),
+        revision: gate.revision(),
+        sessions: conversations.count(),
+        connections: connections.as_ref().map(Connections::open),
+        audit: audit.figures(),
+        seconds: gate.elapsed().as_secs_f64(),
+    };
+    listener.start(Sources {
+        health,
+        metrics,
+        figures: Box::new(figures),
+    })
+}

@@ -1,0 +1,193 @@
+//! Whether the server can serve a conversation, as `GET /health` says it (decision 24).
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use crate::agent::http::{AskHealth, Health};
+use crate::audit::LogState;
+use crate::clock::Clock;
+use crate::gate::{Carried, Permit};
+use crate::session::Readiness;
+use crate::upstream::ChildProcess;
+use crate::upstream::http::{HttpClient, Reach};
+
+use super::Parts;
+use super::conversations::Conversations;
+use super::servers::Upstreams;
+
+/// How long a server over HTTP may be quiet before the gate asks whether it is there.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// The same while it is not.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// How long the failure of one start is held against the next: whoever keeps agents away because of it
+/// would else never see a better one.
+const HELD_AGAINST: Duration = Duration::from_secs(30);
+
+/// How the latest start of a command went, of whatever conversation.
+#[derive(Debug, Clone)]
+pub(super) struct Starts {
+    last: Arc<Mutex<Start>>,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// None has got so far that anything could be said of it.
+    Unknown,
+    Completed,
+    /// At this time since the clock was made.
+    Failed(Duration),
+}
+
+/// One server that is started, and perhaps started again.
+#[derive(Debug, Clone)]
+pub(super) struct Started {
+    starts: Starts,
+    /// The process that runs now has done what shows that it can serve.
+    completed: Arc<AtomicBool>,
+    /// Its conversation has no handshake, so that any answer shows it.
+    stateless: Arc<AtomicBool>,
+}
+
+impl Starts {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            last: Arc::new(Mutex::new(Start::Unknown)),
+            clock,
+        }
+    }
+
+    pub(super) fn begin(&self) -> Started {
+        Started {
+            starts: self.clone(),
+            completed: Arc::default(),
+            stateless: Arc::default(),
+        }
+    }
+
+    pub(super) fn failed(&self) {
+        self.set(Start::Failed(self.clock.elapsed()));
+    }
+
+    fn set(&self, start: Start) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = start;
+    }
+
+    fn last(&self) -> Start {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Started {
+    /// The server has answered as one that can serve.
+    pub(super) fn completed(&self) {
+        if !self.completed.swap(true, Ordering::Relaxed) {
+            self.starts.set(Start::Completed);
+        }
+    }
+
+    /// A message goes to the server.
+    pub(super) fn told(&self, permit: &Permit) {
+        if let Carried::Request {
+            revision: Some(_), ..
+        } = permit.passage().carried
+        {
+            self.stateless.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// It said something.
+    pub(super) fn said(&self) {
+        if self.stateless.load(Ordering::Relaxed) {
+            self.completed();
+        }
+    }
+
+    /// It ended.
+    pub(super) fn ended(&self) {
+        if !self.completed.swap(false, Ordering::Relaxed) {
+            self.starts.failed();
+        }
+    }
+}
+
+/// What `GET /health` says from now on.
+pub(super) fn health(parts: &Parts, serves: Serves) -> AskHealth {
+    let (upstreams, conversations) = (parts.upstreams.clone(), parts.conversations.clone());
+    let (audit, shutdown) = (parts.audit.clone(), parts.shutdown.clone());
+    Arc::new(move || {
+        if shutdown.is_requested() {
+            return Health::Stopping;
+        }
+        if audit.figures().state == LogState::Denying {
+            return Health::AuditFault;
+        }
+        match &upstreams {
+            Upstreams::Http(client) => match client.reach() {
+                Reach::Unknown => Health::Starting,
+                Reach::Reached => Health::Ready,
+                Reach::Failed => Health::UpstreamDown,
+            },
+            Upstreams::Command { settings, starts } => match serves {
+                Serves::One => of_the_one(starts.last(), &conversations),
+                Serves::Many => {
+                    let held = HELD_AGAINST;
+                    let now = starts.clock.elapsed();
+                    let failed = match starts.last() {
+                        Start::Failed(at) => now.saturating_sub(at) < held,
+                        Start::Unknown | Start::Completed => false,
+                    };
+                    if failed || ChildProcess::check(settings).is_err() {
+                        Health::UpstreamDown
+                    } else {
+                        Health::Ready
+                    }
+                }
+            },
+        }
+    })
+}
+
+/// How many conversations the gate has in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Serves {
+    /// Its server is started with the gate.
+    One,
+    /// Each has a server of its own, started when it begins.
+    Many,
+}
+
+fn of_the_one(start: Start, conversations: &Conversations) -> Health {
+    let readiness = conversations.readiness();
+    match (start, readiness) {
+        (Start::Failed(_), _) | (_, Some(Readiness::Down)) => Health::UpstreamDown,
+        (Start::Completed, Some(Readiness::Up)) => Health::Ready,
+        (Start::Unknown, _) | (_, Some(Readiness::Repeating) | None) => Health::Starting,
+    }
+}
+
+/// Asks whether a server over HTTP is there while nobody else does. Nothing is asked of a command.
+pub(super) async fn keep_asking(upstreams: &Upstreams) -> Infallible {
+    let client: &HttpClient = match upstreams {
+        Upstreams::Http(client) => client,
+        Upstreams::Command { .. } => return std::future::pending().await,
+    };
+    let mut seen = 0;
+    loop {
+        if client.attempts() == seen {
+            client.probe().await;
+        }
+        seen = client.attempts();
+        sleep(match client.reach() {
+            Reach::Reached => QUIET,
+            Reach::Unknown | Reach::Failed => AGAIN,
+        })
+        .await;
+    }
+}

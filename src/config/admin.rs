@@ -1,0 +1,77 @@
+//! `[admin]`: where operators reach the gate.
+
+use std::net::IpAddr;
+use std::path::Path;
+
+use super::authentication::{SHORTEST_AGENT_TOKEN, token_in};
+use super::errors::Reason;
+use super::listen::allowed_hosts;
+use super::section::Section;
+use super::settings::{Admin, Anonymous, Bearer, Listen};
+
+pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) -> Admin {
+    let default = Admin::default();
+    let host = section.address("host");
+    let port = section.port("port");
+    let allowed_hosts = allowed_hosts(&mut section);
+    let token = section.take("token");
+    let token = token.and_then(|field| token_in(&mut section, &field, SHORTEST_AGENT_TOKEN));
+    let file = section.path("token_file", base);
+    let anonymous = section
+        .switch(
+            "allow_anonymous",
+            Anonymous::Allowed,
+            Anonymous::LoopbackOnly,
+        )
+        .unwrap_or(default.anonymous);
+    let admin = Admin {
+        host: host.unwrap_or(default.host),
+        port,
+        allowed_hosts: allowed_hosts.unwrap_or_default(),
+        token: token.map(Bearer::Value).or(file.map(Bearer::File)),
+        anonymous,
+    };
+    if section.is_present() && !section.has("port") {
+        let help = "as in `port = 9090`: without a port there are no health and no metrics here";
+        section.require("port", Reason::Required, help);
+    }
+    who_may_read(&mut section, &admin);
+    if let (Some(port), Listen::Http(agents)) = (admin.port, listen) {
+        let meet = |one: IpAddr, other: IpAddr| {
+            one == other || one.is_unspecified() || other.is_unspecified()
+        };
+        if port != 0 && port == agents.port && meet(admin.host, agents.host) {
+            let reason = Reason::Invalid("is the port of `listen` too");
+            section.refuse("port", reason, Some("take another one"));
+        }
+    }
+    section.finish();
+    admin
+}
+
+/// What must be said where others than this machine reach the metrics.
+fn who_may_read(section: &mut Section<'_, '_>, admin: &Admin) {
+    let is_asked = section.has("token") || section.has("token_file");
+    if section.has("token") && section.has("token_file") {
+        let reason = Reason::Invalid("does not apply beside `token`");
+        section.refuse("token_file", reason, Some("keep one of the two"));
+    }
+    if is_asked && admin.anonymous == Anonymous::Allowed {
+        let reason = Reason::NoEffect("beside a token, which must be shown");
+        section.refuse("allow_anonymous", reason, Some("remove one of the two"));
+    } else if admin.host.is_loopback() {
+        if admin.anonymous == Anonymous::Allowed {
+            let reason = Reason::NoEffect("on loopback, where no token is needed anyway");
+            section.refuse("allow_anonymous", reason, Some("remove it"));
+        }
+    } else if is_asked {
+        let reason = Reason::Suspicious("the gate has no TLS, and the token crosses the network");
+        let help = "end TLS in front of the gate, or keep others out by the network";
+        section.refuse("host", reason, Some(help));
+    } else if admin.anonymous == Anonymous::LoopbackOnly {
+        let help = "as in `token = \"${METRICS_TOKEN}\"`, or `allow_anonymous = true` if everybody \
+                    who reaches the port may read the metrics";
+        let reason = Reason::RequiredWhen("the gate listens beyond loopback");
+        section.require("token", reason, help);
+    }
+}

@@ -1,0 +1,294 @@
+//! What operators see of a gate: its health and its numbers.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use crate::fixtures::fixture;
+use crate::http::{Agent, Answer};
+use crate::processes::eventually;
+use crate::serving::Serving;
+use crate::setup::{ALLOW_ALL, GATE, Setup};
+
+const TOKEN: &str = "operators-0123456789";
+
+/// With a listener of its own for operators, and more about it.
+fn with_admin(mut setup: Setup, more: &str) -> Setup {
+    let port = free_port();
+    setup.limits = format!("[admin]\nport = {port}\n{more}");
+    setup
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap().port()
+}
+
+fn operators_of(setup: &Setup, path: &str) -> Agent {
+    let port = setup
+        .limits
+        .lines()
+        .find_map(|line| line.strip_prefix("port = "));
+    let port = port.expect("operators are served");
+    Agent::at(&format!("http://127.0.0.1:{port}{path}"))
+}
+
+fn admin(gate: &Serving, path: &str) -> Agent {
+    operators_of(gate.setup(), path)
+}
+
+fn get(gate: &Serving, path: &str) -> Answer {
+    admin(gate, path).request("GET", "")
+}
+
+/// The value of a sample, written out with its labels; zero without one.
+fn sample(text: &str, wanted: &str) -> f64 {
+    let value = text.lines().find_map(|line| line.strip_prefix(wanted));
+    value.map_or(0.0, |value| value.trim().parse().unwrap())
+}
+
+fn until_healthy(ask: impl Fn() -> Answer, status: u16, word: &str) {
+    eventually(|| {
+        let answer = ask();
+        let said = (answer.status, answer.body.as_str());
+        if said == (status, &*format!(r#"{{"status":"{word}"}}"#)) {
+            Ok(())
+        } else {
+            Err(format!("{said:?} instead of {word}"))
+        }
+    });
+}
+
+#[test]
+fn a_scrape_tells_what_a_gate_has_done() {
+    let policy = r#"
+        @id("open") permit (principal, action, resource) unless { resource == Mcp::Tool::"add" };
+    "#;
+    let setup = Setup::of([fixture("everything-server")]);
+    let gate = Serving::start(with_admin(setup.policies(policy).over_http(), ""));
+    let agent = Agent::at(&gate.url).in_session();
+    agent.echo(1, "one");
+    agent.echo(2, "two");
+    agent.post(r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}"#);
+    agent.post(r#"{"jsonrpc":"2.0","id":4,"id":4,"method":"ping"}"#);
+    Agent::at(&gate.url).with("Host: evil.example").echo(5, "x");
+    let answer = get(&gate, "/metrics");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let text = answer.body;
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let expected = [
+        (
+            r#"mcp_protector_decisions_total{kind="tool_call",decision="ALLOW",stage="forward",direction="agent_to_upstream"}"#,
+            2.0,
+        ),
+        (
+            r#"mcp_protector_decisions_total{kind="tool_call",decision="BLOCK",stage="decide",direction="agent_to_upstream"}"#,
+            1.0,
+        ),
+        (
+            r#"mcp_protector_decisions_total{kind="tool_result",decision="ALLOW",stage="deliver",direction="upstream_to_agent"}"#,
+            2.0,
+        ),
+        ("mcp_protector_call_seconds_count", 2.0),
+        (
+            r#"mcp_protector_frames_refused_total{direction="agent_to_upstream",code="duplicate-key"}"#,
+            1.0,
+        ),
+        (
+            r#"mcp_protector_http_refused_total{listener="agents",status="403",code="host"}"#,
+            1.0,
+        ),
+        (r#"mcp_protector_sessions{upstream="up"}"#, 1.0),
+        ("mcp_protector_sessions_begun_total", 1.0),
+        (r#"mcp_protector_requests_in_flight{asker="agent"}"#, 0.0),
+        (
+            r#"mcp_protector_upstream_events_total{event="started"}"#,
+            1.0,
+        ),
+        ("mcp_protector_ready", 1.0),
+        (
+            r#"mcp_protector_policy_reloads_total{outcome="rejected"}"#,
+            0.0,
+        ),
+        (r#"mcp_protector_health{status="ok"}"#, 1.0),
+        ("mcp_protector_audit_working", 1.0),
+        (r#"mcp_protector_audit_records_total{outcome="lost"}"#, 0.0),
+    ];
+    for (wanted, value) in expected {
+        let got = sample(&text, wanted);
+        assert!(
+            (got - value).abs() < f64::EPSILON,
+            "{wanted}: {got}\n{text}"
+        );
+    }
+    assert!(sample(&text, "mcp_protector_decision_seconds_count") >= 5.0);
+    // Names that peers choose are nowhere.
+    for name in ["echo", "\"add\"", "tester", "evil"] {
+        assert!(!text.contains(name), "{name}: {text}");
+    }
+}
+
+#[test]
+fn numbers_are_for_those_who_show_the_token_and_health_is_for_everybody() {
+    let setup = Setup::of([fixture("everything-server")]);
+    let file = setup.path("token");
+    std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    let more = format!("token_file = {file:?}");
+    let gate = Serving::start(with_admin(setup.policies(ALLOW_ALL).over_http(), &more));
+    let metrics = || admin(&gate, "/metrics");
+    let check = |agent: Agent, status: u16| {
+        let answer = agent.request("GET", "");
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert!(!answer.body.contains(TOKEN), "{answer:?}");
+        assert!(
+            status == 200 || !answer.body.contains("mcp_protector"),
+            "{answer:?}"
+        );
+    };
+    check(metrics(), 401);
+    check(
+        metrics().with("Authorization: Bearer operators-0123456780"),
+        401,
+    );
+    check(
+        metrics().with(format!("Authorization: Bearer {TOKEN}")),
+        200,
+    );
+    check(metrics().with("Host: metrics.evil.example"), 403);
+    check(admin(&gate, "/health"), 200);
+    check(
+        admin(&gate, "/health").with("Origin: http://localhost"),
+        403,
+    );
+    check(admin(&gate, "/mcp"), 404);
+    let posted = metrics().post("{}");
+    assert_eq!(posted.status, 400, "{posted:?}");
+    let text = metrics()
+        .with(format!("Authorization: Bearer {TOKEN}"))
+        .request("GET", "")
+        .body;
+    let refused =
+        r#"mcp_protector_http_refused_total{listener="admin",status="401",code="token-missing"}"#;
+    assert!(sample(&text, refused) >= 1.0, "{text}");
+}
+
+#[test]
+fn health_says_whether_a_server_over_http_is_there() {
+    let port = free_port();
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    let gate = Setup::before(&url).policies(ALLOW_ALL).over_http();
+    let gate = Serving::start(with_admin(gate, ""));
+    let both = |status: u16, word: &str| {
+        let (main, _) = gate.url.rsplit_once('/').unwrap();
+        until_healthy(
+            || Agent::at(&format!("{main}/health")).request("GET", ""),
+            status,
+            word,
+        );
+        until_healthy(|| get(&gate, "/health"), status, word);
+    };
+    both(503, "upstream-down");
+    let mut last = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    last.listen = format!("transport = \"http\"\nport = {port}");
+    let last = Serving::start(last);
+    // Nobody asks but the gate itself.
+    both(200, "ok");
+    drop(last);
+    let answer = Agent::at(&gate.url).post(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#,
+    );
+    assert!(answer.body.contains(r#""error""#), "{answer:?}");
+    both(503, "upstream-down");
+}
+
+#[test]
+fn a_command_that_cannot_be_started_is_no_health() {
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("server");
+    let setup = Setup::of([program.to_str().unwrap()]).policies(ALLOW_ALL);
+    let gate = Serving::start(with_admin(setup.over_http(), ""));
+    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    // It is installed while the gate runs, and does not do what it should.
+    std::os::unix::fs::symlink("/bin/false", &program).unwrap();
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
+    Agent::at(&gate.url).post(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#,
+    );
+    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+}
+
+#[test]
+fn what_cannot_be_recorded_is_no_health() {
+    let setup = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .over_http();
+    let setup = with_admin(setup, "");
+    let script = r#"trap "" XFSZ; ulimit -S -f 4; exec "$0" "$@""#;
+    let gate = setup.gate();
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", script])
+        .arg(gate.get_program())
+        .args(gate.get_args());
+    let gate = Serving::of(setup, limited);
+    let agent = Agent::at(&gate.url).in_session();
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
+    eventually(|| {
+        let refused = agent.echo(1, "again").body.contains(r#""error""#);
+        refused
+            .then_some(())
+            .ok_or_else(|| "it is recorded".to_owned())
+    });
+    until_healthy(|| get(&gate, "/health"), 503, "audit-fault");
+    let text = get(&gate, "/metrics").body;
+    assert!(
+        sample(&text, "mcp_protector_audit_refusals_total") >= 1.0,
+        "{text}"
+    );
+    assert!(
+        sample(&text, "mcp_protector_audit_faults_total") >= 1.0,
+        "{text}"
+    );
+    assert!(sample(&text, "mcp_protector_audit_working") < 1.0, "{text}");
+}
+
+/// A gate on standard streams that serves operators.
+fn on_stdio(setup: &Setup) -> Child {
+    let mut gate = Command::new(GATE);
+    let mut gate = gate
+        .args(setup.arguments())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = BufReader::new(gate.stderr.take().unwrap());
+    let mut lines = stderr.lines().map_while(Result::ok);
+    let told = lines
+        .by_ref()
+        .any(|line| line.contains("health and metrics on "));
+    assert!(told, "operators are served");
+    std::thread::spawn(move || lines.for_each(drop));
+    gate
+}
+
+#[test]
+fn a_gate_on_standard_streams_is_ready_when_its_server_has_shaken_hands() {
+    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let setup = with_admin(setup, "");
+    let mut gate = on_stdio(&setup);
+    let health = || operators_of(&setup, "/health").request("GET", "");
+    until_healthy(health, 503, "starting");
+    let mut stdin = gate.stdin.take().unwrap();
+    writeln!(stdin, r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"tester","version":"1"}}}}}}"#).unwrap();
+    until_healthy(health, 200, "ok");
+    let text = operators_of(&setup, "/metrics").request("GET", "").body;
+    assert!(!text.contains("\nmcp_protector_connections "), "{text}");
+    assert!(
+        sample(&text, r#"mcp_protector_sessions{upstream="up"}"#) > 0.0,
+        "{text}"
+    );
+    drop(stdin);
+    assert!(gate.wait().unwrap().success());
+}
