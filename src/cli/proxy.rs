@@ -17,6 +17,7 @@ use tracing::{error, info, warn};
 
 use crate::agent::http::Listener;
 use crate::audit::{self, Audit, Kind, Record};
+use crate::bridge::{self, Bridge};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
@@ -126,6 +127,17 @@ struct Parts {
     /// The name of the protected server.
     upstream: String,
     shutdown: Shutdown,
+    /// What stands before agents whose server may speak another revision, if anything may.
+    bridging: Option<bridge::Settings>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Parts {
+    /// A bridge for one conversation.
+    fn bridge(&self) -> Option<Bridge> {
+        let settings = self.bridging.clone()?;
+        Some(Bridge::new(settings, Arc::clone(&self.clock)))
+    }
 }
 
 /// Where agents come from, opened.
@@ -198,7 +210,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         secrets,
         ..gate_settings(&config.limits, config.policy.denial)
     };
-    let gate = Gate::new(store, audit.clone(), clock, settings);
+    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let upstream = config.upstream.name.clone();
     let entrance = match &config.listen {
         Listen::Stdio => {
@@ -254,6 +266,8 @@ async fn open(config: &Config, loaded: Loaded) -> Result<(Parts, Entrance, Renew
         upstreams,
         upstream,
         shutdown,
+        bridging: settings::bridge(config),
+        clock,
     };
     Ok((parts, entrance, renewal))
 }

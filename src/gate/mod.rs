@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod bridged;
 mod catalogue;
 mod decide;
 mod forward;
@@ -49,8 +50,11 @@ use understand::{Circumstances, Understood};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use passage::{Carried, Passage};
-pub use refuse::{DENIED, Refusal};
+pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
+pub use bridged::{Settled, Source};
+pub use refuse::{DENIED, Refusal, Unbridged};
 pub use stage::Stage;
+pub use route::META_SUBSCRIPTION;
 pub use talk::Talk;
 
 /// The gate: what every message of every session passes.

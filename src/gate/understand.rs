@@ -113,7 +113,7 @@ pub(super) fn understand(identified: Identified<'_>) -> Result<Understood<'_>, R
 }
 
 /// The questions that a method asks.
-fn ask(
+pub(super) fn ask(
     method: KnownMethod,
     asks: Asks,
     params: Option<Value<'_>>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::audit::{self, Audit, OpenError, Redactor};
+use crate::bridge;
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
 use crate::gate;
@@ -167,6 +168,20 @@ pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Set
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
         secrets: Redactor::default(),
+    }
+}
+
+/// What may stand before an agent whose server speaks another revision.
+pub(super) fn bridge(config: &Config) -> Option<bridge::Settings> {
+    match config.protocol.bridge {
+        config::Bridging::Off => None,
+        config::Bridging::On => Some(bridge::Settings {
+            server: config.upstream.name.clone(),
+            from_agent: from_agent(&config.limits),
+            from_upstream: from_upstream(&config.limits),
+            max_in_flight: config.limits.max_in_flight,
+            request_timeout: config.limits.request_timeout,
+        }),
     }
 }
 
