@@ -8,13 +8,15 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
-use crate::gate::{Agent, AgentGone, Gate, Permit, Settled, Source, Talk, Upstream};
+use crate::gate::{
+    Agent, AgentGone, Carried, Gate, Permit, Refusal, Settled, Source, Talk, Upstream,
+};
 use crate::wire::Id;
 
 use super::agent::Bridged;
 use super::outward::Outward;
 use super::settings::Settings;
-use super::state::{Doing, Phase, Presence, State};
+use super::state::{Aside, Doing, Phase, Presence, State};
 use super::step::{Step, Then};
 use super::{handshake, inward, outward, rounds};
 
@@ -31,6 +33,9 @@ struct Shared {
     settings: Settings,
     clock: Arc<dyn Clock>,
 }
+
+/// The code of an answer to a request whose id is in use (JSON-RPC 2.0 §5.1).
+const INVALID_REQUEST: i64 = -32_600;
 
 /// Whose a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +73,7 @@ impl Bridge {
         loop {
             {
                 let state = self.state();
-                if state.steps.is_empty()
-                    && state.in_hand == Doing::Nothing
-                    && state.held.is_none()
+                if state.steps.is_empty() && state.in_hand == Doing::Nothing && state.held.is_none()
                 {
                     return;
                 }
@@ -141,7 +144,13 @@ impl Bridge {
                 source,
                 frame,
                 refusal,
-            } => gate.turn_back(talk, source, &frame, refusal).await,
+            } => {
+                let reused = matches!(refusal, Refusal::ReusedId);
+                self.state().aside = reused.then_some(Aside);
+                let told = gate.turn_back(talk, source, &frame, refusal).await;
+                self.state().aside = None;
+                told
+            }
             Step::TakeBack {
                 stream,
                 question,
@@ -197,7 +206,6 @@ impl Bridge {
     }
 
     fn settled(&self, then: Then) {
-        let now = self.0.clock.elapsed();
         let mut state = self.state();
         let State { phase, steps, .. } = &mut *state;
         let Phase::Bridged(session) = phase else {
@@ -206,19 +214,17 @@ impl Bridge {
         match then {
             Then::Nothing => {}
             Then::Level(level) => session.level = Some(level),
-            Then::Begin => session.news.begin(&session.opening, steps, now),
+            Then::Begin => session.news.begin(),
             Then::Cancel(id) => {
                 let call = session.close(&id, steps);
                 let source = call.map(|call| call.source);
                 if let Some(source) = source.or_else(|| session.news.cancel(&id)) {
                     steps.push_back(Step::Release(source.stream));
                 }
-                session.news.pump(&session.opening, steps, now);
             }
             Then::Follow(uri) => session.news.followed(uri),
             Then::Unfollow(uri) => {
                 session.news.unfollow(&uri);
-                session.news.pump(&session.opening, steps, now);
             }
         }
     }
@@ -237,13 +243,7 @@ impl Bridge {
 }
 
 impl State {
-    fn take(
-        &mut self,
-        source: Source,
-        frame: &[u8],
-        settings: &Settings,
-        now: Duration,
-    ) -> Taken {
+    fn take(&mut self, source: Source, frame: &[u8], settings: &Settings, now: Duration) -> Taken {
         match &mut self.phase {
             Phase::Sessions => Taken::Not,
             Phase::Apart => {
@@ -260,21 +260,23 @@ impl State {
                 Taken::Yes
             }
             Phase::Bridged(session) => {
-                inward::take(session, &mut self.steps, source, frame, settings, now)
+                inward::take(session, &mut self.steps, source, frame, settings)
             }
         }
     }
 
     fn translate(&mut self, permit: Permit, settings: &Settings, now: Duration) -> Outward {
+        let carried = &permit.passage().carried;
+        if *carried
+            == (Carried::Reply {
+                error: Some(INVALID_REQUEST),
+            })
+            && self.aside.take().is_some()
+        {
+            return Outward::AsItIs(permit);
+        }
         if let Phase::Bridged(session) = &mut self.phase {
-            return outward::translate(
-                session,
-                &mut self.steps,
-                permit,
-                self.agent,
-                settings,
-                now,
-            );
+            return outward::translate(session, &mut self.steps, permit, self.agent, settings, now);
         }
         let outward = handshake::answered(&mut self.phase, &mut self.steps, permit, settings, now);
         if !matches!(self.phase, Phase::Asked(_) | Phase::Probing(..))
@@ -291,9 +293,14 @@ impl State {
     }
 
     fn expire(&mut self, settings: &Settings, now: Duration) {
-        if let Phase::Bridged(session) = &mut self.phase {
-            rounds::expire(session, &mut self.steps, settings, now);
-            session.news.expire(&session.opening, &mut self.steps, now);
+        let Phase::Bridged(session) = &mut self.phase else {
+            return;
+        };
+        rounds::expire(session, &mut self.steps, settings, now);
+        session.news.expire(&mut self.steps, now);
+        // What is still to be done may change what is followed.
+        if self.steps.is_empty() {
+            session.news.pump(&session.opening, &mut self.steps, now);
         }
     }
 
@@ -301,7 +308,10 @@ impl State {
         let Phase::Bridged(session) = &self.phase else {
             return None;
         };
-        let rounds = session.calls.values().filter_map(|call| call.round.as_ref());
+        let rounds = session
+            .calls
+            .values()
+            .filter_map(|call| call.round.as_ref());
         let rounds = rounds.map(|round| round.deadline).min();
         [rounds, session.news.next_deadline()]
             .into_iter()

@@ -37,7 +37,9 @@ pub(super) fn asked(
     else {
         return None;
     };
-    KnownMethod::Initialize.check_params(message.params()).ok()?;
+    KnownMethod::Initialize
+        .check_params(message.params())
+        .ok()?;
     Some(Asked {
         id: id.clone(),
         source,
@@ -114,7 +116,10 @@ fn discovered(
     let Some(found) = found else {
         steps.push_back(Step::Revision(None));
         // What policy denies is said as a denial; otherwise the agent gets what the server said.
-        let denied = permit.passage().carried == Carried::Reply { error: Some(DENIED) };
+        let denied = permit.passage().carried
+            == Carried::Reply {
+                error: Some(DENIED),
+            };
         return Outward::AsItIs(if denied { permit } else { refusal });
     };
     let revision: Arc<str> = words::agreed(&asked.opening.spoken.version).into();

@@ -1,7 +1,6 @@
 //! What an agent says in its session, in the words of a server without one.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::gate::{Refusal, Source, Unbridged};
 use crate::session::OutOfOrder;
@@ -31,7 +30,6 @@ pub(super) fn take(
     source: Source,
     frame: &[u8],
     settings: &Settings,
-    now: Duration,
 ) -> Taken {
     // The gate refuses what is no message, and says so.
     let Ok(message) = Message::decode(frame, &settings.from_agent) else {
@@ -46,7 +44,6 @@ pub(super) fn take(
     match message.shape() {
         Shape::Request { id, method } => {
             steps.extend(inward.request(session, id, method.known()));
-            session.news.pump(&session.opening, steps, now);
             Taken::Yes
         }
         Shape::Notification { method } => match method.known() {
@@ -63,7 +60,9 @@ pub(super) fn take(
             }
         },
         Shape::Reply { id, .. } => {
-            let question = id.as_ref().and_then(|id| session.questions.remove_entry(id));
+            let question = id
+                .as_ref()
+                .and_then(|id| session.questions.remove_entry(id));
             let Some((id, question)) = question else {
                 return Taken::Not;
             };
@@ -75,12 +74,7 @@ pub(super) fn take(
 
 impl Inward<'_> {
     /// What becomes of a request; a subscription may have become a part of the news instead.
-    fn request(
-        &self,
-        session: &mut Session,
-        id: &Id,
-        method: Option<KnownMethod>,
-    ) -> Option<Step> {
+    fn request(&self, session: &mut Session, id: &Id, method: Option<KnownMethod>) -> Option<Step> {
         if session.awaits(id) {
             return Some(self.turn_back(Refusal::ReusedId));
         }
@@ -94,9 +88,7 @@ impl Inward<'_> {
             return Some(self.turn_back(Refusal::Params(problem)));
         }
         match method {
-            KnownMethod::Initialize => {
-                Some(self.turn_back(OutOfOrder::AlreadyInitialized.into()))
-            }
+            KnownMethod::Initialize => Some(self.turn_back(OutOfOrder::AlreadyInitialized.into())),
             KnownMethod::SetLevel => {
                 let level = self.params("level").map(Fragment::copy_of);
                 let then = level.map_or(Then::Nothing, Then::Level);
@@ -104,9 +96,13 @@ impl Inward<'_> {
             }
             KnownMethod::ResourcesSubscribe => {
                 let uri = self.params("uri").and_then(Value::as_str)?.into_owned();
-                session
-                    .news
-                    .follow(id, uri, self.source, self.frame, session.opening.spoken.clone())
+                session.news.follow(
+                    id,
+                    uri,
+                    self.source,
+                    self.frame,
+                    session.opening.spoken.clone(),
+                )
             }
             KnownMethod::ResourcesUnsubscribe => {
                 let uri = self.params("uri").and_then(Value::as_str)?.into_owned();
@@ -137,9 +133,7 @@ impl Inward<'_> {
             | KnownMethod::PromptsListChanged
             | KnownMethod::ResourceUpdated
             | KnownMethod::ElicitationComplete
-            | KnownMethod::SubscriptionsAcknowledged => {
-                Some(self.settle(session, Then::Nothing))
-            }
+            | KnownMethod::SubscriptionsAcknowledged => Some(self.settle(session, Then::Nothing)),
         }
     }
 
@@ -180,7 +174,10 @@ impl Inward<'_> {
             return Taken::Not;
         };
         let only_here = session.news.is_waiting(&id)
-            || session.calls.get(&id).is_some_and(|call| call.round.is_some());
+            || session
+                .calls
+                .get(&id)
+                .is_some_and(|call| call.round.is_some());
         if only_here {
             steps.push_back(self.settle(session, Then::Cancel(id)));
         } else if session.calls.contains_key(&id) {
@@ -189,11 +186,9 @@ impl Inward<'_> {
                 frame: self.frame.to_vec(),
                 cancels: Some(id),
             });
-        } else if session.news.awaits(&id) {
-            // The bridge's own subscription is not the agent's to end.
-            steps.push_back(self.turn_back(Refusal::Stray));
         } else {
-            return Taken::Not;
+            // It has ended, or it is a stream of the bridge's own.
+            steps.push_back(self.turn_back(Refusal::Stray));
         }
         Taken::Yes
     }

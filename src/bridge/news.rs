@@ -100,11 +100,10 @@ impl News {
     }
 
     /// The handshake is complete.
-    pub(super) fn begin(&mut self, opening: &Opening, steps: &mut VecDeque<Step>, now: Duration) {
+    pub(super) fn begin(&mut self) {
         if self.wanted == Wanted::NotYet {
             self.wanted = Wanted::Anew;
         }
-        self.pump(opening, steps, now);
     }
 
     /// Whether a request with this id waits, or one of the bridge's own.
@@ -219,9 +218,7 @@ impl News {
         &mut self,
         stream: &Id,
         message: &Message,
-        opening: &Opening,
         steps: &mut VecDeque<Step>,
-        now: Duration,
     ) {
         let Some(next) = self.next.take_if(|next| next.id == *stream) else {
             return;
@@ -242,7 +239,6 @@ impl News {
             self.wanted = Wanted::AsItIs;
         }
         self.current = Some(next);
-        self.pump(opening, steps, now);
     }
 
     /// A stream has ended; with the reply that says so, if there is one. Yields what the agent gets
@@ -251,7 +247,6 @@ impl News {
         &mut self,
         stream: &Id,
         reply: Option<(&Permit, &Message)>,
-        opening: &Opening,
         steps: &mut VecDeque<Step>,
         now: Duration,
     ) -> Option<Permit> {
@@ -272,7 +267,6 @@ impl News {
                 }
                 Some(_) | None => self.try_later(now),
             }
-            self.pump(opening, steps, now);
             return None;
         }
         let following = self.waiting.pop_front();
@@ -288,12 +282,11 @@ impl News {
             }
             (None, _) => None,
         };
-        self.pump(opening, steps, now);
         told
     }
 
     /// A stream that was not confirmed in time is given up.
-    pub(super) fn expire(&mut self, opening: &Opening, steps: &mut VecDeque<Step>, now: Duration) {
+    pub(super) fn expire(&mut self, steps: &mut VecDeque<Step>, now: Duration) {
         if let Some(late) = self.next.take_if(|next| next.deadline <= now) {
             steps.push_back(of_the_session(words::cancel(&late.id)));
             if late.reason == Reason::Request
@@ -305,7 +298,6 @@ impl News {
                 self.try_later(now);
             }
         }
-        self.pump(opening, steps, now);
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {

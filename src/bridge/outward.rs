@@ -38,18 +38,14 @@ pub(super) fn translate(
     match carried {
         // A server without sessions sends none.
         Carried::Request { .. } => Outward::AsItIs(permit),
-        Carried::Notification { method, .. } => {
-            told(session, steps, permit, method, &message, now)
-        }
+        Carried::Notification { method, .. } => told(session, steps, permit, method, &message, now),
         Carried::Reply { error } => {
             let Some(id) = message.id() else {
                 return Outward::AsItIs(permit);
             };
             if session.news.is_stream(id) {
                 let reply = Some((&permit, &message));
-                let told = session
-                    .news
-                    .ended(id, reply, &session.opening, steps, now);
+                let told = session.news.ended(id, reply, steps, now);
                 return Outward::Instead(told.into_iter().collect());
             }
             match error {
@@ -90,19 +86,17 @@ impl Ending<'_> {
         let kind = kind.map(|kind| kind.as_str().unwrap_or_default());
         let method = session.calls.get(self.id).map(|call| call.method);
         match (kind.as_deref(), method) {
-            (None | Some("complete"), _) => {
-                match words::complete(self.message, method) {
-                    Ok(line) => {
-                        session.close(self.id, steps);
-                        let carried = Carried::Reply { error: None };
-                        Outward::Instead(vec![permit.translated(line, carried)])
-                    }
-                    Err(problem) => {
-                        session.fail(self.id, problem, steps);
-                        NOTHING
-                    }
+            (None | Some("complete"), _) => match words::complete(self.message, method) {
+                Ok(line) => {
+                    session.close(self.id, steps);
+                    let carried = Carried::Reply { error: None };
+                    Outward::Instead(vec![permit.translated(line, carried)])
                 }
-            }
+                Err(problem) => {
+                    session.fail(self.id, problem, steps);
+                    NOTHING
+                }
+            },
             (Some("input_required"), Some(_)) => {
                 Outward::Instead(rounds::begin(session, steps, self, &permit, settings))
             }
@@ -148,9 +142,7 @@ fn told(
     match (method, stream) {
         (KnownMethod::SubscriptionsAcknowledged, stream) => {
             if let Some(stream) = stream {
-                session
-                    .news
-                    .acknowledged(&stream, message, &session.opening, steps, now);
+                session.news.acknowledged(&stream, message, steps);
             }
             NOTHING
         }
@@ -158,7 +150,7 @@ fn told(
             let ends = message.params().and_then(|params| params.get("requestId"));
             match ends.and_then(|id: Value<'_>| Id::read(id)) {
                 Some(id) if session.news.is_stream(&id) => {
-                    session.news.ended(&id, None, &session.opening, steps, now);
+                    session.news.ended(&id, None, steps, now);
                     NOTHING
                 }
                 Some(_) | None => Outward::AsItIs(permit),

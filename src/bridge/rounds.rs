@@ -143,7 +143,9 @@ pub(super) fn give_up(session: &mut Session, steps: &mut VecDeque<Step>) {
     for id in in_rounds(session, |_| true) {
         let round = session.calls.get(&id).and_then(|call| call.round.as_ref());
         let asks = round.into_iter().flat_map(|round| &round.asks);
-        let unanswered = asks.filter(|ask| ask.answer.is_none()).map(|ask| ask.method);
+        let unanswered = asks
+            .filter(|ask| ask.answer.is_none())
+            .map(|ask| ask.method);
         let method = unanswered.last().map_or("", KnownMethod::name);
         session.fail(&id, Unbridged::Unanswered(method), steps);
     }
@@ -189,7 +191,9 @@ fn wanted<'w>(ending: &Ending<'w>, opening: &Opening) -> Result<Wanted<'w>, Unbr
         questions.push((key.into_owned(), method, params));
     }
     if questions.is_empty() && note.is_none() {
-        return Err(Unbridged::Answer("it asks for input and does not say which"));
+        return Err(Unbridged::Answer(
+            "it asks for input and does not say which",
+        ));
     }
     if let (Presence::Closed, Some((_, method, _))) = (ending.agent, questions.first()) {
         return Err(Unbridged::Unanswered(method.name()));
@@ -208,8 +212,7 @@ fn again_if_answered(
     let Some(call) = session.calls.get_mut(id) else {
         return;
     };
-    let answered =
-        |round: &mut Round| round.asks.iter().all(|ask| ask.answer.is_some());
+    let answered = |round: &mut Round| round.asks.iter().all(|ask| ask.answer.is_some());
     let Some(round) = call.round.take_if(answered) else {
         return;
     };

@@ -22,7 +22,13 @@ pub(super) struct State {
     /// The one frame that came while the handshake was under way.
     pub(super) held: Option<(Source, Vec<u8>)>,
     pub(super) agent: Presence,
+    /// A request with an id in use is being refused.
+    pub(super) aside: Option<Aside>,
 }
+
+/// An answer under the id of a request that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Aside;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Doing {

@@ -1,6 +1,8 @@
 //! The texts of a bridge. The only file of it that edits a message; values keep their very text.
 
-use crate::gate::{META_CAPABILITIES, META_CLIENT, META_SUBSCRIPTION, META_VERSION, Unbridged, said};
+use crate::gate::{
+    META_CAPABILITIES, META_CLIENT, META_SUBSCRIPTION, META_VERSION, Unbridged, said,
+};
 use crate::wire::{Document, Fragment, Id, Kind, KnownMethod, Limits, Message, Value};
 
 use super::news::Lists;
@@ -218,10 +220,7 @@ pub(super) fn question(number: u64, method: KnownMethod, params: Option<Value<'_
 ///
 /// # Errors
 /// When what would be left says nothing.
-pub(super) fn complete(
-    reply: &Message,
-    method: Option<KnownMethod>,
-) -> Result<String, Unbridged> {
+pub(super) fn complete(reply: &Message, method: Option<KnownMethod>) -> Result<String, Unbridged> {
     let mut edits = reply.edits();
     let Some(result) = reply.result() else {
         return Ok(edits.finish());
@@ -229,7 +228,8 @@ pub(super) fn complete(
     if let Some(kind) = result.get("resultType") {
         edits.remove(kind);
     }
-    let is_cached = method != Some(KnownMethod::ToolsCall) && method != Some(KnownMethod::PromptsGet);
+    let is_cached =
+        method != Some(KnownMethod::ToolsCall) && method != Some(KnownMethod::PromptsGet);
     for hint in CACHING.into_iter().filter_map(|key| result.get(key)) {
         if is_cached {
             edits.remove(hint);
@@ -283,21 +283,21 @@ pub(super) fn stream_of_news(message: &Message) -> Option<Id> {
 /// The same notification, where there is one stream of news only.
 pub(super) fn untagged(message: &Message) -> String {
     let mut edits = message.edits();
-    let meta = message.meta();
-    if let Some(tag) = meta.and_then(|meta| meta.get(META_SUBSCRIPTION)) {
-        edits.remove(tag);
+    if let Some(meta) = message.meta()
+        && let Some(tag) = meta.get(META_SUBSCRIPTION)
+    {
+        edits.remove(if meta.len() == 1 { meta } else { tag });
     }
     edits.finish()
 }
 
 /// Opens the `number`th stream of news.
-pub(super) fn listen(
-    number: u64,
-    opening: &Opening,
-    lists: &Lists,
-    uris: &[&str],
-) -> (Id, String) {
-    let mut wanted: Vec<_> = lists.0.iter().map(|list| (*list, Fragment::truth())).collect();
+pub(super) fn listen(number: u64, opening: &Opening, lists: &Lists, uris: &[&str]) -> (Id, String) {
+    let mut wanted: Vec<_> = lists
+        .0
+        .iter()
+        .map(|list| (*list, Fragment::truth()))
+        .collect();
     if !uris.is_empty() {
         let uris = uris.iter().map(|uri| Fragment::string(uri));
         wanted.push(("resourceSubscriptions", Fragment::array(uris)));
@@ -329,8 +329,7 @@ pub(super) fn cancel(id: &Id) -> String {
 /// Whether the server will tell of changes of a resource.
 pub(super) fn honours(acknowledged: &Message, uri: &str) -> bool {
     let params = acknowledged.params();
-    let honoured =
-        params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
+    let honoured = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
     let mut honoured = honoured.into_iter().flat_map(Value::items);
     honoured.any(|it| it.as_str().as_deref() == Some(uri))
 }

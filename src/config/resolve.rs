@@ -12,8 +12,8 @@ use super::listen::{HTTP_ONLY, Transport, admin, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Bearer, Bridging, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, Policy, Protocol, Reload, Warnings,
+    Audit, Bearer, Bridging, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault,
+    OnRemoval, OtherMethods, Policy, Protocol, Reload, Warnings,
 };
 use super::upstream::upstream;
 

@@ -47,14 +47,14 @@ use record::{Came, Trail};
 use route::Undone;
 use understand::{Circumstances, Understood};
 
+pub use bridged::{Settled, Source};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
-pub use passage::{Carried, Passage};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
-pub use bridged::{Settled, Source};
+pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
-pub use stage::Stage;
 pub use route::META_SUBSCRIPTION;
+pub use stage::Stage;
 pub use talk::Talk;
 
 /// The gate: what every message of every session passes.

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 21] = [
+const TABLE: [(&str, May); 22] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -30,6 +30,7 @@ const TABLE: [(&str, May); 21] = [
     ("upstream", May::Only(&["gate", "wire", "clock"])),
     ("identity", May::Only(&["wire", "clock"])),
     ("agent", May::Only(&["gate", "session", "wire", "identity"])),
+    ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
     ("findings", May::Only(&[])),
     ("lint", May::Only(&["policy"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),
