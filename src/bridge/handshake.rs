@@ -96,7 +96,11 @@ pub(super) fn answered(
         Phase::Probing(asked, refusal) if reply.id() == Some(&asked.id) => {
             discovered(phase, steps, asked, (refusal, permit), &reply, settings)
         }
-        other => {
+        other @ (Phase::Apart
+        | Phase::Asked(_)
+        | Phase::Probing(..)
+        | Phase::Sessions
+        | Phase::Bridged(_)) => {
             *phase = other;
             Outward::AsItIs(permit)
         }

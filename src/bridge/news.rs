@@ -270,7 +270,7 @@ impl News {
             return None;
         }
         let following = self.waiting.pop_front();
-        let told = match (following, reply) {
+        match (following, reply) {
             (Some(following), Some((permit, message))) if code.is_some() => {
                 let line = words::readdressed(message, &following.id);
                 let carried = permit.passage().carried.clone();
@@ -281,8 +281,7 @@ impl News {
                 None
             }
             (None, _) => None,
-        };
-        told
+        }
     }
 
     /// A stream that was not confirmed in time is given up.

@@ -48,18 +48,16 @@ pub(super) fn translate(
                 let told = session.news.ended(id, reply, steps, now);
                 return Outward::Instead(told.into_iter().collect());
             }
-            match error {
-                Some(_) => failed(session, steps, permit, id, &message),
-                None => {
-                    let ending = Ending {
-                        id,
-                        message: &message,
-                        agent,
-                        deadline: now.saturating_add(settings.request_timeout),
-                    };
-                    ending.replied(session, steps, permit, settings)
-                }
+            if error.is_some() {
+                return failed(session, steps, permit, id, &message);
             }
+            let ending = Ending {
+                id,
+                message: &message,
+                agent,
+                deadline: now.saturating_add(settings.request_timeout),
+            };
+            ending.replied(session, steps, &permit, settings)
         }
     }
 }
@@ -78,7 +76,7 @@ impl Ending<'_> {
         &self,
         session: &mut Session,
         steps: &mut VecDeque<Step>,
-        permit: Permit,
+        permit: &Permit,
         settings: &Settings,
     ) -> Outward {
         let result = self.message.result();
@@ -98,7 +96,7 @@ impl Ending<'_> {
                 }
             },
             (Some("input_required"), Some(_)) => {
-                Outward::Instead(rounds::begin(session, steps, self, &permit, settings))
+                Outward::Instead(rounds::begin(session, steps, self, permit, settings))
             }
             (Some(_), Some(_)) => {
                 let unknown = Unbridged::Answer("its `resultType` is not one that a session has");

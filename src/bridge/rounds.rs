@@ -142,11 +142,9 @@ pub(super) fn expire(
 pub(super) fn give_up(session: &mut Session, steps: &mut VecDeque<Step>) {
     for id in in_rounds(session, |_| true) {
         let round = session.calls.get(&id).and_then(|call| call.round.as_ref());
-        let asks = round.into_iter().flat_map(|round| &round.asks);
-        let unanswered = asks
-            .filter(|ask| ask.answer.is_none())
-            .map(|ask| ask.method);
-        let method = unanswered.last().map_or("", KnownMethod::name);
+        let mut asks = round.into_iter().flat_map(|round| &round.asks);
+        let unanswered = asks.find(|ask| ask.answer.is_none());
+        let method = unanswered.map_or("", |ask| ask.method.name());
         session.fail(&id, Unbridged::Unanswered(method), steps);
     }
 }

@@ -151,21 +151,20 @@ impl Bench {
             peer: None,
         };
         if self.bridge.take(source, frame.as_bytes()) == Taken::Not {
-            self.gate
-                .handle_from(&self.talk, Stream::MAIN, None, frame.as_bytes())
-                .await
-                .unwrap();
+            let bytes = frame.as_bytes();
+            let passed = self.gate.handle_from(&self.talk, Stream::MAIN, None, bytes);
+            Box::pin(passed).await.unwrap();
         }
         self.settle().await;
     }
 
     async fn upstream(&self, frame: &str) {
         let bytes = frame.as_bytes();
-        self.gate
-            .handle(&self.talk, Side::Upstream, Stream::UNTOLD, bytes)
-            .await
-            .unwrap();
-        self.gate.resume(&self.talk).await.unwrap();
+        let passed = self
+            .gate
+            .handle(&self.talk, Side::Upstream, Stream::UNTOLD, bytes);
+        Box::pin(passed).await.unwrap();
+        Box::pin(self.gate.resume(&self.talk)).await.unwrap();
         self.settle().await;
     }
 
@@ -181,7 +180,7 @@ impl Bench {
     async fn settle(&self) {
         while let Some(step) = at_once(self.bridge.next()).await {
             let done = self.bridge.carry_out(&self.gate, &self.talk, step);
-            done.await.unwrap();
+            Box::pin(done).await.unwrap();
         }
     }
 
@@ -189,7 +188,7 @@ impl Bench {
         self.clock
             .0
             .fetch_add(u64::try_from(by.as_millis()).unwrap(), Ordering::Relaxed);
-        self.gate.expire(&self.talk).await.unwrap();
+        Box::pin(self.gate.expire(&self.talk)).await.unwrap();
         self.settle().await;
     }
 

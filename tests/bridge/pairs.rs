@@ -37,34 +37,44 @@ pub(crate) struct Behind {
     /// The gate that the agent starts. Over HTTP it stands before the one with the bridge, and
     /// translates nothing.
     pub(crate) command: Command,
-    /// Where the gate with the bridge writes its records.
-    pub(crate) audit: std::path::PathBuf,
-    _setup: Setup,
-    _gate: Option<Serving>,
+    setup: Setup,
+    gate: Option<Serving>,
     _server: Option<Server>,
+}
+
+impl Behind {
+    /// The gate with the bridge.
+    pub(crate) fn setup(&self) -> &Setup {
+        self.gate.as_ref().map_or(&self.setup, Serving::setup)
+    }
 }
 
 impl Pair {
     /// The gate with the bridge judges by these policies.
     pub(crate) fn behind(self, policies: &str) -> Behind {
+        self.guarded(|setup| setup.policies(policies))
+    }
+
+    /// The gate with the bridge permits what it is told.
+    pub(crate) fn guarded(self, permit: impl FnOnce(Setup) -> Setup) -> Behind {
         let (setup, server) = match self.server {
             Transport::Stdio => {
                 let server = fixture("everything-server");
-                (Setup::of([server.as_str(), "--stateless"]), None)
+                let setup = Setup::of([server.as_str(), "--stateless"]);
+                let received = setup.path("received");
+                (setup.env("FIXTURE_LOG", received.to_str().unwrap()), None)
             }
             Transport::Http => {
                 let server = Server::start();
                 (Setup::before(&server.url), Some(server))
             }
         };
-        let setup = setup.policies(policies);
-        let audit = setup.audit_file();
+        let setup = permit(setup);
         match self.agent {
             Transport::Stdio => Behind {
                 command: setup.gate(),
-                audit,
-                _setup: setup,
-                _gate: None,
+                setup,
+                gate: None,
                 _server: server,
             },
             Transport::Http => {
@@ -72,9 +82,8 @@ impl Pair {
                 let front = Setup::before(&gate.url).policies(ALLOW_ALL);
                 Behind {
                     command: front.gate(),
-                    audit,
-                    _setup: front,
-                    _gate: Some(gate),
+                    setup: front,
+                    gate: Some(gate),
                     _server: server,
                 }
             }
@@ -100,10 +109,8 @@ impl Server {
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = lines.by_ref().map_while(Result::ok).find_map(|line| {
-            let url = line
-                .split_once("listening on ")
-                .map(|(_, url)| url.to_owned());
-            url
+            line.split_once("listening on ")
+                .map(|(_, url)| url.to_owned())
         });
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
         let url = url.expect("the server does not listen");

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::json::json;
-use crate::pairs::{Behind, PAIRS, Pair};
+use crate::pairs::{Behind, PAIRS, Pair, Transport};
 use crate::peer::Peer;
 use crate::setup::ALLOW_ALL;
 
@@ -15,7 +15,7 @@ struct Agent {
     latest: u64,
     /// What it was told meanwhile: the methods of notifications and requests, in order.
     told: Vec<String>,
-    _behind: Behind,
+    behind: Behind,
 }
 
 impl Agent {
@@ -25,7 +25,7 @@ impl Agent {
             peer: Peer::start(command),
             latest: 0,
             told: Vec::new(),
-            _behind: behind,
+            behind,
         };
         let welcome = agent.ask(
             "initialize",
@@ -111,9 +111,7 @@ fn text(answer: &Value) -> &str {
 }
 
 fn whole_session(pair: Pair) {
-    let behind = pair.behind(ALLOW_ALL);
-    let audit = behind.audit.clone();
-    let mut agent = Agent::start(behind);
+    let mut agent = Agent::start(pair.behind(ALLOW_ALL));
     assert_eq!(agent.ask("ping", &json!({}))["result"], json!({}));
 
     let called = agent.call("echo", &json!({"text": "before any list"}));
@@ -182,13 +180,37 @@ fn whole_session(pair: Pair) {
 
     let ended = agent.peer.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let records = fs::read_to_string(audit).unwrap();
+    for line in ended.lines {
+        for foreign in ["resultType", "ttlMs", "subscriptionId", "inputRequests"] {
+            assert!(!line.contains(foreign), "{line}");
+        }
+    }
+    let setup = agent.behind.setup();
+    let records = fs::read_to_string(setup.audit_file()).unwrap();
     let records: Vec<Value> = records.lines().map(json).collect();
     let calls = records.iter().filter(|it| it["kind"] == "tool_call");
     let calls: Vec<&Value> = calls.collect();
     assert!(calls.len() > 8, "{calls:#?}");
     for call in calls {
         assert_eq!(call["bridged"], "2025-06-18", "{call}");
+    }
+    if pair.server == Transport::Stdio {
+        says_it_itself(&fs::read_to_string(setup.path("received")).unwrap());
+    }
+}
+
+/// Each request that a server without sessions got says what it speaks.
+fn says_it_itself(received: &str) {
+    let received: Vec<Value> = received.lines().map(json).collect();
+    assert!(received.len() > 10);
+    let requests = received.iter().filter(|it| it.get("id").is_some());
+    for request in requests.filter(|it| it["method"] != "initialize") {
+        let meta = &request["params"]["_meta"];
+        let version = &meta["io.modelcontextprotocol/protocolVersion"];
+        assert_eq!(version, "2026-07-28", "{request}");
+        for foreign in ["ping", "logging/setLevel", "resources/subscribe"] {
+            assert_ne!(request["method"], foreign);
+        }
     }
 }
 
@@ -222,6 +244,21 @@ fn the_same_policies_hold_for_those_who_come_over_the_bridge() {
         // What is judged is what the server gets.
         let prompt = agent.ask("prompts/get", &json!({"name": "simple"}));
         assert_eq!(prompt["error"]["code"], 4030, "{prompt}");
+    }
+}
+
+#[test]
+fn an_allowlist_is_all_that_such_a_session_needs() {
+    for pair in PAIRS {
+        let mut agent = Agent::start(pair.guarded(|setup| setup.allow(&["echo", "touch"])));
+        let called = agent.call("echo", &json!({"text": "x"}));
+        assert_eq!(text(&called), "x");
+        let denied = agent.call("add", &json!({"a": 1, "b": 2}));
+        assert_eq!(denied["error"]["code"], -32602, "{denied}");
+        let uri = json!({"uri": "everything://text/changing"});
+        assert_eq!(agent.ask("resources/subscribe", &uri)["result"], json!({}));
+        agent.call("touch", &uri);
+        agent.hear_of("notifications/resources/updated");
     }
 }
 
