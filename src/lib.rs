@@ -7,6 +7,8 @@
 // The path of a message.
 // Bytes from agents to frames, outcomes back to bytes.
 pub mod agent;
+// Agents of one era before servers of the other.
+pub mod bridge;
 // Who sends a request over HTTP.
 pub mod identity;
 // The path of one message; the only place the steps meet.

@@ -15,6 +15,7 @@ impl Record {
             session_id: None,
             agent: None,
             upstream: None,
+            bridged: None,
             direction: None,
             method: None,
             target: None,
@@ -42,6 +43,7 @@ impl Record {
         self.session_id = Some(scope.session_id.clone());
         self.agent = Some(scope.agent.clone());
         self.upstream = Some(scope.upstream.clone());
+        self.bridged.clone_from(&scope.bridged);
         self
     }
 

@@ -24,6 +24,9 @@ pub struct Record {
     pub agent: Option<Agent>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Text>,
+    /// The revision that the agent speaks, where a bridge translates what it sends and gets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridged: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -295,4 +298,6 @@ pub struct Scope {
     pub session_id: Text,
     pub agent: Agent,
     pub upstream: Text,
+    /// The revision that the agent speaks, if it is not the one that was judged.
+    pub bridged: Option<Text>,
 }

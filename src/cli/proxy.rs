@@ -22,6 +22,7 @@ use tracing::{error, info, warn};
 use crate::admin::{self, Metrics, Serving};
 use crate::agent::http::{AskHealth, Listener};
 use crate::audit::{self, Audit, Kind, Observe, Record};
+use crate::bridge::{self, Bridge};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
@@ -139,6 +140,17 @@ struct Parts {
     /// The name of the protected server.
     upstream: String,
     shutdown: Shutdown,
+    /// What stands before agents whose server may speak another revision, if anything may.
+    bridging: Option<bridge::Settings>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Parts {
+    /// A bridge for one conversation.
+    fn bridge(&self) -> Option<Bridge> {
+        let settings = self.bridging.clone()?;
+        Some(Bridge::new(settings, Arc::clone(&self.clock)))
+    }
 }
 
 /// Where agents come from, opened.
@@ -256,7 +268,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         secrets,
         ..gate_settings(&config.limits, config.policy.denial)
     };
-    let gate = Gate::new(store, audit.clone(), clock, settings);
+    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let upstream = config.upstream.name.clone();
     let admin = admin
         .map(admin::Listener::bind)
@@ -297,6 +309,8 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         metrics,
         upstream,
         shutdown,
+        bridging: settings::bridge(config),
+        clock,
     };
     let (serves, connections) = match &entrance {
         Entrance::Stdio(_) => (Serves::One, None),

@@ -13,8 +13,8 @@ use super::listen::{HTTP_ONLY, Transport, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Bearer, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, Policy, Reload, Warnings,
+    Audit, Bearer, Bridging, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault,
+    OnRemoval, OtherMethods, Policy, Protocol, Reload, Warnings,
 };
 use super::upstream::upstream;
 
@@ -40,6 +40,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         policy: policy(root.section("policy"), base),
         audit: audit(root.section("audit"), base),
         limits: limits(root.section("limits"), transport),
+        protocol: protocol(root.section("protocol")),
         variables: BTreeMap::new(),
         warnings: Vec::new(),
     };
@@ -189,6 +190,17 @@ fn audit(mut section: Section<'_, '_>, base: &Path) -> Audit {
     }
     section.finish();
     audit
+}
+
+fn protocol(mut section: Section<'_, '_>) -> Protocol {
+    let default = Protocol::default();
+    let protocol = Protocol {
+        bridge: section
+            .switch("bridge", Bridging::On, Bridging::Off)
+            .unwrap_or(default.bridge),
+    };
+    section.finish();
+    protocol
 }
 
 fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {

@@ -25,6 +25,7 @@ pub struct Config {
     pub audit: Audit,
     pub limits: Limits,
     pub admin: Admin,
+    pub protocol: Protocol,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Settings that are valid but probably not what their author meant.
@@ -62,6 +63,20 @@ pub struct Policy {
     pub denial: Denial,
     pub reload: Reload,
     pub on_removal: OnRemoval,
+}
+
+/// How the two sides may differ in what they speak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Protocol {
+    pub bridge: Bridging,
+}
+
+/// Whether agents that begin a session work before a server that has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bridging {
+    On,
+    /// They get the server's own refusal.
+    Off,
 }
 
 /// When the policy directory is read again while the gate runs.
@@ -187,6 +202,14 @@ impl Default for Policy {
             denial: Denial::Error,
             reload: Reload::Watch,
             on_removal: OnRemoval::Keep,
+        }
+    }
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Self {
+            bridge: Bridging::On,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::wire::{Edits, KnownMethod, Side, Stream};
 
 use super::identify::{Role, Scene};
 use super::own::OwnMessage;
-use super::passage::Passage;
+use super::passage::{Carried, Passage};
 use super::pin;
 use super::refuse::{Hidden, Refusal};
 use super::understand::{Circumstances, Understood};
@@ -69,13 +69,34 @@ impl Permit {
         &self.passage
     }
 
-    pub(super) fn line(&self) -> &str {
+    pub fn line(&self) -> &str {
         &self.line
     }
 
     /// The message: one compact line without its line end.
     pub fn into_line(self) -> String {
         self.line
+    }
+
+    /// The same right for the same side, in the words of another revision.
+    ///
+    /// INVARIANT: only `src/bridge/` calls this, with what it made of [`Permit::line`] by edits and
+    /// out of pieces, for the stream that the message was permitted to.
+    #[must_use]
+    pub fn translated(&self, line: String, carried: Carried) -> Self {
+        self.translated_for(self.passage.stream, line, carried)
+    }
+
+    /// The same for another stream of the same agent's: one that waits for what was asked for it.
+    ///
+    /// INVARIANT: as above.
+    #[must_use]
+    pub fn translated_for(&self, stream: Stream, line: String, carried: Carried) -> Self {
+        Self {
+            to: self.to,
+            line,
+            passage: Passage { stream, carried },
+        }
     }
 
     /// What the gate says of itself needs no policy: it is one of a closed set.

@@ -16,11 +16,11 @@ use super::remember::client;
 use super::tasks::EXTENSION;
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
-pub(super) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The `_meta` key under which an agent of that era names itself.
-pub(super) const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The `_meta` key of the agent's capabilities in that era.
-pub(super) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The first revision without a handshake. Revisions are dates, so their order is that of text.
 pub(super) const FIRST_STATELESS: &str = "2026-07-28";
@@ -254,7 +254,7 @@ pub(super) fn is_known_version(version: &str) -> bool {
 }
 
 /// What an agent says it can do.
-pub(super) fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
+pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
     let has = |name| capabilities.is_some_and(|all| all.get(name).is_some());
     Spoken {
         version: version.into(),

@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod bridged;
 mod caching;
 mod catalogue;
 mod decide;
@@ -54,10 +55,13 @@ use route::Undone;
 use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
+pub use bridged::{Settled, Source};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
+pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use passage::{Carried, Passage};
-pub use refuse::{DENIED, Refusal};
+pub use refuse::{DENIED, Refusal, Unbridged};
+pub use route::META_SUBSCRIPTION;
 pub use stage::Stage;
 pub use talk::Talk;
 

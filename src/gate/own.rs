@@ -29,6 +29,8 @@ pub(super) enum Occasion<'o> {
     GivenUp(&'o str),
     /// New policies may show another list; what tells the agent.
     NewPolicies(KnownMethod),
+    /// A question that the bridge put to the agent for the server needs no answer any more.
+    Withdrawn,
 }
 
 impl Occasion<'_> {
@@ -37,7 +39,7 @@ impl Occasion<'_> {
             Self::Catalogue => KnownMethod::ToolsList,
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
-            Self::GivenUp(_) => KnownMethod::Cancelled,
+            Self::GivenUp(_) | Self::Withdrawn => KnownMethod::Cancelled,
             Self::NewPolicies(changed) => *changed,
         }
     }
@@ -47,7 +49,7 @@ impl Occasion<'_> {
         match self {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
-            Self::GivenUp(_) => "own-cancellation",
+            Self::GivenUp(_) | Self::Withdrawn => "own-cancellation",
             Self::NewPolicies(_) => "own-list-changed",
         }
     }
@@ -56,6 +58,7 @@ impl Occasion<'_> {
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
+            Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }
     }
@@ -107,6 +110,11 @@ impl OwnMessage {
             members.push(("resultType", Fragment::string("complete")));
         }
         Self::reply(id, "result", Fragment::object(members), None)
+    }
+
+    /// What was asked for is done, and there is nothing to say of it.
+    pub(super) fn done(id: AnswerId<'_>) -> Self {
+        Self::reply(id, "result", Fragment::object([]), None)
     }
 
     /// Tells a peer that nobody waits for its reply any more.

@@ -81,6 +81,27 @@ pub enum Refusal {
     Secret,
     #[error("the call that it cancels was still waiting for the upstream's list of tools")]
     CancelledInTime,
+    #[error("{0}")]
+    Unbridged(#[from] Unbridged),
+}
+
+/// Why the bridge between the eras does not carry something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unbridged {
+    #[error("the session has no `{0}`, which belongs to the server's revision")]
+    Foreign(&'static str),
+    #[error("in the words of the server's revision the message is larger than is accepted")]
+    TooLarge,
+    #[error("the server's answer cannot be told in the session's revision: {0}")]
+    Answer(&'static str),
+    #[error("the server asked for more input than {0} times")]
+    Rounds(u32),
+    #[error("the server asked for `{0}`, and the agent did not answer")]
+    Unanswered(&'static str),
+    #[error("the server does not tell of changes of this resource")]
+    NotFollowed,
+    #[error("the session follows {0} resources already, and no more are followed")]
+    TooManyFollowed(usize),
 }
 
 /// Which era's error an unsupported version gets.
@@ -190,6 +211,7 @@ impl Refusal {
             | Self::ForeignState
             | Self::UnknownTask
             | Self::UnknownTool { .. }
+            | Self::Unbridged(Unbridged::Foreign(_))
             | Self::UnsupportedVersion {
                 modern: Modern::Legacy,
                 ..
@@ -212,6 +234,7 @@ impl Refusal {
             | Self::CancelledInTime
             | Self::Secret
             | Self::Panicked
+            | Self::Unbridged(_)
             | Self::Audit(_) => INTERNAL,
         }
     }
@@ -256,6 +279,7 @@ impl Refusal {
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::Panicked => "panic",
+            Self::Unbridged(_) => "unbridged",
         }
     }
 
@@ -316,6 +340,7 @@ impl Refusal {
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,
+            Self::Unbridged(_) => Stage::Bridge,
         }
     }
 

@@ -6,13 +6,13 @@ use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::policy::PolicySnapshot;
-use crate::session::Lifecycle;
+use crate::session::{Lifecycle, Spoken};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::Gate;
 use super::decide::sees;
 use super::forward::{Agent, AgentGone, Upstream};
-use super::identify::Scene;
+use super::identify::{FIRST_STATELESS, Scene};
 use super::own::{Occasion, OwnMessage};
 use super::pin;
 use super::talk::Talk;
@@ -76,13 +76,18 @@ impl Gate {
         let now = self.circumstances(&talk.session);
         let (scene, names, mut lists) = {
             let state = talk.session.state();
-            let Lifecycle::Ready(handshake) = &state.lifecycle else {
-                return Vec::new();
+            let spoken = match (&state.lifecycle, &state.bridged) {
+                (Lifecycle::Ready(handshake), _) => handshake.spoken.clone(),
+                (_, Some(_)) => Spoken {
+                    version: FIRST_STATELESS.into(),
+                    ..Spoken::default()
+                },
+                (Lifecycle::New | Lifecycle::Initializing(_), None) => return Vec::new(),
             };
             let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
             let mut lists = state.promised.clone();
             lists.retain(|changed| state.listed.contains(changed));
-            (Scene::of(&state, handshake.spoken.clone()), names, lists)
+            (Scene::of(&state, spoken), names, lists)
         };
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();

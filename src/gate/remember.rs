@@ -96,6 +96,9 @@ fn replied(
         state.lifecycle.complete(&version);
         state.promised = promised(result);
     }
+    if exchange.method == KnownMethod::Discover && state.bridged.is_some() {
+        state.promised = promised(result);
+    }
     if let Some(changed) = listing::changed(exchange.method)
         && !state.listed.contains(&changed)
     {

@@ -10,7 +10,7 @@ use super::refuse::Refusal;
 use super::understand::Understood;
 
 /// The `_meta` key that ties a notification to its `subscriptions/listen` (MCP 2026-07-28).
-const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+pub const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// The changes that carry a message across.
 #[derive(Debug, Default)]

@@ -11,6 +11,8 @@ pub enum Stage {
     Oblige,
     Record,
     Forward,
+    /// Settled by the bridge between the eras: it goes no further.
+    Bridge,
     /// The reply: the steps after the upstream has answered.
     Inspect,
     Deliver,
@@ -26,6 +28,7 @@ impl Stage {
             Self::Oblige => "oblige",
             Self::Record => "record",
             Self::Forward => "forward",
+            Self::Bridge => "bridge",
             Self::Inspect => "inspect",
             Self::Deliver => "deliver",
         }

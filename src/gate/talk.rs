@@ -76,5 +76,6 @@ fn scope(session: &Session) -> Scope {
         session_id: session.id.as_str().into(),
         agent,
         upstream: (&state.server.name).into(),
+        bridged: state.bridged.as_ref().map(Into::into),
     }
 }

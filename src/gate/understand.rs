@@ -187,7 +187,7 @@ pub(super) fn may_ask(
 }
 
 /// The questions that a method asks.
-fn ask(
+pub(super) fn ask(
     method: KnownMethod,
     asks: Asks,
     params: Option<Value<'_>>,

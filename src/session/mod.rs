@@ -102,6 +102,9 @@ pub struct State {
     pub parked: VecDeque<Parked>,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
     pub follows_resources: bool,
+    /// The revision that the agent speaks, if a bridge stands before it and the server speaks
+    /// another.
+    pub bridged: Option<Arc<str>>,
     /// Calls forwarded so far.
     pub calls: i64,
     /// When the session began: milliseconds since the Unix epoch.
@@ -241,6 +244,7 @@ impl Session {
                 listed: Vec::new(),
                 parked: VecDeque::new(),
                 follows_resources: false,
+                bridged: None,
                 calls: 0,
                 started_ms,
                 established: Arc::default(),

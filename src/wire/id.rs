@@ -43,6 +43,20 @@ impl Id {
         }
     }
 
+    /// One of our own, as text.
+    pub fn text(text: &str) -> Self {
+        let json = Fragment::string(text).into_string();
+        let decoded = if json.contains('\\') {
+            Decoded::Escaped(text.into())
+        } else {
+            Decoded::Plain
+        };
+        Self {
+            json: json.into(),
+            decoded,
+        }
+    }
+
     /// The id that stands in a message, if it is one that MCP allows.
     pub fn read(value: Value<'_>) -> Option<Self> {
         Self::from_value(value).ok()

@@ -47,9 +47,23 @@ fn only_decide_makes_permits() {
 
 #[test]
 fn only_oblige_edits_messages() {
-    // The other is the definition, which hands the document's own on.
+    // One of the others is the definition, which hands the document's own on.
     assert_eq!(
         files_with(".edits()"),
-        ["src/gate/oblige.rs", "src/wire/message.rs"]
+        [
+            "src/bridge/words.rs",
+            "src/gate/oblige.rs",
+            "src/wire/message.rs"
+        ]
     );
+}
+
+#[test]
+fn only_the_bridge_translates_permits() {
+    let mut files = files_with(".translated(");
+    files.extend(files_with(".translated_for("));
+    let elsewhere =
+        |file: &String| !file.starts_with("src/bridge/") && file != "src/gate/decide.rs";
+    files.retain(elsewhere);
+    assert_eq!(files, [""; 0]);
 }

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 22] = [
+const TABLE: [(&str, May); 23] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -31,6 +31,7 @@ const TABLE: [(&str, May); 22] = [
     ("identity", May::Only(&["wire", "clock"])),
     ("agent", May::Only(&["gate", "session", "wire", "identity"])),
     ("admin", May::Only(&["agent", "audit", "identity"])),
+    ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
     ("findings", May::Only(&[])),
     ("lint", May::Only(&["policy"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),

@@ -17,6 +17,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             roles: vec![next(), next()],
         }),
         upstream: Some(next()),
+        bridged: Some(next()),
         direction: Some(Direction::AgentToUpstream),
         method: Some(next()),
         target: Some(next()),

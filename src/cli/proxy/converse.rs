@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::future::pending;
+use std::io;
 use std::time::Duration;
 
 use tracing::{info, warn};
 
 use crate::audit::{self, Audit, Record};
-use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
+use crate::bridge::{Bridge, Bridged, Taken};
+use crate::gate::{Agent, AgentGone, Gate, Source, Talk, Upstream};
 use crate::shutdown::{Cause, Shutdown};
 use crate::wire::Side;
 
@@ -32,7 +34,7 @@ pub(super) enum End {
 /// Runs until one side has gone or the gate is to stop; what is under way may then finish.
 pub(super) async fn converse<U: Upstream, A: Agent>(
     gate: &Gate,
-    talk: &Talk<U, A>,
+    talk: &Talk<U, Bridged<A>>,
     inbox: Inbox,
     events: ServerEvents,
     news: News,
@@ -44,13 +46,15 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     let waiting = resume(gate, talk);
     let time = keep_time(gate, talk);
     let policies = follow(gate, talk, news);
-    tokio::pin!(agent, upstream, waiting, time, policies);
+    let bridge = cross(gate, talk);
+    tokio::pin!(agent, upstream, waiting, time, policies, bridge);
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
         end = &mut waiting => end,
         end = &mut time => end,
         end = &mut policies => end,
+        end = &mut bridge => end,
         cause = shutdown.requested() => End::Stopped(cause),
     };
     shutdown.request(match &end {
@@ -68,6 +72,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
             _ = &mut upstream => {}
             _ = &mut waiting => {}
             _ = &mut time => {}
+            _ = &mut bridge => {}
             () = shutdown.forced() => {}
         }
     }
@@ -81,23 +86,31 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
 
 async fn listen<U: Upstream, A: Agent>(
     gate: &Gate,
-    talk: &Talk<U, A>,
+    talk: &Talk<U, Bridged<A>>,
     mut inbox: Inbox,
     shutdown: &Shutdown,
 ) -> End {
     loop {
+        let bridge = talk.agent.bridge();
         let next = tokio::select! {
             biased;
             _ = shutdown.requested() => return pending().await,
-            next = inbox.next() => next,
+            next = next(&mut inbox, bridge) => next,
         };
         let handled = match next {
             Ok(Arrived::Frame(stream, peer, frame)) => {
-                gate.handle_from(talk, stream, peer, frame).await
+                let source = Source { stream, peer };
+                match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
+                    Taken::Not => gate.handle_from(talk, stream, peer, frame).await,
+                    Taken::Yes => Ok(()),
+                }
             }
             Ok(Arrived::TooLong(stream)) => gate.handle_too_long(talk, Side::Agent, stream).await,
             Ok(Arrived::HungUp(stream)) => gate.hung_up(talk, stream).await,
-            Ok(Arrived::Closed) => return End::AgentClosed,
+            Ok(Arrived::Closed) => {
+                bridge.inspect(|bridge| bridge.closed());
+                return End::AgentClosed;
+            }
             Ok(Arrived::Gone) => return End::Stopped(Cause::AgentGone),
             Err(cause) => {
                 warn!("cannot read from the agent: {cause}");
@@ -105,6 +118,27 @@ async fn listen<U: Upstream, A: Agent>(
             }
         };
         if handled == Err(AgentGone) {
+            return End::Stopped(Cause::AgentGone);
+        }
+    }
+}
+
+/// What the agent sends next, when the bridge has room for it. Cancel-safe.
+async fn next<'i>(inbox: &'i mut Inbox, bridge: Option<&Bridge>) -> io::Result<Arrived<'i>> {
+    if let Some(bridge) = bridge {
+        bridge.ready().await;
+    }
+    inbox.next().await
+}
+
+/// Does what the bridge wants of the gate.
+async fn cross<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>) -> End {
+    let Some(bridge) = talk.agent.bridge() else {
+        return pending().await;
+    };
+    loop {
+        let step = bridge.next().await;
+        if bridge.carry_out(gate, talk, step).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
     }
@@ -192,8 +226,9 @@ async fn sleep(duration: Option<Duration>) {
 }
 
 /// Polled only while the gate stops; a signal from every reply would cost each of them something.
-async fn idle<U, A>(talk: &Talk<U, A>) {
-    while !talk.session.is_idle() {
+async fn idle<U, A>(talk: &Talk<U, Bridged<A>>) {
+    let crossed = || talk.agent.bridge().is_none_or(Bridge::is_idle);
+    while !(talk.session.is_idle() && crossed()) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -14,6 +14,7 @@ use tracing::{error, info, warn};
 use crate::admin::Listening;
 use crate::agent::http::{Arrival, AskHealth, ConversationKind, HttpRefusal, Listener, Outside};
 use crate::audit::{self, Kind, Record};
+use crate::bridge::Bridged;
 use crate::gate::Talk;
 use crate::identity::Authenticate;
 use crate::policy::Agent;
@@ -177,7 +178,11 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         (Server::Absent, ServerEvents::Absent)
     });
     let outbox = Outbox::Http(arrival.streams.clone());
-    let talk = Talk::new(session, server.clone(), outbox);
+    let bridge = match arrival.kind {
+        ConversationKind::Session => parts.bridge(),
+        ConversationKind::Stateless => None,
+    };
+    let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
     parts.conversations.enrol(&talk.session);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of a session could not be recorded: {fault}");

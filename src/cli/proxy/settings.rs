@@ -5,6 +5,7 @@ use std::sync::Arc;
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::audit::{self, Audit, OpenError, Redactor, SecretTooShort};
+use crate::bridge;
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
 use crate::gate;
@@ -182,6 +183,20 @@ pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Set
     }
 }
 
+/// What may stand before an agent whose server speaks another revision.
+pub(super) fn bridge(config: &Config) -> Option<bridge::Settings> {
+    match config.protocol.bridge {
+        config::Bridging::Off => None,
+        config::Bridging::On => Some(bridge::Settings {
+            server: config.upstream.name.clone(),
+            from_agent: from_agent(&config.limits),
+            from_upstream: from_upstream(&config.limits),
+            max_in_flight: config.limits.max_in_flight,
+            request_timeout: config.limits.request_timeout,
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use secrecy::SecretString;
@@ -197,10 +212,6 @@ mod tests {
         })
         .unwrap();
         let secret = |text: &str| SecretString::from(text.to_owned());
-        let upstream = |text: &str| Tokens {
-            upstream: Some(secret(text)),
-            ..Tokens::default()
-        };
         config.upstream.env = [
             ("API_TOKEN".to_owned(), secret("token-12345")),
             ("HEADER".to_owned(), secret("Bearer hidden-12345")),

@@ -4,6 +4,7 @@ use tracing::{error, warn};
 
 use crate::agent::stdio;
 use crate::audit;
+use crate::bridge::Bridged;
 use crate::gate::Talk;
 use crate::session::Session;
 use crate::wire::{LineReader, Side};
@@ -34,7 +35,8 @@ pub(super) async fn serve(
     } = parts;
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
     let inbox = Inbox::Stdio(LineReader::new(input, gate.limits(Side::Agent).max_bytes));
-    let talk = Talk::new(session, server.clone(), Outbox::Stdio(writer.clone()));
+    let agent = Bridged::new(Outbox::Stdio(writer.clone()), parts.bridge());
+    let talk = Talk::new(session, server.clone(), agent);
     parts.conversations.enrol(&talk.session);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of the session could not be recorded: {fault}");

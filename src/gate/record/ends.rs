@@ -34,6 +34,13 @@ impl Trail {
         record
     }
 
+    /// The record of a message that the bridge settles: it was judged, and goes no further.
+    pub(in crate::gate) fn settled(&self, now: Duration) -> Record {
+        let mut record = self.passed(Side::Upstream, now);
+        record.stage = Some(Stage::Bridge.name().into());
+        record
+    }
+
     /// The message was recorded as allowed. What still goes wrong is its outcome.
     pub(in crate::gate) fn departed(&mut self) {
         if let (Some(method), Kind::ToolCall | Kind::ToolsList | Kind::Request) =

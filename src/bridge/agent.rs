@@ -1,0 +1,49 @@
+//! The agent, as the gate sees it from the other end of the bridge.
+
+use crate::gate::{Agent, AgentGone, Permit};
+use crate::wire::Stream;
+
+use super::carry::Bridge;
+use super::outward::Outward;
+
+/// An agent with a bridge before it, or without one.
+#[derive(Debug)]
+pub struct Bridged<A> {
+    agent: A,
+    bridge: Option<Bridge>,
+}
+
+impl<A> Bridged<A> {
+    pub fn new(agent: A, bridge: Option<Bridge>) -> Self {
+        Self { agent, bridge }
+    }
+
+    pub fn bridge(&self) -> Option<&Bridge> {
+        self.bridge.as_ref()
+    }
+
+    pub fn inner(&self) -> &A {
+        &self.agent
+    }
+}
+
+impl<A: Agent> Agent for Bridged<A> {
+    async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
+        let Some(bridge) = &self.bridge else {
+            return self.agent.deliver(permit).await;
+        };
+        match bridge.translate(permit) {
+            Outward::AsItIs(permit) => self.agent.deliver(permit).await,
+            Outward::Instead(permits) => {
+                for permit in permits {
+                    self.agent.deliver(permit).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn release(&self, stream: Stream) {
+        self.agent.release(stream);
+    }
+}

@@ -1,0 +1,328 @@
+//! The bridge itself: one lock round what it remembers, and the way to the gate.
+
+use std::future::pending;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+use crate::clock::Clock;
+use crate::gate::{
+    Agent, AgentGone, Carried, Gate, Permit, Refusal, Settled, Source, Talk, Upstream,
+};
+use crate::wire::Id;
+
+use super::agent::Bridged;
+use super::outward::Outward;
+use super::settings::Settings;
+use super::state::{Aside, Doing, Phase, Presence, State};
+use super::step::{Step, Then};
+use super::{handshake, inward, outward, rounds};
+
+/// The bridge before one agent. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct Bridge(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is something to do, or nothing any more.
+    changed: Notify,
+    ready: Notify,
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+}
+
+/// The code of an answer to a request whose id is in use (JSON-RPC 2.0 §5.1).
+const INVALID_REQUEST: i64 = -32_600;
+
+/// Whose a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// The bridge has no part in it: it goes to the gate as it came.
+    Not,
+    /// It becomes steps.
+    Yes,
+}
+
+impl Bridge {
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Shared {
+            state: Mutex::default(),
+            changed: Notify::new(),
+            ready: Notify::new(),
+            settings,
+            clock,
+        }))
+    }
+
+    /// Looks at a frame of the agent's. To be called only when [`Self::ready`] has resolved.
+    pub fn take(&self, source: Source, frame: &[u8]) -> Taken {
+        let now = self.0.clock.elapsed();
+        let taken = self.state().take(source, frame, &self.0.settings, now);
+        if taken == Taken::Yes {
+            self.0.changed.notify_one();
+        }
+        taken
+    }
+
+    /// Resolves when the next frame of the agent's can be taken. Until then nothing is read: that
+    /// bounds what waits.
+    pub async fn ready(&self) {
+        loop {
+            {
+                let state = self.state();
+                if state.steps.is_empty() && state.in_hand == Doing::Nothing && state.held.is_none()
+                {
+                    return;
+                }
+            }
+            self.0.ready.notified().await;
+        }
+    }
+
+    /// The next step. Asked for only by one who has carried out the last one.
+    pub async fn next(&self) -> Step {
+        loop {
+            let until = {
+                let mut state = self.state();
+                state.in_hand = Doing::Nothing;
+                let now = self.0.clock.elapsed();
+                state.expire(&self.0.settings, now);
+                if let Some(step) = state.steps.pop_front() {
+                    state.in_hand = Doing::Something;
+                    return step;
+                }
+                state.next_deadline().map(|it| it.saturating_sub(now))
+            };
+            self.0.ready.notify_one();
+            tokio::select! {
+                () = self.0.changed.notified() => {}
+                () = wait(until) => {}
+            }
+        }
+    }
+
+    /// Does what a step says.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn carry_out<U: Upstream, A: Agent>(
+        &self,
+        gate: &Gate,
+        talk: &Talk<U, Bridged<A>>,
+        step: Step,
+    ) -> Result<(), AgentGone> {
+        match step {
+            Step::Pass {
+                source,
+                frame,
+                cancels,
+            } => {
+                gate.handle_from(talk, source.stream, source.peer, &frame)
+                    .await?;
+                if let Some(id) = cancels
+                    && !gate.is_waiting(talk, &id, source.stream)
+                {
+                    self.forget(&id);
+                }
+                Ok(())
+            }
+            Step::Settle {
+                source,
+                frame,
+                spoken,
+                then,
+            } => {
+                if gate.settle_here(talk, source, &frame, &spoken).await? == Settled::Done {
+                    self.settled(then);
+                }
+                Ok(())
+            }
+            Step::TurnBack {
+                source,
+                frame,
+                refusal,
+            } => {
+                let reused = matches!(refusal, Refusal::ReusedId);
+                self.state().aside = reused.then_some(Aside);
+                let told = gate.turn_back(talk, source, &frame, refusal).await;
+                self.state().aside = None;
+                told
+            }
+            Step::TakeBack {
+                stream,
+                question,
+                why,
+            } => gate.take_back(talk, stream, question, why).await,
+            Step::Release(stream) => {
+                talk.agent.release(stream);
+                Ok(())
+            }
+            Step::Revision(revision) => {
+                gate.bridge(talk, revision);
+                Ok(())
+            }
+        }
+    }
+
+    /// The agent sends no more: whatever waits for an answer of its is over.
+    pub fn closed(&self) {
+        {
+            let mut state = self.state();
+            state.agent = Presence::Closed;
+            let State { phase, steps, .. } = &mut *state;
+            if let Phase::Bridged(session) = phase {
+                rounds::give_up(session, steps);
+            }
+        }
+        self.0.changed.notify_one();
+    }
+
+    /// Whether nothing is to be finished.
+    pub fn is_idle(&self) -> bool {
+        let state = self.state();
+        let waits = match &state.phase {
+            Phase::Apart | Phase::Sessions => false,
+            Phase::Asked(_) | Phase::Probing(..) => true,
+            Phase::Bridged(session) => session.waiting() > 0,
+        };
+        !waits && state.steps.is_empty() && state.in_hand == Doing::Nothing && state.held.is_none()
+    }
+
+    /// What the agent gets of something that was permitted to it.
+    pub(super) fn translate(&self, permit: Permit) -> Outward {
+        let now = self.0.clock.elapsed();
+        let mut state = self.state();
+        if matches!(state.phase, Phase::Apart | Phase::Sessions) {
+            return Outward::AsItIs(permit);
+        }
+        let outward = state.translate(permit, &self.0.settings, now);
+        drop(state);
+        self.0.changed.notify_one();
+        self.0.ready.notify_one();
+        outward
+    }
+
+    fn settled(&self, then: Then) {
+        let mut state = self.state();
+        let State { phase, steps, .. } = &mut *state;
+        let Phase::Bridged(session) = phase else {
+            return;
+        };
+        match then {
+            Then::Nothing => {}
+            Then::Level(level) => session.level = Some(level),
+            Then::Begin => session.news.begin(),
+            Then::Cancel(id) => {
+                let call = session.close(&id, steps);
+                let source = call.map(|call| call.source);
+                if let Some(source) = source.or_else(|| session.news.cancel(&id)) {
+                    steps.push_back(Step::Release(source.stream));
+                }
+            }
+            Then::Follow(uri) => session.news.followed(uri),
+            Then::Unfollow(uri) => {
+                session.news.unfollow(&uri);
+            }
+        }
+    }
+
+    fn forget(&self, id: &Id) {
+        let mut state = self.state();
+        let State { phase, steps, .. } = &mut *state;
+        if let Phase::Bridged(session) = phase {
+            session.close(id, steps);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take(&mut self, source: Source, frame: &[u8], settings: &Settings, now: Duration) -> Taken {
+        match &mut self.phase {
+            Phase::Sessions => Taken::Not,
+            Phase::Apart => {
+                if let Some(asked) = handshake::asked(source, frame, settings, now) {
+                    self.phase = Phase::Asked(asked);
+                }
+                Taken::Not
+            }
+            Phase::Asked(_) | Phase::Probing(..) => {
+                if handshake::may_overtake(frame, settings) {
+                    return Taken::Not;
+                }
+                self.held = Some((source, frame.to_vec()));
+                Taken::Yes
+            }
+            Phase::Bridged(session) => {
+                inward::take(session, &mut self.steps, source, frame, settings)
+            }
+        }
+    }
+
+    fn translate(&mut self, permit: Permit, settings: &Settings, now: Duration) -> Outward {
+        let carried = &permit.passage().carried;
+        if *carried
+            == (Carried::Reply {
+                error: Some(INVALID_REQUEST),
+            })
+            && self.aside.take().is_some()
+        {
+            return Outward::AsItIs(permit);
+        }
+        if let Phase::Bridged(session) = &mut self.phase {
+            return outward::translate(session, &mut self.steps, permit, self.agent, settings, now);
+        }
+        let outward = handshake::answered(&mut self.phase, &mut self.steps, permit, settings, now);
+        if !matches!(self.phase, Phase::Asked(_) | Phase::Probing(..))
+            && let Some((source, frame)) = self.held.take()
+            && self.take(source, &frame, settings, now) == Taken::Not
+        {
+            self.steps.push_back(Step::Pass {
+                source,
+                frame,
+                cancels: None,
+            });
+        }
+        outward
+    }
+
+    fn expire(&mut self, settings: &Settings, now: Duration) {
+        let Phase::Bridged(session) = &mut self.phase else {
+            return;
+        };
+        rounds::expire(session, &mut self.steps, settings, now);
+        session.news.expire(&mut self.steps, now);
+        // What is still to be done may change what is followed.
+        if self.steps.is_empty() {
+            session.news.pump(&session.opening, &mut self.steps, now);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        let Phase::Bridged(session) = &self.phase else {
+            return None;
+        };
+        let rounds = session
+            .calls
+            .values()
+            .filter_map(|call| call.round.as_ref());
+        let rounds = rounds.map(|round| round.deadline).min();
+        [rounds, session.news.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+async fn wait(duration: Option<Duration>) {
+    match duration {
+        Some(duration) => sleep(duration).await,
+        None => pending().await,
+    }
+}

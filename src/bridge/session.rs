@@ -1,0 +1,128 @@
+//! A session that exists on the agent's side only.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::gate::{Refusal, Source};
+use crate::wire::{Fragment, Id, KnownMethod};
+
+use super::news::News;
+use super::state::Opening;
+use super::step::Step;
+
+/// What a bridge remembers between the messages of an agent.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) opening: Opening,
+    /// The level that the agent set with `logging/setLevel`.
+    pub(super) level: Option<Fragment>,
+    /// Requests of the agent's that have not been answered.
+    pub(super) calls: HashMap<Id, Call>,
+    /// Bytes of requests that are kept to be repeated.
+    pub(super) kept: usize,
+    /// Questions put to the agent, by their ids.
+    pub(super) questions: HashMap<Id, Question>,
+    pub(super) latest_question: u64,
+    pub(super) news: News,
+}
+
+/// One request of the agent's.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) source: Source,
+    pub(super) method: KnownMethod,
+    /// What went to the gate: repeated with the agent's answers, if the server asks for any.
+    pub(super) frame: String,
+    /// How often the server has asked.
+    pub(super) rounds: u32,
+    /// What it asks now.
+    pub(super) round: Option<Round>,
+}
+
+/// What a server wants to know before it goes on.
+#[derive(Debug)]
+pub(super) struct Round {
+    /// Its own note, which comes back to it as it was.
+    pub(super) note: Option<Fragment>,
+    pub(super) asks: Vec<Ask>,
+    pub(super) deadline: Duration,
+}
+
+#[derive(Debug)]
+pub(super) struct Ask {
+    /// The server's name for the question.
+    pub(super) key: String,
+    /// The id under which the agent knows it.
+    pub(super) question: u64,
+    pub(super) method: KnownMethod,
+    pub(super) answer: Option<Fragment>,
+}
+
+/// The request that a question belongs to.
+#[derive(Debug, Clone)]
+pub(super) struct Question {
+    pub(super) call: Id,
+}
+
+impl Session {
+    pub(super) fn new(opening: Opening, news: News) -> Self {
+        Self {
+            opening,
+            level: None,
+            calls: HashMap::new(),
+            kept: 0,
+            questions: HashMap::new(),
+            latest_question: 0,
+            news,
+        }
+    }
+
+    /// Whether the agent, or the bridge itself, waits for a reply under this id.
+    pub(super) fn awaits(&self, id: &Id) -> bool {
+        self.calls.contains_key(id) || self.news.awaits(id)
+    }
+
+    /// How many requests of the agent's wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.calls.len().saturating_add(self.news.waiting())
+    }
+
+    pub(super) fn open(&mut self, id: Id, call: Call) {
+        self.kept = self.kept.saturating_add(call.frame.len());
+        self.calls.insert(id, call);
+    }
+
+    /// The request has come to its end: nothing that was asked for it need be answered.
+    pub(super) fn close(&mut self, id: &Id, steps: &mut impl Extend<Step>) -> Option<Call> {
+        let call = self.calls.remove(id)?;
+        self.kept = self.kept.saturating_sub(call.frame.len());
+        if let Some(round) = &call.round {
+            for ask in &round.asks {
+                if self.questions.remove(&Id::integer(ask.question)).is_some() {
+                    steps.extend([Step::TakeBack {
+                        stream: call.source.stream,
+                        question: ask.question,
+                        why: "the call that needed an answer is over",
+                    }]);
+                }
+            }
+        }
+        Some(call)
+    }
+
+    /// The request cannot be brought to its end, and its agent is told why.
+    pub(super) fn fail(
+        &mut self,
+        id: &Id,
+        refusal: impl Into<Refusal>,
+        steps: &mut impl Extend<Step>,
+    ) {
+        if let Some(call) = self.close(id, steps) {
+            steps.extend([Step::TurnBack {
+                source: call.source,
+                frame: call.frame.into_bytes(),
+                refusal: refusal.into(),
+            }]);
+        }
+    }
+}

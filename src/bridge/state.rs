@@ -1,0 +1,98 @@
+//! How far a bridge has come.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::gate::{Permit, Source};
+use crate::session::Spoken;
+use crate::wire::{Fragment, Id};
+
+use super::session::Session;
+use super::step::Step;
+
+/// Everything about a bridge that changes.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) phase: Phase,
+    /// What is to be done, in order. No frame of the agent's is read while anything is.
+    pub(super) steps: VecDeque<Step>,
+    /// The step that was told last is being carried out.
+    pub(super) in_hand: Doing,
+    /// The one frame that came while the handshake was under way.
+    pub(super) held: Option<(Source, Vec<u8>)>,
+    pub(super) agent: Presence,
+    /// A request with an id in use is being refused.
+    pub(super) aside: Option<Aside>,
+}
+
+/// An answer under the id of a request that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Aside;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Doing {
+    #[default]
+    Nothing,
+    Something,
+}
+
+/// Whether the agent can still be asked something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Presence {
+    #[default]
+    Sends,
+    Closed,
+}
+
+/// Who is on the two sides of the bridge.
+#[derive(Debug, Default)]
+pub(super) enum Phase {
+    /// No session was asked for.
+    #[default]
+    Apart,
+    /// `initialize` was passed on.
+    Asked(Asked),
+    /// It was refused, and the server is asked what it speaks instead. With the refusal, which
+    /// stands if the server does not say.
+    Probing(Asked, Permit),
+    /// The server has sessions of its own.
+    Sessions,
+    /// It has none.
+    Bridged(Box<Session>),
+}
+
+/// A handshake that an agent has begun.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) id: Id,
+    pub(super) source: Source,
+    /// Time since the clock was made.
+    pub(super) since: Duration,
+    pub(super) opening: Opening,
+}
+
+/// What an agent said of itself at `initialize`.
+#[derive(Debug, Clone)]
+pub(super) struct Opening {
+    /// What it speaks; at first what it asked for.
+    pub(super) spoken: Spoken,
+    /// Its `clientInfo`.
+    pub(super) client: Fragment,
+    /// Its `capabilities`, as far as they mean the same without a session.
+    pub(super) capabilities: Fragment,
+    pub(super) urls: Urls,
+}
+
+/// Whether an agent lets servers ask its user to open a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urls {
+    Opened,
+    Refused,
+}
+
+impl Opening {
+    pub(super) fn revision(&self) -> Arc<str> {
+        Arc::clone(&self.spoken.version)
+    }
+}

@@ -1,0 +1,207 @@
+//! What the bridge between the eras asks of the gate besides the path of a message.
+//!
+//! Most of what an agent of the session era sends has a counterpart, and takes the path like
+//! everything else. What has none (`ping`, `logging/setLevel`) is judged all the same, and goes no
+//! further; what cannot be carried is refused. All of it is recorded.
+
+use std::sync::Arc;
+
+use crate::session::{Asker, Spoken};
+use crate::wire::{Era, Id, KnownMethod, Method, Shape, Side, Stream};
+
+use super::Gate;
+use super::decide::Stop;
+use super::forward::{Agent, AgentGone, Upstream};
+use super::identify::{Identified, Role, Scene, asker};
+use super::own::{AnswerId, Occasion, OwnMessage};
+use super::panics::{self, Panicked};
+use super::record::{Came, Trail};
+use super::refuse::Refusal;
+use super::talk::Talk;
+use super::understand::Asks;
+use super::{decide, shadow, understand};
+
+/// What became of a message that goes no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// Policy permits it, and whoever asked has been answered.
+    Done,
+    /// It was refused, and whoever asked has been told.
+    Refused,
+}
+
+/// Where a message of the agent's came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source {
+    pub stream: Stream,
+    /// The address, if it came over a network.
+    pub peer: Option<std::net::IpAddr>,
+}
+
+impl Gate {
+    /// A bridge stands before the agent, which speaks this revision; or none does any more.
+    pub fn bridge<U, A>(&self, talk: &Talk<U, A>, revision: Option<Arc<str>>) {
+        talk.session.state().bridged = revision;
+        talk.introduce();
+    }
+
+    /// Judges a message of a session's that the server has no counterpart for. One that is
+    /// permitted is answered with an empty result, if it is a request.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn settle_here<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        source: Source,
+        frame: &[u8],
+        spoken: &Spoken,
+    ) -> Result<Settled, AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        let mut trail = Trail::begin(talk, self.came(source));
+        let judged = self.judge_here(talk, source, frame, spoken, &mut trail);
+        let stopped = match panics::caught(judged).await {
+            Ok(Ok(answer)) => {
+                if let Some(answer) = answer {
+                    self.tell(talk, Side::Agent, source.stream, answer).await?;
+                }
+                return Ok(Settled::Done);
+            }
+            Ok(Err(stop)) => stop,
+            Err(Panicked) => Refusal::Panicked.into(),
+        };
+        let refusal = match stopped {
+            Stop::Refused(refusal) => refusal,
+            // No call of a tool is settled here, so that nothing waits for a list.
+            Stop::Park | Stop::Settled => Refusal::Panicked,
+            Stop::AgentGone => return Err(AgentGone),
+        };
+        self.refuse(talk, &trail, refusal).await?;
+        Ok(Settled::Refused)
+    }
+
+    /// Refuses a message of the agent's, or a request of its own that was let through and cannot be
+    /// brought to its end.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn turn_back<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        source: Source,
+        frame: &[u8],
+        refusal: Refusal,
+    ) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        let mut trail = Trail::begin(talk, self.came(source));
+        let refusal = match self.decode(talk, Side::Agent, frame, &mut trail) {
+            Ok(message) => {
+                let method = message.method().and_then(Method::known);
+                let asks = |method| understand::ask(method, Asks::Agent, message.params());
+                if let Some(Ok((target, _))) = method.map(asks) {
+                    trail.asks(&target, &message);
+                }
+                refusal
+            }
+            Err(unreadable) => unreadable,
+        };
+        self.refuse(talk, &trail, refusal).await
+    }
+
+    /// Tells the agent that a question is withdrawn which the bridge put to it under this id.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn take_back<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        question: u64,
+        why: &str,
+    ) -> Result<(), AgentGone> {
+        if let Err(fault) = self
+            .record_own(talk, Occasion::Withdrawn, Side::Agent)
+            .await
+        {
+            tracing::warn!("a cancellation could not be recorded, and is not sent: {fault}");
+            return Ok(());
+        }
+        let cancel = OwnMessage::cancel(question, why);
+        self.tell(talk, Side::Agent, stream, cancel).await
+    }
+
+    /// Whether a request of the agent's still waits, for the upstream or for the list of its tools.
+    pub fn is_waiting<U, A>(&self, talk: &Talk<U, A>, id: &Id, stream: Stream) -> bool {
+        let asker: Asker = talk.session.asker(id, stream);
+        let state = talk.session.state();
+        let mut parked = state.parked.iter();
+        state.to_upstream.is_in_flight(&asker)
+            || parked.any(|parked| parked.asker == asker && !parked.cancelled)
+    }
+
+    fn came(&self, source: Source) -> Came {
+        Came {
+            from: Side::Agent,
+            stream: source.stream,
+            peer: source.peer,
+            at: self.clock.elapsed(),
+        }
+    }
+
+    /// The steps of the path that are left; yields the answer.
+    async fn judge_here<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        source: Source,
+        frame: &[u8],
+        spoken: &Spoken,
+        trail: &mut Trail,
+    ) -> Result<Option<OwnMessage>, Stop> {
+        let session = &talk.session;
+        let now = self.circumstances(session);
+        let message = self.decode(talk, Side::Agent, frame, trail)?;
+        let role = match message.shape() {
+            Shape::Request { id, method } => Role::Request {
+                asker: asker(session, Side::Agent, id, source.stream),
+                method: of_a_session(method)?,
+            },
+            Shape::Notification { method } => Role::Notification {
+                method: of_a_session(method)?,
+            },
+            Shape::Reply { .. } => return Err(Refusal::Stray.into()),
+        };
+        let is_request = matches!(role, Role::Request { .. });
+        let mut scene = Scene::of(&session.state(), spoken.clone());
+        scene.peer = source.peer;
+        let identified = Identified {
+            message: &message,
+            from: Side::Agent,
+            stream: source.stream,
+            role,
+            scene,
+        };
+        trail.identified(&identified, Side::Agent);
+        let snapshot = self.policy.current();
+        trail.judged_under(&snapshot);
+        let elapsed = self.clock.elapsed();
+        let recalled = self.tasks.recall(&identified, session, elapsed);
+        let understood = understand::understand(identified, &recalled)?;
+        trail.understood(&understood);
+        trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
+        let allowed = decide::decide(&understood, &snapshot, session, now)?;
+        trail.allowed(&allowed);
+        self.audit
+            .record(trail.settled(self.clock.elapsed()))
+            .await?;
+        let id = message.id().filter(|_| is_request);
+        Ok(id.map(|id| OwnMessage::done(AnswerId::Json(id.json()))))
+    }
+}
+
+/// A method that an agent may send in a session.
+fn of_a_session(method: &Method) -> Result<KnownMethod, Refusal> {
+    method
+        .known()
+        .filter(|known| known.sent_by_in(Side::Agent, Era::Legacy))
+        .ok_or_else(|| Refusal::UnknownMethod(method.name().to_owned()))
+}

@@ -1,0 +1,25 @@
+//! Agents that begin a session before a server that has none, over each pair of transports.
+
+#![cfg(unix)]
+
+#[cfg(test)]
+#[path = "../support/fixtures.rs"]
+mod fixtures;
+#[cfg(test)]
+#[path = "../support/json.rs"]
+mod json;
+#[cfg(test)]
+mod pairs;
+#[cfg(test)]
+#[path = "../support/peer.rs"]
+mod peer;
+#[cfg(test)]
+mod sdk;
+#[cfg(test)]
+#[path = "../support/serving.rs"]
+mod serving;
+#[cfg(test)]
+mod sessions;
+#[cfg(test)]
+#[path = "../support/setup.rs"]
+mod setup;
