@@ -3,14 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use cedar_policy::{
-    PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning, Validator,
-};
+use cedar_policy::{PolicyId, PolicySet, ValidationError, ValidationMode, ValidationWarning};
 use miette::{Diagnostic, LabeledSpan, Severity};
 
 use super::draft::Draft;
 use super::fold::folded;
 use super::hints::{self, Names};
+use super::narrow::narrowed;
 use super::verb::CALL;
 use super::vocabulary::Vocabulary;
 use crate::policy::{Against, Checked, Lock, PolicyProblem, PolicySource};
@@ -40,7 +39,7 @@ pub(super) fn check_types(
         before.iter().any(|known| known(&draft.entry.text, against))
     };
     let unknown = drafts.iter().filter(|draft| !is_known(draft));
-    let (typed, untyped): (Vec<_>, Vec<_>) = unknown.partition(|draft| draft.is_typed());
+    let (typed, untyped): (Vec<&&Draft<'_>>, Vec<_>) = unknown.partition(|draft| draft.is_typed());
     let base = match Vocabulary::get() {
         Ok(base) => base,
         Err(error) => {
@@ -48,13 +47,16 @@ pub(super) fn check_types(
             return HashSet::new();
         }
     };
-    let results = [(&base.validator, &untyped), (&words.validator, &typed)].map(
-        |(validator, drafts): (&Validator, &Vec<&Draft<'_>>)| {
-            let policies = drafts.iter().map(|draft| draft.policy.clone());
-            let set = PolicySet::from_policies(policies).map_err(|error| error.to_string())?;
-            Ok::<_, String>(validator.validate(&set, ValidationMode::Strict))
-        },
-    );
+    let untyped = untyped.iter().map(|draft| draft.policy.clone());
+    let typed = typed.iter().map(|draft| narrowed(words, &draft.policy));
+    let sets = [
+        (&base.validator, PolicySet::from_policies(untyped)),
+        (&words.validator, PolicySet::from_policies(typed)),
+    ];
+    let results = sets.map(|(validator, set)| {
+        let set = set.map_err(|error| error.to_string())?;
+        Ok::<_, String>(validator.validate(&set, ValidationMode::Strict))
+    });
     let places: HashMap<&str, (usize, &Draft<'_>)> = drafts
         .iter()
         .enumerate()

@@ -20,6 +20,7 @@ mod idle;
 mod inspect;
 mod judge;
 mod mutants;
+mod narrow;
 mod nesting;
 mod outcomes;
 mod outline;

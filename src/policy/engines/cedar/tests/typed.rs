@@ -117,6 +117,45 @@ fn judged(policies: &str, called: &str, arguments: &[(&str, Leaf<'static>)]) -> 
     told(&snapshot(policies).judge(&world(arguments).call(&tool(called))))
 }
 
+/// Of the arguments of other tools than the one that it names, a policy knows nothing.
+#[test]
+fn a_policy_on_one_tool_is_checked_against_the_arguments_of_that_tool() {
+    let check = |scope: &str, condition: &str, expected: usize| {
+        let policy = format!(
+            "@id(\"x\") permit (principal, action in Mcp::Action::\"call_tool\", {scope})\
+             when {{ context has arguments && {condition} }};"
+        );
+        let found = problems(&policy);
+        assert_eq!(found.len(), expected, "{policy}: {found:#?}");
+    };
+    let path = "context.arguments.path == \"/x\"";
+    check("resource == Mcp::Tool::\"a\"", path, 0);
+    check(
+        "resource == Mcp::Tool::\"a\"",
+        "context.arguments.pth == \"/x\"",
+        1,
+    );
+    check(
+        "resource == Mcp::Tool::\"a\"",
+        "context.arguments.path == 1",
+        1,
+    );
+    // What takes no `path` may be meant.
+    check("resource", path, 1);
+    check("resource is Mcp::Tool", path, 1);
+    let either = "[Mcp::Tool::\"a\", Mcp::Tool::\"b\"].contains(resource) && ";
+    check("resource", &format!("{either}{path}"), 1);
+    check("resource == Mcp::Tool::\"open\"", path, 1);
+
+    let policy = "@id(\"x\") permit (principal, action in Mcp::Action::\"call_tool\", \
+                  resource == Mcp::Tool::\"a\") \
+                  when { context has arguments && context.arguments.path == \"/x\" };";
+    let path = [("/path", text("/x"))];
+    assert_eq!(judged(policy, "a", &path), "allow x");
+    assert_eq!(judged(policy, "b", &path), judged("", "b", &path));
+    assert_eq!(judged(policy, "open", &path), judged("", "open", &path));
+}
+
 const GUARD: &str = r#"
 @id("all") permit(principal, action in Mcp::Action::"call_tool", resource);
 @id("guard") forbid(principal, action == Mcp::Action::"call_tool/a", resource)
