@@ -7,6 +7,7 @@
 
 mod claims;
 mod compact;
+mod key_url;
 mod keys;
 mod keyset;
 
@@ -20,6 +21,7 @@ use crate::clock::Clock;
 
 use super::{Authenticate, Challenge, Identified, Identity, ProtectedResource, bearer};
 
+pub use key_url::KeyUrl;
 pub use keys::{Fetched, KeyFault, KeyFile, KeySource};
 pub use keyset::Algorithm;
 
@@ -64,7 +66,7 @@ const MAX_SKEW: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct Jwt {
     settings: JwtSettings,
-    keys: Keys,
+    keys: Arc<Keys>,
     clock: Arc<dyn Clock>,
     resource: Option<ProtectedResource>,
 }
@@ -89,7 +91,7 @@ impl Jwt {
             return Err(JwtError::Skew);
         }
         Ok(Self {
-            keys: Keys::new(source, Arc::clone(&clock)),
+            keys: Arc::new(Keys::new(source, Arc::clone(&clock))),
             settings,
             clock,
             resource,

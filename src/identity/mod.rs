@@ -20,7 +20,9 @@ use hyper::HeaderMap;
 
 pub use anonymous::{Anonymous, Reach};
 pub use challenge::Challenge;
-pub use jwt::{Algorithm, Fetched, Jwt, JwtError, JwtSettings, KeyFault, KeyFile, KeySource};
+pub use jwt::{
+    Algorithm, Fetched, Jwt, JwtError, JwtSettings, KeyFault, KeyFile, KeySource, KeyUrl,
+};
 pub use resource::{ProtectedResource, ResourceError};
 pub use tokens::{StaticToken, StaticTokens, StaticTokensError};
 

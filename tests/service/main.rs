@@ -13,6 +13,8 @@ mod fixtures;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod issuers;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]

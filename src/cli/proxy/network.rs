@@ -11,11 +11,12 @@ use crate::agent::http;
 use crate::clock::SystemClock;
 use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth};
 use crate::identity::{
-    Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFile,
-    ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens, StaticTokensError,
+    Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFault, KeyFile,
+    KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
+    StaticTokensError,
 };
 use crate::upstream;
-use crate::upstream::http::{HttpSettings, PlainHttp};
+use crate::upstream::http::{HttpClientError, HttpSettings, PlainHttp, client_tls};
 
 use super::settings::{self, SHORTEST_SECRET};
 
@@ -35,8 +36,10 @@ pub(super) enum NetworkError {
     TokenShort { key: &'static str, file: PathBuf },
     #[error("`listen.auth`: {0}")]
     Tokens(StaticTokensError),
-    #[error("`listen.auth.jwks_url` is not available in this version: use `jwks_file`")]
-    JwksUrl,
+    #[error("`listen.auth.jwks_url`: {0}")]
+    Tls(HttpClientError),
+    #[error("`listen.auth.jwks_url`: {0}")]
+    JwksUrl(KeyFault),
     #[error("`listen.auth`: {0}")]
     Jwt(JwtError),
     #[error("`listen.auth.resource`: {0}")]
@@ -150,8 +153,12 @@ pub(super) fn authenticate(listen: &HttpListen) -> Result<Arc<dyn Authenticate>,
 const SKEW: Duration = Duration::from_secs(30);
 
 fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
-    let Jwks::File(file) = &written.jwks else {
-        return Err(NetworkError::JwksUrl);
+    let keys: Arc<dyn KeySource> = match &written.jwks {
+        Jwks::File(file) => Arc::new(KeyFile(file.clone())),
+        Jwks::Url(url) => {
+            let tls = client_tls(url, None).map_err(NetworkError::Tls)?;
+            Arc::new(KeyUrl::new(url.clone(), tls).map_err(NetworkError::JwksUrl)?)
+        }
     };
     let algorithm = |algorithm: &JwtAlgorithm| match algorithm {
         JwtAlgorithm::Rs256 => Algorithm::Rs256,
@@ -173,7 +180,6 @@ fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
         .map(|url| ProtectedResource::new(url.as_str(), issuer, &written.scopes))
         .transpose()
         .map_err(NetworkError::Resource)?;
-    let keys = Arc::new(KeyFile(file.clone()));
     Jwt::new(settings, keys, Arc::new(SystemClock::new()), resource).map_err(NetworkError::Jwt)
 }
 

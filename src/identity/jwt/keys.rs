@@ -34,6 +34,9 @@ pub struct KeyFile(pub PathBuf);
 /// for as long.
 const FRESH: Duration = Duration::from_mins(10);
 
+/// How long until they are fetched again while nobody waits for that, if they are used.
+const AGING: Duration = Duration::from_mins(8);
+
 /// How long they are used when they cannot be fetched.
 const STALE: Duration = Duration::from_hours(1);
 
@@ -57,6 +60,15 @@ pub(super) struct Keys {
 struct Known {
     set: Option<(Arc<KeySet>, Duration)>,
     attempted: Option<Duration>,
+    latest: Latest,
+}
+
+/// What came of the latest attempt.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Latest {
+    #[default]
+    Fetched,
+    Failed,
 }
 
 impl Keys {
@@ -71,12 +83,22 @@ impl Keys {
 
     /// Keys among which there is one for this algorithm, with this name if there is one.
     pub(super) async fn holding(
-        &self,
+        self: &Arc<Self>,
         algorithm: Algorithm,
         id: Option<&str>,
     ) -> Result<Arc<KeySet>, Challenge> {
         let holds = |set: &Arc<KeySet>| set.holds(algorithm, id);
         if let Some(set) = self.younger_than(FRESH).filter(holds) {
+            if self.younger_than(AGING).is_none() {
+                self.attempt_behind();
+            }
+            return Ok(set);
+        }
+        // Nobody waits for an issuer that is known to be away.
+        if self.has_failed()
+            && let Some(set) = self.younger_than(STALE).filter(holds)
+        {
+            self.attempt_behind();
             return Ok(set);
         }
         {
@@ -117,6 +139,22 @@ impl Keys {
         late
     }
 
+    fn has_failed(&self) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.latest == Latest::Failed
+    }
+
+    /// Fetches, if it is time to, while others go on.
+    fn attempt_behind(self: &Arc<Self>) {
+        if self.may_attempt() {
+            let keys = Arc::clone(self);
+            tokio::spawn(async move {
+                let _turn = keys.fetching.lock().await;
+                keys.attempt().await;
+            });
+        }
+    }
+
     async fn attempt(&self) {
         let fetched = match timeout(PATIENCE, self.source.fetch()).await {
             Ok(fetched) => fetched,
@@ -126,13 +164,17 @@ impl Keys {
             let none = || KeyFault("there is no key in it that is good for anything".to_owned());
             KeySet::read(&text).ok_or_else(none)
         });
+        let now = self.clock.elapsed();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match set {
             Ok(set) => {
-                let now = self.clock.elapsed();
-                let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
                 known.set = Some((Arc::new(set), now));
+                known.latest = Latest::Fetched;
             }
-            Err(fault) => tracing::warn!("the issuer's keys could not be fetched: {fault}"),
+            Err(fault) => {
+                known.latest = Latest::Failed;
+                tracing::warn!("the issuer's keys could not be fetched: {fault}");
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Tokens good and bad, signed here.
 
+mod by_url;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 

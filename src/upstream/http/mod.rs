@@ -30,3 +30,4 @@ pub use failure::Loss;
 pub use reach::Reach;
 pub use sender::HttpSender;
 pub use settings::{Bearer, HttpClientError, HttpSettings, PlainHttp};
+pub use tls::client_tls;

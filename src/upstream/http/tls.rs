@@ -6,15 +6,22 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::{ClientConfig, RootCertStore};
+use url::Url;
 
 use super::settings::{HttpClientError, HttpSettings};
 
-/// No verifier of our own, no key log, no client certificate.
+/// What the client believes: see [`client_tls`].
 pub(super) fn config(settings: &HttpSettings) -> Result<ClientConfig, HttpClientError> {
+    client_tls(&settings.url, settings.ca_file.as_deref())
+}
+
+/// TLS to a server: the authorities of the system, and those in a file. No verifier of our own, no key
+/// log, no client certificate. No authority is asked for where there is no TLS.
+pub fn client_tls(url: &Url, ca_file: Option<&Path>) -> Result<ClientConfig, HttpClientError> {
     let mut roots = RootCertStore::empty();
-    if settings.url.scheme() == "https" {
+    if url.scheme() == "https" {
         let found = add_those_of_the_system(&mut roots);
-        match &settings.ca_file {
+        match ca_file {
             Some(path) => add_named(&mut roots, path)?,
             None => found?,
         }

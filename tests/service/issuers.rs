@@ -1,0 +1,102 @@
+//! Agents known by the tokens of an issuer whose keys the gate fetches.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::rand::SystemRandom;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+
+use crate::fixtures::fixture;
+use crate::http::Agent;
+use crate::serving::Serving;
+use crate::setup::{ALLOW_ALL, Setup};
+
+struct Key(Ed25519KeyPair);
+
+fn base64(bytes: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+impl Key {
+    fn new() -> Self {
+        let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        Self(Ed25519KeyPair::from_pkcs8(key.as_ref()).unwrap())
+    }
+
+    fn set(&self) -> String {
+        let x = base64(self.0.public_key());
+        format!(r#"{{"keys":[{{"kty":"OKP","crv":"Ed25519","kid":"k","x":"{x}"}}]}}"#)
+    }
+
+    fn token(&self, subject: &str) -> String {
+        let header = base64(r#"{"alg":"EdDSA","kid":"k"}"#);
+        let claims = format!(
+            r#"{{"iss":"https://issuer.example","aud":"gate","sub":"{subject}","exp":9999999999}}"#
+        );
+        let signed = format!("{header}.{}", base64(claims));
+        let signature = base64(self.0.sign(signed.as_bytes()));
+        format!("{signed}.{signature}")
+    }
+}
+
+/// Answers every request with what there is at that time; its URL.
+fn publish(text: Arc<Mutex<Option<String>>>) -> String {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/keys", socket.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in socket.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let text = text.lock().unwrap().clone();
+            let answer = match text {
+                Some(text) => format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+                     Connection: close\r\n\r\n{text}",
+                    text.len()
+                ),
+                None => "HTTP/1.1 500 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".into(),
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+fn gate_before_everything(jwks_url: &str) -> Serving {
+    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let mut setup = setup.over_http();
+    let auth = format!(
+        "\nauth = {{ type = \"jwt\", issuer = \"https://issuer.example\", audience = \"gate\", \
+         jwks_url = {jwks_url:?} }}"
+    );
+    setup.listen.push_str(&auth);
+    Serving::start(setup)
+}
+
+#[test]
+fn an_agent_is_known_by_a_token_whose_key_the_gate_fetches() {
+    let (key, other) = (Key::new(), Key::new());
+    let url = publish(Arc::new(Mutex::new(Some(key.set()))));
+    let gate = gate_before_everything(&url);
+    let with = |token: &str| Agent::at(&gate.url).with(format!("Authorization: Bearer {token}"));
+    let answer = with(&key.token("ada")).in_session().echo(1, "it is ada");
+    assert!(answer.body.contains("it is ada"), "{answer:?}");
+    assert_eq!(with(&other.token("ada")).echo(1, "x").status, 401);
+    assert_eq!(Agent::at(&gate.url).echo(1, "x").status, 401);
+}
+
+#[test]
+fn while_an_issuer_has_given_no_keys_nobody_is_known_and_the_gate_says_why() {
+    let url = publish(Arc::default());
+    let gate = gate_before_everything(&url);
+    let agent = Agent::at(&gate.url);
+    let agent = agent.with(format!("Authorization: Bearer {}", Key::new().token("ada")));
+    let answer = agent.echo(1, "x");
+    assert_eq!(answer.status, 503, "{answer:?}");
+    assert!(!answer.body.contains("127.0.0.1"), "{answer:?}");
+}
