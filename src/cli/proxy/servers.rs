@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
-use crate::wire::Stream;
+use crate::wire::{Form, Stream};
 
 use super::{network, settings};
 
@@ -46,7 +46,7 @@ pub(super) enum ServerEvents {
 /// Something that happened to a server, in order.
 #[derive(Debug)]
 pub(super) enum Occurrence<'e> {
-    Frame(Stream, &'e [u8]),
+    Frame(Stream, Form, &'e [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
     /// The request of this stream will not be answered.
@@ -159,9 +159,13 @@ impl ServerEvents {
         match self {
             Self::Child(events) => of_child(events.next().await),
             Self::Http { events, frame } => match events.next().await {
-                HttpEvent::Frame { stream, bytes } => {
+                HttpEvent::Frame {
+                    stream,
+                    form,
+                    bytes,
+                } => {
                     *frame = bytes;
-                    Occurrence::Frame(stream, frame)
+                    Occurrence::Frame(stream, form, frame)
                 }
                 HttpEvent::TooLong { stream } => Occurrence::TooLong(stream),
                 HttpEvent::Failed { stream, fault } => Occurrence::Failed(stream, fault),
@@ -182,7 +186,7 @@ impl ServerEvents {
 
 fn of_child(event: upstream::Event<'_>) -> Occurrence<'_> {
     match event {
-        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, frame),
+        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Event, frame),
         upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
         upstream::Event::Died {
             exit,
