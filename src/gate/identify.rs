@@ -8,7 +8,7 @@ use crate::policy::{Agent, Server};
 use crate::session::{
     Asker, Era, Established, Extension, Handshake, Lifecycle, Session, Spoken, State, Taken,
 };
-use crate::wire::{self, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
+use crate::wire::{self, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
 use super::record::Came;
 use super::refuse::{Modern, Refusal};
@@ -32,6 +32,7 @@ pub(super) struct Identified<'m> {
     pub(super) from: Side,
     /// The stream of its sender that it came on.
     pub(super) stream: Stream,
+    pub(super) form: Form,
     pub(super) role: Role,
     pub(super) scene: Scene,
 }
@@ -70,7 +71,9 @@ pub(super) fn identify<'m>(
     session: &Session,
     max_in_flight: usize,
 ) -> Result<Identified<'m>, Refusal> {
-    let Came { from, stream, .. } = came;
+    let Came {
+        from, stream, form, ..
+    } = came;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
         Shape::Request { id, method } => {
@@ -123,6 +126,7 @@ pub(super) fn identify<'m>(
         message,
         from,
         stream,
+        form,
         role,
         scene,
     })

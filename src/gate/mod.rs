@@ -42,7 +42,7 @@ use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
 use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{KnownMethod, Limits, Message, Side, Stream};
+use crate::wire::{Form, KnownMethod, Limits, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
@@ -139,8 +139,31 @@ impl Gate {
         let came = Came {
             from,
             stream,
+            form: Form::Whole,
             peer,
             at,
+        };
+        self.handle_since(talk, came, frame).await
+    }
+
+    /// The same for a frame of the upstream's that came in this form: what answers the agent goes on
+    /// in the same one, where the agent's transport knows the difference.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_upstreams<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        form: Form,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let came = Came {
+            from: Side::Upstream,
+            stream,
+            form,
+            peer: None,
+            at: self.clock.elapsed(),
         };
         self.handle_since(talk, came, frame).await
     }
@@ -159,6 +182,7 @@ impl Gate {
         let came = Came {
             from: Side::Agent,
             stream,
+            form: Form::Whole,
             peer,
             at: self.clock.elapsed(),
         };

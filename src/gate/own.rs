@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::{Fragment, KnownMethod};
+use crate::wire::{Form, Fragment, KnownMethod};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::passage::Carried;
@@ -181,7 +181,10 @@ impl OwnMessage {
         ];
         Self {
             text: Fragment::object(members),
-            carried: Carried::Reply { error },
+            carried: Carried::Reply {
+                error,
+                form: Form::Whole,
+            },
         }
     }
 

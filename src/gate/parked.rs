@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::session::{Lifecycle, Parked, Session};
-use crate::wire::{Message, Side};
+use crate::wire::{Form, Message, Side};
 
 use super::Gate;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
@@ -121,6 +121,7 @@ fn came(parked: &Parked) -> Came {
     Came {
         from: Side::Agent,
         stream: parked.stream,
+        form: Form::Whole,
         peer: parked.peer,
         at: parked.started,
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::Admitted;
-use crate::wire::{KnownMethod, Message, Outcome, Shape, Stream, Value};
+use crate::wire::{Form, KnownMethod, Message, Outcome, Shape, Stream, Value};
 
 use super::identify::{FIRST_STATELESS, Role};
 use super::route::Ended;
@@ -42,6 +42,8 @@ pub enum Carried {
     Reply {
         /// The code, if it is an error.
         error: Option<i64>,
+        /// How it came; what the gate answers itself is whole.
+        form: Form,
     },
 }
 
@@ -69,6 +71,7 @@ impl Passage {
             },
             Role::Reply(_) => Carried::Reply {
                 error: error_code(understood.identified.message),
+                form: understood.identified.form,
             },
         };
         Self { stream, carried }

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::session::{Asker, Origin, Target};
-use crate::wire::{KnownMethod, Message, Shape, Side, Stream, Value};
+use crate::wire::{Form, KnownMethod, Message, Shape, Side, Stream, Value};
 
 use super::decide::Allowed;
 use super::identify::{Identified, Role, asker};
@@ -28,6 +28,7 @@ use super::understand::Understood;
 pub(super) struct Came {
     pub(super) from: Side,
     pub(super) stream: Stream,
+    pub(super) form: Form,
     /// The address that it came from, if it came over a network.
     pub(super) peer: Option<IpAddr>,
     /// Time since the clock was made.
@@ -79,6 +80,7 @@ impl Trail {
             stream,
             peer,
             at,
+            ..
         } = came;
         let reference = talk.next_reference();
         let record = Record::new(Kind::Frame)
@@ -140,6 +142,7 @@ impl Trail {
         let came = Came {
             from: Side::Agent,
             stream: Stream::MAIN,
+            form: Form::Whole,
             peer: None,
             at: started,
         };

@@ -10,7 +10,7 @@ use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::session::{Origin, Readiness, Taken};
-use crate::wire::{Id, KnownMethod, Limits, Side, Stream};
+use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
@@ -301,6 +301,7 @@ impl Gate {
             Came {
                 from,
                 stream,
+                form: Form::Whole,
                 peer: None,
                 at,
             },

@@ -35,7 +35,7 @@ pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use mirrors::{Mirror, Mirrors};
 pub use params::{ParamsError, ParamsProblem};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
-pub use stream::Stream;
+pub use stream::{Form, Stream};
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

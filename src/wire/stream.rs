@@ -9,6 +9,17 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Stream(u64);
 
+/// How a message came, and is to go on if it answers a request: clients take both, but one that
+/// loses an event may come back for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Form {
+    /// As the whole body of a response.
+    #[default]
+    Whole,
+    /// As an event of a stream. What comes over standard streams is taken for one.
+    Event,
+}
+
 impl Stream {
     pub const MAIN: Self = Self(0);
 

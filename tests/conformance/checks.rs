@@ -116,13 +116,6 @@ pub(crate) struct Difference<'a> {
     through: Option<&'a (Status, String)>,
 }
 
-impl Difference<'_> {
-    /// Whether the check was made, with success, and was not made through the gate.
-    pub(crate) fn is_unchecked_through(&self) -> bool {
-        self.through.is_none() && self.direct.is_some_and(|it| it.0 == Status::Success)
-    }
-}
-
 impl fmt::Display for Difference<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (scenario, check) = self.key;

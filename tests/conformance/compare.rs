@@ -1,17 +1,10 @@
 //! The same judgement twice, and what is different.
 
-use crate::checks::{Checks, Difference, Status};
+use crate::checks::{Checks, Status};
 
 /// How often a scenario is judged again before a difference counts: the suite waits less than a second
 /// for some answers, and other programs may be using the machine.
 const RETRIES: usize = 2;
-
-/// Checks of streams. The gate answers in one piece what is answered soon, where the server has a
-/// stream for everything; the suite calls streams optional and then does not check them.
-const OF_STREAMS: [(&str, &str); 1] = [(
-    "server-sse-multiple-streams",
-    "server-sse-streams-functional",
-)];
 
 /// Lets the suite judge some scenarios, or all of them.
 pub(crate) type Judge<'a> = &'a dyn Fn(Option<&[String]>) -> Checks;
@@ -34,7 +27,6 @@ pub(crate) fn compare(comparison: &Comparison<'_>) {
         let mut again: Vec<String> = direct
             .differences(through)
             .iter()
-            .filter(|it| !is_explained(it))
             .map(|it| it.key.0.clone())
             .collect();
         again.dedup();
@@ -56,16 +48,6 @@ pub(crate) fn compare(comparison: &Comparison<'_>) {
         );
     }
     let differences = direct.differences(&through);
-    let (explained, differences): (Vec<_>, Vec<_>) =
-        differences.iter().partition(|it| is_explained(it));
-    for difference in explained {
-        println!("  explained: {difference}");
-    }
     let differences: Vec<String> = differences.iter().map(ToString::to_string).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
-}
-
-fn is_explained(difference: &Difference<'_>) -> bool {
-    let (scenario, check) = difference.key;
-    difference.is_unchecked_through() && OF_STREAMS.contains(&(scenario, check))
 }

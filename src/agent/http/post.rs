@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use tokio::time::timeout;
 
-use crate::wire::{KnownMethod, Likeness, Message, Method, Shape, WireError};
+use crate::wire::{Form, KnownMethod, Likeness, Message, Method, Shape, WireError};
 
 use super::answer::{Asked, Rejection, Server};
 use super::channel::Piece;
@@ -93,11 +93,17 @@ pub(super) async fn answered(
     };
     match timeout(settings.stream_after, post.reader.next()).await {
         Ok(Some(event)) => Ok(match event.piece {
-            Piece::Reply { error } => {
+            Piece::Reply { error, form } => {
                 if manner == Manner::Stateless(Some(KnownMethod::ToolsList)) {
                     learn(server, post.conversation(), &event.line);
                 }
-                respond::json(status(manner, error), event.line)
+                match (form, status(manner, error)) {
+                    (Form::Event, 200) => {
+                        respond::post_stream(post, Some(event), names, settings.keep_alive)
+                    }
+                    // A status of its own is only where the answer is the whole body.
+                    (Form::Whole | Form::Event, status) => respond::json(status, event.line),
+                }
             }
             Piece::Other => respond::post_stream(post, Some(event), names, settings.keep_alive),
         }),
@@ -170,12 +176,12 @@ async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Respo
         return Err(Refused::Ended.into());
     };
     match event.piece {
-        Piece::Reply { error: None } => {
+        Piece::Reply { error: None, .. } => {
             let id = conversations.admit(&conversation)?;
             provisional.0 = None;
             Ok(respond::with_session(respond::json(200, event.line), &id))
         }
-        Piece::Reply { error: Some(_) } | Piece::Other => Ok(respond::json(200, event.line)),
+        Piece::Reply { error: Some(_), .. } | Piece::Other => Ok(respond::json(200, event.line)),
     }
 }
 

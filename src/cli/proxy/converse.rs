@@ -152,8 +152,8 @@ async fn attend<U: Upstream, A: Agent>(
 ) -> End {
     loop {
         let handled = match events.next().await {
-            Occurrence::Frame(stream, frame) => {
-                gate.handle(talk, Side::Upstream, stream, frame).await
+            Occurrence::Frame(stream, form, frame) => {
+                gate.handle_upstreams(talk, stream, form, frame).await
             }
             Occurrence::TooLong(stream) => gate.handle_too_long(talk, Side::Upstream, stream).await,
             Occurrence::Failed(stream, fault) => {

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
-use crate::wire::Stream;
+use crate::wire::{Form, Stream};
 
 use super::pulse::{Started, Starts};
 use super::{network, settings};
@@ -51,7 +51,7 @@ pub(super) enum ServerEvents {
 /// Something that happened to a server, in order.
 #[derive(Debug)]
 pub(super) enum Occurrence<'e> {
-    Frame(Stream, &'e [u8]),
+    Frame(Stream, Form, &'e [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
     /// The request of this stream will not be answered.
@@ -177,9 +177,13 @@ impl ServerEvents {
         match self {
             Self::Child(events, started) => of_child(events.next().await, started),
             Self::Http { events, frame } => match events.next().await {
-                HttpEvent::Frame { stream, bytes } => {
+                HttpEvent::Frame {
+                    stream,
+                    form,
+                    bytes,
+                } => {
                     *frame = bytes;
-                    Occurrence::Frame(stream, frame)
+                    Occurrence::Frame(stream, form, frame)
                 }
                 HttpEvent::TooLong { stream } => Occurrence::TooLong(stream),
                 HttpEvent::Failed { stream, fault } => Occurrence::Failed(stream, fault),
@@ -205,7 +209,7 @@ fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e>
         upstream::Event::TooLong | upstream::Event::Restarted => {}
     }
     match event {
-        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, frame),
+        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Event, frame),
         upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
         upstream::Event::Died {
             exit,

@@ -10,7 +10,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::gate::UpstreamFault;
 use crate::upstream::Delays;
-use crate::wire::Stream;
+use crate::wire::{Form, Stream};
 
 use super::failure::Loss;
 use super::life::Life;
@@ -21,7 +21,11 @@ use super::sender::Conversation;
 pub enum HttpEvent {
     /// One message: the data of an event, or a body. It came on the stream of the request with that
     /// id, or on the main one.
-    Frame { stream: Stream, bytes: Vec<u8> },
+    Frame {
+        stream: Stream,
+        form: Form,
+        bytes: Vec<u8>,
+    },
     /// A message of more than `max_bytes`. On the stream of a request it is the last one.
     TooLong { stream: Stream },
     /// The request of this stream is not answered. Nothing comes on it any more.

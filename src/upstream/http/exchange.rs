@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::gate::Carried;
-use crate::wire::{Era, KnownMethod, Stream};
+use crate::wire::{Era, Form, KnownMethod, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
 use super::events::HttpEvent;
@@ -197,7 +197,13 @@ impl Exchange {
     async fn tell(&self, bytes: Vec<u8>) {
         let stream = self.stream();
         // Without a reader there is nobody to tell.
-        let _ = self.events.send(HttpEvent::Frame { stream, bytes }).await;
+        let form = Form::Whole;
+        let frame = HttpEvent::Frame {
+            stream,
+            form,
+            bytes,
+        };
+        let _ = self.events.send(frame).await;
     }
 
     async fn failed(&self, failure: Failure) {

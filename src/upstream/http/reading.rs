@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use crate::upstream::{Backoff, Delays};
-use crate::wire::{EventKind, Limits, SseDecoder, SseEvent, Stream};
+use crate::wire::{EventKind, Form, Limits, SseDecoder, SseEvent, Stream};
 
 use super::answer::{self, Reply};
 use super::events::HttpEvent;
@@ -130,7 +130,11 @@ pub(super) async fn read(
             let stream = looking.stream;
             if looking
                 .events
-                .send(HttpEvent::Frame { stream, bytes })
+                .send(HttpEvent::Frame {
+                    stream,
+                    form: Form::Event,
+                    bytes,
+                })
                 .await
                 .is_err()
             {

@@ -1,6 +1,6 @@
 //! One message in, its answer out.
 
-use super::agent::Request;
+use super::agent::{Request, field};
 use super::rig::{INITIALIZE, Rig, reply};
 use crate::agent::http::ConversationKind;
 use crate::agent::http::channel::Piece;
@@ -20,8 +20,15 @@ async fn a_message_of_a_session_is_answered_with_its_reply() {
     let (stream, text) = gate.frame().await;
     assert_eq!(text, PING);
     let line = reply("7", "{}");
-    gate.reply(stream, Piece::Reply { error: None }, &line)
-        .await;
+    gate.reply(
+        stream,
+        Piece::Reply {
+            error: None,
+            form: crate::wire::Form::Whole,
+        },
+        &line,
+    )
+    .await;
     let answer = agent.answer().await;
     assert_eq!((answer.status, &*answer.body), (200, &*line));
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -38,10 +45,31 @@ async fn a_session_begins_only_with_a_result() {
     let line = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no"}}"#;
     let piece = Piece::Reply {
         error: Some(-32602),
+        form: crate::wire::Form::Whole,
     };
     gate.reply(stream, piece, line).await;
     let answer = agent.answer().await;
     assert_eq!((answer.status, &*answer.body), (200, line));
     assert_eq!(answer.header("mcp-session-id"), None);
     assert_eq!(gate.inbox.recv().await, None, "the conversation has ended");
+}
+
+#[tokio::test]
+async fn a_reply_that_came_as_an_event_goes_on_as_one() {
+    let mut rig = Rig::new().await;
+    let (id, mut gate) = rig.session().await;
+    let mut agent = rig.agent().await;
+    agent.send(&Request::post(PING).session(&id)).await;
+    let (stream, _) = gate.frame().await;
+    let line = reply("7", "{}");
+    let piece = Piece::Reply {
+        error: None,
+        form: crate::wire::Form::Event,
+    };
+    gate.reply(stream, piece, &line).await;
+    let answer = agent.answer().await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let event = agent.message().await.unwrap();
+    assert_eq!(field(&event, "data"), Some(&*line));
+    assert_eq!(agent.event().await, None, "it is the last one");
 }

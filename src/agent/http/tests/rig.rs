@@ -170,7 +170,10 @@ pub(super) fn reply(id: &str, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
-pub(super) const RESULT: Piece = Piece::Reply { error: None };
+pub(super) const RESULT: Piece = Piece::Reply {
+    error: None,
+    form: crate::wire::Form::Whole,
+};
 
 impl Played {
     /// The next frame, with the number of its POST.

@@ -2,7 +2,7 @@
 
 use crate::gate::UpstreamFault;
 use crate::upstream::http::HttpEvent;
-use crate::wire::{KnownMethod, Stream};
+use crate::wire::{Form, KnownMethod, Stream};
 
 use super::kit::{Server, Talk, frame, news, result};
 
@@ -28,11 +28,11 @@ async fn check(answer: &str, expected: &[HttpEvent]) {
     talk.ask(1, KnownMethod::ToolsCall).await;
     server.next().await.raw(answer.as_bytes()).await;
     for event in expected {
-        assert_eq!(talk.next().await, *event, "{answer:?}");
+        talk.expect(event.clone()).await;
     }
     talk.ask(2, KnownMethod::ToolsList).await;
     server.next().await.json(&result(2)).await;
-    assert_eq!(talk.next().await, frame(2, &result(2)), "{answer:?}");
+    talk.expect(frame(2, &result(2))).await;
 }
 
 fn response(status: &str, headers: &str, body: &str) -> String {
@@ -189,6 +189,7 @@ async fn bytes_that_are_no_text_are_passed_on_as_they_are_and_are_no_answer() {
     let stream = Stream::numbered(1);
     talk.expect(HttpEvent::Frame {
         stream,
+        form: Form::Whole,
         bytes: vec![0xFF, 0xFE],
     })
     .await;
@@ -283,4 +284,28 @@ async fn a_notification_that_is_not_accepted_holds_up_nothing() {
     talk.ask(1, KnownMethod::ToolsList).await;
     server.next().await.json(&result(1)).await;
     talk.expect(frame(1, &result(1))).await;
+}
+
+#[tokio::test]
+async fn a_reply_is_told_in_the_form_in_which_it_came() {
+    let mut server = Server::start().await;
+    let mut talk = server.talk();
+    for (id, form) in [(1, Form::Whole), (2, Form::Event)] {
+        talk.ask(id, KnownMethod::ToolsCall).await;
+        let asked = server.next().await;
+        match form {
+            Form::Whole => asked.json(&result(id)).await,
+            Form::Event => {
+                let mut events = asked.events().await;
+                events.message(&result(id)).await;
+                events.end().await;
+            }
+        }
+        let told = HttpEvent::Frame {
+            stream: Stream::numbered(id),
+            form,
+            bytes: result(id).into(),
+        };
+        assert_eq!(talk.next().await, told);
+    }
 }

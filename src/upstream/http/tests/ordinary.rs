@@ -109,7 +109,14 @@ async fn the_session_and_its_revision_are_named_in_all_that_comes_later() {
     talk.expect(frame(2, &result(2))).await;
 
     let reply = r#"{"jsonrpc":"2.0","id":"s","result":{}}"#;
-    talk.send(Carried::Reply { error: None }, reply).await;
+    talk.send(
+        Carried::Reply {
+            error: None,
+            form: crate::wire::Form::Whole,
+        },
+        reply,
+    )
+    .await;
     let asked = server.next().await;
     check(&asked);
     assert_eq!(asked.body, reply);
@@ -175,7 +182,7 @@ async fn many_requests_at_once_get_each_its_own_answer() {
     });
     let mut heard: HashMap<u64, Vec<Vec<u8>>> = HashMap::new();
     for _ in 0..MANY + MANY / 2 {
-        let HttpEvent::Frame { stream, bytes } = talk.next().await else {
+        let HttpEvent::Frame { stream, bytes, .. } = talk.next().await else {
             panic!("not a frame");
         };
         heard.entry(stream.number()).or_default().push(bytes);
