@@ -81,13 +81,16 @@ pub(super) fn answered(
                 *phase = Phase::Sessions;
                 return Outward::AsItIs(permit);
             };
-            if !may_lack_sessions(code, &reply, now.saturating_sub(asked.since), settings) {
+            let discover = words::discover(&asked).into_bytes();
+            if !may_lack_sessions(code, &reply, now.saturating_sub(asked.since), settings)
+                || Message::decode(&discover, &settings.from_agent).is_err()
+            {
                 return Outward::AsItIs(permit);
             }
             steps.push_back(Step::Revision(Some(asked.opening.revision())));
             steps.push_back(Step::Pass {
                 source: asked.source,
-                frame: words::discover(&asked).into_bytes(),
+                frame: discover,
                 cancels: None,
             });
             *phase = Phase::Probing(asked, permit);
@@ -130,7 +133,7 @@ fn discovered(
     asked.opening.spoken.version = Arc::clone(&revision);
     steps.push_back(Step::Revision(Some(revision)));
     let welcome = words::welcome(&asked, found, &settings.server);
-    let news = News::promised(found, settings.request_timeout);
+    let news = News::promised(found, settings);
     *phase = Phase::Bridged(Box::new(Session::new(asked.opening, news)));
     let welcome = permit.translated(welcome, Carried::Reply { error: None });
     Outward::Instead(vec![welcome])

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use crate::gate::{DENIED, Permit, Refusal, Source, Unbridged, UpstreamFault};
 use crate::session::Spoken;
-use crate::wire::{Id, Message, Stream, Value};
+use crate::wire::{Id, Limits, Message, Stream, Value};
 
+use super::settings::Settings;
 use super::state::Opening;
 use super::step::{Step, Then};
 use super::words;
@@ -44,6 +45,8 @@ pub(super) struct News {
     again_at: Option<Duration>,
     delay: Duration,
     patience: Duration,
+    /// Of what the gate accepts.
+    limits: Limits,
 }
 
 /// Whether the stream that is open says what it should.
@@ -84,7 +87,7 @@ struct Following {
 
 impl News {
     /// What the server has said that it tells.
-    pub(super) fn promised(discovered: Value<'_>, patience: Duration) -> Self {
+    pub(super) fn promised(discovered: Value<'_>, settings: &Settings) -> Self {
         Self {
             lists: words::promised(discovered),
             uris: Vec::new(),
@@ -95,7 +98,8 @@ impl News {
             count: 0,
             again_at: None,
             delay: FIRST_DELAY,
-            patience,
+            patience: settings.request_timeout,
+            limits: settings.from_agent,
         }
     }
 
@@ -205,6 +209,11 @@ impl News {
         }
         self.count = self.count.saturating_add(1);
         let (id, frame) = words::listen(self.count, opening, &self.lists, &uris);
+        if reason == Reason::Request && Message::decode(frame.as_bytes(), &self.limits).is_err() {
+            let following = self.waiting.pop_front();
+            steps.extend(following.map(|it| it.refused(Unbridged::TooLarge)));
+            return;
+        }
         steps.push_back(of_the_session(frame));
         self.next = Some(Listen {
             id,

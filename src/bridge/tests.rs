@@ -88,12 +88,6 @@ impl Bench {
             denial: DenialForm::Error,
             secrets: Redactor::default(),
         };
-        let source = PolicySource {
-            name: "test".into(),
-            text: "test".into(),
-        };
-        let engine: Box<dyn RuleEngine> = Box::new(Scripted(rule));
-        let snapshot = PolicySnapshot::new(vec![engine], vec![source], vec![]);
         let server = Server {
             name: "fixture".to_owned(),
             ..Server::default()
@@ -110,7 +104,7 @@ impl Bench {
         );
         let session = Session::new(SessionId::from_random(7), "stdio", server, 0);
         let agent = Bridged::new(Recorder::default(), Some(bridge.clone()));
-        let store = Arc::new(PolicyStore::new(snapshot));
+        let store = Arc::new(PolicyStore::new(snapshot(rule)));
         Self {
             gate: Gate::new(store, audit.clone(), shared, settings),
             talk: Talk::new(session, Recorder::default(), agent),
@@ -216,6 +210,14 @@ impl Bench {
         };
         lines.iter().map(show).collect()
     }
+}
+
+fn snapshot(rule: Rule) -> PolicySnapshot {
+    let source = PolicySource {
+        name: "test".into(),
+        text: "test".into(),
+    };
+    PolicySnapshot::new(vec![Box::new(Scripted(rule))], vec![source], vec![])
 }
 
 /// What a future brings if it need not wait.

@@ -29,11 +29,7 @@ const INVALID_PARAMS: i64 = -32_602;
 pub(super) fn opening(params: Value<'_>) -> Option<Opening> {
     let version = params.get("protocolVersion")?.as_str()?;
     let declared = params.get("capabilities")?;
-    let limits = Limits {
-        max_depth: 1_000,
-        ..Limits::default()
-    };
-    let document = Document::decode(declared.text().as_bytes(), &limits).ok()?;
+    let document = Document::decode(declared.text().as_bytes(), &Limits::default()).ok()?;
     let mut edits = document.edits();
     // Tasks are another thing in each era, extensions are agreed on per request, and nobody is told
     // of changed roots any more.

@@ -62,7 +62,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 31;
+pub(in crate::audit) const TEXTS: usize = 32;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -74,6 +74,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/agent/roles/0",
         "/agent/roles/1",
         "/upstream",
+        "/bridged",
         "/method",
         "/target",
         "/stage",

@@ -217,3 +217,17 @@ async fn a_second_handshake_is_refused_as_in_any_session() {
         ]
     );
 }
+
+#[tokio::test]
+async fn what_an_agent_says_of_itself_has_to_fit_into_each_request() {
+    let bench = Bench::new(open);
+    // As deep as a message may be; what each request says lies one deeper.
+    let deep = format!("{}{}", r#"{"a":"#.repeat(60), "{}") + &"}".repeat(60);
+    bench
+        .agent(&INITIALIZE.replace(r#"{"x":1.0}"#, &deep))
+        .await;
+    let refusal = format!(r#"{{"jsonrpc":"2.0","id":0,{REFUSED}}}"#);
+    bench.answer(REFUSED).await;
+    assert_eq!(bench.to_agent(), [refusal]);
+    assert_eq!(bench.to_upstream(), [""; 0]);
+}

@@ -281,3 +281,38 @@ async fn what_comes_on_a_stream_that_was_ended_is_dropped() {
     bench.tells("99", "tools/list_changed", "").await;
     assert_eq!(bench.to_agent(), [""; 0]);
 }
+
+#[tokio::test]
+async fn a_resource_whose_name_does_not_fit_is_refused_at_once() {
+    let bench = Bench::bridged(open).await;
+    let filler = "x".repeat(Limits::default().max_bytes - 300);
+    bench.agent(&subscribe(1, &filler)).await;
+    assert_eq!(bench.to_upstream(), [""; 0]);
+    assert!(bench.to_agent()[0].contains("larger than is accepted"));
+    assert!(bench.bridge.is_idle());
+}
+
+#[tokio::test]
+async fn new_policies_are_told_of_as_in_any_session() {
+    let bench = Bench::listed(open).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"resources/list"}"#)
+        .await;
+    bench
+        .answer(r#""result":{"resultType":"complete","resources":[]}"#)
+        .await;
+    bench.to_agent();
+    let old = bench.gate.policies();
+    bench.gate.publish("fixture", snapshot(open)).await.unwrap();
+    let renewed = bench.gate.renewed(&bench.talk, &old);
+    renewed.await.unwrap();
+    // The server promised to tell of its tools, none of which is shown otherwise, and of no others.
+    assert_eq!(bench.to_agent(), [""; 0]);
+    bench.talk.session.state().tools.start_over();
+    let renewed = bench.gate.renewed(&bench.talk, &old);
+    renewed.await.unwrap();
+    assert_eq!(
+        bench.to_agent(),
+        [r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#]
+    );
+}
