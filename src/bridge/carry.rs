@@ -266,13 +266,11 @@ impl State {
     }
 
     fn translate(&mut self, permit: Permit, settings: &Settings, now: Duration) -> Outward {
-        let carried = &permit.passage().carried;
-        if *carried
-            == (Carried::Reply {
-                error: Some(INVALID_REQUEST),
-            })
-            && self.aside.take().is_some()
-        {
+        let refused = match permit.passage().carried {
+            Carried::Reply { error, .. } => error == Some(INVALID_REQUEST),
+            Carried::Request { .. } | Carried::Notification { .. } => false,
+        };
+        if refused && self.aside.take().is_some() {
             return Outward::AsItIs(permit);
         }
         if let Phase::Bridged(session) = &mut self.phase {

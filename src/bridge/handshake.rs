@@ -69,7 +69,7 @@ pub(super) fn answered(
     settings: &Settings,
     now: Duration,
 ) -> Outward {
-    let Carried::Reply { error } = permit.passage().carried else {
+    let Carried::Reply { error, .. } = permit.passage().carried else {
         return Outward::AsItIs(permit);
     };
     let Ok(reply) = Message::decode(permit.line().as_bytes(), &settings.permitted()) else {
@@ -123,10 +123,10 @@ fn discovered(
     let Some(found) = found else {
         steps.push_back(Step::Revision(None));
         // What policy denies is said as a denial; otherwise the agent gets what the server said.
-        let denied = permit.passage().carried
-            == Carried::Reply {
-                error: Some(DENIED),
-            };
+        let denied = match permit.passage().carried {
+            Carried::Reply { error, .. } => error == Some(DENIED),
+            Carried::Request { .. } | Carried::Notification { .. } => false,
+        };
         return Outward::AsItIs(if denied { permit } else { refusal });
     };
     let revision: Arc<str> = words::agreed(&asked.opening.spoken.version).into();
@@ -135,7 +135,7 @@ fn discovered(
     let welcome = words::welcome(&asked, found, &settings.server);
     let news = News::promised(found, settings);
     *phase = Phase::Bridged(Box::new(Session::new(asked.opening, news)));
-    let welcome = permit.translated(welcome, Carried::Reply { error: None });
+    let welcome = permit.answering(welcome, None);
     Outward::Instead(vec![welcome])
 }
 

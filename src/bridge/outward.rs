@@ -39,7 +39,7 @@ pub(super) fn translate(
         // A server without sessions sends none.
         Carried::Request { .. } => Outward::AsItIs(permit),
         Carried::Notification { method, .. } => told(session, steps, permit, method, &message, now),
-        Carried::Reply { error } => {
+        Carried::Reply { error, .. } => {
             let Some(id) = message.id() else {
                 return Outward::AsItIs(permit);
             };
@@ -87,8 +87,7 @@ impl Ending<'_> {
             (None | Some("complete"), _) => match words::complete(self.message, method) {
                 Ok(line) => {
                     session.close(self.id, steps);
-                    let carried = Carried::Reply { error: None };
-                    Outward::Instead(vec![permit.translated(line, carried)])
+                    Outward::Instead(vec![permit.answering(line, None)])
                 }
                 Err(problem) => {
                     session.fail(self.id, problem, steps);
@@ -120,10 +119,7 @@ fn failed(
         return Outward::AsItIs(permit);
     };
     match words::not_found(message, call.method) {
-        Some((line, code)) => {
-            let carried = Carried::Reply { error: Some(code) };
-            Outward::Instead(vec![permit.translated(line, carried)])
-        }
+        Some((line, code)) => Outward::Instead(vec![permit.answering(line, Some(code))]),
         None => Outward::AsItIs(permit),
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
-use crate::wire::{Era, Id, KnownMethod, Method, Shape, Side, Stream};
+use crate::wire::{Era, Form, Id, KnownMethod, Method, Shape, Side, Stream};
 
 use super::Gate;
 use super::decide::Stop;
@@ -143,6 +143,7 @@ impl Gate {
         Came {
             from: Side::Agent,
             stream: source.stream,
+            form: Form::Whole,
             peer: source.peer,
             at: self.clock.elapsed(),
         }
@@ -177,6 +178,7 @@ impl Gate {
             message: &message,
             from: Side::Agent,
             stream: source.stream,
+            form: Form::Whole,
             role,
             scene,
         };

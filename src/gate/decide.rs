@@ -9,7 +9,7 @@ use crate::policy::{Action, Facts};
 use crate::policy::{Allowance, Decision, Denial, DenialCause};
 use crate::policy::{Pin, Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
-use crate::wire::{Edits, KnownMethod, Side, Stream};
+use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
 use super::identify::{Role, Scene};
 use super::own::OwnMessage;
@@ -85,6 +85,18 @@ impl Permit {
     #[must_use]
     pub fn translated(&self, line: String, carried: Carried) -> Self {
         self.translated_for(self.passage.stream, line, carried)
+    }
+
+    /// The same for a reply, in the form in which the server gave it.
+    ///
+    /// INVARIANT: as above.
+    #[must_use]
+    pub fn answering(&self, line: String, error: Option<i64>) -> Self {
+        let form = match self.passage.carried {
+            Carried::Reply { form, .. } => form,
+            Carried::Request { .. } | Carried::Notification { .. } => Form::Whole,
+        };
+        self.translated(line, Carried::Reply { error, form })
     }
 
     /// The same for another stream of the same agent's: one that waits for what was asked for it.
