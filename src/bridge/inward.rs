@@ -84,6 +84,9 @@ impl Inward<'_> {
         let Some(method) = method else {
             return Some(self.settle(session, Then::Nothing));
         };
+        if is_of_tasks(method) {
+            return Some(self.turn_back(Refusal::UnknownMethod(method.name().to_owned())));
+        }
         if let Err(problem) = method.check_params(self.message.params()) {
             return Some(self.turn_back(Refusal::Params(problem)));
         }
@@ -116,16 +119,6 @@ impl Inward<'_> {
             | KnownMethod::PromptsList
             | KnownMethod::PromptsGet
             | KnownMethod::Complete => Some(self.carry(session, id, method)),
-            // The tasks of the two eras are not each other's: none are offered, and none are there.
-            KnownMethod::TasksGet
-            | KnownMethod::TasksResult
-            | KnownMethod::TasksList
-            | KnownMethod::TasksCancel
-            | KnownMethod::TasksUpdate
-            | KnownMethod::TaskStatus
-            | KnownMethod::TaskNews => {
-                Some(self.turn_back(Refusal::UnknownMethod(method.name().to_owned())))
-            }
             // `ping` is answered; what no session has is refused, in the words of the gate.
             KnownMethod::Ping
             | KnownMethod::Discover
@@ -143,7 +136,14 @@ impl Inward<'_> {
             | KnownMethod::PromptsListChanged
             | KnownMethod::ResourceUpdated
             | KnownMethod::ElicitationComplete
-            | KnownMethod::SubscriptionsAcknowledged => Some(self.settle(session, Then::Nothing)),
+            | KnownMethod::SubscriptionsAcknowledged
+            | KnownMethod::TasksGet
+            | KnownMethod::TasksResult
+            | KnownMethod::TasksList
+            | KnownMethod::TasksCancel
+            | KnownMethod::TasksUpdate
+            | KnownMethod::TaskStatus
+            | KnownMethod::TaskNews => Some(self.settle(session, Then::Nothing)),
         }
     }
 
@@ -223,4 +223,18 @@ impl Inward<'_> {
     fn params(&self, key: &str) -> Option<Value<'_>> {
         self.message.params().and_then(|params| params.get(key))
     }
+}
+
+/// The tasks of the two eras are not each other's: none are offered, and none are there.
+fn is_of_tasks(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::TasksGet
+            | KnownMethod::TasksResult
+            | KnownMethod::TasksList
+            | KnownMethod::TasksCancel
+            | KnownMethod::TasksUpdate
+            | KnownMethod::TaskStatus
+            | KnownMethod::TaskNews
+    )
 }
