@@ -203,6 +203,7 @@ impl From<Finding> for Problem {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt;
     use std::path::Path;
 
     use miette::{MietteDiagnostic, NamedSource};
