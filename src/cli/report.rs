@@ -30,7 +30,19 @@ pub fn text(diagnostic: &dyn miette::Diagnostic) -> String {
         report = diagnostic.to_string();
     }
     // A snippet shows an author's text, which may hold what deceives its reader.
-    visible(&report)
+    visible(&shortened(&report))
+}
+
+/// Letters of one line of a report. A snippet shows whole lines of a file, and a file may be one
+/// line of megabytes.
+const MOST: usize = 500;
+
+fn shortened(report: &str) -> String {
+    let line = |line: &str| match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line.to_owned(),
+    };
+    report.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// Colours only for terminals, and never against <https://no-color.org>.

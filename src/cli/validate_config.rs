@@ -1,13 +1,13 @@
 //! `validate-config`: checks everything that `proxy` would check, and starts nothing.
 
-use std::fmt;
 use std::io::{self, Write};
 
-use miette::{Diagnostic, MietteHandlerOpts, ReportHandler};
+use miette::Diagnostic;
 use serde::Serialize;
 
 use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
+use super::report;
 use crate::config::{Config, ConfigError, ConfigErrors, Policy};
 use crate::findings::{Finding, Level};
 use crate::policy::PolicyProblem;
@@ -96,7 +96,7 @@ pub fn run<E: Diagnostic>(
     };
     let file = args.config.display().to_string();
     let written = match args.format {
-        Format::Human => findings.tell_people(&file, &MietteHandlerOpts::new().build(), stderr),
+        Format::Human => findings.tell_people(&file, stderr),
         Format::Json => findings.tell_programs(file, stdout),
     };
     // A report that nobody could read is no success.
@@ -107,19 +107,14 @@ pub fn run<E: Diagnostic>(
 }
 
 impl<E: Diagnostic> Findings<E> {
-    fn tell_people(
-        &self,
-        file: &str,
-        reporter: &dyn ReportHandler,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn tell_people(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
         for warning in self.warnings() {
-            writeln!(out, "{}", Rendered(reporter, warning))?;
+            writeln!(out, "{}", report::text(warning))?;
         }
         match self {
             Self::Valid { config, policies } => {
                 for notice in &policies.notices {
-                    writeln!(out, "{}", Rendered(reporter, notice))?;
+                    writeln!(out, "{}", report::text(notice))?;
                 }
                 write!(
                     out,
@@ -133,8 +128,8 @@ impl<E: Diagnostic> Findings<E> {
                     revision = policies.revision,
                 )
             }
-            Self::WrongConfig(errors) => writeln!(out, "{}", Rendered(reporter, errors)),
-            Self::WrongPolicies { errors, .. } => writeln!(out, "{}", Rendered(reporter, errors)),
+            Self::WrongConfig(errors) => writeln!(out, "{}", report::text(errors)),
+            Self::WrongPolicies { errors, .. } => writeln!(out, "{}", report::text(errors)),
         }
     }
 
@@ -206,17 +201,9 @@ impl From<Finding> for Problem {
     }
 }
 
-/// A diagnostic as the reporter draws it, which knows of `NO_COLOR` and of terminals.
-struct Rendered<'d>(&'d dyn ReportHandler, &'d dyn Diagnostic);
-
-impl fmt::Display for Rendered<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.debug(self.1, f)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fmt;
     use std::path::Path;
 
     use miette::{MietteDiagnostic, NamedSource};

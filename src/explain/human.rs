@@ -7,7 +7,7 @@ use miette::{
     Severity,
 };
 
-use crate::findings::printable;
+use crate::findings::{printable, visible};
 use crate::policy_tests::Paint;
 
 use super::report::{
@@ -197,7 +197,8 @@ impl PolicyReport {
         if handler.render_report(&mut text, told.as_ref()).is_err() {
             text = format!("{effect} `{id}` {what}\n");
         }
-        out.write_all(text.as_bytes())
+        // The snippet is an author's text, which may hold what deceives its reader.
+        out.write_all(visible(&text).as_bytes())
     }
 }
 

@@ -73,7 +73,7 @@ pub fn load(settings: &Settings) -> Result<Loaded, PolicyErrors> {
     let mut loaded = compile(settings, read(settings), None)?;
     match std::mem::take(&mut loaded.candidate) {
         problems if problems.is_empty() => Ok(loaded),
-        problems => Err(PolicyErrors { problems }),
+        problems => Err(PolicyErrors::of(problems)),
     }
 }
 
@@ -193,9 +193,7 @@ fn compile_one(
         lock = lock::read(&found.labels, &mut found.problems);
         if found.problems.len() > sound {
             // Without it, whatever policies say of single tools would look wrong as well.
-            return Err(PolicyErrors {
-                problems: found.problems,
-            });
+            return Err(PolicyErrors::of(found.problems));
         }
         sources.append(&mut found.sources);
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
@@ -220,15 +218,11 @@ fn compile_one(
     let compiled = match compiled {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
-            return Err(PolicyErrors {
-                problems: found.problems,
-            });
+            return Err(PolicyErrors::of(found.problems));
         }
         Err(errors) => {
             found.problems.extend(errors.problems);
-            return Err(PolicyErrors {
-                problems: found.problems,
-            });
+            return Err(PolicyErrors::of(found.problems));
         }
     };
     let mut notices = found.notices;

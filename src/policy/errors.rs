@@ -26,6 +26,23 @@ pub struct PolicyProblem {
     pub severity: Severity,
 }
 
+/// Problems that are told. Whoever has more made one mistake often, and a report that shows each in
+/// its text takes minutes.
+const MOST: usize = 200;
+
+impl PolicyErrors {
+    /// The first problems, and how many more there are.
+    pub fn of(mut problems: Vec<PolicyProblem>) -> Self {
+        let left_out = problems.len().saturating_sub(MOST);
+        if left_out > 0 {
+            problems.truncate(MOST);
+            let message = format!("and {left_out} more problems");
+            problems.push(PolicyProblem::error("policy::more", message));
+        }
+        Self { problems }
+    }
+}
+
 impl From<PolicyProblem> for PolicyErrors {
     fn from(problem: PolicyProblem) -> Self {
         Self {

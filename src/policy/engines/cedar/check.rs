@@ -160,9 +160,8 @@ fn placed(
     };
     let mut problem = diagnosed("policy::type", diagnostic, draft.source);
     // Cedar begins with the policy's id, which the place already tells.
-    problem.message = problem
-        .message
-        .replacen(&format!("for policy `{id}`, "), "", 1);
+    let begins = format!("for policy `{}`, ", id.escape_debug());
+    problem.message = problem.message.replacen(&begins, "", 1);
     if problem.labels.is_empty() {
         problem = draft.locate(problem, "this policy");
     }

@@ -90,7 +90,7 @@ fn read<'s>(
         let problem = PolicyProblem::error("policy::too_deep", message)
             .in_source(source)
             .at(deep.span, "here")
-            .with_help("split the condition into several policies");
+            .with_help("split it into several policies");
         problems.push(problem);
         return;
     }

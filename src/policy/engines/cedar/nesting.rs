@@ -12,6 +12,9 @@ pub(super) const MAX_NESTING: usize = 64;
 /// tree one deeper.
 pub(super) const MAX_CHAIN: usize = 256;
 
+/// Annotations of one policy. Cedar's parser takes a time that grows faster than their number.
+pub(super) const MAX_ANNOTATIONS: usize = 64;
+
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooDeep {
     pub(super) what: &'static str,
@@ -72,6 +75,8 @@ struct Scan {
     prefixes: usize,
     /// Dots in one chain.
     links: usize,
+    /// Before one policy.
+    annotations: usize,
 }
 
 impl Scan {
@@ -95,6 +100,9 @@ impl Scan {
             }
             // What follows is not below what came before.
             b',' | b';' => {
+                if first == b';' {
+                    self.annotations = 0;
+                }
                 self.frame().operators = 0;
                 let ifs = std::mem::take(&mut self.frame().ifs);
                 self.held -= ifs;
@@ -106,6 +114,7 @@ impl Scan {
             }
             b'+' | b'*' | b'&' | b'|' => self.operator(),
             b'.' => self.links += 1,
+            b'@' => self.annotations += 1,
             _ => match token {
                 b"if" => {
                     self.held += 1;
@@ -122,6 +131,9 @@ impl Scan {
         }
         if self.open.len() + self.held + self.prefixes > MAX_NESTING {
             return Err(("levels of nesting", MAX_NESTING));
+        }
+        if self.annotations > MAX_ANNOTATIONS {
+            return Err(("annotations on one policy", MAX_ANNOTATIONS));
         }
         if self.frame().operators > MAX_CHAIN || self.links > MAX_CHAIN {
             return Err(("operators in one expression", MAX_CHAIN));
@@ -191,6 +203,13 @@ mod tests {
         check_accepted(&"if true then true else ".repeat(64));
         check_refused(&"- \n // more\n".repeat(65));
         check_refused(&("!".repeat(33) + &"(".repeat(32)));
+    }
+
+    #[test]
+    fn annotations_count_by_policy() {
+        let policy = |annotations: usize| "@a(\"x\")\n".repeat(annotations) + "permit(p, a, r);";
+        check_accepted(&policy(MAX_ANNOTATIONS).repeat(3));
+        check_refused(&policy(MAX_ANNOTATIONS + 1));
     }
 
     #[test]
