@@ -27,7 +27,8 @@ pub(super) struct Exposed {
 pub(super) enum Reading {
     Counts(Vec<Sample>),
     Seconds(f64),
-    Spread(Distribution),
+    /// With the value of the one label, if there is one.
+    Spreads(Vec<(Option<&'static str>, Distribution)>),
 }
 
 /// One number, with a value for each label.
@@ -100,13 +101,14 @@ fn write(
     let samples = match reading {
         Reading::Counts(samples) => samples,
         Reading::Seconds(value) => return encoder.encode_gauge(value),
-        Reading::Spread(spread) => {
-            return encoder.encode_histogram::<NoLabelSet>(
-                spread.seconds,
-                spread.count,
-                &spread.buckets,
-                None,
-            );
+        Reading::Spreads(all) => {
+            let name = described.labels.first().copied();
+            return all
+                .iter()
+                .try_for_each(|(value, spread)| match name.zip(*value) {
+                    Some(label) => spread_of(&mut encoder.encode_family(&[label])?, spread),
+                    None => spread_of(&mut encoder, spread),
+                });
         }
     };
     for Sample { labels, value } in samples {
@@ -120,6 +122,15 @@ fn write(
         number(&mut encoder.encode_family(&labels)?, described.is, *value)?;
     }
     Ok(())
+}
+
+fn spread_of(encoder: &mut MetricEncoder<'_>, spread: &Distribution) -> fmt::Result {
+    let Distribution {
+        seconds,
+        count,
+        buckets,
+    } = spread;
+    encoder.encode_histogram::<NoLabelSet>(*seconds, *count, buckets, None)
 }
 
 fn number(encoder: &mut MetricEncoder<'_>, is: Type, value: u64) -> fmt::Result {

@@ -16,6 +16,15 @@ const OWN: [u64; 14] = [
     10_000_000,
 ];
 
+/// What comes of itself, and so has a time of its own.
+const ASKED: [Kind; 5] = [
+    Kind::ToolCall,
+    Kind::ToolsList,
+    Kind::Request,
+    Kind::ServerRequest,
+    Kind::Notification,
+];
+
 /// Microseconds: what calls take in all.
 const WHOLE: [u64; 14] = [
     1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000,
@@ -27,7 +36,8 @@ const WHOLE: [u64; 14] = [
 pub struct Metrics {
     /// By kind, decision, stage and direction; see [`slot`].
     decisions: Vec<AtomicU64>,
-    own: Histogram,
+    /// By the kinds of [`ASKED`].
+    own: [Histogram; 5],
     calls: Histogram,
     started: AtomicU64,
     died: AtomicU64,
@@ -110,7 +120,7 @@ impl Default for Metrics {
         let decisions = std::iter::repeat_with(AtomicU64::default);
         Self {
             decisions: decisions.take(slots).collect(),
-            own: Histogram::new(&OWN),
+            own: ASKED.map(|_| Histogram::new(&OWN)),
             calls: Histogram::new(&WHOLE),
             started: AtomicU64::default(),
             died: AtomicU64::default(),
@@ -158,8 +168,8 @@ impl Metrics {
     }
 
     /// From the arrival of what a peer sent to the decision.
-    pub(super) fn own(&self) -> Distribution {
-        self.own.read()
+    pub(super) fn own(&self) -> impl Iterator<Item = (Kind, Distribution)> + '_ {
+        ASKED.into_iter().zip(self.own.iter().map(Histogram::read))
     }
 
     /// From the arrival of a call to its outcome.
@@ -221,8 +231,10 @@ impl Observe for Metrics {
             | Kind::Request
             | Kind::ServerRequest
             | Kind::Notification => {
-                if let Some(micros) = sighting.duration_us {
-                    self.own.observe(micros);
+                let asked = ASKED.iter().position(|kind| *kind == sighting.kind);
+                let own = asked.and_then(|asked| self.own.get(asked));
+                if let Some((own, micros)) = own.zip(sighting.duration_us) {
+                    own.observe(micros);
                 }
             }
             Kind::ToolResult => {

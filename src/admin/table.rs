@@ -118,16 +118,22 @@ pub(super) const ROWS: [Row; 21] = [
     row(
         "mcp_protector_decision_seconds",
         Type::Histogram,
-        &[],
+        &["kind"],
         "From the arrival of a request or notification to its decision",
-        |it| Reading::Spread(it.metrics.own()),
+        |it| {
+            let own = it.metrics.own();
+            Reading::Spreads(
+                own.map(|(kind, own)| (Some(words::kind(kind)), own))
+                    .collect(),
+            )
+        },
     ),
     row(
         "mcp_protector_call_seconds",
         Type::Histogram,
         &[],
         "From the arrival of a tool call to its outcome, the time of the server included",
-        |it| Reading::Spread(it.metrics.calls()),
+        |it| Reading::Spreads(vec![(None, it.metrics.calls())]),
     ),
     row(
         "mcp_protector_frames_refused",

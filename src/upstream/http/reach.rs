@@ -32,8 +32,18 @@ impl Reachability {
             Ok(response) => of_status(response.status()),
             Err(_) => Reach::Failed,
         };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = reach;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *last, reach);
+        drop(last);
         self.attempts.fetch_add(1, Ordering::Relaxed);
+        // Told when it changes: whoever looks at health learns nothing but that.
+        match (before, reach) {
+            (Reach::Unknown | Reach::Reached, Reach::Failed) => {
+                tracing::warn!("the server cannot be reached: {}", why(answered));
+            }
+            (Reach::Failed, Reach::Reached) => tracing::info!("the server can be reached again"),
+            (_, Reach::Unknown | Reach::Reached) | (Reach::Failed, Reach::Failed) => {}
+        }
     }
 
     pub(super) fn last(&self) -> Reach {
@@ -52,5 +62,15 @@ fn of_status(status: StatusCode) -> Reach {
     match status.as_u16() {
         401 | 407 | 502..=504 => Reach::Failed,
         _ => Reach::Reached,
+    }
+}
+
+fn why(answered: &Result<Response, Failure>) -> String {
+    match answered {
+        Ok(response) => format!("its status is {}", response.status().as_u16()),
+        Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
+        Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
+            "it did not answer".to_owned()
+        }
     }
 }
