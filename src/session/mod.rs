@@ -296,26 +296,29 @@ impl Session {
 
     /// The request whose progress is told under a token.
     pub fn in_progress<'e>(&self, state: &'e State, token: &'e str) -> Option<&'e Exchange> {
-        let mut told = state.to_upstream.with_progress_token(token);
-        let related = match self.ids {
-            Ids::OfSession => told.max_by_key(|(minted, _)| *minted),
-            Ids::OfStream if state.forsaken.has(token) => None,
-            Ids::OfStream => told.next().filter(|_| told.next().is_none()),
-        };
-        related.map(|(_, exchange)| exchange)
+        let told = state.to_upstream.with_progress_token(token);
+        self.newest_or_only(told, || state.forsaken.has(token))
     }
 
-    /// The request that something belongs to which could belong to any of these: the newest. Where
-    /// the askers know nothing of each other: the only one, as long as none was given up that it could
-    /// belong to as well.
+    /// The request that something belongs to which could belong to any of these.
     pub fn related<'e>(
         &self,
         state: &State,
+        candidates: impl Iterator<Item = (u64, &'e Exchange)>,
+    ) -> Option<&'e Exchange> {
+        self.newest_or_only(candidates, || state.forsaken.any)
+    }
+
+    /// The newest. Where the askers know nothing of each other: the only one, as long as none was
+    /// given up that is meant as well.
+    fn newest_or_only<'e>(
+        &self,
         mut candidates: impl Iterator<Item = (u64, &'e Exchange)>,
+        was_given_up: impl FnOnce() -> bool,
     ) -> Option<&'e Exchange> {
         let related = match self.ids {
             Ids::OfSession => candidates.max_by_key(|(minted, _)| *minted),
-            Ids::OfStream if state.forsaken.any => None,
+            Ids::OfStream if was_given_up() => None,
             Ids::OfStream => candidates.next().filter(|_| candidates.next().is_none()),
         };
         related.map(|(_, exchange)| exchange)

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use crate::gate::AgentGone;
 use crate::identity::Identity;
-use crate::wire::{Mirrors, Stream};
+use crate::wire::{Limits, Message, Mirrors, Stream};
 
 use super::channel::{Channel, Kept, Piece, Reader};
 use super::conversations::{ConversationKind, Inbound, Place};
@@ -34,6 +34,7 @@ pub(super) struct Conversation {
     patience: Duration,
     /// Which arguments headers repeat, as far as the agent was shown it.
     pub(super) mirrors: Mirrors,
+    limits: Limits,
     /// Its place among all conversations.
     _place: Place,
 }
@@ -42,6 +43,8 @@ pub(super) struct Conversation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Everything,
+    /// The same, and the reply says which arguments headers must repeat from then on.
+    Tools,
     /// Whatever comes before the reply goes to the main stream: the answer cannot begin before the
     /// reply is known.
     ReplyOnly,
@@ -94,6 +97,7 @@ impl Conversation {
                 ConversationKind::Stateless => settings.slow_reader.min(SHARED_PATIENCE),
             },
             mirrors: Mirrors::default(),
+            limits: settings.limits,
             _place: place,
         }
     }
@@ -153,24 +157,35 @@ impl Conversation {
             let streams = self.streams();
             let own = streams
                 .get(&stream)
-                .filter(|open| open.takes == Takes::Everything || piece != Piece::Other);
+                .filter(|open| open.takes != Takes::ReplyOnly || piece != Piece::Other);
             let to = match (piece, self.kind) {
                 (Piece::Other, ConversationKind::Session) => {
                     own.or_else(|| streams.get(&Stream::MAIN))
                 }
                 (Piece::Reply { .. }, _) | (Piece::Other, ConversationKind::Stateless) => own,
             };
-            to.map(|open| Arc::clone(&open.channel))
+            to.map(|open| (Arc::clone(&open.channel), open.takes))
         };
-        let Some(channel) = channel else {
+        let Some((channel, takes)) = channel else {
             tracing::debug!(stream = stream.number(), "nobody listens any more");
             return Ok(());
         };
+        if let (Takes::Tools, Piece::Reply { error: None, .. }) = (takes, piece) {
+            self.learn(&line);
+        }
         channel.push(piece, line, self.patience).await;
         if piece != Piece::Other {
             self.forget_oldest();
         }
         Ok(())
+    }
+
+    /// Which arguments headers must repeat from now on.
+    fn learn(&self, list: &[u8]) {
+        // A list that is larger than what an agent may send teaches nothing.
+        if let Ok(list) = Message::decode(list, &self.limits) {
+            self.mirrors.learn(&list);
+        }
     }
 
     /// Ends a stream without a reply: its request was cancelled.

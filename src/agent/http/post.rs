@@ -16,7 +16,8 @@ use super::respond::{self, Names, Response};
 use super::{body, fields, stateless};
 
 /// Revisions with sessions, the latest last.
-const WITH_SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub(super) const WITH_SESSIONS: [&str; 4] =
+    ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// From this revision on a stream begins with an event that has nothing but an id, to come back
 /// with (MCP 2025-11-25, basic/transports). Earlier agents take it for an empty message.
@@ -26,8 +27,8 @@ const PRIMED_SINCE: &str = "2025-11-25";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
     Legacy(Names),
-    /// Errors have an HTTP status of their own. With what was asked, if it is known.
-    Stateless(Option<KnownMethod>),
+    /// Errors have an HTTP status of their own.
+    Stateless,
 }
 
 pub(super) async fn post(
@@ -89,36 +90,23 @@ pub(super) async fn answered(
     let settings = &server.settings;
     let names = match manner {
         Manner::Legacy(names) => names,
-        Manner::Stateless(_) => Names::Untold,
+        Manner::Stateless => Names::Untold,
     };
     match timeout(settings.stream_after, post.reader.next()).await {
         Ok(Some(event)) => Ok(match event.piece {
-            Piece::Reply { error, form } => {
-                if manner == Manner::Stateless(Some(KnownMethod::ToolsList)) {
-                    learn(server, post.conversation(), &event.line);
+            Piece::Reply { error, form } => match (form, status(manner, error)) {
+                (Form::Event, 200) => {
+                    respond::post_stream(post, Some(event), names, settings.keep_alive)
                 }
-                match (form, status(manner, error)) {
-                    (Form::Event, 200) => {
-                        respond::post_stream(post, Some(event), names, settings.keep_alive)
-                    }
-                    // A status of its own is only where the answer is the whole body.
-                    (Form::Whole | Form::Event, status) => respond::json(status, event.line),
-                }
-            }
+                // A status of its own is only where the answer is the whole body.
+                (Form::Whole | Form::Event, status) => respond::json(status, event.line),
+            },
             Piece::Other => respond::post_stream(post, Some(event), names, settings.keep_alive),
         }),
         Ok(None) if post.conversation().has_ended() => Err(Refused::Ended),
         // Cancelled: there is no reply.
         Ok(None) => Ok(respond::accepted()),
         Err(_late) => Ok(respond::post_stream(post, None, names, settings.keep_alive)),
-    }
-}
-
-/// Which arguments headers must repeat from now on.
-fn learn(server: &Server, shown: &Conversation, line: &[u8]) {
-    // A list that is larger than what an agent may send teaches nothing.
-    if let Ok(list) = Message::decode(line, &server.settings.limits) {
-        shown.mirrors.learn(&list);
     }
 }
 
@@ -231,8 +219,8 @@ async fn undecodable(
 /// protocol itself refuses is 400.
 fn status(manner: Manner, error: Option<i64>) -> u16 {
     match (manner, error) {
-        (Manner::Legacy(_), _) | (Manner::Stateless(_), None) => 200,
-        (Manner::Stateless(_), Some(code)) => match code {
+        (Manner::Legacy(_), _) | (Manner::Stateless, None) => 200,
+        (Manner::Stateless, Some(code)) => match code {
             -32601 => 404,
             -32700 | -32600 | -32020 | -32021 | -32022 => 400,
             _ => 200,

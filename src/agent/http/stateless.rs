@@ -8,7 +8,7 @@ use crate::wire::{KnownMethod, Message, Method, Mirrors, Shape, Value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
-use super::post::{Manner, answered};
+use super::post::{Manner, WITH_SESSIONS, answered};
 use super::refusal::Refused;
 use super::respond::{self, Response};
 use super::{fields, repeated};
@@ -28,10 +28,16 @@ pub(super) fn is_named(version: Option<&str>) -> bool {
     version.is_some_and(|version| is_date(version) && version >= FIRST_STATELESS)
 }
 
-/// Whether a message is of the stateless era: it says so itself, or its header does.
+/// Whether a message is of the stateless era: it says so itself, or its header does. One that names a
+/// revision with sessions says that it is of the other.
 pub(super) fn is_stateless(message: &Message, version: Option<&str>) -> bool {
     let meta = message.params().and_then(|params| params.get("_meta"));
-    is_named(version) || meta.is_some_and(|meta| meta.get(META_VERSION).is_some())
+    let said = meta.and_then(|meta| meta.get(META_VERSION));
+    let has_sessions = |said: Value<'_>| {
+        let said = said.as_str();
+        said.is_some_and(|said| WITH_SESSIONS.contains(&&*said))
+    };
+    is_named(version) || said.is_some_and(|said| !has_sessions(said))
 }
 
 pub(super) async fn post(
@@ -49,15 +55,16 @@ pub(super) async fn post(
         id: message.id().cloned(),
     })?;
     let is_request = matches!(message.shape(), Shape::Request { .. });
-    let asks = message.method().and_then(Method::known);
+    let takes = match message.method().and_then(Method::known) {
+        Some(KnownMethod::ToolsList) => Takes::Tools,
+        Some(_) | None => Takes::Everything,
+    };
     drop(message);
     let conversations = &server.conversations;
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
-        let post = conversation
-            .ask(bytes, Takes::Everything, asked.peer)
-            .await?;
-        Ok(answered(server, post, Manner::Stateless(asks)).await?)
+        let post = conversation.ask(bytes, takes, asked.peer).await?;
+        Ok(answered(server, post, Manner::Stateless).await?)
     } else {
         conversation.tell(bytes, asked.peer).await?;
         Ok(respond::accepted())

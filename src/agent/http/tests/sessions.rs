@@ -488,3 +488,41 @@ async fn of_many_streams_that_have_ended_only_the_latest_are_kept() {
     }
     assert!((1..=40).contains(&known), "{known}");
 }
+
+#[tokio::test]
+async fn a_message_that_names_a_revision_with_sessions_is_of_its_session() {
+    let mut rig = Rig::new().await;
+    let (id, mut gate) = rig.session().await;
+    let named = |revision: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{revision}"}}}}}}"#
+        )
+    };
+    for revision in ["2025-11-25", "2024-11-05"] {
+        let mut agent = rig.agent().await;
+        agent
+            .send(&Request::post(&named(revision)).session(&id))
+            .await;
+        gate.answer("{}").await;
+        assert_eq!(agent.answer().await.status, 200, "{revision}");
+        let nowhere = rig
+            .agent()
+            .await
+            .ask(&Request::post(&named(revision)))
+            .await;
+        assert_eq!(nowhere.status, 400, "{revision}");
+    }
+    assert_eq!(rig.refused(), ["session-missing", "session-missing"]);
+    for revision in ["2026-07-28", "2027-01-01", "x"] {
+        let asked = Request::post(&named(revision)).session(&id);
+        assert_eq!(
+            rig.agent().await.ask(&asked).await.status,
+            400,
+            "{revision}"
+        );
+    }
+    assert!(
+        gate.inbox.try_recv().is_err(),
+        "nothing of it reached the session"
+    );
+}

@@ -225,10 +225,17 @@ async fn headers_must_repeat_annotated_arguments_of_a_listed_tool() {
     let mut gate = rig.arrival().await;
     gate.answer("{}").await;
     assert_eq!(agent.answer().await.status, 200);
-    agent.send(&list()).await;
-    gate.answer(r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}}]}"#)
-        .await;
-    assert_eq!(agent.answer().await.status, 200);
+    // However the list comes.
+    let mut listing = rig.agent().await;
+    listing.send(&list()).await;
+    let (stream, _) = gate.frame().await;
+    gate.note(stream, 1).await;
+    let listed = reply(
+        "7",
+        r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}}]}"#,
+    );
+    gate.reply(stream, RESULT, &listed).await;
+    assert_eq!(listing.answer().await.status, 200);
 
     let (with, region) = (called(r#"{"a":"x"}"#), "Mcp-Param-Region");
     for (request, code) in [
