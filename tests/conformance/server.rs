@@ -50,6 +50,25 @@ fn check_before_stdio(version: &str) {
     check(&direct.url, gate.url(), version);
 }
 
+/// A server that has sessions against one that has none, behind a bridge.
+fn check_bridged(version: &str) {
+    let direct = server();
+    let gate = Gate::starting(&[&fixture("everything-server"), "--suite", "--stateless"]);
+    check(&direct.url, gate.url(), version);
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_bridge_makes_a_server_without_sessions_the_same_as_one_with_them_at_2025_06_18() {
+    check_bridged("2025-06-18");
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_bridge_makes_a_server_without_sessions_the_same_as_one_with_them_at_2025_11_25() {
+    check_bridged("2025-11-25");
+}
+
 /// If a difference is found here, it is the comparison that is wrong.
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
