@@ -98,12 +98,14 @@ async fn a_server_with_sessions_notices_nothing() {
     }
     bench
         .upstream(
-            r#"{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","ttlMs":1,"cacheScope":"private","tools":[]}}"#,
+            r#"{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}"#,
         )
         .await;
     assert_eq!(
         bench.to_agent(),
-        [r#"{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","ttlMs":1,"cacheScope":"private","tools":[]}}"#]
+        [
+            r#"{"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}}"#
+        ]
     );
     // Nor does a second handshake lead to a bridge.
     bench.agent(INITIALIZE).await;
