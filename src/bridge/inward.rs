@@ -16,6 +16,9 @@ use super::words;
 /// Messages of the largest size that are kept at once to be repeated.
 const KEPT_MESSAGES: usize = 8;
 
+/// The longest request to follow a resource, in bytes: many may wait until the server agrees.
+const MAX_FOLLOWING: usize = 16 * 1024;
+
 /// One frame, on its way.
 struct Inward<'i> {
     source: Source,
@@ -98,6 +101,9 @@ impl Inward<'_> {
                 Some(self.settle(session, then))
             }
             KnownMethod::ResourcesSubscribe => {
+                if self.frame.len() > MAX_FOLLOWING {
+                    return Some(self.turn_back(Unbridged::TooLarge.into()));
+                }
                 let uri = self.params("uri").and_then(Value::as_str)?.into_owned();
                 session.news.follow(
                     id,

@@ -1,5 +1,5 @@
 //! Lets an agent of the session era (`initialize`, until 2025-11-25) work before a server that has
-//! no sessions (2026-07-28). Start reading at [`Bridge::take`] and [`Bridged::deliver`].
+//! no sessions (2026-07-28). Start reading at [`Bridge::take`] and `deliver` of [`Bridged`].
 //!
 //! The bridge stands between the agent and the gate, on the agent's side: what the gate judges,
 //! permits and records is what the server gets and says. Where agent and server have a revision in

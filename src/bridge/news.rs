@@ -311,7 +311,7 @@ impl News {
     pub(super) fn next_deadline(&self) -> Option<Duration> {
         match &self.next {
             Some(next) => Some(next.deadline),
-            None => self.again_at,
+            None => self.again_at.filter(|_| self.wanted == Wanted::Anew),
         }
     }
 

@@ -69,6 +69,10 @@ pub(super) fn begin(
         });
     }
     call.round = Some(round);
+    if session.held() > settings.from_agent.max_bytes {
+        session.fail(ending.id, Unbridged::TooLarge, steps);
+        return Vec::new();
+    }
     again_if_answered(session, steps, ending.id, settings);
     permits
 }
@@ -96,6 +100,10 @@ pub(super) fn answered(
     if ask.answer.is_none() {
         let unanswered = Unbridged::Unanswered(ask.method.name());
         session.fail(&question.call, unanswered, steps);
+        return;
+    }
+    if session.held() > settings.from_agent.max_bytes {
+        session.fail(&question.call, Unbridged::TooLarge, steps);
         return;
     }
     again_if_answered(session, steps, &question.call, settings);

@@ -77,6 +77,16 @@ impl Session {
         }
     }
 
+    /// Bytes of what servers noted and agents answered in rounds that go on.
+    pub(super) fn held(&self) -> usize {
+        let rounds = self.calls.values().filter_map(|call| call.round.as_ref());
+        let texts = rounds.flat_map(|round| {
+            let answers = round.asks.iter().filter_map(|ask| ask.answer.as_ref());
+            answers.chain(&round.note)
+        });
+        texts.map(|text| text.as_str().len()).sum()
+    }
+
     /// Whether the agent, or the bridge itself, waits for a reply under this id.
     pub(super) fn awaits(&self, id: &Id) -> bool {
         self.calls.contains_key(id) || self.news.awaits(id)

@@ -204,6 +204,7 @@ impl Gate {
             stream: Stream::MAIN,
             sent_on: Stream::MAIN,
             peer: None,
+            agent: None,
             method: occasion.method(),
             target: Target::Server,
             snapshot: self.policy.current(),

@@ -119,8 +119,17 @@ pub(super) fn identify<'m>(
         Role::Reply(taken) => taken.exchange.peer,
         Role::Request { .. } | Role::Notification { .. } => came.peer,
     };
-    if from == Side::Agent && matches!(state.lifecycle, Lifecycle::New) {
-        scene.agent = calling_itself(&scene.agent, message);
+    // Without a handshake each request says who sends it, and its reply is for the same.
+    if matches!(state.lifecycle, Lifecycle::New) {
+        let asker = match &role {
+            Role::Reply(taken) => taken.exchange.agent.clone(),
+            Role::Request { .. } | Role::Notification { .. } => None,
+        };
+        match (from, asker) {
+            (Side::Agent, _) => scene.agent = calling_itself(&scene.agent, message),
+            (Side::Upstream, Some(asker)) => scene.agent = asker,
+            (Side::Upstream, None) => {}
+        }
     }
     Ok(Identified {
         message,

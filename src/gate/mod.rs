@@ -343,6 +343,8 @@ impl Gate {
             origin: crate::session::Origin::Peer(asker.clone()),
             stream: understood.identified.stream,
             peer: understood.identified.scene.peer,
+            agent: (understood.identified.from == Side::Agent)
+                .then(|| Arc::clone(&understood.identified.scene.agent)),
             sent_on: Stream::MAIN,
             method,
             target: understood.target.clone(),

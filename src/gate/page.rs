@@ -117,6 +117,12 @@ impl Shape {
             .get(self.name)
             .and_then(Value::as_str)
             .ok_or_else(|| format!("its `{}` is not a string", self.name))?;
+        if matches!(self.kind, ListKind::Tools | ListKind::Prompts) && name.len() > MAX_NAME {
+            return Err(format!(
+                "its `{}` has more than {MAX_NAME} bytes",
+                self.name
+            ));
+        }
         if name.chars().any(char::is_control) {
             return Err(format!("its `{}` has control characters", self.name));
         }
@@ -127,6 +133,10 @@ impl Shape {
         Ok(name.into_owned())
     }
 }
+
+/// The longest name of a tool or a prompt, in bytes. The protocol asks for 128 at most (MCP 2026-07-28,
+/// server/tools); what is kept of a server must have an end.
+const MAX_NAME: usize = 1024;
 
 const CONFLICTING: &str = "defined more than once, in different ways";
 
@@ -154,6 +164,35 @@ impl Definitions<'_> {
             }
             Self::Repeated => Err("defined more than once"),
             Self::Conflicting => Err(CONFLICTING),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Document, Limits};
+
+    #[test]
+    fn a_name_is_no_longer_than_what_is_kept_of_it() {
+        for (kind, length, usable) in [
+            (Shape::TOOLS, MAX_NAME, true),
+            (Shape::TOOLS, MAX_NAME + 1, false),
+            (Shape::PROMPTS, MAX_NAME + 1, false),
+            (Shape::RESOURCES, MAX_NAME + 1, true),
+        ] {
+            let name = "n".repeat(length);
+            let text = format!(r#"[{{"name":"{name}","uri":"{name}","inputSchema":{{}}}}]"#);
+            let list = Document::decode(text.as_bytes(), &Limits::default()).unwrap();
+            let page = kind.read(list.root(), &mut Pages::default());
+            assert_eq!(
+                page.items.len(),
+                usize::from(usable),
+                "{} {length}",
+                kind.items
+            );
+            assert_eq!(page.unusable.len(), usize::from(!usable));
+            assert!(page.unusable.iter().all(|(_, why)| why.len() < 100));
         }
     }
 }

@@ -12,4 +12,6 @@ mod removals;
 mod said;
 
 pub(super) use memory::{Recalled, Tasks, Work};
-pub(super) use said::{EXTENSION, check, has_failed, is_about_one, is_result, of_request};
+pub(super) use said::{
+    EXTENSION, asks_within, check, has_failed, is_about_one, is_result, of_request,
+};

@@ -31,7 +31,7 @@ use super::*;
 use crate::audit::{self, Durability, Memory, OnFault, Stream};
 use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
-    Resource, RuleEngine, Server, Verdict, Visibility,
+    Principal, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
 
@@ -317,10 +317,12 @@ impl RuleEngine for Scripted {
 
     fn visible(
         &self,
-        _: &ListFacts<'_>,
+        facts: &ListFacts<'_>,
         items: &[Resource<'_>],
     ) -> Vec<Result<Visibility, EngineFault>> {
-        let hidden = |name: &str| name.starts_with("hidden");
+        let principal = facts.principal;
+        let sees = !matches!(principal, Principal::Agent(agent) if agent.client.name == "shunned");
+        let hidden = |name: &str| name.starts_with("hidden") || !sees;
         items
             .iter()
             .map(|item| match item {

@@ -159,6 +159,9 @@ fn about_tasks<'m>(
         return Ok((own, questions));
     }
     let told = params.filter(|told| method == KnownMethod::TaskNews && tasks::is_result(*told));
+    if told.is_some_and(tasks::asks_within) {
+        return Err(inspect::bad("the result of its task is not finished"));
+    }
     let content = told.map(inspect::Content::Result);
     questions.extend(content.map(|content| inspect::received(&content, &target)));
     Ok((target, questions))

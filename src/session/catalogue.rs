@@ -74,6 +74,9 @@ impl Catalogue {
     /// The most pages that the gate fetches on its own; a cursor that loops ends here.
     pub const MAX_PAGES: u32 = 1_000;
 
+    /// The names with which it asks for no further page.
+    pub const MAX_NAMES: usize = 65_536;
+
     pub fn offers(&self, name: &str) -> Offer {
         let complete = self.complete.as_ref().map(|names| names.get(name));
         let found = [self.agents.get(name), complete.flatten()];
@@ -206,7 +209,9 @@ impl Catalogue {
     /// Claims the right to fetch one more page.
     pub fn next_page(&mut self) -> bool {
         match &mut self.fetch {
-            Fetch::Running { pages, .. } if *pages < Self::MAX_PAGES => {
+            Fetch::Running { pages, names }
+                if *pages < Self::MAX_PAGES && names.len() < Self::MAX_NAMES =>
+            {
                 *pages = pages.saturating_add(1);
                 true
             }

@@ -47,11 +47,14 @@ impl PageDigest {
 #[derive(Debug, Default)]
 pub struct Pages {
     read: VecDeque<Arc<Page>>,
-    items: usize,
+    bytes: usize,
 }
 
-/// The most items that are kept. A server can list any number.
-const MOST: usize = 16_384;
+/// The most that is kept, in bytes. A server can list any number of items.
+const MOST: usize = 4 << 20;
+
+/// What an item takes beside its name.
+const ITEM: usize = size_of::<PageItem>();
 
 /// The most pages: they are looked for one by one.
 const MOST_PAGES: usize = 64;
@@ -65,12 +68,12 @@ impl Pages {
         if self.get(page.digest).is_some() {
             return;
         }
-        self.items = self.items.saturating_add(page.weight());
+        self.bytes = self.bytes.saturating_add(page.weight());
         self.read.push_back(Arc::clone(page));
-        while (self.items > MOST || self.read.len() > MOST_PAGES)
+        while (self.bytes > MOST || self.read.len() > MOST_PAGES)
             && let Some(oldest) = self.read.pop_front()
         {
-            self.items = self.items.saturating_sub(oldest.weight());
+            self.bytes = self.bytes.saturating_sub(oldest.weight());
         }
     }
 }
@@ -98,7 +101,10 @@ impl Page {
     }
 
     fn weight(&self) -> usize {
-        self.items.len().saturating_add(self.unusable.len())
+        let names = self.items.iter().map(|item| item.name.len());
+        let problems = self.unusable.iter().map(|(_, problem)| problem.len());
+        let texts = names.chain(problems).map(|text| text.saturating_add(ITEM));
+        texts.sum()
     }
 }
 
@@ -128,12 +134,12 @@ mod tests {
         let mut pages = Pages::default();
         for number in 0..2 * MOST_PAGES {
             pages.keep(&page("tools", &number.to_string(), number * 10));
-            assert!(pages.items <= MOST && pages.read.len() <= MOST_PAGES);
+            assert!(pages.bytes <= MOST && pages.read.len() <= MOST_PAGES);
         }
         let sum: usize = pages.read.iter().map(|page| page.weight()).sum();
-        assert_eq!(sum, pages.items);
-        pages.keep(&page("tools", "too long to be kept", MOST + 1));
-        assert_eq!((pages.items, pages.read.len()), (0, 0));
+        assert_eq!(sum, pages.bytes);
+        pages.keep(&page("tools", "too long to be kept", MOST / ITEM + 1));
+        assert_eq!((pages.bytes, pages.read.len()), (0, 0));
     }
 
     fn page(list: &str, text: &str, items: usize) -> Arc<Page> {

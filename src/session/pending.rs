@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::PolicySnapshot;
+use crate::policy::{Agent, PolicySnapshot};
 use crate::wire::{Id, KnownMethod, Stream};
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
@@ -31,6 +31,8 @@ pub struct Exchange {
     pub sent_on: Stream,
     /// The address of whoever asked, if it asked over a network.
     pub peer: Option<IpAddr>,
+    /// As whom the agent was judged that asked; none if the gate or the server asked.
+    pub agent: Option<Arc<Agent>>,
     pub method: KnownMethod,
     /// What the request was about.
     pub target: Target,

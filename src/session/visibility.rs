@@ -50,6 +50,9 @@ enum Item {
 /// The most items that are kept. A server can name any number.
 const MOST: usize = 16_384;
 
+/// The longest name that is kept, in bytes.
+const MAX_NAME: usize = 1024;
+
 /// The most pages: they are looked for one by one.
 const MOST_PAGES: usize = 64;
 
@@ -139,10 +142,20 @@ impl Visibilities {
         if self.asked.is_none() || self.generation != generation {
             return;
         }
-        for (item, shown) in items.iter().zip(shown) {
+        let items = items.iter().zip(shown);
+        for (item, shown) in items.filter(|(item, _)| name(item).len() <= MAX_NAME) {
             self.shown
                 .extend(Item::of(*item).map(|item| (item, *shown)));
         }
+    }
+}
+
+fn name<'r>(item: &'r Resource<'_>) -> &'r str {
+    match item {
+        Resource::Tool(tool) => &tool.name,
+        Resource::Resource(facts) => &facts.uri,
+        Resource::Prompt(prompt) => &prompt.name,
+        Resource::Server(_) | Resource::Client(_) => "",
     }
 }
 

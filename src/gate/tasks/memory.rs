@@ -17,11 +17,14 @@ use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 pub(super) const KEPT_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// The longest request that can become a task: it is kept to be judged again.
-pub(super) const MAX_PARAMS: usize = 256 << 10;
+pub(super) const MAX_PARAMS: usize = 192 << 10;
 
 /// How many requests may have begun tasks under one id. Servers do not repeat ids; of one that does,
 /// all that an id may mean must be permitted.
 const MAX_MEANINGS: usize = 4;
+
+/// How many tasks one message may name.
+const MAX_NAMED: usize = 64;
 
 /// How many questions of one task are known.
 const MAX_ASKED: usize = 256;
@@ -86,7 +89,13 @@ impl Tasks {
             session,
             now,
         };
-        for id in named(identified) {
+        let ids = named(identified);
+        // Each costs what its request cost, before anybody is asked.
+        if ids.len() > MAX_NAMED {
+            recalled.is_missing = true;
+            return recalled;
+        }
+        for id in ids {
             let found = self.works(&whose, runner(identified), &id);
             recalled.is_missing |= found.is_empty();
             recalled.works.extend(found);
@@ -116,13 +125,10 @@ impl Tasks {
         if let (Role::Reply(taken), Some(id)) = (&identified.role, begins(identified)) {
             self.begin(&whose, taken, identified, &id);
         }
+        // What news ask is not judged, and does not pass.
         let told = match &identified.role {
             Role::Reply(taken) => taken.exchange.task.id().zip(identified.message.result()),
-            Role::Notification { .. } => identified.message.params().and_then(|params| {
-                let id = params.get("taskId").and_then(Value::as_str)?;
-                Some((Arc::from(&*id), params))
-            }),
-            Role::Request { .. } => None,
+            Role::Notification { .. } | Role::Request { .. } => None,
         };
         let asked = told.and_then(|(id, told)| Some((id, told.get("inputRequests")?)));
         if let Some((id, asked)) = asked

@@ -1,5 +1,8 @@
 //! What is not shown, and not answered, of tasks.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+
 use crate::gate::Gate;
 use crate::gate::identify::Role;
 use crate::gate::inspect::bad;
@@ -28,6 +31,19 @@ impl Gate {
                 method: KnownMethod::TasksUpdate,
                 ..
             } => Ok(self.tasks.unasked(understood, session, at)),
+            // They are told in the reply to `tasks/get` as well, where they are judged.
+            Role::Notification {
+                method: KnownMethod::TaskNews | KnownMethod::TaskStatus,
+            } => {
+                let params = identified.message.params();
+                let asks = params.and_then(|params| params.get("inputRequests"));
+                let removal = |item| Removal {
+                    item,
+                    pointer: "/params/inputRequests".to_owned(),
+                    because: "what a task asks is told when the agent asks for it".to_owned(),
+                };
+                Ok(asks.map(removal).into_iter().collect())
+            }
             Role::Reply(taken) if taken.exchange.method == KnownMethod::TasksList => {
                 let Some(result) = identified.message.result() else {
                     return Ok(Vec::new());
@@ -35,12 +51,17 @@ impl Gate {
                 next_cursor(identified.message)?;
                 let items = result.get("tasks").filter(|items| items.is_array());
                 let items = items.ok_or_else(|| bad("its `tasks` are not an array"))?;
-                let hidden = items.items().enumerate().filter(|(_, item)| {
-                    let id = item.get("taskId").and_then(Value::as_str);
-                    let works = id.map(|id| self.tasks.listed(understood, session, at, &id));
-                    !works.is_some_and(|works| {
+                // A server may list one task any number of times.
+                let mut known: HashMap<String, bool> = HashMap::new();
+                let mut is_shown = |id: Cow<'_, str>| {
+                    *known.entry(id.into_owned()).or_insert_with_key(|id| {
+                        let works = self.tasks.listed(understood, session, at, id);
                         !works.is_empty() && may_ask(&works, &identified.scene, snapshot, now)
                     })
+                };
+                let hidden = items.items().enumerate().filter(|(_, item)| {
+                    let id = item.get("taskId").and_then(Value::as_str);
+                    !id.is_some_and(&mut is_shown)
                 });
                 let removal = |(index, item)| Removal {
                     item,

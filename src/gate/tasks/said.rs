@@ -1,5 +1,6 @@
 //! What messages say of tasks.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -102,7 +103,7 @@ pub(in crate::gate) fn is_about_one(method: KnownMethod) -> bool {
     )
 }
 
-/// The tasks that a request or a notification names.
+/// The tasks that a request or a notification names, each once.
 pub(super) fn named(identified: &Identified<'_>) -> Vec<String> {
     let params = identified.message.params();
     let method = match &identified.role {
@@ -119,7 +120,8 @@ pub(super) fn named(identified: &Identified<'_>) -> Vec<String> {
         Vec::new()
     };
     let ids = ids.into_iter().filter_map(Value::as_str);
-    ids.map(std::borrow::Cow::into_owned).collect()
+    let ids: BTreeSet<String> = ids.map(std::borrow::Cow::into_owned).collect();
+    ids.into_iter().collect()
 }
 
 pub(super) fn related(message: &Message) -> Option<String> {
@@ -157,7 +159,8 @@ fn is_other(result: Value<'_>, id: &str) -> bool {
     named.is_some_and(|named| named.as_str().as_deref() != Some(id))
 }
 
-fn asks_within(told: Value<'_>) -> bool {
+/// Whether the result of a task asks for something, instead of being one.
+pub(in crate::gate) fn asks_within(told: Value<'_>) -> bool {
     let within = told.get("result");
     let asks = |key| within.and_then(|within| within.get(key)).is_some();
     let kind = within.and_then(|within| within.get("resultType"));

@@ -182,6 +182,21 @@ async fn each_message_is_judged_by_where_it_came_from_and_what_it_says_of_its_se
             r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"tools":[{{"name":"echo","inputSchema":{{"type":"object"}}}}],"resultType":"complete"}}}}"#
         ))
         .await;
+    for (name, shown) in [("shunned", false), ("known", true)] {
+        let client =
+            format!(r#""io.modelcontextprotocol/clientInfo":{{"name":"{name}","version":"1"}},"#);
+        let list = list.replace(r#""_meta":{"#, &format!(r#""_meta":{{{client}"#));
+        bench.agent_on(Stream::numbered(9), &list).await;
+        let asked = id_of(&bench.to_upstream()[0]);
+        bench.to_agent();
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"tools":[{{"name":"echo","inputSchema":{{"type":"object"}}}}],"resultType":"complete"}}}}"#
+            ))
+            .await;
+        let told = bench.to_agent().remove(0);
+        assert_eq!(told.contains("echo"), shown, "{name}: {told}");
+    }
     let cases = [
         ("shunned", 2, 0),
         ("known", 2, 1),

@@ -325,6 +325,63 @@ async fn news_of_a_task_reach_the_one_who_began_it_as_far_as_its_result_may() {
     }
 }
 
+#[tokio::test]
+async fn what_news_of_a_task_ask_is_not_told_and_cannot_be_answered() {
+    let bench = stateless(sparing);
+    begin(&bench).await;
+    let stream = crate::wire::Stream::numbered(5);
+    let listen = ask(
+        "subscriptions/listen",
+        r#""notifications":{"taskIds":["t-1"]}"#,
+    );
+    bench.agent_on(stream, &listen).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let news = |members: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tasks","params":{{"taskId":"t-1",{members},"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+        )
+    };
+    let asks = r#""status":"input_required","inputRequests":{"sly":{"method":"elicitation/create","params":{}}}"#;
+    bench.upstream(&news(asks)).await;
+    let told = bench.to_agent().remove(0);
+    assert!(told.contains("input_required\""), "{told}");
+    assert!(!told.contains("sly"), "{told}");
+    let within = r#""status":"completed","result":{"content":[],"inputRequests":{}}"#;
+    bench.upstream(&news(within)).await;
+    assert!(bench.to_agent().is_empty());
+    let update = ask(
+        "tasks/update",
+        r#""taskId":"t-1","inputResponses":{"sly":{}}"#,
+    );
+    bench.agent(&update).await;
+    let sent = bench.to_upstream().remove(0);
+    assert!(!sent.contains("sly"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_message_that_names_one_task_often_costs_as_one_and_names_few() {
+    let bench = stateless(sparing);
+    begin(&bench).await;
+    let listen = |ids: &[String]| {
+        let ids = ids.join(",");
+        ask(
+            "subscriptions/listen",
+            &format!(r#""notifications":{{"taskIds":[{ids}]}}"#),
+        )
+    };
+    let same = vec![r#""t-1""#.to_owned(); 5_000];
+    bench
+        .agent_on(crate::wire::Stream::numbered(5), &listen(&same))
+        .await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let many: Vec<String> = (0..65).map(|number| format!(r#""t-{number}""#)).collect();
+    bench
+        .agent_on(crate::wire::Stream::numbered(6), &listen(&many))
+        .await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains("-32602"));
+}
+
 /// A request of a session.
 fn legacy(id: u32, method: &str, members: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}}}}}"#)

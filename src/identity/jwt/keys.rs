@@ -101,14 +101,19 @@ impl Keys {
             self.attempt_behind();
             return Ok(set);
         }
-        {
+        // On its own: whoever asked may go away, and must not take the turn of all along.
+        let (keys, id) = (Arc::clone(self), id.map(str::to_owned));
+        let turn = tokio::spawn(async move {
             // Whoever comes second finds what the first one fetched.
-            let _turn = self.fetching.lock().await;
-            let found = self.younger_than(FRESH).is_some_and(|set| holds(&set));
-            if !found && self.may_attempt() {
-                self.attempt().await;
+            let _turn = keys.fetching.lock().await;
+            let set = keys.younger_than(FRESH);
+            let found = set.is_some_and(|set| set.holds(algorithm, id.as_deref()));
+            if !found && keys.may_attempt() {
+                keys.attempt().await;
             }
-        }
+        });
+        // One that panicked has fetched nothing.
+        let _ = turn.await;
         let set = self
             .younger_than(STALE)
             .ok_or(Challenge::Unavailable("the issuer's keys are not at hand"))?;
