@@ -25,13 +25,13 @@ fn inspect(real: &Real, era: &str, method: &[String], server: &[String]) -> Outp
 
 /// What it prints when it succeeds.
 #[track_caller]
-fn printed(output: &Output) -> Value {
+pub(crate) fn printed(output: &Output) -> Value {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{:?}: {stderr}", output.status);
     json(str::from_utf8(&output.stdout).unwrap())
 }
 
-fn call_of(call: &Call) -> Vec<String> {
+pub(crate) fn call_of(call: &Call) -> Vec<String> {
     let mut words = vec![
         "tools/call".to_owned(),
         "--tool-name".to_owned(),

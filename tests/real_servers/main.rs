@@ -13,6 +13,8 @@ mod json;
 #[cfg(test)]
 mod kit;
 #[cfg(test)]
+mod over_http;
+#[cfg(test)]
 #[path = "../support/peer.rs"]
 mod peer;
 #[cfg(test)]
@@ -20,6 +22,9 @@ mod peer;
 mod processes;
 #[cfg(test)]
 mod real;
+#[cfg(test)]
+#[path = "../support/serving.rs"]
+mod serving;
 #[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;

@@ -47,11 +47,20 @@ fn call(tool: &'static str, arguments: Value) -> Call {
 
 /// An installed command.
 pub(crate) fn installed(name: &str) -> String {
+    in_directory(&Path::new("bin").join(name))
+}
+
+/// The Python that has the kit.
+pub(crate) fn interpreter() -> String {
+    in_directory(Path::new("venv/bin/python"))
+}
+
+fn in_directory(name: &Path) -> String {
     let directory = std::env::var_os(DIRECTORY);
     let directory = directory.unwrap_or_else(|| {
         panic!("`{DIRECTORY}` is not set: install the servers with `.ci/real-servers` first")
     });
-    let path = PathBuf::from(directory).join("bin").join(name);
+    let path = PathBuf::from(directory).join(name);
     assert!(path.exists(), "`{}` is missing", path.display());
     path.into_os_string().into_string().unwrap()
 }

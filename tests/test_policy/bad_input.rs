@@ -152,8 +152,9 @@ fn names_that_hide_turn_or_break_text_are_shown_as_what_they_are() {
     check(&[("tests/t.toml", test.to_owned())], "cal");
 }
 
+/// Groups are names and hold no groups: only rules can lead back to themselves.
 #[test]
-fn groups_in_a_circle_and_a_lock_that_lies_are_refused_by_every_command() {
+fn rules_in_a_circle_and_a_lock_that_lies_are_refused_by_every_command() {
     let permit = || ("a.cedar", PERMIT.to_owned());
     let lock = format!(
         "{{\"version\":1,\"tools\":[{{\"name\":\"a\",\"sha256\":\"{}\",\

@@ -1,8 +1,8 @@
 //! The parts of an expression that are asked by themselves, with their places in its text.
 //!
 //! CEL's own tree has the place of one word for each node, and none of where an expression ends. So
-//! the text is cut at its connectives; a test holds what the parts come to against what the
-//! evaluator makes of the whole.
+//! the text is cut at its connectives; what is cut wrong gives a mutant that does not load, or one that
+//! a test notices.
 
 use std::ops::Range;
 
