@@ -225,7 +225,8 @@ fn what_cannot_be_recorded_is_no_health() {
         .policies(ALLOW_ALL)
         .over_http();
     let setup = with_admin(setup, "");
-    let script = r#"trap "" XFSZ; ulimit -S -f 4; exec "$0" "$@""#;
+    // 16 KiB: more than a start takes, with paths of any length, and few calls fill it.
+    let script = r#"trap "" XFSZ; ulimit -S -f 32; exec "$0" "$@""#;
     let gate = setup.gate();
     let mut limited = Command::new("sh");
     limited
