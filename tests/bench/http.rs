@@ -409,7 +409,7 @@ impl Connection {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
         let status = line.trim().to_owned();
-        let mut length = 0;
+        let (mut length, mut chunked) = (0, false);
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
@@ -419,16 +419,38 @@ impl Connection {
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.parse()?,
                 "mcp-session-id" => self.session = Some(value.to_owned()),
-                "transfer-encoding" => return Err("an answer in chunks".into()),
+                "transfer-encoding" => chunked = true,
                 _ => {}
             }
         }
         self.body.resize(length, 0);
         self.stream.read_exact(&mut self.body)?;
+        if chunked {
+            self.read_chunks()?;
+        }
         if status.contains(" 20") {
             return Ok(());
         }
         Err(format!("{status}: {}", String::from_utf8_lossy(&self.body)).into())
+    }
+}
+
+impl Connection {
+    /// What a server on standard streams says comes as events.
+    fn read_chunks(&mut self) -> Result<(), Failure> {
+        self.body.clear();
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            let length = usize::from_str_radix(line.trim(), 16)?;
+            let start = self.body.len();
+            self.body.resize(start + length + 2, 0);
+            let part = self.body.get_mut(start..).unwrap_or_default();
+            self.stream.read_exact(part)?;
+            if length == 0 {
+                return Ok(());
+            }
+        }
     }
 }
 
