@@ -60,8 +60,8 @@ fn only_oblige_edits_messages() {
 
 #[test]
 fn only_the_bridge_translates_permits() {
-    let mut files = files_with(".translated(");
-    files.extend(files_with(".translated_for("));
+    let calls = [".translated(", ".translated_for(", ".answering("];
+    let mut files: Vec<String> = calls.into_iter().flat_map(files_with).collect();
     let elsewhere =
         |file: &String| !file.starts_with("src/bridge/") && file != "src/gate/decide.rs";
     files.retain(elsewhere);
