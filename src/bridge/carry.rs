@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::gate::{
     Agent, AgentGone, Carried, Gate, Permit, Refusal, Settled, Source, Talk, Upstream,
 };
-use crate::wire::Id;
+use crate::wire::{Id, Message};
 
 use super::agent::Bridged;
 use super::outward::Outward;
@@ -145,8 +145,12 @@ impl Bridge {
                 frame,
                 refusal,
             } => {
-                let reused = matches!(refusal, Refusal::ReusedId);
-                self.state().aside = reused.then_some(Aside);
+                if matches!(refusal, Refusal::ReusedId) {
+                    let limits = &self.0.settings.from_agent;
+                    let message = Message::decode(&frame, limits).ok();
+                    let id = message.and_then(|message| message.id().cloned());
+                    self.state().aside = id.map(Aside);
+                }
                 let told = gate.turn_back(talk, source, &frame, refusal).await;
                 self.state().aside = None;
                 told
@@ -237,7 +241,7 @@ impl Bridge {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -265,12 +269,24 @@ impl State {
         }
     }
 
-    fn translate(&mut self, permit: Permit, settings: &Settings, now: Duration) -> Outward {
+    /// Whether this is the refusal of a second request under an id in use. A server may answer
+    /// another request with the same code meanwhile.
+    fn is_aside(&self, permit: &Permit, settings: &Settings) -> bool {
+        let Some(Aside(id)) = &self.aside else {
+            return false;
+        };
         let refused = match permit.passage().carried {
             Carried::Reply { error, .. } => error == Some(INVALID_REQUEST),
             Carried::Request { .. } | Carried::Notification { .. } => false,
         };
-        if refused && self.aside.take().is_some() {
+        let limits = settings.permitted();
+        let is_its = || Message::decode(permit.line().as_bytes(), &limits);
+        refused && is_its().is_ok_and(|reply| reply.id() == Some(id))
+    }
+
+    fn translate(&mut self, permit: Permit, settings: &Settings, now: Duration) -> Outward {
+        if self.is_aside(&permit, settings) {
+            self.aside = None;
             return Outward::AsItIs(permit);
         }
         if let Phase::Bridged(session) = &mut self.phase {

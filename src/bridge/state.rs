@@ -26,9 +26,9 @@ pub(super) struct State {
     pub(super) aside: Option<Aside>,
 }
 
-/// An answer under the id of a request that goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Aside;
+/// The id of a request that goes on, under which another one is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Aside(pub(super) Id);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Doing {

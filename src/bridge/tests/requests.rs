@@ -1,6 +1,8 @@
 //! What an agent asks, and what comes back.
 
 use super::*;
+use crate::bridge::state::Aside;
+use crate::wire::Id;
 
 #[tokio::test]
 async fn each_request_says_who_sends_it_and_is_otherwise_what_it_was() {
@@ -245,6 +247,21 @@ async fn a_log_level_holds_for_the_requests_after_it_if_policy_permits_it() {
     assert!(bench.to_agent()[0].contains("denied by policy"));
     bench.agent(list).await;
     assert!(!bench.to_upstream()[0].contains("logLevel"));
+}
+
+#[tokio::test]
+async fn a_request_that_the_server_refuses_ends_while_another_ones_id_is_refused() {
+    let bench = Bench::listed(open).await;
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
+    bench.agent(call).await;
+    let bridge = bench.talk.agent.bridge().unwrap();
+    bridge.state().aside = Some(Aside(Id::integer(5)));
+    let answer = r#""error":{"code":-32600,"message":"no"}"#;
+    bench.answer(answer).await;
+    assert!(bench.to_agent()[0].contains("no"));
+    bench.to_upstream();
+    bench.agent(call).await;
+    assert_eq!(bench.to_upstream().len(), 1, "the id is free again");
 }
 
 #[tokio::test]
