@@ -142,13 +142,19 @@ fn about_tasks<'m>(
     params: Option<Value<'m>>,
     recalled: &'m Recalled,
 ) -> Result<(Target, Vec<Question<'m>>), Refusal> {
-    let mut target = Target::Server;
+    let mut target = None;
     let mut begun = Vec::new();
     for work in &recalled.works {
         let (about, questions) = ask(work.method, work.asks, Some(work.params.root()))?;
-        target = about;
+        // A listener may name several tasks. One task whose results could be those of two tools
+        // would be received as the result of only one of them.
+        let one = target.get_or_insert_with(|| about.clone());
+        if *one != about && method != KnownMethod::SubscriptionsListen {
+            return Err(Refusal::UnknownTask);
+        }
         begun.extend(questions);
     }
+    let target = target.unwrap_or(Target::Server);
     if tasks::is_about_one(method) && method != KnownMethod::TasksCancel {
         return Ok((target, begun));
     }

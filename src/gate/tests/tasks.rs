@@ -267,6 +267,25 @@ async fn of_an_id_with_two_meanings_both_must_be_permitted() {
 }
 
 #[tokio::test]
+async fn an_id_that_may_mean_calls_of_two_tools_means_none() {
+    let bench = stateless(open);
+    begin(&bench).await;
+    let page = crate::session::Page::of_one_tool("other");
+    let begins = crate::session::Traversal::AgentBegins;
+    bench
+        .talk
+        .session
+        .state()
+        .tools
+        .add_page(begins, &page, None);
+    let call = ask("tools/call", &CALL.replace("slow", "other"));
+    exchange(&bench, &call, TASK).await;
+    bench.agent(&about("tasks/get")).await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains("-32602"));
+}
+
+#[tokio::test]
 async fn a_task_is_answered_only_what_it_asked() {
     let bench = stateless(sparing);
     begin(&bench).await;
