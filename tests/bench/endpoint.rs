@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-pub(crate) type Failure = Box<dyn std::error::Error>;
+use super::measure::Failure;
 
 /// Serves until it is killed; says first where it listens.
 pub(crate) fn serve_http() -> Result<(), Failure> {

@@ -10,14 +10,15 @@
 //! falls on all of them alike. Absolute times belong to the machine; the differences travel.
 
 mod endpoint;
+mod measure;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use endpoint::Failure;
+use measure::{Failure, installed, now, percentile};
 
 /// Calls in one turn of one path.
 const TURN: usize = 250;
@@ -29,14 +30,6 @@ const SESSIONS: u64 = 500;
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":"l","method":"tools/list"}"#;
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "to take the time is what this is for"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -457,19 +450,4 @@ impl Connection {
 fn free_address() -> Result<String, Failure> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     Ok(listener.local_addr()?.to_string())
-}
-
-fn installed(program: &str) -> bool {
-    Command::new("which")
-        .arg(program)
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
-fn percentile(sorted: &[Duration], percent: usize) -> f64 {
-    let index = sorted.len() * percent / 100;
-    sorted
-        .get(index)
-        .map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }

@@ -9,25 +9,19 @@
 //! All paths run at the same time and are asked in turns, so that whatever else the machine does
 //! falls on all of them alike. Absolute times belong to the machine; the differences travel.
 
+mod measure;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use measure::{Failure, installed, now, percentile};
 
 /// Calls in one turn of one path.
 const TURN: usize = 500;
 /// Requests in flight when throughput is measured.
 const WINDOW: usize = 16;
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "to take the time is what this is for"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
-
-type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let mut arguments = std::env::args().skip(1).filter(|word| word != "--bench");
@@ -235,21 +229,6 @@ fn hundred_policies() -> String {
     });
     let all = "@id(\"all\") permit(principal, action, resource);\n".to_owned();
     std::iter::once(all).chain(guards).collect()
-}
-
-fn installed(program: &str) -> bool {
-    Command::new("which")
-        .arg(program)
-        .stdout(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
-}
-
-fn percentile(sorted: &[Duration], percent: usize) -> f64 {
-    let index = sorted.len() * percent / 100;
-    sorted
-        .get(index)
-        .map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
 /// The least server that does the job: it looks at nothing but the id.
