@@ -29,7 +29,7 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Reload, Strictness, Upstream, Warnings,
+    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, Strictness, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -14,7 +14,7 @@ use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Config, Denial, Durability, Guards, Limits, Listen, ListenAuth,
-    OnFault, OnRemoval, OtherMethods, Policy, Protocol, Reload, Strictness, Warnings,
+    OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, Strictness, Warnings,
 };
 use super::upstream::upstream;
 
@@ -218,6 +218,19 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
         results: section
             .one_of("results", &levels)
             .unwrap_or(default.results),
+        secrets: section
+            .one_of(
+                "secrets",
+                &[
+                    ("off", Redaction::Off),
+                    ("warn", Redaction::Warn),
+                    ("redact", Redaction::Redact),
+                ],
+            )
+            .unwrap_or(default.secrets),
+        secrets_sent: section
+            .one_of("secrets_sent", &levels)
+            .unwrap_or(default.secrets_sent),
     };
     section.finish();
     guards

@@ -87,6 +87,10 @@ pub struct Guards {
     pub arguments: Strictness,
     /// Structured results, against the tool's `outputSchema`.
     pub results: Strictness,
+    /// Credentials in what the server sends.
+    pub secrets: Redaction,
+    /// Credentials in what the agent sends.
+    pub secrets_sent: Strictness,
 }
 
 /// What happens where a message is not what a guard asks for.
@@ -98,6 +102,17 @@ pub enum Strictness {
     Warn,
     /// It is refused.
     Strict,
+}
+
+/// What happens to text that a guard does not let stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Redaction {
+    /// It is not looked at.
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It passes without what was found.
+    Redact,
 }
 
 /// When the policy directory is read again while the gate runs.
@@ -240,6 +255,8 @@ impl Default for Guards {
         Self {
             arguments: Strictness::Strict,
             results: Strictness::Off,
+            secrets: Redaction::Off,
+            secrets_sent: Strictness::Off,
         }
     }
 }

@@ -123,6 +123,14 @@ impl Permit {
 }
 
 impl Allowed {
+    /// Whose message it is.
+    pub(super) fn from(&self) -> Side {
+        match self.to {
+            Side::Agent => Side::Upstream,
+            Side::Upstream => Side::Agent,
+        }
+    }
+
     /// The message as it will be sent.
     pub(super) fn seal(self, edits: Edits<'_>, passage: Passage) -> Permit {
         Permit {

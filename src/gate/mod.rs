@@ -9,6 +9,7 @@ mod decide;
 mod forward;
 mod identify;
 mod inspect;
+mod leaks;
 mod listing;
 mod oblige;
 mod own;
@@ -61,6 +62,7 @@ pub use bridged::{Settled, Source};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
+pub use leaks::{Secrets, Treatment};
 pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
@@ -95,7 +97,7 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// How a denied call of a visible tool is answered.
     pub denial: DenialForm,
-    /// How strictly tools and their callers are held to the tools' definitions.
+    /// What is asked of the content of messages.
     pub guards: Guards,
     /// What the configuration itself holds and nobody may see.
     pub secrets: Redactor,
@@ -261,7 +263,9 @@ impl Gate {
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        trail.found(schemas::check(&understood, session, self.settings.guards)?);
+        let guards = &self.settings.guards;
+        trail.found(schemas::check(&understood, session, guards)?);
+        trail.found(leaks::sent(&message, from, guards.secrets.as_ref())?);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
         let Listing { mut removals, page } =
             listing::listing(&understood, &snapshot, session, now, self.schemas()).await?;
@@ -276,12 +280,12 @@ impl Gate {
             self.exchange(asker, method, turn, &understood, &snapshot, trail)
         };
         let mut route = route::route(&understood, session, exchange)?;
-        let secrets = &self.settings.secrets;
+        let settings = &self.settings;
         let passage = route.passage(&understood);
-        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, secrets)
+        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
             .inspect_err(|_| {
-            let _ = route.undo(from, &mut session.state());
-        })?;
+                let _ = route.undo(from, &mut session.state());
+            })?;
         trail.obliged(&mut obliged);
 
         let passed = async {
@@ -380,7 +384,10 @@ impl Gate {
 
     /// Where schemas of tools are kept, if anything is checked against them.
     fn schemas(&self) -> Option<&KnownSchemas> {
-        (!self.settings.guards.is_off()).then_some(&self.schemas)
+        self.settings
+            .guards
+            .needs_schemas()
+            .then_some(&self.schemas)
     }
 
     fn circumstances(&self, session: &Session) -> Circumstances {

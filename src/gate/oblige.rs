@@ -8,7 +8,9 @@ use crate::audit::{self, Redactor};
 use crate::policy::Obligation;
 use crate::wire::{Edits, Fragment, Message, Value};
 
+use super::Settings;
 use super::decide::{Allowed, Permit};
+use super::leaks;
 use super::passage::Passage;
 use super::refuse::Refusal;
 use super::route::Route;
@@ -20,7 +22,9 @@ pub(super) struct Obliged {
     pub(super) edits: Vec<audit::Edit>,
     pub(super) obligations: Vec<String>,
     /// What was taken out of the message because nobody may see it.
-    pub(super) redactions: Vec<&'static str>,
+    pub(super) redactions: Vec<String>,
+    /// What was found in it and stays.
+    pub(super) findings: Vec<String>,
 }
 
 /// What the audit says of a secret of the configuration's own.
@@ -63,8 +67,9 @@ pub(super) fn oblige<'m>(
     wanted: Wanted<'m>,
     route: &mut Route<'m>,
     passage: Passage,
-    secrets: &Redactor,
+    settings: &Settings,
 ) -> Result<Obliged, Refusal> {
+    let secrets = &settings.secrets;
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(wanted.removals.len());
     let mut obligations = Vec::new();
@@ -109,7 +114,15 @@ pub(super) fn oblige<'m>(
         ids.push(value.range());
         edits.replace(value, id);
     }
+    let of_others = settings.guards.secrets.as_ref();
+    let found = leaks::received(message, allowed.from(), &ids, of_others)?;
     let mut redactions = Vec::new();
+    for leak in found.strings {
+        // Its own secrets are no less secret where others stand beside them.
+        edits.replace(leak.value, Fragment::string(&secrets.redact(&leak.without)));
+        redactions.extend(leak.rules.iter().map(ToString::to_string));
+        ids.push(leak.value.range());
+    }
     if may_hold(message.text(), secrets) {
         conceal(
             message.document().root(),
@@ -128,6 +141,7 @@ pub(super) fn oblige<'m>(
         edits: notes,
         obligations,
         redactions,
+        findings: found.findings,
     })
 }
 
@@ -162,7 +176,7 @@ fn conceal<'m>(
     secrets: &Redactor,
     ids: &[Range<usize>],
     edits: &mut Edits<'m>,
-    redactions: &mut Vec<&'static str>,
+    redactions: &mut Vec<String>,
 ) {
     for (_, member) in value.entries() {
         conceal(member, secrets, ids, edits, redactions);
@@ -176,6 +190,6 @@ fn conceal<'m>(
         && let Cow::Owned(redacted) = secrets.redact(&text)
     {
         edits.replace(value, Fragment::string(&redacted));
-        redactions.push(OWN_SECRET);
+        redactions.push(OWN_SECRET.to_owned());
     }
 }

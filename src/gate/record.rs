@@ -232,14 +232,17 @@ impl Trail {
 
     /// What guards found and let pass.
     pub(super) fn found(&mut self, findings: Vec<String>) {
-        self.record.findings = findings.into_iter().map(Into::into).collect();
+        let findings = findings.into_iter().map(Into::into);
+        self.record.findings.extend(findings);
     }
 
     pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
         self.record.edits = std::mem::take(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
-        self.record.redactions = obliged.redactions.iter().map(|&rule| rule.into()).collect();
+        let redactions = std::mem::take(&mut obliged.redactions);
+        self.record.redactions = redactions.into_iter().map(Into::into).collect();
+        self.found(std::mem::take(&mut obliged.findings));
     }
 
     fn about(&mut self, target: &Target) {

@@ -283,6 +283,7 @@ impl Refusal {
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
+            Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
             Self::Unbridged(_) => "unbridged",

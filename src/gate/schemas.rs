@@ -11,6 +11,7 @@ use crate::wire::{KnownMethod, Side, Value};
 use super::decide::called_tool;
 use super::identify::Role;
 use super::inspect;
+use super::leaks::Secrets;
 use super::refuse::Refusal;
 use super::understand::Understood;
 
@@ -26,13 +27,14 @@ pub enum Level {
     Strict,
 }
 
-/// How strictly tools and their callers are held to the tools' definitions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What is asked of the content of messages.
+#[derive(Debug, Clone, Default)]
 pub struct Guards {
     /// Arguments of calls, by `inputSchema`.
     pub arguments: Level,
     /// `structuredContent` of results, by `outputSchema`.
     pub results: Level,
+    pub secrets: Option<Secrets>,
 }
 
 /// How a message is not what a definition says.
@@ -42,6 +44,8 @@ pub enum Unfit {
     Arguments(Violation),
     #[error("the arguments cannot be checked, because of the tool's `inputSchema`: {0}")]
     Schema(SchemaProblem),
+    #[error("it shows a credential ({0}), which must not be sent to the server")]
+    Secret(String),
     #[error(
         "the arguments cannot be checked: the definitions of all tools are too large to be kept"
     )]
@@ -64,8 +68,8 @@ struct Known {
 const MOST: usize = 64 << 20;
 
 impl Guards {
-    pub(super) fn is_off(self) -> bool {
-        self == Self::default()
+    pub(super) fn needs_schemas(&self) -> bool {
+        [self.arguments, self.results] != [Level::Off; 2]
     }
 }
 
@@ -105,7 +109,7 @@ impl Known {
 pub(super) fn check(
     understood: &Understood<'_>,
     session: &Session,
-    guards: Guards,
+    guards: &Guards,
 ) -> Result<Vec<String>, Refusal> {
     if let (Some(name), false) = (called_tool(understood), guards.arguments == Level::Off) {
         let params = understood.identified.message.params();

@@ -9,6 +9,7 @@
 mod attacks;
 mod bounds;
 mod cancels;
+mod leaks;
 mod life;
 mod lists;
 mod malformed;

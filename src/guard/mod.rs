@@ -1,5 +1,8 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
+mod leaks;
 mod schema;
+pub mod secrets;
 
+pub use leaks::{Leak, Leaks, leaks};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};

@@ -26,6 +26,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
         guards: Guards {
             arguments: Level::Strict,
             results: Level::Off,
+            secrets: None,
         },
         secrets: Redactor::default(),
     };

@@ -9,6 +9,7 @@ use crate::bridge;
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
 use crate::gate;
+use crate::guard::secrets::Rules;
 use crate::loading;
 use crate::upstream;
 use crate::wire::Limits;
@@ -186,9 +187,27 @@ pub(super) fn gate(
         guards: gate::Guards {
             arguments: level(guards.arguments),
             results: level(guards.results),
+            secrets: of_others(guards),
         },
         secrets: Redactor::default(),
     }
+}
+
+/// What is done about credentials that are not the configuration's own.
+fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
+    let received = match guards.secrets {
+        config::Redaction::Off => gate::Treatment::Off,
+        config::Redaction::Warn => gate::Treatment::Warn,
+        config::Redaction::Redact => gate::Treatment::Redact,
+    };
+    let sent = level(guards.secrets_sent);
+    let is_off = received == gate::Treatment::Off && sent == gate::Level::Off;
+    // The rules take some time to compile.
+    (!is_off).then(|| gate::Secrets {
+        sent,
+        received,
+        rules: Arc::new(Rules::builtin()),
+    })
 }
 
 fn level(strictness: config::Strictness) -> gate::Level {

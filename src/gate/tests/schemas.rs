@@ -10,6 +10,11 @@ const BROKEN: &str =
 /// A session that has seen one tool, defined like this.
 async fn offered(tool: &str, guards: Guards) -> Bench {
     let bench = Bench::with(open, |settings| settings.guards = guards);
+    offer(&bench, tool).await;
+    bench
+}
+
+async fn offer(bench: &Bench, tool: &str) {
     bench.shake_hands().await;
     bench
         .agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
@@ -19,13 +24,13 @@ async fn offered(tool: &str, guards: Guards) -> Bench {
     let list = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]}}}}"#);
     bench.upstream(&list).await;
     bench.to_agent();
-    bench
 }
 
 fn arguments(level: Level) -> Guards {
     Guards {
         arguments: level,
         results: Level::Off,
+        secrets: None,
     }
 }
 
@@ -134,12 +139,11 @@ async fn a_model_can_read_what_was_wrong_with_its_arguments() {
         settings.guards = arguments(Level::Strict);
         settings.denial = DenialForm::ToolResult;
     });
-    bench.shake_hands().await;
-    bench.list(&["t"]).await;
-    bench.agent(&call(r#","arguments":{"a":1e400}"#)).await;
+    offer(&bench, TOOL).await;
+    bench.agent(&call(r#","arguments":{"path":1}"#)).await;
     let answer = bench.to_agent().remove(0);
     assert!(
-        answer.contains(r#""isError":true"#) && answer.contains("/a"),
+        answer.contains(r#""isError":true"#) && answer.contains("/path"),
         "{answer}"
     );
 }
@@ -156,6 +160,7 @@ async fn structured_results_are_what_the_definition_says() {
             let guards = Guards {
                 arguments: Level::Off,
                 results: level,
+                secrets: None,
             };
             let bench = offered(TOOL, guards).await;
             bench.agent(&call(FITS)).await;

@@ -18,6 +18,23 @@ pub mod wire;
 #[path = "../../../src/wire/tests/oracle.rs"]
 mod oracle;
 
+/// What is said to be secret, from its source. INVARIANT: it imports nothing else of the gate.
+pub mod guard {
+    #[path = "../../../../src/guard/secrets/mod.rs"]
+    pub mod secrets;
+}
+use guard::secrets;
+
+#[path = "../../../src/guard/secrets/tests/oracle.rs"]
+mod secrets_oracle;
+
+/// A text without its secrets has none, and has lost nothing else.
+pub fn secrets(input: &[u8]) {
+    static RULES: std::sync::LazyLock<secrets::Rules> =
+        std::sync::LazyLock::new(secrets::Rules::builtin);
+    secrets_oracle::laws(&RULES, &String::from_utf8_lossy(input));
+}
+
 /// Frames are what splitting at LF gives, whatever the sizes of the reads.
 pub fn frame_stdio(input: &[u8]) {
     oracle::frame_stdio(input);

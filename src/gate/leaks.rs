@@ -1,0 +1,108 @@
+//! Credentials in messages: what the agent sends may be refused for them, what it gets is without.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::guard::secrets::{RuleId, Rules};
+use crate::guard::{Leak, leaks};
+use crate::wire::{Message, Side};
+
+use super::inspect;
+use super::refuse::Refusal;
+use super::schemas::{Level, Unfit};
+
+/// What is done about credentials, and which there are. Without it nothing is looked for.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// What the agent sends to the server.
+    pub sent: Level,
+    /// What the server sends to the agent.
+    pub received: Treatment,
+    pub rules: Arc<Rules>,
+}
+
+/// What happens to text that a guard does not let stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Treatment {
+    /// It is not looked at.
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It passes without what was found.
+    Redact,
+}
+
+/// What is found in what comes back.
+#[derive(Debug, Default)]
+pub(super) struct Received<'m> {
+    pub(super) strings: Vec<Leak<'m>>,
+    pub(super) findings: Vec<String>,
+}
+
+/// Looks at what the agent sends.
+///
+/// # Errors
+/// [`Refusal::Unfit`] where it shows a credential and may not.
+pub(super) fn sent(
+    message: &Message,
+    from: Side,
+    secrets: Option<&Secrets>,
+) -> Result<Vec<String>, Refusal> {
+    let Some(secrets) = secrets.filter(|it| from == Side::Agent && it.sent != Level::Off) else {
+        return Ok(Vec::new());
+    };
+    let found = leaks(message.document().root(), &[], &secrets.rules);
+    let rules = found.strings.into_iter().flat_map(|leak| leak.rules);
+    let rules = named(rules.chain(found.names));
+    match secrets.sent {
+        _ if rules.is_empty() => Ok(Vec::new()),
+        Level::Strict => Err(Refusal::Unfit(Unfit::Secret(rules.join(", ")))),
+        Level::Warn | Level::Off => {
+            Ok(rules.iter().map(|rule| format!("secret: {rule}")).collect())
+        }
+    }
+}
+
+/// Looks at what the server sends; what stands at `ids` the gate wrote itself.
+///
+/// # Errors
+/// When the name of a member shows a credential: nothing can stand for it.
+pub(super) fn received<'m>(
+    message: &'m Message,
+    from: Side,
+    ids: &[Range<usize>],
+    secrets: Option<&Secrets>,
+) -> Result<Received<'m>, Refusal> {
+    let wanted = |it: &&Secrets| from == Side::Upstream && it.received != Treatment::Off;
+    let Some(secrets) = secrets.filter(wanted) else {
+        return Ok(Received::default());
+    };
+    let found = leaks(message.document().root(), ids, &secrets.rules);
+    let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
+    match secrets.received {
+        Treatment::Redact => match found.names.first() {
+            Some(rule) => Err(inspect::bad(&format!(
+                "the name of a member shows a credential (`{rule}`)"
+            ))),
+            None => Ok(Received {
+                strings: found.strings,
+                findings: Vec::new(),
+            }),
+        },
+        Treatment::Warn | Treatment::Off => Ok(Received {
+            strings: Vec::new(),
+            findings: named(rules.chain(found.names))
+                .iter()
+                .map(|rule| format!("secret: {rule}"))
+                .collect(),
+        }),
+    }
+}
+
+/// Each rule once.
+fn named(rules: impl Iterator<Item = RuleId>) -> Vec<String> {
+    let mut names: Vec<String> = rules.map(|rule| rule.to_string()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}

@@ -1,0 +1,151 @@
+//! Credentials in what goes to the server, and in what comes from it.
+
+use super::*;
+use crate::guard::secrets::Rules;
+
+/// No file shows what looks like a credential: it is put together here.
+fn token() -> String {
+    ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat()
+}
+
+async fn guarded(sent: Level, received: Treatment) -> Bench {
+    let bench = Bench::with(open, |settings| {
+        settings.guards.secrets = Some(Secrets {
+            sent,
+            received,
+            rules: Arc::new(Rules::builtin()),
+        });
+    });
+    bench.shake_hands().await;
+    bench.list(&["t"]).await;
+    bench
+}
+
+/// Calls the tool, lets it answer, and yields what the agent gets.
+async fn answered(bench: &Bench, reply: &str) -> String {
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},{reply}}}"#))
+        .await;
+    bench.to_agent().remove(0)
+}
+
+#[tokio::test]
+async fn what_comes_back_is_without_credentials_in_each_of_its_forms() {
+    let token = token();
+    let embedded = format!(
+        r#""result":{{"content":[{{"type":"resource","resource":{{"uri":"a:b","text":"x {token}"}}}}]}}"#
+    );
+    for reply in [
+        format!(r#""result":{{"content":[{{"type":"text","text":"it is {token}."}}]}}"#),
+        format!(r#""result":{{"content":[],"structuredContent":{{"a":[{{"b":"{token}"}}]}}}}"#),
+        embedded,
+        format!(r#""error":{{"code":1,"message":"no {token}","data":["{token}"]}}"#),
+    ] {
+        let bench = guarded(Level::Off, Treatment::Redact).await;
+        let answer = answered(&bench, &reply).await;
+        assert!(
+            !answer.contains(&token) && answer.contains("[redacted:"),
+            "{answer}"
+        );
+        let records = bench.records().await;
+        let record = records.last().unwrap().text();
+        assert!(record.contains(r#""redactions":["github"#), "{record}");
+        assert!(!record.contains(&token), "{record}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_says_unasked_is_without_credentials_too() {
+    let bench = guarded(Level::Off, Treatment::Redact).await;
+    let log = format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/message","params":{{"level":"info","data":"{}"}}}}"#,
+        token()
+    );
+    bench.upstream(&log).await;
+    let told = bench.to_agent().remove(0);
+    assert!(
+        told.contains("[redacted:") && !told.contains(&token()),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_credential_in_the_name_of_a_member_does_not_pass() {
+    let bench = guarded(Level::Off, Treatment::Redact).await;
+    let reply = format!(
+        r#""result":{{"content":[],"structuredContent":{{"{}":1}}}}"#,
+        token()
+    );
+    let answer = answered(&bench, &reply).await;
+    assert!(
+        answer.contains("error") && !answer.contains(&token()),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_only_warned_of_passes_as_it_is() {
+    let bench = guarded(Level::Warn, Treatment::Warn).await;
+    let reply = format!(
+        r#""result":{{"content":[{{"type":"text","text":"{}"}}]}}"#,
+        token()
+    );
+    let answer = answered(&bench, &reply).await;
+    assert!(answer.contains(&token()), "{answer}");
+    let records = bench.records().await;
+    let record = records.last().unwrap().text();
+    assert!(
+        record.contains(r#""findings":["secret: github"#),
+        "{record}"
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_shows_a_credential_is_not_sent() {
+    for (level, passes) in [
+        (Level::Strict, false),
+        (Level::Warn, true),
+        (Level::Off, true),
+    ] {
+        let bench = guarded(level, Treatment::Redact).await;
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"url":"https://a.example/?k={}"}}}}}}"#,
+            token()
+        );
+        bench.agent(&call).await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{level:?}");
+        let records = bench.records().await;
+        let record = records.last().unwrap();
+        let code = record.get(&["reason", "code"]);
+        assert_eq!(code == "secret-sent", !passes, "{record:?}");
+        assert_eq!(record.text().contains("findings"), level == Level::Warn);
+        assert!(!record.text().contains(&token()));
+        assert!(bench.to_agent().iter().all(|line| !line.contains(&token())));
+    }
+}
+
+#[tokio::test]
+async fn handles_that_a_server_wants_back_stay_as_they_are() {
+    let bench = guarded(Level::Strict, Treatment::Redact).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":2,"method":"prompts/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let cursor = token();
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"prompts":[],"nextCursor":"{cursor}"}}}}"#
+        ))
+        .await;
+    assert!(bench.to_agent()[0].contains(&cursor));
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":3,"method":"prompts/list","params":{{"cursor":"{cursor}"}}}}"#
+        ))
+        .await;
+    assert_eq!(bench.to_upstream().len(), 1);
+}

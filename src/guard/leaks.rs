@@ -1,0 +1,240 @@
+//! Credentials in a whole message: which strings show some, and what they say without them.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::wire::Value;
+
+use super::secrets::{Finding, Redacted, RuleId, Rules, replaced};
+
+/// What a message shows of credentials.
+#[derive(Debug, Default)]
+pub struct Leaks<'m> {
+    /// Strings that say something else without them.
+    pub strings: Vec<Leak<'m>>,
+    /// Rules that found one in the name of a member, where nothing can stand for it.
+    pub names: Vec<RuleId>,
+}
+
+/// One string that shows credentials.
+#[derive(Debug)]
+pub struct Leak<'m> {
+    pub value: Value<'m>,
+    pub without: String,
+    pub rules: Vec<RuleId>,
+}
+
+/// Members that a peer must get back as they were, byte for byte, or the conversation breaks off:
+/// they name things to the one who wrote them.
+const HANDLES: [&str; 4] = ["requestState", "nextCursor", "cursor", "taskId"];
+
+/// The longest string that is looked at together with the name of its member: a longer one is text
+/// that says itself what is in it.
+const SHORT: usize = 512;
+
+/// A secret that is as short may stand elsewhere by chance.
+const TELLING: usize = 8;
+
+/// The most secrets of one message that are looked for in its other strings.
+const MOST_KNOWN: usize = 256;
+
+/// Finds credentials in every string of a message but those at `spare`.
+///
+/// What one string shows is taken out of all others too: a secret that structured content gives away
+/// by the name of its member stands in a text as well, without that name.
+pub fn leaks<'m>(message: Value<'m>, spare: &[Range<usize>], rules: &Rules) -> Leaks<'m> {
+    let mut search = Search {
+        rules,
+        spare,
+        strings: Vec::new(),
+        names: Vec::new(),
+        known: HashMap::new(),
+    };
+    search.visit(message, None);
+    search.strings_of_all();
+    let found = search
+        .strings
+        .into_iter()
+        .filter_map(|(value, text, found)| {
+            let mut rules: Vec<RuleId> = found.iter().map(|finding| finding.rule.clone()).collect();
+            rules.dedup();
+            let Redacted { text, .. } = replaced(&text, found);
+            let without = text.into_owned();
+            (!rules.is_empty()).then_some(Leak {
+                value,
+                without,
+                rules,
+            })
+        });
+    Leaks {
+        strings: found.collect(),
+        names: search.names,
+    }
+}
+
+struct Search<'s, 'm> {
+    rules: &'s Rules,
+    spare: &'s [Range<usize>],
+    strings: Vec<(Value<'m>, String, Vec<Finding>)>,
+    names: Vec<RuleId>,
+    /// Secrets by what they say.
+    known: HashMap<String, RuleId>,
+}
+
+impl<'m> Search<'_, 'm> {
+    /// The wire's depth limit bounds the recursion.
+    fn visit(&mut self, value: Value<'m>, name: Option<&str>) {
+        for (key, member) in value.entries() {
+            let shown = self.rules.find(&key).into_iter();
+            self.names.extend(shown.map(|finding| finding.rule));
+            if !HANDLES.contains(&&*key) {
+                self.visit(member, Some(&key));
+            }
+        }
+        for item in value.items() {
+            self.visit(item, name);
+        }
+        if let Some(text) = value.as_str()
+            && !self.spare.contains(&value.range())
+        {
+            let found = self.find(&text, name);
+            for finding in &found {
+                let secret = text.get(finding.range.clone()).unwrap_or_default();
+                if secret.len() >= TELLING && self.known.len() < MOST_KNOWN {
+                    self.known.insert(secret.to_owned(), finding.rule.clone());
+                }
+            }
+            self.strings.push((value, text.into_owned(), found));
+        }
+    }
+
+    /// In the text; if there is nothing, in the text beside the name of its member.
+    fn find(&self, text: &str, name: Option<&str>) -> Vec<Finding> {
+        let found = self.rules.find(text);
+        let Some(name) = name.filter(|_| found.is_empty() && text.len() <= SHORT) else {
+            return found;
+        };
+        let before = format!("{name}=\"");
+        let beside = format!("{before}{text}\"");
+        let shift = |at: usize| at.saturating_sub(before.len()).min(text.len());
+        let within = self.rules.find(&beside).into_iter().filter_map(|finding| {
+            let Range { start, end } = finding.range;
+            let range = shift(start)..shift(end);
+            (!range.is_empty()).then_some(Finding { range, ..finding })
+        });
+        within.collect()
+    }
+
+    fn strings_of_all(&mut self) {
+        let (secrets, rules): (Vec<&String>, Vec<&RuleId>) = self.known.iter().unzip();
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(&secrets);
+        let Ok(finder) = finder else {
+            return;
+        };
+        if secrets.is_empty() {
+            return;
+        }
+        for (_, text, found) in &mut self.strings {
+            for again in finder.find_iter(text.as_str()) {
+                let range = again.range();
+                let meets = |finding: &Finding| {
+                    finding.range.start < range.end && range.start < finding.range.end
+                };
+                if let Some(rule) = rules.get(again.pattern().as_usize())
+                    && !found.iter().any(meets)
+                {
+                    found.push(Finding::plain((*rule).clone(), range));
+                }
+            }
+            found.sort_unstable_by_key(|finding| finding.range.start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Document, Limits};
+
+    /// No file shows what looks like a credential: it is put together here.
+    fn token() -> String {
+        ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat()
+    }
+
+    fn check(message: &str, without: &[&str]) {
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let rules = Rules::builtin();
+        let found = leaks(document.root(), &[], &rules);
+        let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
+        assert_eq!(texts, without, "{message}");
+        assert!(found.names.is_empty());
+    }
+
+    #[test]
+    fn every_string_is_looked_at_wherever_it_stands() {
+        let token = token();
+        let message = format!(
+            r#"{{"result":{{"content":[{{"text":"a {token} b"}},["{token}"]],"error":{{"data":{{"x":"{token}"}}}}}}}}"#
+        );
+        let marker = "[redacted:github-token]";
+        let found = [&format!("a {marker} b"), marker, marker];
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let rules = Rules::builtin();
+        let got = leaks(document.root(), &[], &rules);
+        let rule = got.strings[0].rules[0].as_str().to_owned();
+        let texts: Vec<String> = got
+            .strings
+            .iter()
+            .map(|leak| leak.without.clone())
+            .collect();
+        let expected: Vec<String> = found
+            .iter()
+            .map(|text| text.replace("github-token", &rule))
+            .collect();
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn what_a_name_gives_away_is_gone_from_texts_too() {
+        let secret = ["q7Vx", "2mPz", "L9sK", "4tRw", "8nBd", "Y3hJ"].concat();
+        let message = format!(
+            r#"{{"content":[{{"type":"text","text":"got {secret} from the store"}}],"structuredContent":{{"api_key":"{secret}"}}}}"#
+        );
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let rules = Rules::builtin();
+        let found = leaks(document.root(), &[], &rules);
+        assert_eq!(found.strings.len(), 2, "{found:?}");
+        assert!(
+            found
+                .strings
+                .iter()
+                .all(|leak| !leak.without.contains(&secret))
+        );
+        assert!(found.strings[0].without.starts_with("got [redacted:"));
+    }
+
+    #[test]
+    fn handles_and_ordinary_words_stay() {
+        let token = token();
+        check(
+            &format!(r#"{{"nextCursor":"{token}","requestState":"{token}"}}"#),
+            &[],
+        );
+        check(
+            r#"{"text":"the password is not in this text","api_key":"none"}"#,
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_name_that_shows_one_is_told() {
+        let message = format!(r#"{{"{}":1}}"#, token());
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let rules = Rules::builtin();
+        assert_eq!(leaks(document.root(), &[], &rules).names.len(), 1);
+    }
+}

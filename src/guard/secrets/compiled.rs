@@ -1,0 +1,246 @@
+//! A rule that can be asked.
+
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+
+use super::entropy::bits_per_byte;
+use super::error::RuleError;
+use super::finding::RuleId;
+use super::rule::Rule;
+
+/// Bytes that a compiled pattern of an author may take.
+const LARGEST_PATTERN: usize = 512 * 1024;
+
+/// Bytes that the automaton of a pattern may cache for each thread that uses it.
+const LARGEST_CACHE: usize = 512 * 1024;
+
+/// Bytes of an option before what names a secret.
+const LONGEST_OPTION: usize = 34;
+
+/// The group that is the secret, where it is not all of the match.
+const SECRET: &str = "secret";
+
+/// Words that stand in examples and never in a credential by chance. Lower case.
+const EXAMPLES: [&str; 8] = [
+    "example",
+    "placeholder",
+    "xxxxxxxx",
+    "********",
+    "abcdefgh",
+    "12345678901",
+    "0123456789",
+    "changeme",
+];
+
+/// More such words. They could stand in a secret that people choose, so they count only against
+/// rules that guess.
+const DOUBTS: [&str; 15] = [
+    "your", "xxxx", "dummy", "sample", "insert", "replace", "secret", "password", "token", "test-",
+    "test_", "fake", "sha1", "sha256", "sha512",
+];
+
+pub(super) struct Compiled {
+    pub(super) id: RuleId,
+    pub(super) place: Place,
+    pattern: Regex,
+    secret: Option<usize>,
+    proof: Proof,
+}
+
+/// Where a pattern is tried.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place {
+    /// Anywhere in so many bytes round a keyword.
+    Window { before: usize, after: usize },
+    /// Where it must begin if the keyword is part of it.
+    Anchored {
+        /// How far before the keyword that may be.
+        offsets: &'static [usize],
+        before: Before,
+        /// Bytes of what matches, at most.
+        after: usize,
+    },
+}
+
+/// What must stand before a match.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Before {
+    Anything,
+    /// No letter, digit or underscore.
+    NoWord,
+    /// The rest of an option, from its dashes on.
+    Dashes,
+}
+
+/// What a match must be besides a match. Entropies are in tenths of a bit per byte.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Proof {
+    /// An author's rule: as they say.
+    Entropy(u8),
+    /// The form tells it, if it is no example.
+    Form(u8),
+    /// Only the name in front tells it: letters and digits, and no word of an example.
+    Guess(u8),
+}
+
+/// Where a pattern matched.
+pub(super) struct Match {
+    pub(super) whole: Range<usize>,
+    pub(super) secret: Range<usize>,
+}
+
+impl Before {
+    /// Whether a match may follow this text.
+    pub(super) fn allows(self, text: &[u8]) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::NoWord => text
+                .last()
+                .is_none_or(|&byte| !byte.is_ascii_alphanumeric() && byte != b'_'),
+            Self::Dashes => {
+                let word = text.iter().rev().take(LONGEST_OPTION);
+                let of_word = |&&byte: &&u8| byte.is_ascii_alphanumeric() || byte == b'-';
+                let start = text.len() - word.take_while(of_word).count();
+                text.get(start..)
+                    .is_some_and(|word| word.starts_with(b"--"))
+            }
+        }
+    }
+}
+
+impl Compiled {
+    pub(super) fn of_author(rule: &Rule) -> Result<Self, RuleError> {
+        let pattern = RegexBuilder::new(&rule.pattern)
+            .size_limit(LARGEST_PATTERN)
+            .dfa_size_limit(LARGEST_CACHE)
+            .build()
+            .map_err(|error| refused(&rule.id, &error))?;
+        if matches_nothing(&pattern) {
+            return Err(RuleError::Empty {
+                rule: rule.id.clone(),
+            });
+        }
+        let place = Place::Window {
+            before: 256,
+            after: 2048,
+        };
+        let proof = Proof::Entropy(rule.min_entropy.unwrap_or(0));
+        Ok(Self::new(&rule.id, pattern, place, proof))
+    }
+
+    /// A pattern of ours: classes are of ASCII, which keeps its automaton small and quick.
+    pub(super) fn of_row(
+        id: &str,
+        pattern: &str,
+        place: Place,
+        proof: Proof,
+    ) -> Result<Self, RuleError> {
+        let pattern = RegexBuilder::new(pattern)
+            .unicode(false)
+            .dfa_size_limit(LARGEST_CACHE)
+            .build()
+            .map_err(|error| refused(id, &error))?;
+        Ok(Self::new(id, pattern, place, proof))
+    }
+
+    fn new(id: &str, pattern: Regex, place: Place, proof: Proof) -> Self {
+        let secret = pattern
+            .capture_names()
+            .position(|name| name == Some(SECRET));
+        Self {
+            id: RuleId::new(id),
+            place,
+            pattern,
+            secret,
+            proof,
+        }
+    }
+
+    /// The next match that begins at `from` or later. What stands before `from` is seen by
+    /// assertions only.
+    pub(super) fn next(&self, text: &str, from: usize) -> Option<Match> {
+        let Some(group) = self.secret else {
+            let whole = self.pattern.find_at(text, from)?.range();
+            return Some(Match {
+                secret: whole.clone(),
+                whole,
+            });
+        };
+        // Most tries fail, and groups cost an allocation and a slower automaton.
+        if !self.pattern.is_match_at(text, from) {
+            return None;
+        }
+        let mut groups = self.pattern.capture_locations();
+        let whole = self
+            .pattern
+            .captures_read_at(&mut groups, text, from)?
+            .range();
+        let secret = groups
+            .get(group)
+            .map_or_else(|| whole.clone(), |(start, end)| start..end);
+        Some(Match { whole, secret })
+    }
+
+    /// The match that begins here, in a text that begins here.
+    pub(super) fn here(&self, text: &str) -> Option<Match> {
+        self.next(text, 0)
+    }
+
+    /// Whether what matched is a secret.
+    pub(super) fn accepts(&self, secret: &str) -> bool {
+        if secret.is_empty() {
+            return false;
+        }
+        let least = match self.proof {
+            Proof::Entropy(least) | Proof::Form(least) | Proof::Guess(least) => least,
+        };
+        if least > 0 && bits_per_byte(secret.as_bytes()) * 10.0 < f64::from(least) {
+            return false;
+        }
+        match self.proof {
+            Proof::Entropy(_) => true,
+            Proof::Form(_) => !holds_any(secret, &EXAMPLES),
+            Proof::Guess(_) => {
+                secret.bytes().any(|byte| byte.is_ascii_digit())
+                    && secret.bytes().any(|byte| byte.is_ascii_alphabetic())
+                    && !holds_any(secret, &EXAMPLES)
+                    && !holds_any(secret, &DOUBTS)
+                    && !is_date(secret)
+            }
+        }
+    }
+}
+
+fn refused(id: &str, error: &regex::Error) -> RuleError {
+    let rule = id.to_owned();
+    if matches!(error, regex::Error::CompiledTooBig(_)) {
+        RuleError::TooLarge { rule }
+    } else {
+        let message = error.to_string();
+        RuleError::Pattern { rule, message }
+    }
+}
+
+/// Matches of nothing are no findings; a pattern that can be one is a mistake of its author.
+fn matches_nothing(pattern: &Regex) -> bool {
+    ["", "a", "0 ", " \n", "é"]
+        .iter()
+        .any(|text| pattern.find_iter(text).any(|found| found.is_empty()))
+}
+
+/// Logs put one behind any word and a colon.
+fn is_date(secret: &str) -> bool {
+    let mut parts = secret.splitn(3, '-');
+    parts
+        .next()
+        .is_some_and(|year| year.len() == 4 && (year.starts_with("19") || year.starts_with("20")))
+        && parts.next().is_some_and(|month| month.len() == 2)
+}
+
+fn holds_any(secret: &str, words: &[&str]) -> bool {
+    // Long ones are keys in several lines: a word in the first of them says as much.
+    let head = secret.get(..secret.floor_char_boundary(256));
+    let head = head.unwrap_or(secret).to_ascii_lowercase();
+    words.iter().any(|word| head.contains(word))
+}

@@ -1,0 +1,101 @@
+//! What a text says once it is decoded.
+//!
+//! The bound of all work: of a text of n bytes at most 5 n bytes are decoded (base64 at its four
+//! alignments 3 n, hexadecimal digits at both of theirs n, percent escapes n), and of two levels
+//! therefore 30 n. Nothing needs to be left out to keep to it.
+
+mod base64;
+mod bytes;
+mod hex;
+mod percent;
+
+use std::ops::Range;
+
+use bytes::{Bytes, runs};
+
+use super::finding::Layer;
+
+/// Bytes of readable text that what is decoded must have in a row to be looked at. Binary contents
+/// have none, which makes them cheap.
+const SHORTEST_TEXT: usize = 12;
+
+/// One readable part of something decoded.
+pub(super) struct Decoded<'d> {
+    pub(super) text: &'d str,
+    pub(super) layer: Layer,
+    source: Source<'d>,
+}
+
+/// Where in the encoded text the decoded one comes from.
+enum Source<'d> {
+    /// Told only as a whole.
+    Run(Range<usize>),
+    /// Told by the place of each byte.
+    Escapes {
+        encoded: &'d percent::Encoded<'d>,
+        /// Of the readable part in what was decoded.
+        offset: usize,
+    },
+}
+
+/// Calls back with every readable part of everything in the text that can be decoded.
+pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
+    percent::each(text, |encoded| {
+        each_text(encoded.bytes(), |text, offset| {
+            found(&Decoded {
+                text,
+                layer: Layer::Url,
+                source: Source::Escapes { encoded, offset },
+            });
+        });
+    });
+    let mut decoded = Vec::new();
+    for run in base64::runs_of(text.as_bytes()) {
+        let mut give = |bytes: &[u8], layer: Layer, range: &Range<usize>| {
+            each_text(bytes, |text, _| {
+                found(&Decoded {
+                    text,
+                    layer,
+                    source: Source::Run(range.clone()),
+                });
+            });
+        };
+        let encoded = text.as_bytes().get(run.clone()).unwrap_or_default();
+        for skipped in 0..4 {
+            base64::decode(encoded, skipped, &mut decoded);
+            give(&decoded, Layer::Base64, &run);
+        }
+        for digits in hex::runs_of(encoded) {
+            let range = run.start + digits.start..run.start + digits.end;
+            let encoded = encoded.get(digits).unwrap_or_default();
+            for skipped in 0..2 {
+                hex::decode(encoded, skipped, &mut decoded);
+                give(&decoded, Layer::Hex, &range);
+            }
+        }
+    }
+}
+
+impl Decoded<'_> {
+    /// The encoded run that holds what stands here in the readable part.
+    pub(super) fn run_of(&self, found: &Range<usize>) -> Range<usize> {
+        match &self.source {
+            Source::Run(range) => range.clone(),
+            Source::Escapes { encoded, offset } => {
+                encoded.run_of(&(found.start + offset..found.end + offset))
+            }
+        }
+    }
+}
+
+fn each_text(bytes: &[u8], mut found: impl FnMut(&str, usize)) {
+    for range in runs(bytes, SHORTEST_TEXT, &READABLE) {
+        let part = bytes.get(range.clone()).unwrap_or_default();
+        // Readable bytes are ASCII.
+        if let Ok(text) = str::from_utf8(part) {
+            found(text, range.start);
+        }
+    }
+}
+
+static READABLE: Bytes = Bytes::new(b"\t\n\r", &[b' '..=b'~']);

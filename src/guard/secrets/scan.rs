@@ -1,0 +1,204 @@
+//! One pass over one text, plain and decoded.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::compiled::{Before, Compiled, Match, Place};
+use super::decode::each_decoded;
+use super::finding::{Encoding, Layer};
+use super::rules::Rules;
+
+/// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
+/// by a rule, and no search has more than this before it.
+const LARGEST_WINDOW: usize = 32 * 1024;
+
+/// A secret before it is told.
+#[derive(Debug, Clone)]
+pub(super) struct Found {
+    /// By its number: lower ones are more particular.
+    pub(super) rule: usize,
+    pub(super) range: Range<usize>,
+    pub(super) encoding: Encoding,
+}
+
+/// All that one look at a text tells, in no order; findings may overlap.
+pub(super) fn scan(rules: &Rules, text: &str) -> Vec<Found> {
+    let mut found = plain(rules, text);
+    each_decoded(text, |outer| {
+        let mut inner = plain(rules, outer.text);
+        each_decoded(outer.text, |twice| {
+            inner.extend(plain(rules, twice.text).into_iter().map(|one| Found {
+                range: twice.run_of(&one.range),
+                encoding: one.encoding.within(twice.layer),
+                ..one
+            }));
+        });
+        found.extend(inner.into_iter().map(|one| Found {
+            range: outer.run_of(&one.range),
+            encoding: one.encoding.within(outer.layer),
+            ..one
+        }));
+    });
+    found
+}
+
+/// Sorted and apart from each other: what overlaps is one, named by the most particular rule.
+pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
+    found.sort_by_key(|one| (one.range.start, one.rule));
+    let mut out: Vec<Found> = Vec::with_capacity(found.len());
+    for one in found {
+        match out.last_mut() {
+            Some(last) if one.range.start < last.range.end => {
+                let end = last.range.end.max(one.range.end);
+                if one.rule < last.rule {
+                    last.rule = one.rule;
+                    last.encoding = one.encoding;
+                }
+                last.range.end = end;
+            }
+            Some(_) | None => out.push(one),
+        }
+    }
+    out
+}
+
+fn plain(rules: &Rules, text: &str) -> Vec<Found> {
+    let mut found = Vec::new();
+    let mut windows = Windows::default();
+    for hit in rules.keywords.hits(text) {
+        for &number in hit.rules {
+            let Some(rule) = rules.compiled.get(number) else {
+                continue;
+            };
+            match rule.place {
+                Place::Window { before, after } => {
+                    let start = text.floor_char_boundary(hit.start.saturating_sub(before));
+                    let end = text.ceil_char_boundary(hit.end.saturating_add(after));
+                    windows.add(number, start..end);
+                }
+                Place::Anchored {
+                    offsets,
+                    before,
+                    after,
+                } => {
+                    let starts = offsets.iter().filter_map(|&o| hit.start.checked_sub(o));
+                    let mut matches =
+                        starts.filter_map(|start| anchored(rule, text, start, before, after));
+                    found.extend(matches.next().map(|range| plain_one(number, range)));
+                }
+            }
+        }
+    }
+    for (number, window) in windows.all {
+        if let Some(rule) = rules.compiled.get(number) {
+            let secrets = search(rule, text, &window);
+            found.extend(secrets.into_iter().map(|range| plain_one(number, range)));
+        }
+    }
+    found
+}
+
+fn plain_one(rule: usize, range: Range<usize>) -> Found {
+    Found {
+        rule,
+        range,
+        encoding: Encoding::Plain,
+    }
+}
+
+/// The secret of a rule whose match begins here.
+fn anchored(
+    rule: &Compiled,
+    text: &str,
+    start: usize,
+    before: Before,
+    after: usize,
+) -> Option<Range<usize>> {
+    if !before.allows(text.as_bytes().get(..start)?) {
+        return None;
+    }
+    let end = text.floor_char_boundary(start.saturating_add(after));
+    let Match { mut secret, .. } = rule.here(text.get(start..end)?)?;
+    secret = start + secret.start..start + secret.end;
+    if !rule.accepts(text.get(secret.clone())?) {
+        return None;
+    }
+    if secret.end == end {
+        secret.end = token_end(text, end);
+    }
+    Some(secret)
+}
+
+/// Where patterns are searched, those of one rule that overlap joined.
+#[derive(Default)]
+struct Windows {
+    all: Vec<(usize, Range<usize>)>,
+    /// By rule, the last of its windows.
+    last: BTreeMap<usize, usize>,
+}
+
+impl Windows {
+    fn add(&mut self, rule: usize, new: Range<usize>) {
+        let last = self.last.get(&rule).and_then(|&at| self.all.get_mut(at));
+        if let Some((_, window)) = last
+            && new.start <= window.end
+            && new.end.saturating_sub(window.start) <= LARGEST_WINDOW
+        {
+            window.end = window.end.max(new.end);
+        } else {
+            self.last.insert(rule, self.all.len());
+            self.all.push((rule, new));
+        }
+    }
+}
+
+/// The secrets of one rule in one window.
+fn search(rule: &Compiled, text: &str, window: &Range<usize>) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let haystack = text.get(..window.end).unwrap_or(text);
+    let mut from = window.start;
+    // What was no secret may have hidden one (`key: password = …`), so it is looked at again; with
+    // a limit, as each look may be as long as the window.
+    let mut again = 4 * window.len();
+    while from < haystack.len()
+        && let Some(Match { whole, mut secret }) = rule.next(haystack, from)
+    {
+        let least = text.ceil_char_boundary(from + 1);
+        if rule.accepts(text.get(secret.clone()).unwrap_or_default()) {
+            if secret.end == haystack.len() {
+                secret.end = token_end(text, secret.end);
+            }
+            from = secret.end.max(least);
+            found.push(secret);
+        } else if secret.start > whole.start && whole.len() <= again {
+            again -= whole.len();
+            from = secret.start.max(least);
+        } else {
+            from = whole.end.max(least);
+        }
+    }
+    found
+}
+
+/// The end of the word that goes on here. A match that ends where its window was cut goes on there.
+fn token_end(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default();
+    let rest = rest
+        .get(..rest.floor_char_boundary(LARGEST_WINDOW))
+        .unwrap_or(rest);
+    let ends = |c: char| c.is_whitespace() || c.is_control() || "\"'`<>()[]{},;".contains(c);
+    from + rest.find(ends).unwrap_or(rest.len())
+}
+
+impl Encoding {
+    /// What is written like this inside of what is decoded.
+    fn within(self, layer: Layer) -> Self {
+        match self {
+            Self::Plain => Self::Once(layer),
+            Self::Once(inner) | Self::Twice { inner, .. } => Self::Twice {
+                outer: layer,
+                inner,
+            },
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What is found and what is not.
+
+mod authors;
+mod benign;
+mod corpus;
+mod laws;
+mod oracle;
+mod places;
+mod recall;
+
+use std::sync::LazyLock;
+
+// The fuzz crate has it under this name.
+use super::super::secrets;
+
+use super::Rules;
+
+/// Compiled once for all tests.
+static BUILTIN: LazyLock<Rules> = LazyLock::new(Rules::builtin);
