@@ -96,8 +96,9 @@ impl CelEngine {
         let policies = self.with_context(facts, |context| {
             let patterns = &tracer.patterns;
             let rules = about.iter();
-            let traces = rules.map(|rule| rule.trace(context, patterns, &said));
-            traces.collect()
+            rules
+                .map(|rule| rule.trace(context, patterns, &said))
+                .collect()
         })?;
         Ok(Trace {
             policies,
@@ -224,12 +225,12 @@ mod tests {
         policy.clone()
     }
 
-    const WORKSPACE: &str = r#"
+    const WORKSPACE: &str = r"
 has(context.arguments.path) && type(context.arguments.path) == string &&
 (context.arguments.path.matches('^/srv/') || 'read' in resource.permissions) &&
 !(context.arguments['path'] in ['/srv/x'] || principal.roles.exists(role, role == context.env.transport)) &&
 (resource.level > 1 ? principal.trust > 0 : context.arguments.paths.all(path, path != ''))
-"#;
+";
 
     #[test]
     fn each_part_of_a_condition_has_its_value_and_what_it_looked_at() {

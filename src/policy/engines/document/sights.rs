@@ -98,7 +98,9 @@ fn told(node: &Node<'_>, out: &mut String) {
         Node::Null => out.push_str("null"),
         Node::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Node::Integer(value) => out.push_str(&value.to_string()),
-        Node::Number(value) => out.push_str(&format!("{value:?}")),
+        Node::Number(value) => {
+            let _ = write!(out, "{value:?}");
+        }
         Node::Text(text) => out.push_str(&quoted(text)),
         Node::List(items) => {
             out.push('[');

@@ -178,21 +178,18 @@ impl Looking<'_> {
             }
             None => {}
         }
-        match expr {
-            Expr::Var { span, .. } => {
-                let name = span.text();
-                if self.names.rules.contains(name) {
-                    self.rule(name);
-                } else {
-                    self.variable(name);
-                }
+        if let Expr::Var { span, .. } = expr {
+            let name = span.text();
+            if self.names.rules.contains(name) {
+                self.rule(name);
+            } else {
+                self.variable(name);
             }
-            Expr::RefDot { refr, .. } => self.expr(refr),
-            Expr::RefBrack { refr, index, .. } => {
-                self.expr(refr);
-                self.expr(index);
-            }
-            _ => {}
+        } else if let Expr::RefDot { refr, .. } = expr {
+            self.expr(refr);
+        } else if let Expr::RefBrack { refr, index, .. } = expr {
+            self.expr(refr);
+            self.expr(index);
         }
     }
 
@@ -210,48 +207,47 @@ impl Looking<'_> {
 
     /// The variables of a pattern.
     fn given(&mut self, pattern: &Expr) {
-        match pattern {
-            Expr::Var { span, .. } if span.text() != "_" => {
+        if let Expr::Var { span, .. } = pattern {
+            if span.text() != "_" {
                 add(&mut self.looked.given, span.text().to_owned());
             }
-            Expr::Array { items, .. } => {
-                for item in items {
-                    self.given(item);
-                }
+        } else if let Expr::Array { items, .. } = pattern {
+            for item in items {
+                self.given(item);
             }
-            Expr::Object { fields, .. } => {
-                for (_, _, value) in fields {
-                    self.given(value);
-                }
+        } else if let Expr::Object { fields, .. } = pattern {
+            for (_, _, value) in fields {
+                self.given(value);
             }
-            _ => {}
         }
     }
 }
 
 /// A chain that names are all of.
 fn chain(expr: &Expr) -> Option<Chain> {
-    match expr {
-        Expr::Var { span, .. } => match span.text() {
+    if let Expr::Var { span, .. } = expr {
+        return match span.text() {
             "input" => Some(Chain::Input(Path::document("input"))),
             "data" => Some(Chain::Data(Vec::new())),
             _ => None,
-        },
-        Expr::RefDot { refr, field, .. } => Some(chain(refr)?.below(field.1.as_string().ok()?)),
-        Expr::RefBrack { refr, index, .. } => {
-            let chain = chain(refr)?;
-            match (&**index, chain) {
-                (Expr::String { value, .. } | Expr::RawString { value, .. }, chain) => {
-                    Some(chain.below(value.as_string().ok()?))
-                }
-                (Expr::Number { value, .. }, Chain::Input(path)) => {
-                    let place = usize::try_from(value.as_u64().ok()?).ok()?;
-                    Some(Chain::Input(path.item(place)))
-                }
-                _ => None,
-            }
+        };
+    }
+    if let Expr::RefDot { refr, field, .. } = expr {
+        return Some(chain(refr)?.below(field.1.as_string().ok()?));
+    }
+    let Expr::RefBrack { refr, index, .. } = expr else {
+        return None;
+    };
+    let chain = chain(refr)?;
+    if let Expr::String { value, .. } | Expr::RawString { value, .. } = &**index {
+        return Some(chain.below(value.as_string().ok()?));
+    }
+    match (&**index, chain) {
+        (Expr::Number { value, .. }, Chain::Input(path)) => {
+            let place = usize::try_from(value.as_u64().ok()?).ok()?;
+            Some(Chain::Input(path.item(place)))
         }
-        _ => None,
+        (_, Chain::Input(_) | Chain::Data(_)) => None,
     }
 }
 

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::policy::PolicySource;
+
 /// Bytes of all questions together; bodies beyond are one condition each.
 const MOST_BYTES: usize = 4 << 20;
 
@@ -39,10 +41,11 @@ pub(super) struct Body<'b> {
 }
 
 impl Questions {
-    /// Rules with names that none of the texts has.
-    pub(super) fn new<'t>(bodies: Bodies, texts: impl Iterator<Item = &'t str> + Clone) -> Self {
+    /// Rules with names that none of the sources has.
+    pub(super) fn new(bodies: Bodies, sources: &[PolicySource]) -> Self {
         let mut prefix = "traced".to_owned();
-        while texts.clone().any(|text| text.contains(&prefix)) {
+        let sources = sources.iter();
+        while sources.clone().any(|source| source.text.contains(&prefix)) {
             prefix.push('_');
         }
         Self {

@@ -56,8 +56,7 @@ impl Tracer {
         let mut engine = engine.clone();
         engine.clear_policy_length_config();
         let modules = engine.get_modules().clone();
-        let texts = sources.iter().map(|source| &*source.text);
-        let mut questions = Questions::new(bodies, texts);
+        let mut questions = Questions::new(bodies, sources);
         let of_module = |source: &PolicySource| {
             let mut modules = modules.iter();
             modules.find(|module| **module.package.span.source.file() == *source.name)
