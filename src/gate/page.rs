@@ -73,12 +73,7 @@ impl Shape {
 
     /// What the page holds. A page that was read before is not read again.
     pub(super) fn read(&self, list: Value<'_>, pages: &mut Pages) -> Arc<Page> {
-        let digest = PageDigest::of(self.items, list.text());
-        pages.get(digest).unwrap_or_else(|| {
-            let page = Arc::new(self.page(list, digest));
-            pages.keep(&page);
-            page
-        })
+        pages.of(self.items, list.text(), |digest| self.page(list, digest))
     }
 
     /// Of equal definitions under one name the first stays; conflicting ones are all unusable.
