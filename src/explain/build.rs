@@ -52,10 +52,8 @@ pub(super) fn explanation(
             policies,
             asked: &question.asked,
         };
-        // Two engines say nothing of each other's changes; there is one that can be traced.
         if knowledge == Knowledge::Whole {
-            let traces: Vec<&PolicyTrace> = traced(question).collect();
-            let found = change::changes(&question.decision(), &traces, &|sight| origins.of(sight));
+            let found = change::changes(question, &|sight| origins.of(sight));
             changes.extend(found);
         }
         let mut report = question_report(question, origins, knowledge);
@@ -89,7 +87,7 @@ pub(super) fn explanation(
         revision: Some(policies.revision().as_str().to_owned()),
         questions,
         changes,
-        unknown: untraced::note(policies).into_iter().collect(),
+        unknown: untraced::note(policies, request).into_iter().collect(),
         problems: Vec::new(),
     };
     match request {
@@ -157,8 +155,26 @@ fn question_report(
         .iter()
         .map(|it| it.policy.as_str())
         .collect();
-    let report = |trace| policy_report(trace, &deciding, origins, knowledge);
-    let mut policies: Vec<PolicyReport> = traced(question).map(report).collect();
+    let effect = if decision.is_allow() {
+        RuleEffect::Permit
+    } else {
+        RuleEffect::Forbid
+    };
+    let report = |trace| {
+        let report = policy_report(trace, &deciding, origins, knowledge);
+        // Of a rule that has no effect of its own the decision tells it.
+        if report.decided && trace.outline.effect == RuleEffect::Rule {
+            return PolicyReport {
+                effect: effect.word(),
+                ..report
+            };
+        }
+        report
+    };
+    let told = traced(question).filter(|trace| {
+        knowledge == Knowledge::Whole || !untraced::is_open(&trace.outline.origin.file)
+    });
+    let mut policies: Vec<PolicyReport> = told.map(report).collect();
     sort(&mut policies);
     let asked = &question.asked;
     QuestionReport {
@@ -267,7 +283,10 @@ fn policy_report(
         file: outline.origin.file.clone(),
         line: Some(outline.origin.line).filter(|line| *line > 0),
         builtin,
-        decided: knowledge == Knowledge::Whole && deciding.contains(&outline.id.as_str()),
+        // Of several rules with one name, those that hold.
+        decided: knowledge == Knowledge::Whole
+            && trace.value != Value::False
+            && deciding.contains(&outline.id.as_str()),
         value: whole.as_ref().map_or(UNKNOWN, Value::word),
         error: whole.as_ref().and_then(error),
         in_scope: trace.in_scope(),

@@ -5,6 +5,7 @@
 //! rules want, not that the world can be so.
 
 use crate::policy::{Decision, DenialCause, PartKind, PolicyTrace, RuleEffect, Sight, Value};
+use crate::policy_tests::Question;
 
 use super::report::Change;
 
@@ -23,11 +24,12 @@ struct Turn<'t> {
 
 /// What would turn the answer to one question over, nearest first. `from` says where values come
 /// from.
-pub(super) fn changes(
-    decision: &Decision,
-    traces: &[&PolicyTrace],
-    from: &dyn Fn(&Sight) -> String,
-) -> Vec<Change> {
+pub(super) fn changes(question: &Question, from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
+    let decision = question.decision();
+    let traces = question.traces.iter().flat_map(|trace| &trace.policies);
+    let traces: Vec<&PolicyTrace> = traces.collect();
+    // Those that cannot be traced count as well.
+    let alone = decision.reasons().len() == 1;
     let of = |effect| {
         traces
             .iter()
@@ -35,18 +37,23 @@ pub(super) fn changes(
             .filter(move |it| it.outline.effect == effect)
     };
     let holding = |effect| of(effect).filter(|it| it.value == Value::True);
-    match decision {
+    match &decision {
         Decision::Deny(denial) => match denial.cause {
             DenialCause::NotPermitted => permit(&of(RuleEffect::Permit).collect::<Vec<_>>(), from),
             DenialCause::Forbidden => {
-                let permitted = holding(RuleEffect::Permit).next().is_some();
                 let forbids: Vec<_> = holding(RuleEffect::Forbid).collect();
-                lift(&forbids, permitted, from)
+                let permitted =
+                    question.has_allow() || holding(RuleEffect::Permit).next().is_some();
+                let mut found = lift(&forbids, Rest { alone, permitted }, from);
+                found.extend(withdraw(&given(&decision, &traces), from));
+                found.truncate(MOST);
+                found
             }
             DenialCause::Fault(_) => Vec::new(),
         },
         Decision::Allow(_) => {
-            let permits: Vec<_> = holding(RuleEffect::Permit).collect();
+            let permits = holding(RuleEffect::Permit).filter(|_| alone);
+            let permits: Vec<_> = permits.collect();
             revoke(&permits, &of(RuleEffect::Forbid).collect::<Vec<_>>(), from)
         }
     }
@@ -86,7 +93,8 @@ fn nearest<'t>(
     permits: impl Iterator<Item = &'t PolicyTrace>,
     from: &dyn Fn(&Sight) -> String,
 ) -> Vec<Change> {
-    let near: Vec<_> = permits.filter_map(first_in_the_way).collect();
+    let near = permits.filter_map(first_in_the_way);
+    let near: Vec<_> = near.filter(|turn| !turn.is_of_action()).collect();
     let farthest = near.iter().map(|turn| passed(turn.policy)).max();
     let near = near
         .iter()
@@ -99,9 +107,17 @@ fn nearest<'t>(
     .collect()
 }
 
+/// What decides beside the policy that is looked at.
+#[derive(Debug, Clone, Copy)]
+struct Rest {
+    /// No other forbids.
+    alone: bool,
+    permitted: bool,
+}
+
 /// Something forbids.
-fn lift(forbids: &[&PolicyTrace], permitted: bool, from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
-    let only = forbids.len() == 1;
+fn lift(forbids: &[&PolicyTrace], rest: Rest, from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
+    let Rest { alone, permitted } = rest;
     let mut found = Vec::new();
     for policy in forbids {
         let id = &policy.outline.id;
@@ -110,8 +126,8 @@ fn lift(forbids: &[&PolicyTrace], permitted: bool, from: &dyn Fn(&Sight) -> Stri
         let inside = turns.iter().any(|turn| !in_scope(turn));
         for turn in turns.iter().filter(|turn| !inside || !in_scope(turn)) {
             let so = turn.so(from);
-            let enough = only && permitted;
-            let and = match (only, permitted) {
+            let enough = alone && permitted;
+            let and = match (alone, permitted) {
                 (true, true) => "",
                 (false, _) => ", and the other forbids as well",
                 (true, false) => ", and still no policy permits it",
@@ -122,6 +138,30 @@ fn lift(forbids: &[&PolicyTrace], permitted: bool, from: &dyn Fn(&Sight) -> Stri
     }
     found.truncate(MOST);
     found
+}
+
+/// A rule without an effect of its own gave a reason: what would keep it from that. What its program
+/// would say then is not tried.
+fn withdraw(rules: &[&PolicyTrace], from: &dyn Fn(&Sight) -> String) -> Vec<Change> {
+    let turns = rules.iter().flat_map(|rule| turns(rule, &Value::False));
+    turns
+        .map(|turn| {
+            let id = &turn.policy.outline.id;
+            let text = format!("`{id}` would be no reason against it if {}", turn.so(from));
+            turn.change(false, text)
+        })
+        .collect()
+}
+
+/// The rules that gave the reasons of a decision, of those without an effect of their own.
+fn given<'t>(decision: &Decision, traces: &[&'t PolicyTrace]) -> Vec<&'t PolicyTrace> {
+    let gave = |trace: &&&PolicyTrace| {
+        let mut reasons = decision.reasons().iter();
+        trace.outline.effect == RuleEffect::Rule
+            && trace.value == Value::True
+            && reasons.any(|reason| reason.policy == trace.outline.id)
+    };
+    traces.iter().filter(gave).copied().collect()
 }
 
 /// It is allowed: what would make it denied.
@@ -164,11 +204,17 @@ fn turns<'t>(policy: &'t PolicyTrace, wanted: &'t Value) -> impl Iterator<Item =
         let mut values = values.clone();
         *values.get_mut(place)? = Value::of(to);
         // A head that asks nothing cannot be otherwise, and another action would be another message.
-        let fixed = trace.saw.is_empty() || trace.saw.iter().any(|sight| sight.what == "action");
-        let asks = part.is_leaf() && !(part.kind == PartKind::Scope && fixed);
+        let asks_nothing = part.kind == PartKind::Scope && trace.saw.is_empty();
+        let fixed = asks_nothing || trace.saw.iter().any(is_action);
+        let asks = part.is_leaf() && !fixed;
         let turned = asks && policy.outline.value(&values) == *wanted;
         turned.then_some(Turn { policy, place, to })
     })
+}
+
+/// The question itself.
+fn is_action(sight: &Sight) -> bool {
+    matches!(&*sight.what, "action" | "input.action")
 }
 
 /// The first part that was asked and had the wrong answer.
@@ -220,6 +266,11 @@ impl Turn<'_> {
 
     fn in_scope(&self) -> bool {
         self.kind() == Some(PartKind::Condition)
+    }
+
+    fn is_of_action(&self) -> bool {
+        let trace = self.policy.parts.get(self.place);
+        trace.is_some_and(|trace| trace.saw.iter().any(is_action))
     }
 
     /// The principal is the first part of every policy.

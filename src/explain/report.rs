@@ -84,7 +84,7 @@ pub struct QuestionReport {
 #[derive(Debug, Serialize)]
 pub struct PolicyReport {
     pub id: String,
-    /// `permit` or `forbid`.
+    /// `permit` or `forbid`; `rule` where that is for other rules to say.
     pub effect: &'static str,
     pub file: Arc<str>,
     /// From 1; absent for what was compiled from configuration.
@@ -116,7 +116,7 @@ pub struct PolicyReport {
 pub enum Told {
     /// What each of its parts came to.
     Parts,
-    /// That it decided: rules in Rego and CEL are not taken apart.
+    /// That it decided: of a record nothing else can be said of rules in Rego and CEL.
     Decision,
 }
 

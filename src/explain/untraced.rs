@@ -1,5 +1,5 @@
-//! Rules in languages that are not taken apart: Rego and CEL tell which of them decided, and not what
-//! their conditions came to.
+//! Rules of which no more can be told than that they decided: those in Rego and CEL, of a record, which
+//! does not tell enough to evaluate them, and reasons that are no rule's first.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,26 +8,36 @@ use crate::policy::{Decision, Origin, PolicySnapshot, RuleEffect};
 
 use super::record::Recorded;
 use super::report::{PolicyReport, Told};
+use super::request::Request;
 
-/// The endings of files with such rules.
+/// The endings of files whose rules may fail on what a message holds, so that of a record nothing can
+/// be said of them.
 const ENDINGS: [&str; 2] = [".rego", ".cel.toml"];
 
 /// A longer rule is shown by its first line.
 const MOST_LINES: usize = 16;
 
-/// Whether there are any.
+/// Whether there are any whose answer a record leaves open.
 pub(super) fn are_there(policies: &PolicySnapshot) -> bool {
     let mut sources = policies.sources().iter();
-    sources.any(|source| ENDINGS.iter().any(|ending| source.name.ends_with(ending)))
+    sources.any(|source| is_open(&source.name))
+}
+
+/// Whether the rules of a file may fail on what a record leaves out.
+pub(super) fn is_open(file: &str) -> bool {
+    ENDINGS.iter().any(|ending| file.ends_with(ending))
 }
 
 /// What has to be said of them.
-pub(super) fn note(policies: &PolicySnapshot) -> Option<String> {
-    are_there(policies).then(|| {
-        "rules in Rego and CEL are not taken apart: which of them decided is told, and not what their \
-         conditions came to"
-            .to_owned()
-    })
+pub(super) fn note(policies: &PolicySnapshot, request: &Request) -> Option<String> {
+    match request {
+        Request::Message(_) => None,
+        Request::Recorded(_) => are_there(policies).then(|| {
+            "rules in Rego and CEL may come to anything by what a record leaves out: which of them \
+             decided is told, and not what their conditions came to"
+                .to_owned()
+        }),
+    }
 }
 
 /// Those that decided, besides `known` ones.

@@ -79,11 +79,8 @@ impl Shape {
         pages: &mut Pages,
         schemas: Option<&KnownSchemas>,
     ) -> Arc<Page> {
-        let digest = PageDigest::of(self.items, list.text());
-        pages.get(digest).unwrap_or_else(|| {
-            let page = Arc::new(self.page(list, digest, schemas));
-            pages.keep(&page);
-            page
+        pages.of(self.items, list.text(), |digest| {
+            self.page(list, digest, schemas)
         })
     }
 

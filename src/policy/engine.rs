@@ -51,6 +51,11 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Which question an item's place in a list is the answer to.
+    fn shows(&self) -> Shows {
+        Shows::WhatMayBeUsed
+    }
+
     /// What the rules come to, whatever is not known. An engine that cannot tell says so.
     fn outlook(&self, _: &OpenQuestion<'_>) -> Outlook {
         Outlook::OPEN
@@ -142,6 +147,15 @@ pub enum ListsBy {
     Session,
     /// The time as well.
     Moment,
+}
+
+/// What a list shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shows {
+    /// What could be used in some way, and is not forbidden to be listed.
+    WhatMayBeUsed,
+    /// What the rules on listing permit.
+    WhatMayBeListed,
 }
 
 /// What one engine thinks of showing one item.

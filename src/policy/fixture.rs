@@ -2,7 +2,8 @@
 
 use super::{
     Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
-    PolicySnapshot, Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    PolicySnapshot, PolicyTrace, Principal, Prompt, Resource, ResourceFacts, Server, SessionState,
+    Tool, Touch,
 };
 
 /// One agent in front of one server.
@@ -113,6 +114,35 @@ pub(crate) fn told(decision: &Decision) -> String {
         .map(|reason| reason.policy.as_str())
         .collect();
     [&[word], ids.as_slice()].concat().join(" ")
+}
+
+/// Each part on its line, with what it came to and what it looked at.
+pub(crate) fn told_trace(traced: &PolicyTrace) -> String {
+    let mut lines = vec![format!("{} {:?}", traced.outline.id, traced.value)];
+    for (part, trace) in traced.parts() {
+        let mut depth = 0;
+        let mut above = part.parent;
+        while let Some(place) = above {
+            depth += 1;
+            above = traced.outline.parts[place].parent;
+        }
+        let indent = "  ".repeat(depth);
+        let reached = if trace.reached { "" } else { " (not reached)" };
+        let text = if part.is_leaf() {
+            traced.outline.text(part)
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "{indent}{:?} {:?}{reached} {text}",
+            part.kind, trace.value
+        ));
+        for sight in &trace.saw {
+            let value = sight.value.as_deref().unwrap_or("missing");
+            lines.push(format!("{indent}    {} = {value}", sight.what));
+        }
+    }
+    lines.join("\n")
 }
 
 /// Of the tools `a` to `d` only the first is listed, and one of the others not because of a fault.

@@ -35,7 +35,7 @@ pub use decision::{
     PolicyId, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Surfaces,
+    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Shows, Surfaces,
     Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::checked::Checked;
 use super::decision::{EngineFault, Verdict};
-use super::engine::{EngineName, ListFacts, ListsBy, RuleEngine, Visibility};
+use super::engine::{EngineName, ListFacts, ListsBy, RuleEngine, Shows, Visibility};
 use super::facts::{Facts, Resource};
 use super::mutant::Mutant;
 use super::outlook::{OpenQuestion, Outlook};
@@ -99,6 +99,10 @@ impl RuleEngine for Observed {
             rules: self.engine.as_ref(),
         });
         answers
+    }
+
+    fn shows(&self) -> Shows {
+        self.engine.shows()
     }
 
     fn outlook(&self, question: &OpenQuestion<'_>) -> Outlook {

@@ -49,6 +49,8 @@ pub struct PolicyOutline {
 pub enum RuleEffect {
     Permit,
     Forbid,
+    /// What it comes to is for other rules to make something of.
+    Rule,
 }
 
 /// A part of a rule's condition.
@@ -223,6 +225,33 @@ impl PartTrace {
 }
 
 impl PolicyTrace {
+    /// What the rule comes to when its parts by themselves come to the values of `found`, one for each
+    /// in order; of those with parts in them nothing is taken.
+    pub(super) fn of(outline: Arc<PolicyOutline>, found: Vec<(Value, Vec<Sight>)>) -> Self {
+        let (values, saw): (Vec<Value>, Vec<Vec<Sight>>) = found.into_iter().unzip();
+        let mut reached = vec![false; values.len()];
+        let value = outline.sum(&values, &mut |place| {
+            if let Some(reached) = reached.get_mut(place) {
+                *reached = true;
+            }
+        });
+        let parts = saw.into_iter().zip(reached).enumerate();
+        let parts = parts.map(|(place, (saw, reached))| PartTrace {
+            value: match outline.whole(place, &values) {
+                Some(whole) => whole,
+                None => values.get(place).cloned().unwrap_or(Value::True),
+            },
+            reached,
+            saw,
+        });
+        let parts = parts.collect();
+        Self {
+            outline,
+            value,
+            parts,
+        }
+    }
+
     /// The parts with what they came to.
     pub fn parts(&self) -> impl Iterator<Item = (&Part, &PartTrace)> {
         self.outline.parts.iter().zip(&self.parts)
@@ -241,6 +270,7 @@ impl RuleEffect {
         match self {
             Self::Permit => "permit",
             Self::Forbid => "forbid",
+            Self::Rule => "rule",
         }
     }
 }
@@ -256,6 +286,21 @@ impl Value {
             Self::True => "true",
             Self::False => "false",
             Self::Failed(_) => "failed",
+        }
+    }
+}
+
+/// The longest value that is told whole, in characters.
+const LONGEST: usize = 200;
+
+/// The beginning of a long value, and how long it is.
+pub(super) fn shortened(text: &str) -> String {
+    let mut characters = text.char_indices();
+    match characters.nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            let begin = text.get(..end).unwrap_or_default();
+            format!("{begin}… ({} bytes)", text.len())
         }
     }
 }

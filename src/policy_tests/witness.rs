@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use crate::policy::{
     Action, ActionName, Agent, Arguments, Decision, EngineFault, Facts, Judged, Listed, Observer,
-    PolicyTrace, Principal, Reason, Resource, Touch, Trace, Verdict, Visibility, combine,
+    PolicyTrace, Principal, Reason, Resource, Shows, Touch, Trace, Verdict, Visibility, combine,
 };
 
 /// What was asked, by the thread that asked: a test stays on one.
@@ -36,9 +36,10 @@ pub(crate) struct Look {
     pub(crate) answer: Result<Visibility, EngineFault>,
     /// May it be listed?
     pub(crate) listing: Option<Trace>,
-    /// May it be used? The context is open, so that parts which look at it say nothing.
+    /// May it be used? The context is open, so that parts which look at it say nothing. Nothing where
+    /// that is not what decides about a list.
     pub(crate) using: Option<Trace>,
-    /// What decides about listing it, as far as the engine cannot tell more.
+    /// What decides about listing it, where that is a question of its own.
     pub(crate) reasons: Vec<Reason>,
 }
 
@@ -132,18 +133,15 @@ impl Observer for Witness {
                     env: listed.facts.env.clone(),
                 };
                 let trace = |action| listed.rules.trace(&facts(action));
-                let traced = trace(listing);
-                let reasons = match (&traced, answer) {
-                    (None, Ok(Visibility::Shown | Visibility::Hidden)) => {
-                        reasons(listed.rules.judge(&facts(listing)))
-                    }
-                    _ => Vec::new(),
+                let (using, reasons) = match listed.rules.shows() {
+                    Shows::WhatMayBeUsed => (trace(using), Vec::new()),
+                    Shows::WhatMayBeListed => (None, reasons(listed.rules.judge(&facts(listing)))),
                 };
                 Look {
                     action,
                     answer: answer.clone(),
-                    listing: traced,
-                    using: trace(using),
+                    listing: trace(listing),
+                    using,
                     reasons,
                 }
             });
@@ -162,6 +160,12 @@ fn reasons(verdict: Result<Verdict, EngineFault>) -> Vec<Reason> {
 impl Question {
     pub(crate) fn decision(&self) -> Decision {
         combine(self.verdicts.iter().cloned())
+    }
+
+    /// Whether some engine would allow it.
+    pub(crate) fn has_allow(&self) -> bool {
+        let mut verdicts = self.verdicts.iter();
+        verdicts.any(|verdict| matches!(verdict, Ok(Verdict::Allow { .. })))
     }
 
     /// What each engine decided by, whether it was heeded or not.

@@ -66,7 +66,20 @@ impl PageDigest {
 pub struct Pages {
     read: VecDeque<Arc<Page>>,
     bytes: usize,
+    latest: Option<Latest>,
 }
+
+/// The page that was asked for last, with its text: to compare two texts takes a tenth of what a digest
+/// of one takes.
+#[derive(Debug)]
+struct Latest {
+    list: String,
+    text: String,
+    page: Arc<Page>,
+}
+
+/// The longest text that is kept, in bytes: of a thousand short tools.
+const MOST_TEXT: usize = 256 << 10;
 
 /// The most that is kept, in bytes. A server can list any number of items.
 const MOST: usize = 4 << 20;
@@ -78,11 +91,40 @@ const ITEM: usize = size_of::<PageItem>();
 const MOST_PAGES: usize = 64;
 
 impl Pages {
-    pub fn get(&self, digest: PageDigest) -> Option<Arc<Page>> {
+    /// The page of a list with this very text: `list` names the kind of list. Where it is not known yet,
+    /// `read` reads it.
+    pub fn of(
+        &mut self,
+        list: &str,
+        text: &str,
+        read: impl FnOnce(PageDigest) -> Page,
+    ) -> Arc<Page> {
+        let latest = self.latest.as_ref();
+        let latest = latest.filter(|latest| latest.list == list && latest.text == text);
+        if let Some(latest) = latest {
+            return Arc::clone(&latest.page);
+        }
+        let digest = PageDigest::of(list, text);
+        let page = self.get(digest).unwrap_or_else(|| {
+            let page = Arc::new(read(digest));
+            self.keep(&page);
+            page
+        });
+        if text.len() <= MOST_TEXT {
+            self.latest = Some(Latest {
+                list: list.to_owned(),
+                text: text.to_owned(),
+                page: Arc::clone(&page),
+            });
+        }
+        page
+    }
+
+    fn get(&self, digest: PageDigest) -> Option<Arc<Page>> {
         self.read.iter().find(|page| page.digest == digest).cloned()
     }
 
-    pub fn keep(&mut self, page: &Arc<Page>) {
+    fn keep(&mut self, page: &Arc<Page>) {
         if self.get(page.digest).is_some() {
             return;
         }
@@ -152,6 +194,31 @@ mod tests {
         assert!(pages.get(PageDigest::of("tools", "[1]")).is_some());
         for (list, text) in [("prompts", "[1]"), ("tools", "[1 ]"), ("tool", "s[1]")] {
             assert_eq!(pages.get(PageDigest::of(list, text)), None, "{list} {text}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_read_once_and_found_again_behind_others() {
+        let mut pages = Pages::default();
+        let mut read = 0;
+        let long = "l".repeat(MOST_TEXT + 1);
+        for (list, text, expected) in [
+            ("tools", "[1]", 1),
+            ("tools", "[1]", 1),
+            ("prompts", "[1]", 2),
+            ("tools", "[1]", 2),
+            ("tools", &long, 3),
+            ("tools", &long, 3),
+            ("tools", "[1]", 3),
+            ("tools", "[2]", 4),
+        ] {
+            let page = pages.of(list, text, |digest| {
+                read += 1;
+                Page::new(digest)
+            });
+            assert_eq!((page.digest, read), (PageDigest::of(list, text), expected));
+            let kept = pages.latest.as_ref().map_or(0, |latest| latest.text.len());
+            assert!(kept <= MOST_TEXT);
         }
     }
 

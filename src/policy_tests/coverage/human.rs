@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::super::suggest;
-use super::{ConditionCoverage, Coverage, OTHER, RuleCoverage, Seen};
+use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
 use crate::findings::printable;
 
 impl Coverage {
@@ -55,14 +55,17 @@ impl RuleCoverage {
         };
         match self.seen {
             Seen::Decided => {}
+            Seen::Held if self.is_rule() => writeln!(
+                out,
+                "      held, but decided no test: send a message that it decides, and name it in `because`"
+            )?,
             Seen::Held => writeln!(
                 out,
                 "      held, but decided no test: something else did; send {what} and nothing forbids"
             )?,
-            Seen::Never if self.effect == OTHER => writeln!(
-                out,
-                "      never decided: send a message that it decides, and name it in `because`"
-            )?,
+            Seen::Never if self.is_rule() => {
+                writeln!(out, "      never held: send a message that it is for")?;
+            }
             Seen::Never => writeln!(
                 out,
                 "      never held: send {what}, with `expect = {{ decision = \"{decision}\", because = [\"{id}\"] }}`"

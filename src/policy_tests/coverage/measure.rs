@@ -8,12 +8,12 @@ use std::sync::Arc;
 use super::super::exercise::{Exercise, on_gate_stack, server};
 use super::super::load::Suite;
 use super::super::witness::{Heard, Look, Question, Witness};
-use super::{ConditionCoverage, Coverage, OTHER, RuleCoverage, Seen};
+use super::{ConditionCoverage, Coverage, RuleCoverage, Seen};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
     ActionName, Observer, Part, PartKind, PolicyId, PolicyOutline, PolicyStore, PolicyTrace,
-    RuleEffect, Value, Visibility,
+    Reason, RuleEffect, Value, Visibility,
 };
 
 /// What the tests of each pack have seen, in the order of the packs. `None` if the gate that judges
@@ -50,9 +50,11 @@ struct Tally {
     /// Of the pack, by place, so that they come in the order of files.
     rules: BTreeMap<Place, Arc<PolicyOutline>>,
     seen: BTreeMap<Place, Seen>,
-    /// Policies of engines that tell no more than what decided.
+    /// Policies that are no rule of their own, as a second reason of one.
     others: BTreeMap<(Arc<str>, u32), PolicyId>,
     decided: BTreeSet<PolicyId>,
+    /// What can be a reason. Any other rule has done its part where it holds.
+    reasons: BTreeSet<PolicyId>,
     conditions: BTreeSet<(Place, bool)>,
     asked: BTreeSet<ActionName>,
     called: BTreeSet<String>,
@@ -71,6 +73,9 @@ impl Tally {
                 self.rules.insert(place(&outline, &outline.span), outline);
             }
         }
+        let policies = loaded.snapshot.policies().iter();
+        self.reasons
+            .extend(policies.map(|policy| policy.id.clone()));
         let known: BTreeSet<&PolicyId> = self.rules.values().map(|rule| &rule.id).collect();
         let others = loaded.snapshot.policies().iter().filter(|policy| {
             let file = &policy.origin.file;
@@ -127,23 +132,27 @@ impl Tally {
         let reasons = decision.reasons().iter();
         self.decided
             .extend(reasons.map(|reason| reason.policy.clone()));
-        let deciding = |trace: &PolicyTrace| {
-            let mut reasons = decision.reasons().iter();
-            reasons.any(|reason| reason.policy == trace.outline.id)
+        let effect = if decision.is_allow() {
+            RuleEffect::Permit
+        } else {
+            RuleEffect::Forbid
         };
         for trace in question.traces.iter().flat_map(|trace| &trace.policies) {
-            let fits = decision.is_allow() == (trace.outline.effect == RuleEffect::Permit);
-            self.policy(trace, fits && deciding(trace));
+            let decided = self.decides(trace, effect, decision.reasons());
+            self.policy(trace, decided);
             self.parts(trace);
         }
     }
 
     /// A policy on using an item has decided over its place in a list, where no argument and no
-    /// circumstance could have changed what it came to.
+    /// circumstance could have changed what it came to. Where listing is a question of its own, the
+    /// answer names those that decided.
     fn look(&mut self, look: &Look) {
         let shown = match look.answer {
             Ok(Visibility::Shown) => RuleEffect::Permit,
             Ok(Visibility::Hidden) => RuleEffect::Forbid,
+            // A question whose answer is that nothing permits.
+            Ok(Visibility::Abstain) if look.using.is_none() => RuleEffect::Permit,
             Ok(Visibility::Abstain) | Err(_) => return,
         };
         self.asked.insert(look.action);
@@ -151,10 +160,9 @@ impl Tally {
         self.decided
             .extend(reasons.map(|reason| reason.policy.clone()));
         for trace in look.listing.iter().flat_map(|trace| &trace.policies) {
-            self.policy(
-                trace,
-                trace.outline.effect == shown && shown == RuleEffect::Forbid,
-            );
+            let forbids = shown == RuleEffect::Forbid && trace.outline.effect == shown;
+            let decided = forbids || self.decides(trace, shown, &look.reasons);
+            self.policy(trace, decided);
             self.parts(trace);
         }
         for trace in look.using.iter().flat_map(|trace| &trace.policies) {
@@ -163,6 +171,16 @@ impl Tally {
                 self.policy(trace, trace.outline.effect == shown);
                 self.parts(trace);
             }
+        }
+    }
+
+    /// Whether a rule that holds is one of those that decided.
+    fn decides(&self, trace: &PolicyTrace, effect: RuleEffect, reasons: &[Reason]) -> bool {
+        let outline = &trace.outline;
+        let is_reason = || reasons.iter().any(|reason| reason.policy == outline.id);
+        match outline.effect {
+            RuleEffect::Rule => !self.reasons.contains(&outline.id) || is_reason(),
+            RuleEffect::Permit | RuleEffect::Forbid => outline.effect == effect && is_reason(),
         }
     }
 
@@ -234,7 +252,7 @@ impl Tally {
     fn other(&self, (file, line): &(Arc<str>, u32), id: &PolicyId) -> RuleCoverage {
         RuleCoverage {
             id: id.as_str().to_owned(),
-            effect: OTHER,
+            effect: RuleEffect::Rule.word(),
             file: Arc::clone(file),
             line: *line,
             seen: if self.decided.contains(id) {

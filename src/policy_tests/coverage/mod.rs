@@ -30,7 +30,7 @@ pub struct Coverage {
     /// Of 100, rounded down.
     pub percent: usize,
     pub covered: usize,
-    /// For each policy 1, and 2 for each condition in it that the language tells of.
+    /// For each policy 1, and 2 for each condition in it.
     pub total: usize,
     /// In the order of files.
     pub rules: Vec<RuleCoverage>,
@@ -40,14 +40,11 @@ pub struct Coverage {
     pub untested_tools: Vec<String>,
 }
 
-/// The effect of a policy in a language of which no more is told than what decided.
-const OTHER: &str = "rule";
-
 /// What the tests have seen of one policy.
 #[derive(Debug, Serialize)]
 pub struct RuleCoverage {
     pub id: String,
-    /// `permit` or `forbid`; `rule` in languages of which no more is told than what decided.
+    /// `permit` or `forbid`; `rule` where that is for other rules to say.
     pub effect: &'static str,
     pub file: Arc<str>,
     pub line: u32,
@@ -108,6 +105,10 @@ impl RuleCoverage {
 
     fn is_permit(&self) -> bool {
         self.effect == RuleEffect::Permit.word()
+    }
+
+    fn is_rule(&self) -> bool {
+        self.effect == RuleEffect::Rule.word()
     }
 }
 

@@ -18,7 +18,7 @@ use super::{Mutation, Near, Survivor, excuses};
 use crate::gate;
 use crate::loading;
 use crate::policy::{
-    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect,
+    Mutant, MutantKind, Observer, PolicyId, PolicySnapshot, PolicyStore, RuleEffect, Value,
 };
 
 /// Tries every change of every policy of each pack. `None` if the gate that judges has failed.
@@ -249,7 +249,11 @@ fn concerned(heard: Heard) -> BTreeSet<PolicyId> {
         .map(|reason| reason.policy.clone())
         .collect();
     let traces = heard.into_traces();
-    let about = traces.iter().filter(|trace| trace.in_scope());
+    let about = traces.iter().filter(|trace| match trace.outline.effect {
+        RuleEffect::Permit | RuleEffect::Forbid => trace.in_scope(),
+        // It is asked for everything.
+        RuleEffect::Rule => trace.value == Value::True,
+    });
     concerned.extend(about.map(|trace| trace.outline.id.clone()));
     concerned
 }
@@ -259,7 +263,7 @@ fn missing(mutant: &Mutant) -> String {
     let (kept, lost) = match mutant.rule.effect {
         Some(RuleEffect::Permit) => ("allowed", "denied"),
         Some(RuleEffect::Forbid) => ("denied", "allowed"),
-        None => ("decided", "decided otherwise"),
+        Some(RuleEffect::Rule) | None => ("decided", "decided otherwise"),
     };
     let id = &mutant.rule.policy;
     // What is asked the other way round may get a word more, and nothing that was there changes.

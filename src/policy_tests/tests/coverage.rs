@@ -169,30 +169,81 @@ fn what_is_not_asked_for_is_not_told() {
 }
 
 #[test]
-fn of_rules_in_other_languages_it_is_told_which_have_decided() {
+fn conditions_in_cel_count_as_those_in_cedar_do() {
     let rule = |id: &str, tool: &str| {
         format!(
-            "[[rule]]\nid = '{id}'\neffect = 'permit'\nactions = ['call_tool', 'list_tool']\nwhen = \"resource.name == '{tool}'\"\n"
+            "[[rule]]\nid = '{id}'\neffect = 'permit'\nactions = ['call_tool', 'list_tool']\nwhen = \"resource.name == '{tool}' && (principal.trust > 0 || 'a' in principal.roles)\"\n"
         )
     };
-    let tests = "[[test]]\nname = 'x'\ncall = 'x'\nexpect = 'allow'\n";
+    let tests = "agents.a = { roles = ['a'] }\n[[test]]\nname = 'x'\nagent = 'a'\ncall = 'x'\nexpect = 'allow'\n";
     let pack = Pack::new("", tests);
     pack.write(
         "rules.cel.toml",
         &(rule("seen", "x") + &rule("unseen", "y")),
     );
     let report = covered(&pack, WantedCoverage::AtLeast(100));
+    check_valid(&strict(), &report);
+    let mut text = Vec::new();
+    report.write(&mut text, Paint::Plain).unwrap();
+    insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
+    assert_eq!(report.outcome, Outcome::CoverageTooLow);
+}
+
+#[test]
+fn statements_in_rego_count_as_conditions_do() {
+    let rules = r#"package mcp
+decision := {"allow": true, "reasons": permits} if {
+    count(permits) > 0
+}
+permits contains {"id": "read"} if {
+    input.action in {"call_tool", "list_tool"}
+    named(input.resource.name)
+    trusted
+}
+permits contains {"id": "unseen"} if {
+    input.action == "get_prompt"
+    input.resource.name == "x"
+}
+trusted if "a" in input.principal.roles
+named(name) if name == "x"
+"#;
+    let tests = "agents.a = { roles = ['a'] }\n[[test]]\nname = 'x'\nagent = 'a'\ncall = 'x'\nexpect = 'allow'\n";
+    let pack = Pack::new("", tests);
+    pack.write("rules.rego", rules);
+    let report = covered(&pack, WantedCoverage::AtLeast(100));
+    check_valid(&strict(), &report);
+    let mut text = Vec::new();
+    report.write(&mut text, Paint::Plain).unwrap();
+    insta::assert_snapshot!(pack.nameless(&String::from_utf8(text).unwrap()));
     let [coverage] = &report.coverage[..] else {
         panic!("{report:?}")
     };
-    let told = coverage
+    let seen = coverage
         .rules
         .iter()
         .map(|rule| (rule.id.as_str(), rule.seen));
-    let expected = [("seen", Seen::Decided), ("unseen", Seen::Never)];
-    assert_eq!(told.collect::<Vec<_>>(), expected);
-    assert_eq!(
-        (coverage.percent, report.outcome),
-        (50, Outcome::CoverageTooLow)
-    );
+    let expected = [
+        ("decision", Seen::Decided),
+        ("read", Seen::Decided),
+        ("unseen", Seen::Never),
+        ("trusted", Seen::Decided),
+    ];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn of_a_list_the_conditions_of_rules_on_listing_are_seen() {
+    let rules = "[[rule]]\nid = 'list'\neffect = 'permit'\nactions = ['list_tool']\nwhen = \"resource.name == 'x'\"\n";
+    let check = |tools: &str, visible: &str, covered: usize| {
+        let tests = format!(
+            "tools = [{tools}]\n[[test]]\nname = 'l'\nlist = 'tools'\nvisible = [{visible}]\n"
+        );
+        let pack = Pack::new("", &tests);
+        pack.write("rules.cel.toml", rules);
+        let report = covered_of(&pack);
+        assert_eq!((report.covered, report.total), (covered, 3), "{report:#?}");
+    };
+    check("'x'", "'x'", 2);
+    check("'y'", "", 1);
+    check("'x', 'y'", "'x'", 3);
 }

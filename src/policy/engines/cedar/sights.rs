@@ -10,9 +10,7 @@ use jiff::Timestamp;
 
 use super::inspect::children;
 use crate::policy::Sight;
-
-/// The longest value that is told whole, in characters.
-const LONGEST: usize = 200;
+use crate::policy::trace::shortened;
 
 /// Everything that an expression looks up, each once, in the order in which it stands there.
 pub(super) fn sights(evaluator: &Evaluator<'_>, entities: &Entities, expr: &Expr) -> Vec<Sight> {
@@ -163,15 +161,4 @@ fn moment(text: &str) -> Option<String> {
     let ms: i64 = rest.strip_suffix("ms\"))")?.parse().ok()?;
     let moment = Timestamp::from_millisecond(ms).ok()?;
     Some(format!("datetime(\"{moment}\")"))
-}
-
-fn shortened(text: &str) -> String {
-    let mut characters = text.char_indices();
-    match characters.nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            let begin = text.get(..end).unwrap_or_default();
-            format!("{begin}… ({} bytes)", text.len())
-        }
-    }
 }

@@ -152,36 +152,11 @@ fn trace_with(about: &[&Traced], request: Request, entities: &Entities) -> Vec<P
 
 impl Traced {
     fn trace(&self, evaluator: &Evaluator<'_>, entities: &Entities) -> PolicyTrace {
-        let mut parts: Vec<PartTrace> = self
-            .asks
-            .iter()
-            .map(|asks| PartTrace {
-                value: asks
-                    .as_ref()
-                    .map_or(Value::True, |expr| value(evaluator, expr)),
-                reached: false,
-                saw: asks
-                    .as_ref()
-                    .map_or_else(Vec::new, |expr| sights(evaluator, entities, expr)),
-            })
-            .collect();
-        let values: Vec<Value> = parts.iter().map(|part| part.value.clone()).collect();
-        let outline = Arc::clone(&self.outline);
-        let value = outline.sum(&values, &mut |place| {
-            if let Some(part) = parts.get_mut(place) {
-                part.reached = true;
-            }
+        let found = self.asks.iter().map(|asks| match asks {
+            Some(expr) => (value(evaluator, expr), sights(evaluator, entities, expr)),
+            None => (Value::True, Vec::new()),
         });
-        for (place, part) in parts.iter_mut().enumerate() {
-            if let Some(whole) = outline.whole(place, &values) {
-                part.value = whole;
-            }
-        }
-        PolicyTrace {
-            outline,
-            value,
-            parts,
-        }
+        PolicyTrace::of(Arc::clone(&self.outline), found.collect())
     }
 }
 

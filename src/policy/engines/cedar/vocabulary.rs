@@ -1,7 +1,7 @@
 //! The schema, and the names of its types and actions, parsed once per process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use cedar_policy::{Schema, SchemaFragment, Validator};
 use cedar_policy_core::ast::{Eid, Entity, EntityType, EntityUID};
@@ -58,6 +58,8 @@ struct Call {
 static VOCABULARY: LazyLock<Result<Arc<Vocabulary>, String>> =
     LazyLock::new(|| Vocabulary::read(&Lock::default()).map(Arc::new));
 
+static LATEST: Mutex<Option<Arc<Vocabulary>>> = Mutex::new(None);
+
 impl Vocabulary {
     /// What every gate has. Fails only by a mistake in the built-in schema.
     pub(super) fn get() -> Result<Arc<Self>, String> {
@@ -65,11 +67,31 @@ impl Vocabulary {
     }
 
     /// The same with an action for each tool whose arguments have types.
+    ///
+    /// The latest is kept: what compiles mostly does so again, with other policies or for the lints,
+    /// and of few policies on many tools this is most of the work.
     pub(super) fn with(lock: &Lock) -> Result<Arc<Self>, String> {
         if lock.typed().next().is_none() {
             return Self::get();
         }
-        Self::read(lock).map(Arc::new)
+        let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(words) = latest.as_ref().filter(|words| words.is_of(lock)) {
+            return Ok(Arc::clone(words));
+        }
+        let words = Self::read(lock).map(Arc::new)?;
+        *latest = Some(Arc::clone(&words));
+        Ok(words)
+    }
+
+    /// Whether it has the same calls as a lock, with the same types.
+    pub(super) fn is_of(&self, lock: &Lock) -> bool {
+        let mut own = self.calls.iter().enumerate();
+        let same = lock.typed().all(|(name, arguments)| {
+            own.next().is_some_and(|(place, call)| {
+                self.call(name) == Some(CallIndex(place)) && call.arguments == *arguments
+            })
+        });
+        same && own.next().is_none()
     }
 
     /// Whether any tool has an action of its own.

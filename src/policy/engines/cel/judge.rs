@@ -8,6 +8,7 @@ use cel::common::types::CelBool;
 use cel::{Context, Value};
 
 use super::super::document;
+use super::bound::Bounded;
 use super::file::{Effect, Rule};
 use super::meter::{env, metered, spend};
 use super::value::value;
@@ -25,15 +26,26 @@ impl CelEngine {
         if rules.is_empty() {
             return Ok(Verdict::Abstain);
         }
+        let held = self.with_context(facts, |context| {
+            metered(|| self.patterns.during(|| held(&rules, context)))
+        })?;
+        let held = held.map_err(|error| fault(FaultKind::Evaluation, None, &error))??;
+        Ok(verdict(&held))
+    }
+
+    /// Does something with the facts as expressions see them.
+    pub(super) fn with_context<T>(
+        &self,
+        facts: &Facts<'_>,
+        work: impl FnOnce(&Context<'_, '_>) -> T,
+    ) -> Result<T, EngineFault> {
         let members = document::of(facts, &self.groups).map_err(|error| unsayable(&error))?;
         let env = env().map_err(|error| unsayable(&error))?;
         let mut context = Context::with_env(Arc::clone(&env));
         for (name, node) in members {
             context.add_variable_as_val(name, value(node));
         }
-        let held = metered(|| self.patterns.during(|| held(&rules, &context)));
-        let held = held.map_err(|error| fault(FaultKind::Evaluation, None, &error))??;
-        Ok(verdict(&held))
+        Ok(work(&context))
     }
 }
 
@@ -55,19 +67,21 @@ fn holds(rule: &Rule, context: &Context<'_, '_>) -> Result<bool, EngineFault> {
     let Some(condition) = &rule.condition else {
         return Ok(true);
     };
-    let failed = |problem: &dyn ToString| {
-        fault(
-            FaultKind::Evaluation,
-            Some(rule.reason.policy.clone()),
-            problem,
-        )
-    };
+    truth(condition, context).map_err(|problem| {
+        let policy = Some(rule.reason.policy.clone());
+        fault(FaultKind::Evaluation, policy, &problem)
+    })
+}
+
+/// Whether a condition holds, or why it cannot be evaluated.
+pub(super) fn truth(condition: &Bounded, context: &Context<'_, '_>) -> Result<bool, String> {
     if !spend(condition.nodes) {
-        return Err(failed(&"there are no steps left for it"));
+        return Err("there are no steps left for it".to_owned());
     }
-    let came = Value::resolve_val(&condition.tree, context).map_err(|error| failed(&error))?;
+    let came = Value::resolve_val(&condition.tree, context);
+    let came = came.map_err(|error| told(&error.to_string()))?;
     let truth = came.downcast_ref::<CelBool>().map(|truth| *truth.inner());
-    truth.ok_or_else(|| failed(&"the condition is not a boolean"))
+    truth.ok_or_else(|| "the condition is not a boolean".to_owned())
 }
 
 fn verdict(held: &[&Rule]) -> Verdict {
@@ -90,7 +104,7 @@ fn verdict(held: &[&Rule]) -> Verdict {
     }
 }
 
-fn unsayable(problem: &dyn ToString) -> EngineFault {
+pub(super) fn unsayable(problem: &dyn ToString) -> EngineFault {
     fault(FaultKind::Facts, None, problem)
 }
 

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-/// For each byte of a string's value its place in the file, and one for the end.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// For each byte of a string's value its place in the file, and one for the end; none where nothing is
+/// known of its letters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Places(Vec<usize>);
 
 impl Places {

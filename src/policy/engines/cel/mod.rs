@@ -15,22 +15,26 @@ mod mutants;
 mod names;
 mod parts;
 mod patterns;
+mod sights;
 mod surfaces;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod value;
 mod written;
 
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 use self::file::Rule;
+use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
     Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, Mutant, PolicyErrors,
-    PolicySource, Resource, RuleEngine, Verdict, Visibility,
+    PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Trace, Verdict, Visibility,
 };
 
 pub(super) use comments::comments;
@@ -55,6 +59,8 @@ struct CelEngine {
     rules: Vec<Rule>,
     patterns: patterns::Patterns,
     sources: Vec<PolicySource>,
+    /// Made when somebody asks why.
+    tracer: OnceLock<Tracer>,
 }
 
 impl EngineKind for Cel {
@@ -81,6 +87,7 @@ impl EngineKind for Cel {
                 rules: read.rules,
                 patterns: read.patterns,
                 sources: sources.to_vec(),
+                tracer: OnceLock::new(),
             }),
             policies: read.policies,
             notices: Vec::new(),
@@ -109,5 +116,17 @@ impl RuleEngine for CelEngine {
 
     fn mutants(&self) -> Vec<Mutant> {
         self.all_mutants()
+    }
+
+    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
+        Some(self.traced(facts))
+    }
+
+    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        self.tracer().outlines().map(Arc::clone).collect()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::WhatMayBeListed
     }
 }

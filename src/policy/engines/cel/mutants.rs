@@ -90,6 +90,7 @@ impl Making<'_> {
         let other = match rule.outline.effect {
             RuleEffect::Permit => "\"forbid\"",
             RuleEffect::Forbid => "\"permit\"",
+            RuleEffect::Rule => return,
         };
         // What they promise may not go with the other effect, and would not be kept.
         let promises = rule.keys.iter();

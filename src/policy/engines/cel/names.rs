@@ -6,7 +6,7 @@ use super::super::document::Known;
 use super::bound::Refused;
 
 /// Types that an expression may compare with.
-const TYPES: [&str; 10] = [
+pub(super) const TYPES: [&str; 10] = [
     "bool",
     "int",
     "uint",

@@ -40,6 +40,13 @@ pub(super) struct When {
     pub(super) places: Places,
 }
 
+impl When {
+    /// The text of a part, by its place in the whole.
+    pub(super) fn text(&self, part: &Part) -> &str {
+        self.text.get(part.span.clone()).unwrap_or_default()
+    }
+}
+
 /// The rules of a file that is in order, beside what they were compiled to.
 pub(super) fn written(source: &PolicySource, rules: &[Rule]) -> Vec<Written> {
     let Ok(parsed) = DeTable::parse(&source.text) else {
@@ -82,14 +89,23 @@ fn of_rule(source: &PolicySource, rule: &Rule, table: &DeTable<'_>, span: Range<
     keys.sort_by_key(|key| key.span.start);
     let when = table.get("when").and_then(|value| {
         let text = value.get_ref().as_str()?;
+        let places = Places::of(&source.text, &value.span(), text);
         Some(When {
             text: text.to_owned(),
-            parts: parts(text),
-            places: Places::of(&source.text, &value.span(), text)?,
+            parts: if places.is_some() {
+                parts(text)
+            } else {
+                whole(text)
+            },
+            places: places.unwrap_or_default(),
         })
     });
     let key = keys.iter().find(|key| key.name == "when");
-    let parts = key.map(|key| placed(key, when.as_ref()));
+    let mut actions = rule.actions.clone();
+    actions.sort_unstable();
+    actions.dedup();
+    let parts = key.zip(when.as_ref());
+    let parts = parts.map(|(key, when)| placed(key, when));
     Written {
         outline: Arc::new(PolicyOutline {
             id: rule.reason.policy.clone(),
@@ -98,7 +114,7 @@ fn of_rule(source: &PolicySource, rule: &Rule, table: &DeTable<'_>, span: Range<
                 Effect::Permit => RuleEffect::Permit,
                 Effect::Forbid => RuleEffect::Forbid,
             },
-            actions: rule.actions.clone(),
+            actions,
             source: Arc::clone(&source.text),
             span,
             parts: parts.unwrap_or_default(),
@@ -109,23 +125,13 @@ fn of_rule(source: &PolicySource, rule: &Rule, table: &DeTable<'_>, span: Range<
 }
 
 /// The parts by their places in the file, below one for the key.
-fn placed(key: &Key, when: Option<&When>) -> Vec<Part> {
+fn placed(key: &Key, when: &When) -> Vec<Part> {
     let mut placed = vec![Part {
         kind: PartKind::When,
         span: key.span.clone(),
         parent: None,
         children: vec![1],
     }];
-    let whole = Part {
-        kind: PartKind::Condition,
-        span: key.value.clone(),
-        parent: Some(0),
-        children: Vec::new(),
-    };
-    let Some(when) = when else {
-        placed.push(whole);
-        return placed;
-    };
     for part in &when.parts {
         let span = when.places.span(&part.span);
         placed.push(Part {
@@ -136,4 +142,14 @@ fn placed(key: &Key, when: Option<&When>) -> Vec<Part> {
         });
     }
     placed
+}
+
+/// A condition whose letters are not found in the file.
+fn whole(text: &str) -> Vec<Part> {
+    vec![Part {
+        kind: PartKind::Condition,
+        span: 0..text.len(),
+        parent: None,
+        children: Vec::new(),
+    }]
 }

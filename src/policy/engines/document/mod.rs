@@ -9,6 +9,7 @@ mod known;
 mod numbers;
 mod parts;
 mod samples;
+mod sights;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 
 pub(super) use self::known::Known;
 pub(super) use self::samples::samples;
+pub(super) use self::sights::Path;
 
 use self::parts::{context, principal, resource};
 use super::cedar::ToolGroups;

@@ -212,7 +212,7 @@ fn check_rules(files: &[File<'_>], problems: &mut Vec<PolicyProblem>) {
 fn try_out(engine: &Engine, limit: Duration, problems: &mut Vec<PolicyProblem>) {
     let mut told: BTreeSet<String> = BTreeSet::new();
     for sample in document::samples() {
-        if let Err(problem) = evaluated(engine, value::object(sample), limit) {
+        if let Err(problem) = evaluated(engine, ENTRY, value::object(sample), limit) {
             let is_mistake = ["is unsafe", "could not find function", "rule conflicts"]
                 .iter()
                 .any(|words| problem.contains(words));

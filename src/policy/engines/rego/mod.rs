@@ -5,30 +5,37 @@
 //! answer of another shape, is a fault.
 
 mod answer;
+mod apart;
 mod compile;
 mod functions;
 mod limits;
+mod looked;
 mod mutants;
 mod names;
+mod questions;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod trace;
 mod value;
 
 use std::num::NonZeroU32;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use regorus::Engine;
 use regorus::utils::limits::ExecutionTimerConfig;
 
 use self::compile::Ids;
+use self::trace::Tracer;
 use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
     ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts, Mutant,
-    OpenTools, PolicyErrors, PolicySource, Resource, RuleEngine, Surfaces, Verdict, Visibility,
+    OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Surfaces,
+    Trace, Verdict, Visibility,
 };
 
 pub(super) use tokens::comments;
@@ -71,6 +78,8 @@ struct RegoEngine {
     engine: Engine,
     ids: Ids,
     sources: Vec<PolicySource>,
+    /// Made when somebody asks why.
+    tracer: OnceLock<Tracer>,
 }
 
 impl Rego {
@@ -101,6 +110,7 @@ impl EngineKind for Rego {
                 engine,
                 ids,
                 sources: sources.to_vec(),
+                tracer: OnceLock::new(),
             }),
             policies,
             notices: Vec::new(),
@@ -121,9 +131,8 @@ impl RuleEngine for RegoEngine {
     }
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
-        let members = document::of(facts, &self.groups)
-            .map_err(|error| fault(FaultKind::Facts, &error.to_string()))?;
-        let answer = evaluated(&self.engine, value::object(members), self.limit);
+        let members = asked(facts, &self.groups)?;
+        let answer = evaluated(&self.engine, ENTRY, value::object(members), self.limit);
         answer
             .and_then(|answer| answer::verdict(&answer, &self.ids))
             .map_err(|problem| fault(FaultKind::Evaluation, &problem))
@@ -141,6 +150,18 @@ impl RuleEngine for RegoEngine {
     fn mutants(&self) -> Vec<Mutant> {
         self.all_mutants()
     }
+
+    fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {
+        Some(self.traced(facts))
+    }
+
+    fn outlines(&self) -> Vec<Arc<PolicyOutline>> {
+        self.tracer().outlines().map(Arc::clone).collect()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::WhatMayBeListed
+    }
 }
 
 impl std::fmt::Debug for RegoEngine {
@@ -149,9 +170,19 @@ impl std::fmt::Debug for RegoEngine {
     }
 }
 
-/// What the package says of an input; undefined where it says nothing.
+/// What the package is asked.
+fn asked<'a>(
+    facts: &'a Facts<'_>,
+    groups: &'a ToolGroups,
+) -> Result<document::Object<'a>, EngineFault> {
+    let members = document::of(facts, groups);
+    members.map_err(|error| fault(FaultKind::Facts, &error.to_string()))
+}
+
+/// What a rule says of an input; undefined where it says nothing.
 fn evaluated(
     engine: &Engine,
+    rule: &str,
     input: regorus::Value,
     limit: Duration,
 ) -> Result<regorus::Value, String> {
@@ -161,7 +192,7 @@ fn evaluated(
         check_interval: INTERVAL,
     });
     engine.set_input(input);
-    let answer = engine.eval_rule(ENTRY.to_owned());
+    let answer = engine.eval_rule(rule.to_owned());
     answer.map_err(|error| told(&error.to_string()))
 }
 

@@ -62,7 +62,7 @@ fn of_module(source: &PolicySource, module: &Module, found: &mut Vec<Mutant>) {
 }
 
 /// The id that a rule gives as its reason; of any other rule, what it is called.
-fn name<'t>(tokens: &'t [Token<'t>]) -> &'t str {
+pub(super) fn name<'t>(tokens: &'t [Token<'t>]) -> &'t str {
     let segments = segments(tokens);
     let segment = segments.first();
     let id = segment.and_then(|segment| named(segment).first().copied());
@@ -343,7 +343,7 @@ impl Making<'_> {
 }
 
 /// From the beginning of the word that a place begins in to the end of the one that it ends in.
-fn snapped(tokens: &[Token<'_>], span: &Span) -> Range<usize> {
+pub(super) fn snapped(tokens: &[Token<'_>], span: &Span) -> Range<usize> {
     let of = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
     let (start, end) = (of(span.start), of(span.end));
     let mut within = tokens

@@ -1,8 +1,8 @@
 //! What a trace tells of each part.
 
 use super::*;
-use crate::policy::fixture::{World, tool};
-use crate::policy::{PartKind, PolicyTrace, Value};
+use crate::policy::fixture::{World, told_trace, tool};
+use crate::policy::{PolicyTrace, Value};
 
 const WORKSPACE: &str = r#"
 @id("workspace")
@@ -67,34 +67,5 @@ fn traced(text: &str, world: &World) -> PolicyTrace {
 }
 
 fn told_parts(text: &str, world: &World) -> String {
-    let traced = traced(text, world);
-    let mut lines = vec![format!("{} {:?}", traced.outline.id, traced.value)];
-    for (part, trace) in traced.parts() {
-        let mut depth = 0;
-        let mut above = part.parent;
-        while let Some(place) = above {
-            depth += 1;
-            above = traced.outline.parts[place].parent;
-        }
-        let indent = "  ".repeat(depth);
-        let reached = if trace.reached { "" } else { " (not reached)" };
-        let text = match part.kind {
-            PartKind::Scope | PartKind::Condition => traced.outline.text(part),
-            PartKind::When
-            | PartKind::Unless
-            | PartKind::All
-            | PartKind::Any
-            | PartKind::Not
-            | PartKind::If => "",
-        };
-        lines.push(format!(
-            "{indent}{:?} {:?}{reached} {text}",
-            part.kind, trace.value
-        ));
-        for sight in &trace.saw {
-            let value = sight.value.as_deref().unwrap_or("missing");
-            lines.push(format!("{indent}    {} = {value}", sight.what));
-        }
-    }
-    lines.join("\n")
+    told_trace(&traced(text, world))
 }

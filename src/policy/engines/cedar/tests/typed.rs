@@ -819,6 +819,47 @@ fn any_condition(typed: bool) -> BoxedStrategy<String> {
     .boxed()
 }
 
+#[test]
+fn what_was_read_for_one_lock_is_not_taken_for_another() {
+    let with = |name: &str, arguments: Record| {
+        let tool = LockedTool {
+            fingerprint: Fingerprint::of("{}", "{}"),
+            definition: "{}".into(),
+            arguments: Ok(arguments),
+            origin: Origin {
+                file: "tools.lock".into(),
+                line: 4,
+            },
+        };
+        Lock::new(BTreeMap::from([(name.to_owned(), tool)]))
+    };
+    let typed = Record {
+        members: vec![member(
+            "/path",
+            Presence::Required,
+            Shape::One(Scalar::String),
+        )],
+        untyped: vec![],
+    };
+    let locks = [
+        Lock::default(),
+        lock().as_ref().clone(),
+        with("a", Record::default()),
+        with("a", typed.clone()),
+        with("b", typed),
+    ];
+    for (place, asked) in locks.iter().enumerate() {
+        let words = Vocabulary::with(asked).unwrap();
+        let fits = locks.iter().map(|other| words.is_of(other));
+        let fits: Vec<bool> = fits.collect();
+        assert!(
+            fits.iter()
+                .enumerate()
+                .all(|(other, fits)| *fits == (other == place))
+        );
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
