@@ -8,3 +8,4 @@ mod sessions;
 mod settings;
 mod streams;
 mod tls;
+mod tokens;
