@@ -6,6 +6,7 @@
 
 mod admin;
 mod authentication;
+mod client;
 mod command_line;
 mod conceal;
 mod errors;
@@ -29,7 +30,7 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Reload, Upstream, Warnings,
+    OtherMethods, PlainHttp, Policy, Protocol, Reload, ServerAuth, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

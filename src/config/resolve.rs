@@ -14,7 +14,7 @@ use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault,
-    OnRemoval, OtherMethods, Policy, Protocol, Reload, Warnings,
+    OnRemoval, OtherMethods, Policy, Protocol, Reload, ServerAuth, Warnings,
 };
 use super::upstream::upstream;
 
@@ -59,8 +59,8 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
 
 fn shares_a_token(config: &Config) -> bool {
     let http = config.upstream.http.as_ref();
-    let (Some(Bearer::Value(ours)), Listen::Http(listen)) =
-        (http.and_then(|http| http.bearer.as_ref()), &config.listen)
+    let (Some(ServerAuth::Bearer(Bearer::Value(ours))), Listen::Http(listen)) =
+        (http.and_then(|http| http.auth.as_ref()), &config.listen)
     else {
         return false;
     };

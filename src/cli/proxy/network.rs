@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::agent::http;
 use crate::audit::Redactor;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth};
+use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth, ServerAuth};
 use crate::identity::{
     Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFault, KeyFile,
     KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
@@ -99,9 +99,10 @@ pub(super) fn over_http(
 ) -> Option<HttpSettings> {
     let written = config.upstream.http.as_ref()?;
     let mut settings = HttpSettings::new(config.upstream.name.clone(), written.url.clone());
-    settings.auth = written.bearer.as_ref().map(|bearer| match bearer {
-        Bearer::Value(token) => Auth::Token(token.clone()),
-        Bearer::File(file) => Auth::TokenFile(file.clone()),
+    settings.auth = written.auth.as_ref().map(|auth| match auth {
+        ServerAuth::Bearer(Bearer::Value(token)) => Auth::Token(token.clone()),
+        ServerAuth::Bearer(Bearer::File(file)) => Auth::TokenFile(file.clone()),
+        ServerAuth::Client(client) => Auth::Client(client.clone()),
     });
     settings.conceal = Arc::new(Learning(secrets.clone()));
     settings.clock = Arc::clone(clock);
@@ -210,7 +211,7 @@ mod tests {
         .unwrap();
         config.upstream.http = Some(config::HttpUpstream {
             url: "http://127.0.0.1:1/mcp".parse().unwrap(),
-            bearer: Some(Bearer::File(file.clone())),
+            auth: Some(ServerAuth::Bearer(Bearer::File(file.clone()))),
             ca_file: None,
             plain_http: config::PlainHttp::LoopbackOnly,
         });

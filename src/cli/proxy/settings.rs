@@ -7,10 +7,11 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::audit::{self, Audit, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
 use crate::clock::Clock;
-use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
+use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
 use crate::gate;
 use crate::loading;
 use crate::upstream;
+use crate::upstream::http::ClientSecret;
 use crate::wire::Limits;
 
 /// Words in the name of a variable that holds a secret.
@@ -115,9 +116,14 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
 /// to be told from ordinary text.
 fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     let http = config.upstream.http.as_ref();
-    let shown_to_the_server = match http.and_then(|http| http.bearer.as_ref()) {
-        Some(Bearer::Value(token)) => Some(token),
-        Some(Bearer::File(_)) | None => None,
+    let shown_to_the_server = match http.and_then(|http| http.auth.as_ref()) {
+        Some(ServerAuth::Bearer(Bearer::Value(token))) => Some(token),
+        Some(ServerAuth::Client(client)) => match &client.secret {
+            ClientSecret::Value(secret) => Some(secret),
+            ClientSecret::File(_) => None,
+        },
+        // Read where it is sent, and learned then.
+        Some(ServerAuth::Bearer(Bearer::File(_))) | None => None,
     };
     let shown_by_operators = match &config.admin.token {
         Some(Bearer::Value(token)) => Some(token),

@@ -68,7 +68,7 @@ impl HttpClient {
         })?;
         let parts = Parts {
             settings: settings.clone(),
-            credential: Credential::new(settings)?,
+            credential: Credential::new(settings, &http)?,
             http,
             mirrors: Mirrors::default(),
             reachability: Reachability::default(),

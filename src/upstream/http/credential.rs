@@ -7,6 +7,7 @@ use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::failure::Failure;
+use super::oauth::AccessTokens;
 use super::secret_file::MAX_SECRET;
 use super::settings::{Auth, HttpClientError, HttpSettings};
 use super::token_file::TokenFile;
@@ -15,6 +16,7 @@ pub(super) enum Credential {
     None,
     Fixed(Shown),
     File(Arc<TokenFile>),
+    Client(Arc<AccessTokens>),
 }
 
 /// A token as it stands in a header.
@@ -26,8 +28,11 @@ pub(super) struct Shown {
 }
 
 impl Credential {
-    /// A file is read here; nothing is asked of anybody.
-    pub(super) fn new(settings: &HttpSettings) -> Result<Self, HttpClientError> {
+    /// A file is read here; nothing is asked of anybody. `http` is what messages are sent with.
+    pub(super) fn new(
+        settings: &HttpSettings,
+        http: &reqwest::Client,
+    ) -> Result<Self, HttpClientError> {
         Ok(match &settings.auth {
             None => Self::None,
             Some(Auth::Token(token)) => {
@@ -37,6 +42,10 @@ impl Credential {
             Some(Auth::TokenFile(path)) => {
                 Self::File(Arc::new(TokenFile::open(path.clone(), settings)?))
             }
+            Some(Auth::Client(client)) => {
+                let tokens = AccessTokens::new(client, settings, http.clone())?;
+                Self::Client(Arc::new(tokens))
+            }
         })
     }
 
@@ -45,6 +54,7 @@ impl Credential {
             Self::None => None,
             Self::Fixed(shown) => Some(shown.clone()),
             Self::File(file) => Some(file.present().await),
+            Self::Client(tokens) => Some(tokens.present().await?),
         })
     }
 
@@ -52,7 +62,7 @@ impl Credential {
     pub(super) fn is_renewed(&self) -> bool {
         match self {
             Self::None | Self::Fixed(_) => false,
-            Self::File(_) => true,
+            Self::File(_) | Self::Client(_) => true,
         }
     }
 
@@ -61,6 +71,7 @@ impl Credential {
         match self {
             Self::None | Self::Fixed(_) => None,
             Self::File(file) => file.instead_of(refused).await,
+            Self::Client(tokens) => tokens.instead_of(refused).await,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::upstream::Backoff;
 use crate::wire::Limits;
 
 use super::conceal::{Conceal, Nobody};
+use super::oauth::ClientCredentials;
 use super::secret_file::SecretFault;
 
 /// What to connect to, and how.
@@ -56,6 +57,9 @@ pub enum Auth {
     /// A file that holds nothing else. It is read again before a request, at most once a second, and
     /// at once when the server refuses the token.
     TokenFile(PathBuf),
+    /// An authorization server gives it, and another one before it expires, or when the server refuses
+    /// it.
+    Client(Box<ClientCredentials>),
 }
 
 /// Where `http` without TLS is accepted.
