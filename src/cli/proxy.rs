@@ -64,6 +64,15 @@ pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
     settings::upstream(config)
 }
 
+/// How the server is reached if it is not started. What is read or fetched for it is learned by `secrets`.
+pub(super) fn upstream_over_http(
+    config: &Config,
+    secrets: &audit::Redactor,
+) -> Option<crate::upstream::http::HttpSettings> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    network::over_http(config, secrets, &clock)
+}
+
 /// What the configuration holds and nobody may see.
 pub(super) fn upstream_secrets(
     config: &Config,

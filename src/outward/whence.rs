@@ -92,19 +92,18 @@ fn seen(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address.to_canonical() else {
         return address.to_canonical();
     };
-    let [a, b, c, d, e, f, g, h] = six.segments();
     let four = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
         let [c, d] = low.to_be_bytes();
         IpAddr::V4(Ipv4Addr::new(a, b, c, d))
     };
-    match [a, b, c, d, e, f] {
+    match six.segments() {
         // NAT64 (RFC 6052), where networks without IPv4 see all of it.
-        [0x64, 0xff9b, 0, 0, 0, 0] => four(g, h),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => four(high, low),
         // 6to4 (RFC 3056).
-        [0x2002, high, low, _, _, _] => four(high, low),
+        [0x2002, high, low, ..] => four(high, low),
         // IPv4-compatible, out of use; `::` and `::1` are not of them.
-        [0, 0, 0, 0, 0, 0] if g != 0 => four(g, h),
+        [0, 0, 0, 0, 0, 0, high, low] if high != 0 => four(high, low),
         _ => IpAddr::V6(six),
     }
 }
@@ -151,7 +150,7 @@ fn is_public_4(address: Ipv4Addr) -> bool {
 fn is_public_6(address: Ipv6Addr) -> bool {
     match address.segments() {
         // Protocols, Teredo among them; documentation, twice.
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

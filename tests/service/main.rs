@@ -34,3 +34,5 @@ mod serving;
 #[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;
+#[cfg(test)]
+mod tools;

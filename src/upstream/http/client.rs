@@ -160,7 +160,11 @@ impl Parts {
             return request.send().await.map_err(Failure::of);
         };
         // The body is shared, not copied.
-        let again = request.try_clone().filter(|_| self.credential.is_renewed());
+        let again = if self.credential.is_renewed() {
+            request.try_clone()
+        } else {
+            None
+        };
         let request = request.header(AUTHORIZATION, shown.header.clone());
         let response = request.send().await.map_err(Failure::of)?;
         let Some(again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) else {

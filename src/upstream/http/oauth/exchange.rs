@@ -7,13 +7,14 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
+use tokio::task::spawn_blocking;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::outward::Answer;
 use crate::wire::{Document, Limits, Value};
 
 use super::super::conceal::Conceal;
-use super::super::secret_file;
+use super::super::secret_file::{self, SecretFault};
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::discovery::{Discovery, Endpoint};
 use super::fault::{Of, TokenFault};
@@ -51,16 +52,14 @@ impl Exchange {
             discovery: Discovery::new(credentials, settings, http)?,
             conceal: Arc::clone(&settings.conceal),
         };
-        exchange.secret().map_err(|fault| match fault {
-            TokenFault::Secret { path, cause } => HttpClientError::SecretFile {
+        if let ClientSecret::File(path) = &credentials.secret {
+            let concealed = exchange.concealed(secret_file::read(path));
+            concealed.map_err(|cause| HttpClientError::SecretFile {
                 key: "upstream.auth.client_secret_file",
-                path,
+                path: path.clone(),
                 cause,
-            },
-            other => HttpClientError::Setup {
-                cause: other.to_string(),
-            },
-        })?;
+            })?;
+        }
         Ok(exchange)
     }
 
@@ -71,9 +70,11 @@ impl Exchange {
             ClientSecret::Value(secret) => secret.clone(),
             ClientSecret::File(path) => {
                 let reading = path.clone();
-                let read = tokio::task::spawn_blocking(move || secret_file::read(&reading)).await;
-                let read = read.unwrap_or(Err(secret_file::SecretFault::Late));
-                self.concealed(path, read)?
+                let read = spawn_blocking(move || secret_file::read(&reading)).await;
+                let read = read.unwrap_or(Err(SecretFault::Late));
+                let path = path.clone();
+                let concealed = self.concealed(read);
+                concealed.map_err(|cause| TokenFault::Secret { path, cause })?
             }
         };
         let granted = self.ask(&endpoint, &secret).await;
@@ -84,26 +85,13 @@ impl Exchange {
         granted
     }
 
-    fn secret(&self) -> Result<SecretString, TokenFault> {
-        match &self.credentials.secret {
-            ClientSecret::Value(secret) => Ok(secret.clone()),
-            ClientSecret::File(path) => self.concealed(path, secret_file::read(path)),
-        }
-    }
-
     fn concealed(
         &self,
-        path: &std::path::Path,
-        read: Result<SecretString, secret_file::SecretFault>,
-    ) -> Result<SecretString, TokenFault> {
-        let concealed = read.and_then(|secret| {
-            self.conceal.conceal(&secret)?;
-            Ok(secret)
-        });
-        concealed.map_err(|cause| TokenFault::Secret {
-            path: path.to_owned(),
-            cause,
-        })
+        read: Result<SecretString, SecretFault>,
+    ) -> Result<SecretString, SecretFault> {
+        let secret = read?;
+        self.conceal.conceal(&secret)?;
+        Ok(secret)
     }
 
     async fn ask(&self, endpoint: &Endpoint, secret: &SecretString) -> Result<Granted, TokenFault> {

@@ -7,6 +7,7 @@
 mod discovery;
 mod exchange;
 mod fault;
+mod places;
 mod settings;
 mod tokens;
 

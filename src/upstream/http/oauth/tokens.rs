@@ -194,10 +194,10 @@ impl AccessTokens {
         self.conceal.conceal(&granted.token)?;
         let last = self.lock().held.as_ref().map(|held| held.shown.number);
         let number = last.map_or(0, |last| last.saturating_add(1));
-        let margin = |lifetime: Duration| MARGIN.min(lifetime / 5);
+        let early = |lifetime: Duration| lifetime.saturating_sub(MARGIN.min(lifetime / 5));
         Ok(Held {
             shown: Shown { header, number },
-            renew: granted.lifetime.map(|it| began + it - margin(it)),
+            renew: granted.lifetime.map(|it| began + early(it)),
             expires: granted.lifetime.map(|it| began + it),
         })
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::outward::Private;
 use crate::upstream::http::{
-    Auth, ClientCredentials, ClientSecret, HttpClient, HttpClientError, HttpSettings, TokenServer,
+    Auth, ClientAuth, ClientCredentials, ClientSecret, HttpClient, HttpClientError, HttpSettings,
+    TokenServer,
 };
 use crate::wire::KnownMethod;
 
@@ -216,14 +217,90 @@ async fn what_cannot_be_a_token_or_be_kept_secret_is_not_shown() {
 }
 
 #[tokio::test]
+async fn a_secret_is_shown_in_the_form_if_the_metadata_has_no_other_way() {
+    let mut bench = bench().await;
+    let origin = bench.origin.clone();
+    let of = credentials(TokenServer::Of(origin.clone()));
+    bench.settings.auth = Some(Auth::Client(Box::new(of)));
+    let mut talk = Talk::with(&bench.settings);
+    let methods = |methods: &str| {
+        format!(
+            r#"{{"issuer":"{origin}","token_endpoint":"{origin}/token","token_endpoint_auth_methods_supported":{methods}}}"#
+        )
+    };
+    let metadata = "GET /.well-known/oauth-authorization-server";
+    talk.ask_stateless(1, KnownMethod::ToolsList).await;
+    bench
+        .expect(metadata, &methods(r#"["private_key_jwt"]"#))
+        .await;
+    fails(&mut talk, "no way of showing a secret").await;
+    bench.wait(180);
+    talk.ask_stateless(1, KnownMethod::ToolsList).await;
+    bench
+        .expect(
+            metadata,
+            &methods(r#"["private_key_jwt","client_secret_post"]"#),
+        )
+        .await;
+    let asked = bench.server.next().await;
+    assert_eq!(
+        (&*asked.path, asked.header("authorization")),
+        ("/token", None)
+    );
+    let shown = format!("&client_id=gate&client_secret={SECRET}&");
+    assert!(asked.body.contains(&shown), "{}", asked.body);
+    asked.json(&given("first-token", 100)).await;
+    bench.answers_with("first-token", &mut talk).await;
+}
+
+#[tokio::test]
+async fn a_secret_in_a_file_is_the_one_that_is_there_when_a_token_is_asked_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
+    let mut bench = bench().await;
+    let server = TokenServer::At(format!("{}/token", bench.origin).parse().unwrap());
+    let client = ClientCredentials {
+        secret: ClientSecret::File(file.clone()),
+        client_auth: Some(ClientAuth::Post),
+        ..credentials(server)
+    };
+    bench.settings.auth = Some(Auth::Client(Box::new(client)));
+    let missing = HttpClient::new(&bench.settings).unwrap_err();
+    assert!(
+        missing.to_string().contains("client_secret_file"),
+        "{missing}"
+    );
+    std::fs::write(&file, "s3cr3t-one\n").unwrap();
+    let mut talk = Talk::with(&bench.settings);
+    for (secret, answer) in [("s3cr3t-one", "400 Bad Request"), ("s3cr3t-two", "")] {
+        std::fs::write(&file, secret).unwrap();
+        talk.ask_stateless(1, KnownMethod::ToolsList).await;
+        let asked = bench.server.next().await;
+        assert!(asked.body.contains(secret), "{}", asked.body);
+        if answer.is_empty() {
+            asked.json(&given("first-token", 100)).await;
+            bench.answers_with("first-token", &mut talk).await;
+        } else {
+            asked.status(answer).await;
+            fails(&mut talk, "the status 400").await;
+            bench.wait(180);
+        }
+    }
+    let mut told = bench.told.all();
+    told.dedup();
+    assert_eq!(told, ["s3cr3t-one", "s3cr3t-two", "first-token"]);
+}
+
+#[tokio::test]
 async fn whom_a_secret_must_not_be_shown_to_is_refused_at_the_start() {
     let check = |server: TokenServer, why: &str| {
         let mut settings = HttpSettings::new("test", "https://mcp.example/".parse().unwrap());
         settings.auth = Some(Auth::Client(Box::new(credentials(server))));
-        match HttpClient::new(&settings).unwrap_err() {
-            HttpClientError::Setup { cause } => assert!(cause.contains(why), "{cause}"),
-            other => panic!("{other:?}"),
-        }
+        let refused = HttpClient::new(&settings).unwrap_err();
+        let HttpClientError::Setup { cause } = &refused else {
+            panic!("{refused:?}")
+        };
+        assert!(cause.contains(why), "{cause}");
     };
     let at = |url: &str| TokenServer::At(url.parse().unwrap());
     check(at("http://login.example/token"), "not `https`");
