@@ -98,10 +98,8 @@ fn seen(address: IpAddr) -> IpAddr {
         IpAddr::V4(Ipv4Addr::new(a, b, c, d))
     };
     match six.segments() {
-        // NAT64 (RFC 6052), where networks without IPv4 see all of it.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => four(high, low),
-        // 6to4 (RFC 3056).
-        [0x2002, high, low, ..] => four(high, low),
+        // NAT64 (RFC 6052), where networks without IPv4 see all of it; 6to4 (RFC 3056).
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => four(high, low),
         // IPv4-compatible, out of use; `::` and `::1` are not of them.
         [0, 0, 0, 0, 0, 0, high, low] if high != 0 => four(high, low),
         _ => IpAddr::V6(six),

@@ -50,7 +50,7 @@ fn told_nowhere(gate: &Serving, secrets: &[String]) {
         audit.contains("tool_call") || audit.contains("startup"),
         "{audit}"
     );
-    let said = said(&gate);
+    let said = said(gate);
     for secret in secrets {
         assert!(!audit.contains(secret), "{secret} is in the audit: {audit}");
         assert!(!said.contains(secret), "{secret} is in the log: {said}");
