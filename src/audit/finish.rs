@@ -35,6 +35,7 @@ impl Record {
             cut(&mut shadow.policies, more);
         }
         cut(&mut self.obligations, more);
+        cut(&mut self.findings, more);
         cut(&mut self.redactions, more);
         cut(&mut self.edits, |left_out| Edit {
             pointer: more(left_out),
@@ -79,6 +80,7 @@ impl Record {
                     traceparent,
                 },
             sensitivity: _,
+            findings,
             redactions,
             lost: _,
         } = self;
@@ -133,6 +135,7 @@ impl Record {
         .flatten()
         .chain(policies)
         .chain(obligations)
+        .chain(findings)
         .chain(redactions)
         .for_each(visit);
     }

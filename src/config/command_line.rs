@@ -8,7 +8,7 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
-use super::settings::{Admin, Audit, Config, Limits, Listen, Policy, Protocol, Upstream};
+use super::settings::{Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Upstream};
 use super::upstream::inherited;
 use super::variables::Variables;
 
@@ -100,6 +100,7 @@ impl Config {
             limits: Limits::default(),
             admin: Admin::default(),
             protocol: Protocol::default(),
+            guards: Guards::default(),
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             warnings: Vec::new(),

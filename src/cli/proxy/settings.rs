@@ -174,7 +174,11 @@ fn within(limits: &config::Limits, max_bytes: usize) -> Limits {
     }
 }
 
-pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
+pub(super) fn gate(
+    limits: &config::Limits,
+    denial: config::Denial,
+    guards: &config::Guards,
+) -> gate::Settings {
     gate::Settings {
         from_agent: from_agent(limits),
         from_upstream: from_upstream(limits),
@@ -185,7 +189,19 @@ pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Set
             config::Denial::Error => gate::DenialForm::Error,
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
+        guards: gate::Guards {
+            arguments: level(guards.arguments),
+            results: level(guards.results),
+        },
         secrets: Redactor::default(),
+    }
+}
+
+fn level(strictness: config::Strictness) -> gate::Level {
+    match strictness {
+        config::Strictness::Off => gate::Level::Off,
+        config::Strictness::Warn => gate::Level::Warn,
+        config::Strictness::Strict => gate::Level::Strict,
     }
 }
 

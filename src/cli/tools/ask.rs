@@ -54,7 +54,7 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Vec<Message>, A
     runtime.block_on(async {
         let mut dialogue = Dialogue {
             way: Way::open(config, secrets)?,
-            limits: proxy::gate_settings(&config.limits, config.policy.denial).from_upstream,
+            limits: proxy::gate_settings(config).from_upstream,
             within: config.limits.request_timeout,
             era: Era::Legacy,
             last: 0,
