@@ -15,6 +15,8 @@ pub mod identity;
 pub mod gate;
 // Speaks to the protected server.
 pub mod upstream;
+// What is asked of others than the server, and where that may lead.
+pub mod outward;
 
 // What the gate consults.
 // Structured records of every decision.

@@ -1,11 +1,12 @@
 //! Keeps the configuration's own secrets out of everything that is written.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use memchr::memmem::Finder;
 use secrecy::{ExposeSecret, SecretString};
 use thiserror::Error;
@@ -20,6 +21,10 @@ pub(super) const LONGEST_SECRET: usize = 8 * 1024;
 /// Bytes that a secret needs to have.
 const SHORTEST_SECRET: usize = 4;
 
+/// Secrets that are kept of those that were learned: each is looked for in every message, and who
+/// renews a token every few minutes would slow the gate down for ever.
+const LEARNED: usize = 32;
+
 /// A secret too short to be told from ordinary text: replacing each `ab` in a log would say what
 /// the secret is instead of hiding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -31,9 +36,18 @@ pub struct SecretTooShort;
 /// Found are the very bytes of a secret, and the bytes that it has inside a JSON string with as few
 /// escapes as can be, or with those of an audit line. Other encodings (base64, percent) are other
 /// strings: not found.
+///
+/// Clones know the same secrets, those that any of them learns included.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    needles: Arc<[Needle]>,
+    known: Arc<ArcSwap<Known>>,
+}
+
+#[derive(Default, Clone)]
+struct Known {
+    fixed: Vec<Arc<Needle>>,
+    /// The forms of each secret, oldest first.
+    learned: VecDeque<Vec<Arc<Needle>>>,
 }
 
 struct Needle {
@@ -47,31 +61,33 @@ impl Redactor {
     pub fn new<'a>(
         secrets: impl IntoIterator<Item = &'a SecretString>,
     ) -> Result<Self, SecretTooShort> {
-        let mut needles = Vec::new();
+        let mut fixed = Vec::new();
         for secret in secrets {
-            let secret = secret.expose_secret();
-            if secret.is_empty() {
-                continue;
-            }
-            if secret.len() < SHORTEST_SECRET {
-                return Err(SecretTooShort);
-            }
-            let forms = [
-                secret.to_owned(),
-                quoted(secret),
-                super::line::escaped(secret),
-            ];
-            let forms: BTreeSet<String> = forms.into();
-            needles.extend(forms.iter().map(|form| Needle::new(form)));
+            fixed.extend(needles(secret)?);
         }
+        let known = Known {
+            fixed,
+            learned: VecDeque::new(),
+        };
         Ok(Self {
-            needles: needles.into(),
+            known: Arc::new(ArcSwap::from_pointee(known)),
         })
+    }
+
+    /// From when this returns the secret is replaced like the others. Of the secrets that came to be
+    /// known in this way the latest [`LEARNED`] are remembered.
+    pub fn learn(&self, secret: &SecretString) -> Result<(), SecretTooShort> {
+        let needles = needles(secret)?;
+        if !needles.is_empty() {
+            self.known.rcu(|known| known.with(&needles));
+        }
+        Ok(())
     }
 
     /// Whether there is nothing to look for.
     pub fn is_empty(&self) -> bool {
-        self.needles.is_empty()
+        let known = self.known.load();
+        known.fixed.is_empty() && known.learned.is_empty()
     }
 
     /// The text with every occurrence of every secret replaced by [`MARKER`]; borrowed if there
@@ -108,7 +124,8 @@ impl Redactor {
 
     fn occurrences(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found: Vec<Range<usize>> = Vec::new();
-        for needle in &*self.needles {
+        let known = self.known.load();
+        for needle in known.all() {
             let length = needle.finder.needle().len();
             let mut from = 0;
             // One byte on, not one needle on: occurrences of one secret may overlap too, and
@@ -133,6 +150,48 @@ impl Redactor {
     }
 }
 
+impl Known {
+    fn all(&self) -> impl Iterator<Item = &Needle> {
+        let learned = self.learned.iter().flatten();
+        self.fixed.iter().chain(learned).map(Arc::as_ref)
+    }
+
+    /// A secret that is learned again is the latest again.
+    fn with(&self, needles: &[Arc<Needle>]) -> Self {
+        let mut known = self.clone();
+        known.learned.retain(|other| !are_same(other, needles));
+        known.learned.push_back(needles.to_vec());
+        if known.learned.len() > LEARNED {
+            known.learned.pop_front();
+        }
+        known
+    }
+}
+
+fn are_same(one: &[Arc<Needle>], other: &[Arc<Needle>]) -> bool {
+    let bytes = |needle: &Arc<Needle>| needle.finder.needle().to_vec();
+    one.iter().map(bytes).eq(other.iter().map(bytes))
+}
+
+/// The forms in which a secret is looked for; none of an empty one.
+fn needles(secret: &SecretString) -> Result<Vec<Arc<Needle>>, SecretTooShort> {
+    let secret = secret.expose_secret();
+    if secret.is_empty() {
+        return Ok(Vec::new());
+    }
+    if secret.len() < SHORTEST_SECRET {
+        return Err(SecretTooShort);
+    }
+    let forms = [
+        secret.to_owned(),
+        quoted(secret),
+        super::line::escaped(secret),
+    ];
+    let forms: BTreeSet<String> = forms.into();
+    let needles = forms.iter().map(|form| Arc::new(Needle::new(form)));
+    Ok(needles.collect())
+}
+
 impl Needle {
     fn new(secret: &str) -> Self {
         let end = secret.floor_char_boundary(LONGEST_SECRET);
@@ -147,7 +206,7 @@ impl Needle {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor")
-            .field("secrets", &self.needles.len())
+            .field("secrets", &self.known.load().all().count())
             .finish()
     }
 }
@@ -232,6 +291,41 @@ mod tests {
         check(&["", "s3cret"], "as s3cret", "as [redacted]");
         let tiny = SecretString::from("abc");
         assert_eq!(Redactor::new([&tiny]).unwrap_err(), SecretTooShort);
+    }
+
+    #[test]
+    fn what_is_learned_is_found_by_every_clone_and_the_old_is_not_forgotten_for_the_new() {
+        let redactor = redactor(&["s3cret"]);
+        let clone = redactor.clone();
+        let told = |text: &str| clone.redact(text).into_owned();
+        for new in ["first-token", "second-token"] {
+            assert_eq!(told(new), new);
+            redactor.learn(&SecretString::from(new)).unwrap();
+        }
+        assert_eq!(
+            told("s3cret first-token second-token"),
+            "[redacted] [redacted] [redacted]"
+        );
+        assert_eq!(
+            redactor.learn(&SecretString::from("abc")),
+            Err(SecretTooShort)
+        );
+    }
+
+    #[test]
+    fn of_the_learned_the_latest_are_known_and_the_configured_always() {
+        let redactor = redactor(&["s3cret"]);
+        let secret = |number: usize| format!("token-number-{number:04}");
+        for number in 0..LEARNED {
+            redactor.learn(&SecretString::from(secret(number))).unwrap();
+        }
+        // Again, so that it is not the oldest.
+        redactor.learn(&SecretString::from(secret(0))).unwrap();
+        redactor.learn(&SecretString::from(secret(9999))).unwrap();
+        let is_known = |text: &str| redactor.redact(text) == MARKER;
+        assert!(is_known("s3cret"));
+        assert!(is_known(&secret(0)) && is_known(&secret(2)) && is_known(&secret(9999)));
+        assert!(!is_known(&secret(1)));
     }
 
     proptest! {

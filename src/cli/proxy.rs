@@ -38,7 +38,6 @@ use super::report;
 
 use conversations::Conversations;
 use converse::End;
-use network::Tokens;
 use pulse::Serves;
 use renew::Renewal;
 use servers::{Server, ServerEvents, Upstreams};
@@ -75,11 +74,20 @@ pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
     settings::upstream(config)
 }
 
+/// How the server is reached if it is not started. What is read or fetched for it is learned by `secrets`.
+pub(super) fn upstream_over_http(
+    config: &Config,
+    secrets: &audit::Redactor,
+) -> Option<crate::upstream::http::HttpSettings> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    network::over_http(config, secrets, &clock)
+}
+
 /// What the configuration holds and nobody may see.
 pub(super) fn upstream_secrets(
     config: &Config,
 ) -> Result<crate::audit::Redactor, crate::audit::SecretTooShort> {
-    settings::secrets(config, &Tokens::default())
+    settings::secrets(config, None)
 }
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
@@ -256,9 +264,9 @@ fn broken(what: &str, cause: &dyn fmt::Display) -> Exit {
 
 async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let tokens = network::tokens(config).map_err(|cause| invalid(&cause))?;
-    let secrets = settings::secrets(config, &tokens).map_err(|cause| invalid(&cause))?;
-    let admin = operators::settings(config, tokens.admin.as_ref())
+    let operators = network::operators_token(config).map_err(|cause| invalid(&cause))?;
+    let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
+    let admin = operators::settings(config, operators.as_ref())
         .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
     let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
@@ -267,8 +275,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         Some(metrics) => audit.observed_by(Arc::clone(metrics) as Arc<dyn Observe>),
         None => audit,
     };
-    let upstreams =
-        Upstreams::of(config, tokens.upstream, &clock).map_err(|cause| invalid(&cause))?;
+    let upstreams = Upstreams::of(config, &secrets, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));

@@ -7,6 +7,8 @@ mod offered;
 mod place;
 #[cfg(test)]
 mod tests;
+mod way;
+mod words;
 
 use std::io::{self, Write};
 

@@ -324,6 +324,21 @@ mod tests {
   listen    http://127.0.0.1:0/, agents show tokens of `https://i`
 ",
         );
+        for (server, said) in [
+            ("token_url = 'https://login/hidden'", "`https://login`"),
+            ("issuer = 'https://login/a'", "`https://login/a`"),
+            ("scopes = []", "whom the server names"),
+        ] {
+            check(
+                &format!(
+                    "[upstream]
+                     url = 'https://mcp'
+                     auth = {{ type = 'client_credentials', client_id = 'gate', \
+                     client_secret = 'hidden-0123456789', {server} }}"
+                ),
+                &format!("  upstream  `upstream`: https://mcp, as the client `gate` of {said}\n"),
+            );
+        }
         check(
             "upstream.command = ['a', 'b', 'hidden']
              listen = { transport = 'http', port = 1 }",

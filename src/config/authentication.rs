@@ -6,13 +6,14 @@ use std::path::Path;
 use secrecy::{ExposeSecret, SecretString};
 use toml::de::DeValue;
 
+use super::client;
 use super::errors::Reason;
 use super::network::web_url;
 use super::section::{Field, Section};
-use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth};
+use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth, ServerAuth};
 
 /// What is shorter cannot be told from ordinary text, and so cannot be kept out of logs.
-const SHORTEST_TOKEN: usize = 8;
+pub(super) const SHORTEST_TOKEN: usize = 8;
 
 /// What agents show must not be guessed.
 pub(super) const SHORTEST_AGENT_TOKEN: usize = 16;
@@ -30,27 +31,61 @@ const JWT_KEYS: [&str; 9] = [
 ];
 
 /// `upstream.auth`.
-pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option<Bearer> {
-    section.one_of("type", &[("bearer", ())]);
+pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option<ServerAuth> {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Bearer,
+        Client,
+    }
+    let kinds = [
+        ("bearer", Kind::Bearer),
+        ("client_credentials", Kind::Client),
+    ];
+    let kind = section.one_of("type", &kinds);
     let token = section.take("token");
     let token = token.and_then(|field| token_in(&mut section, &field, SHORTEST_TOKEN));
     let file = section.path("token_file", base);
-    if section.is_present() {
-        let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`";
-        if !section.has("type") {
-            section.require("type", Reason::Required, help);
-        }
-        if !section.has("token") && !section.has("token_file") {
+    let client = client::credentials(&mut section, base);
+    let auth = match kind {
+        Some(Kind::Bearer) => {
             let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`, or `token_file` with \
                         a file that holds it";
-            section.require("token", Reason::Required, help);
-        } else if section.has("token") && section.has("token_file") {
-            let reason = Reason::Invalid("does not apply beside `token`");
-            section.refuse("token_file", reason, Some("keep one of the two"));
+            either(&mut section, ["token", "token_file"], help);
+            let reason = "only applies when type is \"client_credentials\"";
+            section.only_when(&client::KEYS, reason, "remove it");
+            let bearer = token.map(Bearer::Value).or(file.map(Bearer::File));
+            bearer.map(ServerAuth::Bearer)
         }
-    }
+        Some(Kind::Client) => {
+            client::require_what_it_needs(&mut section);
+            let reason = "only applies when type is \"bearer\"";
+            section.only_when(&["token", "token_file"], reason, "remove it");
+            client.map(|client| ServerAuth::Client(Box::new(client)))
+        }
+        None => {
+            if section.is_present() && !section.has("type") {
+                let help = "`\"bearer\"` for a token that you have, `\"client_credentials\"` for \
+                            those that an authorization server gives";
+                section.require("type", Reason::Required, help);
+            }
+            None
+        }
+    };
     section.finish();
-    token.map(Bearer::Value).or(file.map(Bearer::File))
+    auth
+}
+
+/// Says that a secret is missing, or there twice: in this file, and in one of its own.
+pub(super) fn either(section: &mut Section<'_, '_>, [value, file]: [&'static str; 2], help: &str) {
+    if !section.has(value) && !section.has(file) {
+        section.require(value, Reason::Required, help);
+    } else if section.has(value) && section.has(file) {
+        let reason = Reason::Invalid(match value {
+            "token" => "does not apply beside `token`",
+            _ => "does not apply beside `client_secret`",
+        });
+        section.refuse(file, reason, Some("keep one of the two"));
+    }
 }
 
 /// `listen.auth`.
@@ -212,7 +247,7 @@ fn require_what_a_jwt_needs(section: &mut Section<'_, '_>) {
 }
 
 /// A text that is compared as it is written.
-fn word(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
+pub(super) fn word(section: &mut Section<'_, '_>, key: &'static str) -> Option<String> {
     let text = section.string(key)?;
     if text.is_empty() || text.chars().any(|c| c.is_control() || c.is_whitespace()) {
         let reason = Reason::Invalid("expected a text without spaces");
@@ -236,7 +271,7 @@ fn algorithms(section: &mut Section<'_, '_>) -> Option<Vec<JwtAlgorithm>> {
     Some(algorithms)
 }
 
-fn scopes(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
+pub(super) fn scopes(section: &mut Section<'_, '_>) -> Option<Vec<String>> {
     let help = "as in `[\"mcp:tools\"]`";
     section.each("scopes", help, |section, item| {
         section.read_item(item, help, |text| {

@@ -6,6 +6,7 @@
 
 mod admin;
 mod authentication;
+mod client;
 mod command_line;
 mod conceal;
 mod errors;
@@ -29,7 +30,8 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, Strictness, Upstream, Warnings,
+    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness, Upstream,
+    Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

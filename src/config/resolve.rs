@@ -14,7 +14,8 @@ use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Config, Denial, Durability, Guards, Limits, Listen, ListenAuth,
-    OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, Strictness, Warnings,
+    OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness,
+    Warnings,
 };
 use super::upstream::upstream;
 
@@ -60,8 +61,8 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
 
 fn shares_a_token(config: &Config) -> bool {
     let http = config.upstream.http.as_ref();
-    let (Some(Bearer::Value(ours)), Listen::Http(listen)) =
-        (http.and_then(|http| http.bearer.as_ref()), &config.listen)
+    let (Some(ServerAuth::Bearer(Bearer::Value(ours))), Listen::Http(listen)) =
+        (http.and_then(|http| http.auth.as_ref()), &config.listen)
     else {
         return false;
     };

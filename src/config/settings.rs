@@ -13,7 +13,7 @@ mod network;
 
 pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
-    ListenAuth, PlainHttp,
+    ListenAuth, PlainHttp, ServerAuth,
 };
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.

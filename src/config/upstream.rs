@@ -51,7 +51,7 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
     let command = command(&mut section, base);
     let env = environment(section.section("env"));
     let cwd = section.path("cwd", base);
-    let bearer = to_the_server(section.section("auth"), base);
+    let auth = to_the_server(section.section("auth"), base);
     let ca_file = section.path("ca_file", base);
     let plain_http = section
         .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
@@ -72,7 +72,7 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         Way::Http(url) => {
             let http = HttpUpstream {
                 url,
-                bearer,
+                auth,
                 ca_file,
                 plain_http,
             };
@@ -156,7 +156,7 @@ fn reached(section: &mut Section<'_, '_>, http: &HttpUpstream) {
             let help = "everybody on the way could read and change what is said: write `https`, or \
                         `allow_http = true` if there is nobody";
             section.refuse("url", reason, Some(help));
-        } else if http.bearer.is_some() {
+        } else if http.auth.is_some() {
             let reason = Reason::Suspicious("there is no TLS, and the token crosses the network");
             section.refuse("url", reason, Some("write `https`"));
         }

@@ -46,6 +46,11 @@ fn only_decide_makes_permits() {
 }
 
 #[test]
+fn without_a_permit_only_the_lock_speaks_to_a_server() {
+    assert_eq!(files_with(".send_unjudged("), ["src/cli/tools/way.rs"]);
+}
+
+#[test]
 fn only_oblige_edits_messages() {
     // One of the others is the definition, which hands the document's own on.
     assert_eq!(

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 23] = [
+const TABLE: [(&str, May); 24] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -27,8 +27,9 @@ const TABLE: [(&str, May); 23] = [
             "wire", "session", "policy", "guard", "consent", "audit", "clock",
         ]),
     ),
-    ("upstream", May::Only(&["gate", "wire", "clock"])),
-    ("identity", May::Only(&["wire", "clock"])),
+    ("outward", May::Only(&[])),
+    ("upstream", May::Only(&["gate", "wire", "clock", "outward"])),
+    ("identity", May::Only(&["wire", "clock", "outward"])),
     ("agent", May::Only(&["gate", "session", "wire", "identity"])),
     ("admin", May::Only(&["agent", "audit", "identity"])),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),

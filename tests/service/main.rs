@@ -6,10 +6,14 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod credentials;
+#[cfg(test)]
 mod crowd;
 #[cfg(test)]
 #[path = "../support/fixtures.rs"]
 mod fixtures;
+#[cfg(test)]
+mod guarded;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
@@ -30,3 +34,5 @@ mod serving;
 #[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;
+#[cfg(test)]
+mod tools;

@@ -1,7 +1,8 @@
 //! Gates that serve agents over HTTP.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
 
 use crate::setup::Setup;
 
@@ -11,6 +12,8 @@ pub(crate) struct Serving {
     pub(crate) child: Child,
     pub(crate) url: String,
     setup: Setup,
+    /// What it has written to standard error so far.
+    pub(crate) said: Arc<Mutex<String>>,
 }
 
 impl Setup {
@@ -54,9 +57,22 @@ impl Serving {
             url
         });
         let url = url.unwrap_or_else(|| panic!("the gate does not listen: {said:#?}"));
+        let said = Arc::new(Mutex::new(said.join("\n")));
+        let more = Arc::clone(&said);
         // A pipe that nobody empties would stop it.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url, setup }
+        std::thread::spawn(move || {
+            lines.for_each(|line| {
+                let mut said = more.lock().unwrap();
+                said.push('\n');
+                said.push_str(&line);
+            });
+        });
+        Self {
+            child,
+            url,
+            setup,
+            said,
+        }
     }
 }
 
@@ -70,5 +86,9 @@ impl Drop for Serving {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            let said = self.said.lock().unwrap();
+            let _ = std::io::stderr().write_all(said.as_bytes());
+        }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(crate) command: Vec<String>,
     /// The server, if it is reached over HTTP instead.
     pub(crate) url: Option<String>,
+    /// Lines of `[upstream]` besides it.
+    pub(crate) reaching: String,
     /// The lines of `[listen]`.
     pub(crate) listen: String,
     pub(crate) env: Vec<(String, String)>,
@@ -53,6 +55,7 @@ impl Setup {
             directory,
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
             url: None,
+            reaching: String::new(),
             listen: String::new(),
             env: vec![(MARK.to_owned(), mark)],
             policy: Policy::Allow(Vec::new()),
@@ -123,7 +126,7 @@ impl Setup {
             writeln!(env, "{name} = {value:?}").unwrap();
         }
         let upstream = match &self.url {
-            Some(url) => format!("url = {url:?}"),
+            Some(url) => format!("url = {url:?}\n{}", self.reaching),
             None => format!("command = {:?}\n[upstream.env]\n{env}", self.command),
         };
         format!(

@@ -10,7 +10,8 @@ use super::Format;
 ///
 /// A lock (`tools.lock`, beside the policies) records how the server defines its tools. Policies get
 /// types for the arguments from it, and a tool whose definition is no longer the one of the lock is
-/// neither shown nor called.
+/// neither shown nor called. Of the commands beside `proxy`, these are the only ones that speak to the
+/// server: without `--from` they start it, or connect to it.
 ///
 /// Exit codes: 0 done, or no difference; 1 there are differences; 2 nothing could be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -65,7 +66,8 @@ pub enum ToolsCommand {
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[group(skip)]
 pub struct ToolsSource {
-    /// Start the server that this file names and ask it, in the environment that a gate gives it.
+    /// Ask the server that this file names: it is started in the environment that a gate gives it, or
+    /// reached over HTTP and shown what a gate shows it.
     #[arg(long, value_name = "FILE", required_unless_present = "from")]
     pub config: Option<PathBuf>,
 
@@ -74,7 +76,7 @@ pub struct ToolsSource {
     #[arg(long, value_name = "FILE")]
     pub lock: Option<PathBuf>,
 
-    /// Start nothing: read a recorded reply to `tools/list`, or its result, from this file.
+    /// Ask nobody: read a recorded reply to `tools/list`, or its result, from this file.
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
 

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 
 use crate::agent::http;
-use crate::clock::SystemClock;
-use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth};
+use crate::audit::Redactor;
+use crate::clock::{Clock, SystemClock};
+use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth, ServerAuth};
 use crate::identity::{
     Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFault, KeyFile,
     KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
     StaticTokensError,
 };
-use crate::upstream;
-use crate::upstream::http::{HttpClientError, HttpSettings, PlainHttp, client_tls};
+use crate::upstream::http::{
+    Auth, Conceal, HttpClientError, HttpSettings, PlainHttp, TooShort, client_tls,
+};
 
 use super::settings::{self, SHORTEST_SECRET};
 
@@ -46,23 +48,23 @@ pub(super) enum NetworkError {
     Resource(ResourceError),
 }
 
-/// Tokens that the gate shows or is shown, read now if they are in files: the whole text but for
-/// white space around it.
-#[derive(Debug, Default)]
-pub(super) struct Tokens {
-    /// Shown to the server.
-    pub(super) upstream: Option<SecretString>,
-    /// Shown by operators.
-    pub(super) admin: Option<SecretString>,
+/// The token that operators show, read now if it is in a file: the whole text but for white space
+/// around it.
+pub(super) fn operators_token(config: &Config) -> Result<Option<SecretString>, NetworkError> {
+    token("admin.token_file", config.admin.token.as_ref())
 }
 
-pub(super) fn tokens(config: &Config) -> Result<Tokens, NetworkError> {
-    let upstream = config.upstream.http.as_ref();
-    let upstream = upstream.and_then(|http| http.bearer.as_ref());
-    Ok(Tokens {
-        upstream: token("upstream.auth.token_file", upstream)?,
-        admin: token("admin.token_file", config.admin.token.as_ref())?,
-    })
+/// What the gate takes from a file or from an authorization server while it runs, the redactor learns.
+#[derive(Debug)]
+struct Learning(Redactor);
+
+impl Conceal for Learning {
+    fn conceal(&self, secret: &SecretString) -> Result<(), TooShort> {
+        if secret.expose_secret().len() < SHORTEST_SECRET {
+            return Err(TooShort);
+        }
+        self.0.learn(secret).map_err(|_| TooShort)
+    }
 }
 
 fn token(
@@ -90,11 +92,20 @@ fn token(
 }
 
 /// How the server is reached, if it is not started.
-pub(super) fn over_http(config: &Config, bearer: Option<SecretString>) -> Option<HttpSettings> {
+pub(super) fn over_http(
+    config: &Config,
+    secrets: &Redactor,
+    clock: &Arc<dyn Clock>,
+) -> Option<HttpSettings> {
     let written = config.upstream.http.as_ref()?;
     let mut settings = HttpSettings::new(config.upstream.name.clone(), written.url.clone());
-    // Read once, so that the gate knows which text it must let out nowhere.
-    settings.bearer = bearer.map(upstream::http::Bearer::Value);
+    settings.auth = written.auth.as_ref().map(|auth| match auth {
+        ServerAuth::Bearer(Bearer::Value(token)) => Auth::Token(token.clone()),
+        ServerAuth::Bearer(Bearer::File(file)) => Auth::TokenFile(file.clone()),
+        ServerAuth::Client(client) => Auth::Client(client.clone()),
+    });
+    settings.conceal = Arc::new(Learning(secrets.clone()));
+    settings.clock = Arc::clone(clock);
     settings.ca_file.clone_from(&written.ca_file);
     settings.plain_http = match written.plain_http {
         config::PlainHttp::LoopbackOnly => PlainHttp::LoopbackOnly,
@@ -187,6 +198,7 @@ fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
 mod tests {
     use super::*;
     use crate::config::CommandLine;
+    use crate::upstream::http::HttpClient;
 
     #[test]
     fn a_token_in_a_file_that_is_too_short_to_be_redacted_is_refused() {
@@ -198,14 +210,20 @@ mod tests {
         })
         .unwrap();
         config.upstream.http = Some(config::HttpUpstream {
-            url: "https://example.com/mcp".parse().unwrap(),
-            bearer: Some(Bearer::File(file.clone())),
+            url: "http://127.0.0.1:1/mcp".parse().unwrap(),
+            auth: Some(ServerAuth::Bearer(Bearer::File(file.clone()))),
             ca_file: None,
             plain_http: config::PlainHttp::LoopbackOnly,
         });
+        config.admin.token = Some(Bearer::File(file.clone()));
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         for (text, accepted) in [("", false), ("abc\n", false), ("  long-enough\n", true)] {
             std::fs::write(&file, text).unwrap();
-            assert_eq!(tokens(&config).is_ok(), accepted, "{text:?}");
+            assert_eq!(operators_token(&config).is_ok(), accepted, "{text:?}");
+            let secrets = Redactor::default();
+            let settings = over_http(&config, &secrets, &clock).unwrap();
+            assert_eq!(HttpClient::new(&settings).is_ok(), accepted, "{text:?}");
+            assert_eq!(secrets.redact(text) != text, accepted, "{text:?}");
         }
     }
 }

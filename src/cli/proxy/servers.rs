@@ -4,9 +4,9 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use secrecy::SecretString;
 use tokio::time::timeout;
 
+use crate::audit::Redactor;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
@@ -75,10 +75,10 @@ impl Upstreams {
     /// Connects to nothing yet.
     pub(super) fn of(
         config: &Config,
-        bearer: Option<SecretString>,
+        secrets: &Redactor,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, HttpClientError> {
-        Ok(match network::over_http(config, bearer) {
+        Ok(match network::over_http(config, secrets, clock) {
             Some(settings) => Self::Http(HttpClient::new(&settings)?),
             None => Self::Command {
                 settings: Arc::new(settings::upstream(config)),

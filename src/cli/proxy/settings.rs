@@ -7,14 +7,13 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::audit::{self, Audit, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
 use crate::clock::Clock;
-use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth};
+use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
 use crate::gate;
 use crate::guard::secrets::Rules;
 use crate::loading;
 use crate::upstream;
+use crate::upstream::http::ClientSecret;
 use crate::wire::Limits;
-
-use super::network::Tokens;
 
 /// Words in the name of a variable that holds a secret.
 const SECRET_WORDS: [&str; 15] = [
@@ -92,9 +91,11 @@ pub(super) fn audit(
 /// # Errors
 ///
 /// One is too short to be kept out of what others see. Without it none would be.
-pub(super) fn secrets(config: &Config, tokens: &Tokens) -> Result<Redactor, SecretTooShort> {
-    let read = tokens.upstream.iter().chain(&tokens.admin);
-    Redactor::new(secret_values(config).chain(read))
+pub(super) fn secrets(
+    config: &Config,
+    operators: Option<&SecretString>,
+) -> Result<Redactor, SecretTooShort> {
+    Redactor::new(secret_values(config).chain(operators))
 }
 
 fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
@@ -116,9 +117,14 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
 /// to be told from ordinary text.
 fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     let http = config.upstream.http.as_ref();
-    let shown_to_the_server = match http.and_then(|http| http.bearer.as_ref()) {
-        Some(Bearer::Value(token)) => Some(token),
-        Some(Bearer::File(_)) | None => None,
+    let shown_to_the_server = match http.and_then(|http| http.auth.as_ref()) {
+        Some(ServerAuth::Bearer(Bearer::Value(token))) => Some(token),
+        Some(ServerAuth::Client(client)) => match &client.secret {
+            ClientSecret::Value(secret) => Some(secret),
+            ClientSecret::File(_) => None,
+        },
+        // Read where it is sent, and learned then.
+        Some(ServerAuth::Bearer(Bearer::File(_))) | None => None,
     };
     let shown_by_operators = match &config.admin.token {
         Some(Bearer::Value(token)) => Some(token),
@@ -258,7 +264,7 @@ mod tests {
         ]
         .into();
         let text = "token-12345 hidden-12345 /home/somebody";
-        let secrets = secrets(&config, &Tokens::default()).unwrap();
+        let secrets = secrets(&config, None).unwrap();
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
     }
 
@@ -270,18 +276,14 @@ mod tests {
         });
         let mut config = config.unwrap();
         let secret = |text: &str| SecretString::from(text.to_owned());
-        let upstream = |text: &str| Tokens {
-            upstream: Some(secret(text)),
-            ..Tokens::default()
-        };
-        assert!(secrets(&config, &upstream("abc")).is_err());
+        assert!(secrets(&config, Some(&secret("abc"))).is_err());
         config.upstream.env = [("API_TOKEN".to_owned(), secret("token-12345"))].into();
-        let told = secrets(&config, &upstream("abc")).unwrap_err();
+        let told = secrets(&config, Some(&secret("abc"))).unwrap_err();
         assert_eq!(
             told.to_string(),
             "a secret of fewer than 4 bytes cannot be kept out of the audit log"
         );
-        let of_both = secrets(&config, &upstream("abcdefgh")).unwrap();
+        let of_both = secrets(&config, Some(&secret("abcdefgh"))).unwrap();
         assert_eq!(
             of_both.redact("token-12345 abcdefgh"),
             "[redacted] [redacted]"
@@ -304,7 +306,7 @@ mod tests {
         let config = Config::parse(text, path, path, &|name| {
             Some(format!("held-by-{name}-0123456789").into())
         });
-        let secrets = secrets(&config.unwrap(), &Tokens::default()).unwrap();
+        let secrets = secrets(&config.unwrap(), None).unwrap();
         let text = "held-by-A-0123456789 held-by-B-0123456789 bobs-token-012345 ada \
                     held-by-C-0123456789";
         let expected = "[redacted] [redacted] [redacted] ada [redacted]";

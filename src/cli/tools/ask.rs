@@ -5,12 +5,14 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::proxy;
+use super::way::{Gone, Heard, Way};
+use super::words;
+use crate::audit::Redactor;
 use crate::config::Config;
-use crate::upstream::{ChildEvents, ChildProcess, ChildSender, Event, StartError};
-use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
-
-/// The revision that is offered; the newest of those with a session.
-const PROTOCOL: &str = "2025-11-25";
+use crate::gate::Carried;
+use crate::upstream::StartError;
+use crate::upstream::http::HttpClientError;
+use crate::wire::{Era, Form, Fragment, KnownMethod, Limits, Message, Value};
 
 /// A cursor that loops ends here.
 const MAX_PAGES: usize = 1_000;
@@ -20,6 +22,10 @@ const MAX_PAGES: usize = 1_000;
 pub(super) enum AskFault {
     #[error("{0}")]
     Start(#[from] StartError),
+    #[error("{0}")]
+    Client(#[from] HttpClientError),
+    #[error("it did not answer `{method}`: {why}")]
+    Failed { method: &'static str, why: String },
     #[error("no event loop: {0}")]
     Runtime(std::io::Error),
     #[error("it ended before it answered `{0}`")]
@@ -39,49 +45,43 @@ pub(super) enum AskFault {
     Endless,
 }
 
-/// The replies to `tools/list`, page by page.
-pub(super) fn ask(config: &Config) -> Result<Vec<Message>, AskFault> {
+/// The replies to `tools/list`, page by page. What is shown to the server is learned by `secrets`.
+pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Vec<Message>, AskFault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(AskFault::Runtime)?;
     runtime.block_on(async {
-        let (sender, events) = ChildProcess::start(proxy::upstream_settings(config))?;
         let mut dialogue = Dialogue {
-            sender,
-            events,
+            way: Way::open(config, secrets)?,
             limits: proxy::gate_settings(config).from_upstream,
             within: config.limits.request_timeout,
+            era: Era::Legacy,
             last: 0,
         };
         let pages = dialogue.pages().await;
         // It ends in order even if it was of no use.
-        dialogue.sender.stop().await;
+        dialogue.way.stop().await;
         pages
     })
 }
 
 struct Dialogue {
-    sender: ChildSender,
-    events: ChildEvents,
+    way: Way,
     limits: Limits,
     within: Duration,
+    era: Era,
     last: u64,
 }
 
 impl Dialogue {
     async fn pages(&mut self) -> Result<Vec<Message>, AskFault> {
-        self.request(KnownMethod::Initialize, initialize()).await?;
-        let initialized = [
-            ("jsonrpc", Fragment::string("2.0")),
-            ("method", Fragment::string(KnownMethod::Initialized.name())),
-        ];
-        self.send(Fragment::object(initialized), "initialize")
-            .await?;
+        self.begin().await?;
         let mut pages = Vec::new();
         let mut cursor: Option<String> = None;
         while pages.len() < MAX_PAGES {
             let params = cursor.iter().map(|text| ("cursor", Fragment::string(text)));
+            let params = params.chain(self.meta());
             let params = Fragment::object(params);
             let page = self.request(KnownMethod::ToolsList, params).await?;
             cursor = next(&page)?;
@@ -93,20 +93,74 @@ impl Dialogue {
         Err(AskFault::Endless)
     }
 
+    /// A session, if the server has any. One that refuses it is asked what it speaks, as for agents
+    /// before a bridge.
+    async fn begin(&mut self) -> Result<(), AskFault> {
+        let method = KnownMethod::Initialize;
+        let refusal = match self.request(method, words::initialize()).await {
+            Ok(_) => {
+                let initialized = [
+                    ("jsonrpc", Fragment::string("2.0")),
+                    ("method", Fragment::string(KnownMethod::Initialized.name())),
+                ];
+                let carried = Carried::Notification {
+                    method: KnownMethod::Initialized,
+                    ends: None,
+                    revision: None,
+                };
+                return self
+                    .send(carried, Fragment::object(initialized), method.name())
+                    .await;
+            }
+            Err(refusal @ (AskFault::Refused { .. } | AskFault::Failed { .. })) => refusal,
+            Err(fault) => return Err(fault),
+        };
+        self.era = Era::Stateless;
+        let params = Fragment::object(self.meta());
+        let Ok(discovered) = self.request(KnownMethod::Discover, params).await else {
+            return Err(refusal);
+        };
+        let supported = discovered.result();
+        let supported = supported.and_then(|result| result.get("supportedVersions"));
+        let mut supported = supported.into_iter().flat_map(Value::items);
+        if supported.any(|revision| revision.as_str().as_deref() == Some(words::STATELESS)) {
+            Ok(())
+        } else {
+            Err(refusal)
+        }
+    }
+
+    fn meta(&self) -> Option<(&'static str, Fragment)> {
+        match self.era {
+            Era::Legacy => None,
+            Era::Stateless => Some(("_meta", words::meta())),
+        }
+    }
+
     async fn request(
         &mut self,
         method: KnownMethod,
         params: Fragment,
     ) -> Result<Message, AskFault> {
-        let method = method.name();
         self.last += 1;
+        let carried = Carried::Request {
+            id: self.last,
+            method,
+            name: None,
+            revision: match self.era {
+                Era::Legacy => None,
+                Era::Stateless => Some(words::STATELESS.into()),
+            },
+        };
+        let method = method.name();
         let members = [
             ("jsonrpc", Fragment::string("2.0")),
             ("id", Fragment::unsigned(self.last)),
             ("method", Fragment::string(method)),
             ("params", params),
         ];
-        self.send(Fragment::object(members), method).await?;
+        self.send(carried, Fragment::object(members), method)
+            .await?;
         let within = self.within;
         let reply = timeout(within, self.reply(method)).await;
         let reply = reply.map_err(|_| AskFault::TimedOut { method, within })??;
@@ -124,82 +178,37 @@ impl Dialogue {
     async fn reply(&mut self, method: &'static str) -> Result<Message, AskFault> {
         let awaited = Fragment::unsigned(self.last);
         loop {
-            let message = match self.events.next().await {
-                Event::Line(line) => Message::decode(line, &self.limits),
-                Event::TooLong => {
+            let message = match self.way.next().await {
+                Heard::Frame(line) => Message::decode(&line, &self.limits),
+                Heard::TooLong => {
                     return Err(AskFault::NoMessage("a line is too long".to_owned()));
                 }
-                Event::Died { .. } | Event::Restarted | Event::GaveUp { .. } => {
-                    return Err(AskFault::Ended(method));
-                }
+                Heard::Failed(why) => return Err(AskFault::Failed { method, why }),
             };
             let message = message.map_err(|error| AskFault::NoMessage(error.to_string()))?;
             let id = message.id_value().map(Fragment::copy_of);
             match (id, message.method().is_some()) {
                 (Some(id), false) if id == awaited => return Ok(message),
                 (Some(id), true) => {
-                    let answer = answer(id, &message);
-                    self.send(answer, method).await?;
+                    let (answer, error) = words::answer(id, &message);
+                    let form = Form::Whole;
+                    let carried = Carried::Reply { error, form };
+                    self.send(carried, answer, method).await?;
                 }
                 (_, _) => {}
             }
         }
     }
 
-    async fn send(&self, message: Fragment, method: &'static str) -> Result<(), AskFault> {
-        let sent = self.sender.send(message.into_string()).await;
-        sent.map_err(|_| AskFault::Ended(method))
+    async fn send(
+        &self,
+        carried: Carried,
+        message: Fragment,
+        method: &'static str,
+    ) -> Result<(), AskFault> {
+        let sent = self.way.send(carried, message.into_string()).await;
+        sent.map_err(|Gone| AskFault::Ended(method))
     }
-}
-
-/// Servers leave out tools that an agent could not serve, so this one says that it can do anything.
-fn initialize() -> Fragment {
-    let nothing = || Fragment::object([]);
-    let inside = |names: [&'static str; 2]| Fragment::object(names.map(|name| (name, nothing())));
-    let in_tasks = [
-        ("sampling", Fragment::object([("createMessage", nothing())])),
-        ("elicitation", Fragment::object([("create", nothing())])),
-    ];
-    let capabilities = [
-        ("roots", nothing()),
-        ("sampling", inside(["tools", "context"])),
-        ("elicitation", inside(["form", "url"])),
-        (
-            "tasks",
-            Fragment::object([("requests", Fragment::object(in_tasks))]),
-        ),
-    ];
-    let client = [
-        ("name", Fragment::string("mcp-protector")),
-        ("version", Fragment::string(env!("CARGO_PKG_VERSION"))),
-    ];
-    Fragment::object([
-        ("protocolVersion", Fragment::string(PROTOCOL)),
-        ("capabilities", Fragment::object(capabilities)),
-        ("clientInfo", Fragment::object(client)),
-    ])
-}
-
-fn answer(id: Fragment, asked: &Message) -> Fragment {
-    let known = asked.method().and_then(crate::wire::Method::known);
-    let error = || {
-        Fragment::object([
-            ("code", Fragment::integer(-32_601)),
-            ("message", Fragment::string("Method not found")),
-        ])
-    };
-    let (key, value) = match known {
-        Some(KnownMethod::Ping) => ("result", Fragment::object([])),
-        Some(KnownMethod::RootsList) => {
-            ("result", Fragment::object([("roots", Fragment::array([]))]))
-        }
-        _ => ("error", error()),
-    };
-    Fragment::object([
-        ("jsonrpc", Fragment::string("2.0")),
-        ("id", id),
-        (key, value),
-    ])
 }
 
 /// Where the list goes on.

@@ -76,11 +76,11 @@ impl Asked {
 }
 
 fn asked(config: &Config) -> Result<LockFile, Failure> {
-    let pages = ask::ask(config)?;
+    let secrets = proxy::upstream_secrets(config)?;
+    let pages = ask::ask(config, &secrets)?;
     let tools = pages.iter().filter_map(|page| page.result()?.get("tools"));
     let lock = locked(tools)?;
     // A lock is kept where everybody reads it.
-    let secrets = proxy::upstream_secrets(config)?;
     for name in lock.names() {
         let text = lock.definition(name).unwrap_or_default();
         if secrets.redact(text) != text {

@@ -3,7 +3,10 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use crate::config::{Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, Upstream};
+use crate::config::{
+    Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, ServerAuth, Upstream,
+};
+use crate::upstream::http::TokenServer;
 
 /// The server, without what may be secret.
 pub(super) fn upstream(upstream: &Upstream) -> String {
@@ -39,9 +42,22 @@ pub(super) fn listeners(config: &Config) -> String {
 }
 
 fn token(http: &HttpUpstream) -> String {
-    match &http.bearer {
-        Some(Bearer::Value(_)) => ", with a token".to_owned(),
-        Some(Bearer::File(file)) => format!(", with the token in `{}`", file.display()),
+    match &http.auth {
+        Some(ServerAuth::Bearer(Bearer::Value(_))) => ", with a token".to_owned(),
+        Some(ServerAuth::Bearer(Bearer::File(file))) => {
+            format!(", with the token in `{}`", file.display())
+        }
+        Some(ServerAuth::Client(client)) => {
+            let id = client.client_id.escape_debug();
+            match &client.server {
+                TokenServer::At(url) => {
+                    let origin = url.origin().ascii_serialization();
+                    format!(", as the client `{id}` of `{origin}`")
+                }
+                TokenServer::Of(issuer) => format!(", as the client `{id}` of `{issuer}`"),
+                TokenServer::Named => format!(", as the client `{id}` of whom the server names"),
+            }
+        }
         None => String::new(),
     }
 }

@@ -8,13 +8,15 @@ use std::path::PathBuf;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::upstream::http::ClientCredentials;
+
 /// A server that is reached over HTTP.
 pub struct HttpUpstream {
     /// `https`, or `http` where [`HttpUpstream::plain_http`] permits it; without credentials and
     /// fragment. Its path and query may be secrets of the operator.
     pub url: Url,
     /// What the gate shows to the server with each request.
-    pub bearer: Option<Bearer>,
+    pub auth: Option<ServerAuth>,
     /// A PEM file of authorities that are trusted besides those of the system.
     pub ca_file: Option<PathBuf>,
     pub plain_http: PlainHttp,
@@ -27,6 +29,14 @@ pub enum PlainHttp {
     LoopbackOnly,
     /// Anywhere: the operator said so.
     Allowed,
+}
+
+/// Where the token comes from that the gate shows to the server.
+#[derive(Debug, Clone)]
+pub enum ServerAuth {
+    Bearer(Bearer),
+    /// An authorization server gives it.
+    Client(Box<ClientCredentials>),
 }
 
 /// A token that the gate shows to the server, or is shown by an operator.
@@ -194,7 +204,7 @@ impl fmt::Debug for HttpUpstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpUpstream")
             .field("place", &self.place())
-            .field("bearer", &self.bearer)
+            .field("auth", &self.auth)
             .field("ca_file", &self.ca_file)
             .field("plain_http", &self.plain_http)
             .finish_non_exhaustive()

@@ -9,8 +9,10 @@ use secrecy::ExposeSecret;
 use super::{check, parse, valid, valid_with};
 use crate::config::{
     Anonymous, Bearer, Config, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
-    ListenAuth, PlainHttp,
+    ListenAuth, PlainHttp, ServerAuth,
 };
+use crate::outward::Private;
+use crate::upstream::http::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -64,7 +66,7 @@ fn a_server_over_http_is_not_started() {
     assert_eq!(http.url.as_str(), "https://mcp.example.com:8443/a?b=c");
     assert_eq!(http.place(), "https://mcp.example.com:8443");
     assert_eq!(http.plain_http, PlainHttp::LoopbackOnly);
-    assert!(http.bearer.is_none() && http.ca_file.is_none());
+    assert!(http.auth.is_none() && http.ca_file.is_none());
     let name = valid("upstream = { url = 'https://a', name = 'files' }")
         .upstream
         .name;
@@ -78,11 +80,13 @@ fn a_server_over_http_is_shown_a_token_and_trusted_by_an_authority() {
          auth = { type = 'bearer', token = 'Bare-${TOKEN}' }",
     );
     assert_eq!(http.plain_http, PlainHttp::Allowed);
-    match http.bearer {
-        Some(Bearer::Value(token)) => {
+    match http.auth {
+        Some(ServerAuth::Bearer(Bearer::Value(token))) => {
             assert_eq!(token.expose_secret(), "Bare-a-token-of-20-bytes!");
         }
-        other @ (Some(Bearer::File(_)) | None) => panic!("{other:?}"),
+        other @ (Some(ServerAuth::Bearer(Bearer::File(_)) | ServerAuth::Client(_)) | None) => {
+            panic!("{other:?}")
+        }
     }
     let http = server(
         "[upstream]\nurl = 'https://a'\nca_file = 'corp.pem'\n\
@@ -90,7 +94,7 @@ fn a_server_over_http_is_shown_a_token_and_trusted_by_an_authority() {
     );
     assert_eq!(http.ca_file, Some(PathBuf::from("/etc/gate/corp.pem")));
     assert!(
-        matches!(&http.bearer, Some(Bearer::File(file)) if file == Path::new("/run/token")),
+        matches!(&http.auth, Some(ServerAuth::Bearer(Bearer::File(file))) if file == Path::new("/run/token")),
         "{http:?}"
     );
 }
@@ -285,6 +289,146 @@ fn a_server_is_started_or_reached_and_not_both() {
         "[upstream]\nurl = '${NOPE}'\ncommand = ['a']\nca_file = 'a'",
         &["2 upstream.url: environment variable `NOPE` is not set"],
     );
+}
+
+#[track_caller]
+fn client(text: &str) -> ClientCredentials {
+    let text = format!(
+        "upstream.url = 'https://a'\nupstream.auth = {{ type = 'client_credentials', \
+         client_id = 'gate', {text} }}"
+    );
+    match server(&text).auth {
+        Some(ServerAuth::Client(client)) => *client,
+        other @ (Some(ServerAuth::Bearer(_)) | None) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_gate_is_a_client_of_whom_it_is_told() {
+    let found = client("client_secret = '${TOKEN}'");
+    assert!(
+        matches!(&found.secret, ClientSecret::Value(secret)
+            if secret.expose_secret() == "a-token-of-20-bytes!"),
+        "{found:?}"
+    );
+    assert_eq!(
+        (&*found.client_id, &found.server),
+        ("gate", &TokenServer::Named)
+    );
+    assert_eq!((found.client_auth, found.private), (None, Private::Refused));
+    assert_eq!((found.resource, found.audience), (None, None));
+    assert!(found.scopes.is_empty());
+    let found = client(
+        "client_secret_file = 's', client_auth = 'post', issuer = 'https://i/t/', \
+         scopes = ['a', 'b:c'], resource = 'urn:x', audience = 'y', allow_private = true",
+    );
+    assert!(
+        matches!(&found.secret, ClientSecret::File(file) if file == Path::new("/etc/gate/s")),
+        "{found:?}"
+    );
+    assert_eq!(found.server, TokenServer::Of("https://i/t/".to_owned()));
+    assert_eq!(found.client_auth, Some(ClientAuth::Post));
+    assert_eq!(found.scopes, ["a", "b:c"]);
+    assert_eq!(found.resource.as_deref(), Some("urn:x"));
+    assert_eq!(found.audience.as_deref(), Some("y"));
+    assert_eq!(found.private, Private::Allowed);
+    let found = client("client_secret = '12345678', token_url = 'https://i/t?a=b', resource = ''");
+    let url = "https://i/t?a=b".parse().expect("a URL");
+    assert_eq!(found.server, TokenServer::At(url));
+    assert_eq!(found.resource.as_deref(), Some(""));
+}
+
+#[test]
+fn a_client_has_an_id_a_secret_and_a_server_of_its_own() {
+    let secret = "client_id = 'a', client_secret = '12345678'";
+    let only_client = "only applies when type is \"client_credentials\"";
+    let cases = [
+        (
+            "client_secret = '12345678', issuer = 'https://i'".to_owned(),
+            "client_id: required when type is \"client_credentials\"".to_owned(),
+        ),
+        (
+            "client_id = 'a', issuer = 'https://i'".to_owned(),
+            "client_secret: required".to_owned(),
+        ),
+        (
+            format!("{secret}, client_secret_file = 'a', issuer = 'https://i'"),
+            "client_secret_file: does not apply beside `client_secret`".to_owned(),
+        ),
+        (
+            format!("{secret}, token_url = 'https://i', issuer = 'https://i'"),
+            "issuer: does not apply beside `token_url`".to_owned(),
+        ),
+        (
+            format!("{secret}, token_url = 'http://i'"),
+            "token_url: is not `https`".to_owned(),
+        ),
+        (
+            format!("{secret}, issuer = 'http://i'"),
+            "issuer: is not `https`".to_owned(),
+        ),
+        (
+            format!("{secret}, issuer = 'https://i?a'"),
+            "issuer: has a query".to_owned(),
+        ),
+        (
+            format!("{secret}, issuer = 'login'"),
+            "issuer: expected an `https` URL".to_owned(),
+        ),
+        (
+            format!("{secret}, issuer = 'https://i', client_auth = 'jwt'"),
+            "client_auth: unknown value `jwt`".to_owned(),
+        ),
+        (
+            format!("{secret}, issuer = 'https://i', resource = 'a'"),
+            "resource: expected an absolute URI without a fragment".to_owned(),
+        ),
+        (
+            format!("{secret}, issuer = 'https://i', token = '12345678'"),
+            "token: only applies when type is \"bearer\"".to_owned(),
+        ),
+        (
+            "client_id = 'a', client_secret = 'short', issuer = 'https://i'".to_owned(),
+            "client_secret: below minimum".to_owned(),
+        ),
+        (
+            "client_id = 'a b', client_secret = '12345678', issuer = 'https://i'".to_owned(),
+            "client_id: expected a text without spaces".to_owned(),
+        ),
+    ];
+    for (written, told) in cases {
+        let text = format!(
+            "upstream.url = 'https://a'\nupstream.auth = {{ type = 'client_credentials', {written} }}"
+        );
+        check(&text, &[&format!("2 upstream.auth.{told}")]);
+    }
+    check(
+        "upstream.url = 'https://a'\nupstream.auth = { type = 'bearer', token = '12345678', issuer = 'https://i' }",
+        &[&format!("2 upstream.auth.issuer: {only_client}")],
+    );
+}
+
+#[test]
+fn who_lets_the_server_choose_the_authorization_server_is_warned() {
+    let config = |rest: &str| {
+        valid_with_url(&format!(
+            "auth = {{ type = 'client_credentials', client_id = 'a', client_secret = '12345678'{rest} }}"
+        ))
+    };
+    check_warnings(
+        &config(""),
+        &["upstream.auth.type: the server itself says who is shown the client's secret"],
+    );
+    check_warnings(&config(", issuer = 'https://i'"), &[]);
+    check_warnings(
+        &config(", token_url = 'https://i', allow_private = true"),
+        &["upstream.auth.allow_private: has no effect beside `token_url`: nothing is looked for"],
+    );
+}
+
+#[track_caller]
+fn valid_with_url(text: &str) -> Config {
+    valid(&format!("[upstream]\nurl = 'https://a'\n{text}"))
 }
 
 #[test]

@@ -78,6 +78,10 @@ const OVER_HTTP: &str = "
     listen.auth.audience = 'gate'
     listen.auth.jwks_file = 'keys.json'
     admin.port = 0
+    upstream.auth.type = 'client_credentials'
+    upstream.auth.client_id = 'gate'
+    upstream.auth.client_secret = '0123456789'
+    upstream.auth.issuer = 'https://login.example.com'
 ";
 
 const ONLY_OVER_HTTP: [&str; 11] = [

@@ -95,6 +95,7 @@ fn reports_hide_values_that_may_be_secret() {
         "[upstream]\nurl = \"https://a\"\nauth = { type = \"bearer\", token = \"CANARY\", token_file = \"x\" }",
         "[upstream]\nurl = \"https://a\"\nauth = { type = \"bearer\", tokne = \"CANARY\" }",
         "[upstream]\nauth = { type = \"bearer\", token = \"CANARY-0123456789\" }",
+        "[upstream]\nurl = \"https://a\"\nauth = { type = \"client_credentials\", client_secret = \"CANARY\", token_url = \"http://a/CANARY\" }",
         "[listen.auth]\ntype = \"bearer\"\ntokens = { a = \"CANARY-0123456789\", b = \"CANARY-0123456789\" }",
         "[listen.auth]\ntype = \"bearer\"\ntokens = { a = \"CANARY\" }",
         "[listen.auth]\ntype = \"bearer\"\ntokens = [\"CANARY\"]",

@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Method, RequestBuilder, StatusCode};
+use reqwest::{Method, Response, StatusCode};
 
 use crate::wire::Mirrors;
 
-use super::bearer::Credential;
+use super::credential::Credential;
 use super::events::HttpEvents;
 use super::failure::Failure;
 use super::reach::{Reach, Reachability};
@@ -67,7 +68,7 @@ impl HttpClient {
         })?;
         let parts = Parts {
             settings: settings.clone(),
-            credential: Credential::new(settings.bearer.as_ref())?,
+            credential: Credential::new(settings, &http)?,
             http,
             mirrors: Mirrors::default(),
             reachability: Reachability::default(),
@@ -104,10 +105,7 @@ impl HttpClient {
     pub async fn probe(&self) {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let asked = async {
-            let request = self.parts.request(Method::GET, headers).await?;
-            request.send().await.map_err(Failure::of)
-        };
+        let asked = self.parts.ask(Method::GET, headers, None);
         let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
         self.parts
             .reachability
@@ -132,17 +130,53 @@ impl fmt::Debug for Parts {
 }
 
 impl Parts {
-    pub(super) async fn request(
+    /// Sends a request and notes whether the server could be reached.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+    ) -> Result<Response, Failure> {
+        let answered = self.ask(method, headers, body).await;
+        self.reachability.note(&answered);
+        answered
+    }
+
+    /// Sends a request: a second time if the server refuses the token and there is another one. What
+    /// was refused with 401 was not looked at, so that nothing is done twice.
+    pub(super) async fn ask(
         &self,
         method: Method,
         mut headers: HeaderMap,
-    ) -> Result<RequestBuilder, Failure> {
+        body: Option<Bytes>,
+    ) -> Result<Response, Failure> {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        if let Some(token) = self.credential.header().await? {
-            headers.insert(AUTHORIZATION, token);
-        }
         let url = self.settings.url.clone();
-        Ok(self.http.request(method, url).headers(headers))
+        let mut request = self.http.request(method, url).headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        let Some(shown) = self.credential.present().await? else {
+            return request.send().await.map_err(Failure::of);
+        };
+        // The body is shared, not copied.
+        let again = if self.credential.is_renewed() {
+            request.try_clone()
+        } else {
+            None
+        };
+        let request = request.header(AUTHORIZATION, shown.header.clone());
+        let response = request.send().await.map_err(Failure::of)?;
+        let Some(again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) else {
+            return Ok(response);
+        };
+        match self.credential.instead_of(&shown).await {
+            Some(other) => {
+                let request = again.header(AUTHORIZATION, other.header);
+                request.send().await.map_err(Failure::of)
+            }
+            None => Ok(response),
+        }
     }
 }
 

@@ -186,19 +186,14 @@ impl Life {
         let mut headers = self.known().of_message(carried)?;
         let limits = &self.parts.settings.from_upstream;
         headers::mirror(&mut headers, &self.parts.mirrors, carried, &line, limits);
-        let request = self.parts.request(Method::POST, headers).await?;
-        let answered = request.body(line).send().await.map_err(Failure::of);
-        self.parts.reachability.note(&answered);
-        answered
+        let body = Some(line.into());
+        self.parts.send(Method::POST, headers, body).await
     }
 
     /// Asks for a stream of the session, from after an event on.
     pub(super) async fn get(&self, after: Option<&HeaderValue>) -> Result<Response, Failure> {
         let headers = self.known().of_stream(after);
-        let request = self.parts.request(Method::GET, headers).await?;
-        let answered = request.send().await.map_err(Failure::of);
-        self.parts.reachability.note(&answered);
-        answered
+        self.parts.send(Method::GET, headers, None).await
     }
 
     /// Tells the server that the session is over, if it has an id. Whatever it answers, it is.
@@ -210,10 +205,7 @@ impl Life {
             }
             std::mem::take(&mut *known).of_end()
         };
-        let told = async {
-            let request = self.parts.request(Method::DELETE, headers).await?;
-            request.send().await.map_err(Failure::of)
-        };
+        let told = self.parts.ask(Method::DELETE, headers, None);
         let answered = timeout(self.parts.settings.notice_timeout, told).await;
         if !matches!(answered, Ok(Ok(_))) {
             tracing::debug!(server = %self.parts.settings.name, "the end of the session could not be told");

@@ -1,13 +1,14 @@
 //! A server over Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports).
 //!
-//! `HttpClient` holds what all conversations share: connections, TLS, the bearer token.
+//! `HttpClient` holds what all conversations share: connections, TLS, what the gate shows to the server.
 //! `HttpClient::connect` begins a conversation. Its present *life* lasts from a handshake to the
 //! loss of the session; a task sends what is queued in order, and each request has a task of its
 //! own, so that one that is never answered holds up no other.
 
 mod answer;
-mod bearer;
 mod client;
+mod conceal;
+mod credential;
 mod events;
 mod exchange;
 mod failure;
@@ -15,19 +16,25 @@ mod headers;
 mod life;
 mod listening;
 mod notice;
+mod oauth;
 mod reach;
 mod reading;
+mod secret_file;
 mod sender;
 mod settings;
 mod tls;
+mod token_file;
 
 #[cfg(test)]
 mod tests;
 
 pub use client::HttpClient;
+pub use conceal::{Conceal, TooShort};
 pub use events::{HttpEvent, HttpEvents, HttpGiveUp};
 pub use failure::Loss;
+pub use oauth::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 pub use reach::Reach;
+pub use secret_file::SecretFault;
 pub use sender::HttpSender;
-pub use settings::{Bearer, HttpClientError, HttpSettings, PlainHttp};
+pub use settings::{Auth, HttpClientError, HttpSettings, PlainHttp};
 pub use tls::client_tls;

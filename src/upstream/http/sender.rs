@@ -52,6 +52,12 @@ impl HttpSender {
         Self { conversation }
     }
 
+    /// Queues one message that nobody judged: for whoever speaks for nobody but itself, as `tools lock`
+    /// does. A gate sends by [`Upstream::send`], with a permit.
+    pub async fn send_unjudged(&self, passage: Passage, line: String) -> Result<(), UpstreamFault> {
+        self.carry(passage, line).await
+    }
+
     /// Queues one message. Waits while the queue is full. A future that is dropped has sent the
     /// whole message or nothing.
     ///

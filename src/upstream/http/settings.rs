@@ -2,13 +2,19 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use url::{Host, Url};
 
+use crate::clock::{Clock, SystemClock};
 use crate::upstream::Backoff;
 use crate::wire::Limits;
+
+use super::conceal::{Conceal, Nobody};
+use super::oauth::ClientCredentials;
+use super::secret_file::SecretFault;
 
 /// What to connect to, and how.
 #[derive(Clone)]
@@ -17,8 +23,11 @@ pub struct HttpSettings {
     pub name: String,
     /// The endpoint: `https`, or `http` as far as `plain_http` lets it.
     pub url: Url,
-    /// Sent as `Authorization: Bearer …` with every request, and nowhere else.
-    pub bearer: Option<Bearer>,
+    /// What is sent as `Authorization: Bearer …` with every request, and nowhere else.
+    pub auth: Option<Auth>,
+    /// Learns each secret that is read or fetched before it is sent.
+    pub conceal: Arc<dyn Conceal>,
+    pub clock: Arc<dyn Clock>,
     /// PEM certificates of authorities that may vouch for the server besides those of the system.
     pub ca_file: Option<PathBuf>,
     pub plain_http: PlainHttp,
@@ -40,12 +49,17 @@ pub struct HttpSettings {
     pub backoff: Backoff,
 }
 
-/// A token that the gate shows to the server.
+/// Where the token comes from that the gate shows to the server.
 #[derive(Debug, Clone)]
-pub enum Bearer {
-    Value(SecretString),
-    /// A file that holds nothing else; read before each request.
-    File(PathBuf),
+pub enum Auth {
+    /// It is always the same.
+    Token(SecretString),
+    /// A file that holds nothing else. It is read again before a request, at most once a second, and
+    /// at once when the server refuses the token.
+    TokenFile(PathBuf),
+    /// An authorization server gives it, and another one before it expires, or when the server refuses
+    /// it.
+    Client(Box<ClientCredentials>),
 }
 
 /// Where `http` without TLS is accepted.
@@ -71,8 +85,12 @@ pub enum HttpClientError {
     Fragment,
     #[error("the bearer token has characters that no token has (RFC 6750, section 2.1)")]
     Token,
-    #[error("the bearer token's file `{}` {cause}", .path.display())]
-    TokenFile { path: PathBuf, cause: String },
+    #[error("`{key}`: `{}`: {cause}", .path.display())]
+    SecretFile {
+        key: &'static str,
+        path: PathBuf,
+        cause: SecretFault,
+    },
     #[error("`{}`: {cause}", .path.display())]
     Authorities { path: PathBuf, cause: String },
     #[error("the system has no certificate authorities{cause}")]
@@ -87,7 +105,9 @@ impl HttpSettings {
         Self {
             name: name.into(),
             url,
-            bearer: None,
+            auth: None,
+            conceal: Arc::new(Nobody),
+            clock: Arc::new(SystemClock::new()),
             ca_file: None,
             plain_http: PlainHttp::LoopbackOnly,
             connect_timeout: Duration::from_secs(10),
@@ -139,7 +159,7 @@ impl fmt::Debug for HttpSettings {
         f.debug_struct("HttpSettings")
             .field("name", &self.name)
             .field("url", &self.url.origin().ascii_serialization())
-            .field("bearer", &self.bearer)
+            .field("auth", &self.auth)
             .field("ca_file", &self.ca_file)
             .field("plain_http", &self.plain_http)
             .finish_non_exhaustive()

@@ -1,8 +1,10 @@
 //! A server that answers when and how a test says, and a conversation with it.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +13,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use url::Url;
 
+use crate::clock::Clock;
 use crate::gate::{Carried, Passage};
 use crate::upstream::Backoff;
 use crate::upstream::http::{HttpClient, HttpEvent, HttpEvents, HttpSender, HttpSettings};
@@ -24,6 +27,27 @@ pub(super) const SHORT: Duration = Duration::from_secs(2);
 
 pub(super) trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+
+/// A clock that a test moves.
+#[derive(Debug, Default)]
+pub(super) struct HandClock(AtomicU64);
+
+impl HandClock {
+    pub(super) fn advance(&self, by: Duration) {
+        let by = u64::try_from(by.as_millis()).unwrap();
+        self.0.fetch_add(by, Ordering::Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
 
 /// Hands each request to the test, which answers it.
 pub(super) struct Server {

@@ -1,6 +1,7 @@
 //! Tests of the client against servers that do as each test says.
 
 mod answers;
+mod clients;
 mod kit;
 mod ordinary;
 mod redirects;
@@ -8,3 +9,4 @@ mod sessions;
 mod settings;
 mod streams;
 mod tls;
+mod tokens;

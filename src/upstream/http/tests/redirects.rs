@@ -1,7 +1,7 @@
 //! Redirects, and where the bearer token goes.
 
-use crate::gate::{Upstream, UpstreamFault};
-use crate::upstream::http::{Bearer, HttpClient, HttpClientError, HttpEvent, Loss};
+use crate::gate::UpstreamFault;
+use crate::upstream::http::{Auth, HttpClient, HttpClientError, HttpEvent};
 use crate::wire::{KnownMethod, Stream};
 
 use super::kit::{Server, Talk, frame, line, result};
@@ -10,7 +10,7 @@ const TOKEN: &str = "s3cr3t-t0k3n";
 
 fn with_token(server: &Server) -> Talk {
     let mut settings = server.settings();
-    settings.bearer = Some(Bearer::Value(TOKEN.into()));
+    settings.auth = Some(Auth::Token(TOKEN.into()));
     Talk::with(&settings)
 }
 
@@ -148,59 +148,16 @@ async fn a_redirect_within_the_origin_is_followed_once_with_the_same_message() {
 async fn the_token_is_in_no_debug_output_and_in_no_error() {
     let server = Server::start().await;
     let mut settings = server.settings();
-    settings.bearer = Some(Bearer::Value(TOKEN.into()));
+    settings.auth = Some(Auth::Token(TOKEN.into()));
     settings.url.set_query(Some("key=s3cr3t-qu3ry"));
     let client = HttpClient::new(&settings).unwrap();
     let (sender, events) = client.connect();
     let shown = format!("{settings:?} {client:?} {sender:?} {events:?}");
     assert!(!shown.contains("s3cr3t"), "{shown}");
     for token in ["", "two words", "s3cr3t\r\nX: y", "s3cr3t\u{fc}"] {
-        settings.bearer = Some(Bearer::Value(token.into()));
+        settings.auth = Some(Auth::Token(token.into()));
         let error = HttpClient::new(&settings).unwrap_err();
         assert_eq!(error, HttpClientError::Token);
         assert!(!format!("{error} {error:?}").contains("s3cr3t"));
     }
-}
-
-#[tokio::test]
-async fn a_token_from_a_file_is_read_for_each_request() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("token");
-    let mut server = Server::start().await;
-    let mut settings = server.settings();
-    settings.bearer = Some(Bearer::File(file.clone()));
-    let missing = HttpClient::new(&settings).unwrap_err();
-    assert!(matches!(missing, HttpClientError::TokenFile { .. }));
-    std::fs::write(&file, "first\n").unwrap();
-    let mut talk = Talk::with(&settings);
-    for token in ["first", "second"] {
-        std::fs::write(&file, format!("{token}\n")).unwrap();
-        talk.ask(1, KnownMethod::ToolsList).await;
-        let asked = server.next().await;
-        assert_eq!(
-            asked.header("authorization"),
-            Some(&*format!("Bearer {token}"))
-        );
-        asked.json(&result(1)).await;
-        talk.expect(frame(1, &result(1))).await;
-    }
-    // Without a token nothing is asked.
-    for text in ["", "s3cr3t s3cr3t", "s3cr3t\nX: s3cr3t"] {
-        std::fs::write(&file, text).unwrap();
-        talk.ask(1, KnownMethod::ToolsList).await;
-        let HttpEvent::Died {
-            reason: Loss::Unreachable(cause),
-            ..
-        } = talk.next().await
-        else {
-            panic!("asked without a token");
-        };
-        assert!(
-            cause.contains("token") && !cause.contains("s3cr3t"),
-            "{cause}"
-        );
-        talk.sender.handshake_completed();
-        talk.expect(HttpEvent::Restarted).await;
-    }
-    assert!(server.stays_idle().await);
 }

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
-use crate::upstream::http::{Bearer, HttpEvent, Loss};
+use crate::upstream::http::{Auth, HttpEvent, Loss};
 use crate::wire::KnownMethod;
 
 use super::kit::{Server, Talk, frame, result};
@@ -84,7 +84,7 @@ fn self_signed(name: &str) -> (TlsAcceptor, String) {
 async fn refused(mut server: Server, ca_file: Option<PathBuf>, expected: &str) {
     let mut settings = server.settings();
     settings.ca_file = ca_file;
-    settings.bearer = Some(Bearer::Value("token".into()));
+    settings.auth = Some(Auth::Token("token".into()));
     let mut talk = Talk::with(&settings);
     talk.ask(1, KnownMethod::Initialize).await;
     let HttpEvent::Died {

@@ -1,0 +1,70 @@
+//! Names to addresses, and only to those that may be meant.
+
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::whence::{LOCALHOST, Whence};
+
+/// The addresses of a name.
+pub type Found = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Who knows the addresses of names.
+pub trait Lookup: fmt::Debug + Send + Sync {
+    fn look_up(&self, name: String) -> Found;
+}
+
+/// The system's resolver.
+#[derive(Debug)]
+pub(super) struct System;
+
+impl Lookup for System {
+    fn look_up(&self, name: String) -> Found {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|found| found.ip()).collect())
+        })
+    }
+}
+
+/// Leaves out the addresses at which nobody can be whom the URL may mean. The connection is made to what
+/// this returns, and the name is not looked up again for it: what a name means a moment later (DNS
+/// rebinding) changes nothing. Addresses in the URL itself are not looked up.
+pub(super) struct Resolver {
+    pub(super) whence: Whence,
+    pub(super) lookup: Arc<dyn Lookup>,
+}
+
+impl Resolve for Resolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (whence, lookup) = (self.whence, Arc::clone(&self.lookup));
+        let name = name.as_str().to_owned();
+        Box::pin(async move {
+            let found = if name == LOCALHOST {
+                // That it may be asked was said before.
+                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
+            } else {
+                let mut found = lookup.look_up(name).await?;
+                found.retain(|address| whence.may_lead_to(*address));
+                found
+            };
+            if found.is_empty() {
+                let refused = match whence {
+                    Whence::Configured => {
+                        "the name leads to this machine or to a link-local address alone"
+                    }
+                    Whence::Found(_) => "the name leads to no address that may be asked",
+                };
+                return Err(io::Error::other(refused).into());
+            }
+            let found = found.into_iter();
+            // The port is that of the URL.
+            let found: Addrs = Box::new(found.map(|address| SocketAddr::new(address, 0)));
+            Ok(found)
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! What is shown to the server with each request, in the one place where it is exposed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::failure::Failure;
+use super::oauth::AccessTokens;
+use super::secret_file::MAX_SECRET;
+use super::settings::{Auth, HttpClientError, HttpSettings};
+use super::token_file::TokenFile;
+
+pub(super) enum Credential {
+    None,
+    Fixed(Shown),
+    File(Arc<TokenFile>),
+    Client(Arc<AccessTokens>),
+}
+
+/// A token as it stands in a header.
+#[derive(Clone)]
+pub(super) struct Shown {
+    pub(super) header: HeaderValue,
+    /// Tells it from the tokens before and after it.
+    pub(super) number: u64,
+}
+
+impl Credential {
+    /// A file is read here; nothing is asked of anybody. `http` is what messages are sent with.
+    pub(super) fn new(
+        settings: &HttpSettings,
+        http: &reqwest::Client,
+    ) -> Result<Self, HttpClientError> {
+        Ok(match &settings.auth {
+            None => Self::None,
+            Some(Auth::Token(token)) => {
+                let header = bearer(token).ok_or(HttpClientError::Token)?;
+                Self::Fixed(Shown { header, number: 0 })
+            }
+            Some(Auth::TokenFile(path)) => {
+                Self::File(Arc::new(TokenFile::open(path.clone(), settings)?))
+            }
+            Some(Auth::Client(client)) => {
+                let tokens = AccessTokens::new(client, settings, http.clone())?;
+                Self::Client(Arc::new(tokens))
+            }
+        })
+    }
+
+    pub(super) async fn present(&self) -> Result<Option<Shown>, Failure> {
+        Ok(match self {
+            Self::None => None,
+            Self::Fixed(shown) => Some(shown.clone()),
+            Self::File(file) => Some(file.present().await),
+            Self::Client(tokens) => Some(tokens.present().await?),
+        })
+    }
+
+    /// Whether there may be another one when the server does not accept this one.
+    pub(super) fn is_renewed(&self) -> bool {
+        match self {
+            Self::None | Self::Fixed(_) => false,
+            Self::File(_) | Self::Client(_) => true,
+        }
+    }
+
+    /// What to show in place of what the server did not accept, if there is something else.
+    pub(super) async fn instead_of(&self, refused: &Shown) -> Option<Shown> {
+        match self {
+            Self::None | Self::Fixed(_) => None,
+            Self::File(file) => file.instead_of(refused).await,
+            Self::Client(tokens) => tokens.instead_of(refused).await,
+        }
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential")
+    }
+}
+
+/// `None` if no header can hold it, or it has characters that no token has (RFC 6750, section 2.1).
+pub(super) fn bearer(token: &SecretString) -> Option<HeaderValue> {
+    let token = token.expose_secret();
+    let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
+    if token.is_empty() || token.len() > MAX_SECRET || !token.bytes().all(well_formed) {
+        return None;
+    }
+    let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}

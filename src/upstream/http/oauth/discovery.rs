@@ -1,0 +1,262 @@
+//! Where tokens come from: as written, by an issuer's metadata (RFC 8414), or by that of the issuer that
+//! the protected server names (RFC 9728).
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use reqwest::{Client, StatusCode};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::outward::{Answer, AskFault, Asker, Private, Refused, Whence};
+use crate::wire::Value;
+
+use super::super::settings::{HttpClientError, HttpSettings};
+use super::super::tls::client_tls;
+use super::exchange::json;
+use super::fault::{Of, TokenFault};
+use super::places::{appended, client_auth, is_within, pointer, resource_of, well_known};
+use super::settings::{ClientAuth, ClientCredentials, TokenServer};
+
+/// Bytes of a metadata document.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// How long the server may take to say that it wants a token.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const JSON: &str = "application/json";
+
+pub(super) struct Discovery {
+    server: TokenServer,
+    upstream: Url,
+    /// For the upstream's own URL, as messages are sent to it.
+    http: Client,
+    ca_file: Option<PathBuf>,
+    private: Private,
+    configured: Asker,
+    /// Made when the first such URL turns up: it needs the system's authorities.
+    found: OnceLock<Asker>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    endpoint: Option<Arc<Endpoint>>,
+    /// The issuer that the server named first. A secret is for one issuer.
+    issuer: Option<String>,
+}
+
+/// Where tokens come from, and how they are asked for there.
+pub(super) struct Endpoint {
+    pub(super) url: Url,
+    pub(super) asker: Asker,
+    pub(super) client_auth: ClientAuth,
+    /// What the server is called, unless the configuration says something else.
+    pub(super) resource: String,
+}
+
+impl Discovery {
+    pub(super) fn new(
+        credentials: &ClientCredentials,
+        settings: &HttpSettings,
+        http: Client,
+    ) -> Result<Self, HttpClientError> {
+        let server = credentials.server.clone();
+        let refused = |key: &'static str, refused: Refused| HttpClientError::Setup {
+            cause: format!("`upstream.auth.{key}`: {refused}"),
+        };
+        let written = match &server {
+            TokenServer::At(url) => {
+                let checked = Whence::Configured.check(url);
+                checked.map_err(|cause| refused("token_url", cause))?;
+                Some(url.clone())
+            }
+            TokenServer::Of(issuer) => {
+                let url = Url::parse(issuer).map_err(|_| refused("issuer", Refused::Odd))?;
+                let checked = Whence::Configured.check(&url);
+                checked.map_err(|cause| refused("issuer", cause))?;
+                Some(url)
+            }
+            TokenServer::Named => None,
+        };
+        let tls = client_tls(
+            written.as_ref().unwrap_or(&settings.url),
+            settings.ca_file.as_deref(),
+        )?;
+        let configured =
+            Asker::new(tls, Whence::Configured).map_err(|cause| HttpClientError::Setup {
+                cause: cause.to_string(),
+            })?;
+        Ok(Self {
+            server,
+            upstream: settings.url.clone(),
+            http,
+            ca_file: settings.ca_file.clone(),
+            private: credentials.private,
+            configured,
+            found: OnceLock::new(),
+            known: Mutex::default(),
+        })
+    }
+
+    pub(super) async fn endpoint(&self) -> Result<Arc<Endpoint>, TokenFault> {
+        let known = self.lock().endpoint.clone();
+        if let Some(endpoint) = known {
+            return Ok(endpoint);
+        }
+        let endpoint = Arc::new(self.find().await?);
+        self.lock().endpoint = Some(Arc::clone(&endpoint));
+        Ok(endpoint)
+    }
+
+    /// The next one is looked for anew, but for the issuer.
+    pub(super) fn forget(&self) {
+        self.lock().endpoint = None;
+    }
+
+    async fn find(&self) -> Result<Endpoint, TokenFault> {
+        let own = resource_of(&self.upstream);
+        match &self.server {
+            TokenServer::At(url) => Ok(Endpoint {
+                url: url.clone(),
+                asker: self.configured.clone(),
+                client_auth: ClientAuth::Basic,
+                resource: own,
+            }),
+            TokenServer::Of(issuer) => self.of_issuer(issuer, own).await,
+            TokenServer::Named => {
+                let (issuer, resource) = self.named().await?;
+                {
+                    let mut known = self.lock();
+                    let first = known.issuer.get_or_insert_with(|| issuer.clone());
+                    if *first != issuer {
+                        return Err(TokenFault::Changed);
+                    }
+                }
+                self.of_issuer(&issuer, resource).await
+            }
+        }
+    }
+
+    /// The issuer that the server names, and what the server calls itself.
+    async fn named(&self) -> Result<(String, String), TokenFault> {
+        let of = Of::Server;
+        let mut places: Vec<Url> = self.pointed_to().await?.into_iter().collect();
+        places.extend(well_known(&self.upstream, "oauth-protected-resource"));
+        for place in places {
+            let answer = self.get(&place, of).await?;
+            if (400..500).contains(&answer.status) {
+                continue;
+            }
+            let read = read(&answer, of)?;
+            let unfit = |what| TokenFault::Unfit { of, what };
+            let resource = read.root().get("resource").and_then(Value::as_str);
+            let resource = resource.ok_or_else(|| unfit("holds no `resource`"))?;
+            // RFC 9728, section 3.3: it must be the metadata of whom it was asked for.
+            let meant = Url::parse(&resource).is_ok_and(|it| is_within(&self.upstream, &it));
+            if !meant {
+                return Err(unfit("is about another server"));
+            }
+            let servers = read.root().get("authorization_servers");
+            let issuer = servers.and_then(|servers| servers.items().next());
+            let issuer = issuer.and_then(Value::as_str).ok_or(TokenFault::Unnamed)?;
+            return Ok((issuer.into_owned(), resource.into_owned()));
+        }
+        Err(TokenFault::Unnamed)
+    }
+
+    /// Where the server says that its metadata is, when it is asked without a token.
+    async fn pointed_to(&self) -> Result<Option<Url>, TokenFault> {
+        let of = Of::Server;
+        let request = self.http.get(self.upstream.clone());
+        let unasked = |cause: &str| TokenFault::Unasked {
+            of,
+            cause: AskFault::Unreachable(cause.to_owned()),
+        };
+        let asked = timeout(PATIENCE, request.send()).await;
+        let asked = asked.map_err(|_| unasked("it took too long"))?;
+        let response = asked.map_err(|_| unasked("no answer came"))?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(None);
+        }
+        Ok(pointer(response.headers()))
+    }
+
+    async fn of_issuer(&self, issuer: &str, resource: String) -> Result<Endpoint, TokenFault> {
+        let of = Of::Authority;
+        let unfit = |what| TokenFault::Unfit { of, what };
+        let url = Url::parse(issuer).map_err(|_| unfit("has an issuer that is no URL"))?;
+        let mut places = well_known(&url, "oauth-authorization-server");
+        places.extend(well_known(&url, "openid-configuration"));
+        places.extend(appended(&url));
+        for place in places {
+            let answer = self.get(&place, of).await?;
+            if (400..500).contains(&answer.status) {
+                continue;
+            }
+            let read = read(&answer, of)?;
+            let root = read.root();
+            let said = root.get("issuer").and_then(Value::as_str);
+            // RFC 8414, section 3.3: or somebody else's endpoint would be shown the secret.
+            if said.as_deref() != Some(issuer) {
+                return Err(unfit("is about another issuer"));
+            }
+            let endpoint = root.get("token_endpoint").and_then(Value::as_str);
+            let endpoint = endpoint.ok_or_else(|| unfit("holds no `token_endpoint`"))?;
+            let endpoint = Url::parse(&endpoint);
+            let endpoint = endpoint.map_err(|_| unfit("has a `token_endpoint` that is no URL"))?;
+            let client_auth = client_auth(root.get("token_endpoint_auth_methods_supported"));
+            let client_auth = client_auth
+                .ok_or_else(|| unfit("names no way of showing a secret that the gate knows"))?;
+            return Ok(Endpoint {
+                asker: self.asker(&endpoint)?.clone(),
+                url: endpoint,
+                client_auth,
+                resource,
+            });
+        }
+        Err(TokenFault::NoMetadata)
+    }
+
+    async fn get(&self, url: &Url, of: Of) -> Result<Answer, TokenFault> {
+        let asked = self.asker(url)?.get(url, JSON, MAX_BYTES);
+        asked
+            .await
+            .map_err(|cause| TokenFault::Unasked { of, cause })
+    }
+
+    /// Whoever wrote one URL of an origin has written its host; all others were chosen by somebody else.
+    fn asker(&self, url: &Url) -> Result<&Asker, TokenFault> {
+        let written = match &self.server {
+            TokenServer::At(url) => Some(url.origin()),
+            TokenServer::Of(issuer) => Url::parse(issuer).ok().map(|url| url.origin()),
+            TokenServer::Named => None,
+        };
+        if written.is_some_and(|it| it == url.origin()) || self.upstream.origin() == url.origin() {
+            return Ok(&self.configured);
+        }
+        if let Some(found) = self.found.get() {
+            return Ok(found);
+        }
+        let setup = |cause: &dyn std::fmt::Display| TokenFault::Setup(cause.to_string());
+        let tls = client_tls(url, self.ca_file.as_deref());
+        let tls = tls.map_err(|cause| setup(&cause))?;
+        let found = Asker::new(tls, Whence::Found(self.private));
+        let found = found.map_err(|cause| setup(&cause))?;
+        Ok(self.found.get_or_init(|| found))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(answer: &Answer, of: Of) -> Result<crate::wire::Document, TokenFault> {
+    let status = answer.status;
+    if status != 200 {
+        return Err(TokenFault::Status { of, status });
+    }
+    let what = "is no JSON";
+    json(answer).ok_or(TokenFault::Unfit { of, what })
+}

@@ -1,0 +1,310 @@
+//! One access token for the client's credentials.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use reqwest::header::HeaderValue;
+use secrecy::{ExposeSecret, SecretString};
+use tokio::task::spawn_blocking;
+use url::form_urlencoded::{Serializer, byte_serialize};
+
+use crate::outward::Answer;
+use crate::wire::{Document, Limits, Value};
+
+use super::super::conceal::Conceal;
+use super::super::secret_file::{self, SecretFault};
+use super::super::settings::{HttpClientError, HttpSettings};
+use super::discovery::{Discovery, Endpoint};
+use super::fault::{Of, TokenFault};
+use super::settings::{ClientAuth, ClientCredentials, ClientSecret};
+
+/// Bytes of an answer with a token.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// A lifetime that is longer is as good as none: the token is used until it is refused.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// Gets tokens.
+pub(super) struct Exchange {
+    credentials: ClientCredentials,
+    discovery: Discovery,
+    conceal: Arc<dyn Conceal>,
+}
+
+/// What was given.
+pub(super) struct Granted {
+    pub(super) token: SecretString,
+    /// `None` if nobody said how long it is good.
+    pub(super) lifetime: Option<Duration>,
+}
+
+impl Exchange {
+    /// A file is read to see whether it can be; nothing is asked of anybody.
+    pub(super) fn new(
+        credentials: &ClientCredentials,
+        settings: &HttpSettings,
+        http: reqwest::Client,
+    ) -> Result<Self, HttpClientError> {
+        let exchange = Self {
+            credentials: credentials.clone(),
+            discovery: Discovery::new(credentials, settings, http)?,
+            conceal: Arc::clone(&settings.conceal),
+        };
+        if let ClientSecret::File(path) = &credentials.secret {
+            let concealed = exchange.concealed(secret_file::read(path));
+            concealed.map_err(|cause| HttpClientError::SecretFile {
+                key: "upstream.auth.client_secret_file",
+                path: path.clone(),
+                cause,
+            })?;
+        }
+        Ok(exchange)
+    }
+
+    pub(super) async fn token(&self) -> Result<Granted, TokenFault> {
+        let endpoint = self.discovery.endpoint().await?;
+        // Read last, so that it is the one that is meant now; the file may lie where reading takes long.
+        let secret = match &self.credentials.secret {
+            ClientSecret::Value(secret) => secret.clone(),
+            ClientSecret::File(path) => {
+                let reading = path.clone();
+                let read = spawn_blocking(move || secret_file::read(&reading)).await;
+                let read = read.unwrap_or(Err(SecretFault::Late));
+                let path = path.clone();
+                let concealed = self.concealed(read);
+                concealed.map_err(|cause| TokenFault::Secret { path, cause })?
+            }
+        };
+        let granted = self.ask(&endpoint, &secret).await;
+        if granted.is_err() {
+            // What was found may be out of date.
+            self.discovery.forget();
+        }
+        granted
+    }
+
+    fn concealed(
+        &self,
+        read: Result<SecretString, SecretFault>,
+    ) -> Result<SecretString, SecretFault> {
+        let secret = read?;
+        self.conceal.conceal(&secret)?;
+        Ok(secret)
+    }
+
+    async fn ask(&self, endpoint: &Endpoint, secret: &SecretString) -> Result<Granted, TokenFault> {
+        let (form, authorization) = self.request(endpoint, secret);
+        let asked = &endpoint.asker;
+        let asked = asked.post(&endpoint.url, form, authorization, MAX_BYTES);
+        let of = Of::Endpoint;
+        let answer = asked
+            .await
+            .map_err(|cause| TokenFault::Unasked { of, cause })?;
+        granted(&answer)
+    }
+
+    /// The form and what stands in the header, the one place where the secret is exposed.
+    fn request(&self, endpoint: &Endpoint, secret: &SecretString) -> (String, Option<HeaderValue>) {
+        let credentials = &self.credentials;
+        let (id, secret) = (&*credentials.client_id, secret.expose_secret());
+        let mut form = Serializer::new(String::new());
+        form.append_pair("grant_type", "client_credentials");
+        let authorization = match credentials.client_auth.unwrap_or(endpoint.client_auth) {
+            ClientAuth::Basic => basic(id, secret),
+            ClientAuth::Post => {
+                form.append_pair("client_id", id);
+                form.append_pair("client_secret", secret);
+                None
+            }
+        };
+        if !credentials.scopes.is_empty() {
+            form.append_pair("scope", &credentials.scopes.join(" "));
+        }
+        let resource = credentials.resource.as_deref();
+        let resource = resource.unwrap_or(&endpoint.resource);
+        if !resource.is_empty() {
+            form.append_pair("resource", resource);
+        }
+        if let Some(audience) = &credentials.audience {
+            form.append_pair("audience", audience);
+        }
+        (form.finish(), authorization)
+    }
+}
+
+/// Each part is encoded as in a form before they are joined (RFC 6749, section 2.3.1).
+fn basic(id: &str, secret: &str) -> Option<HeaderValue> {
+    let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+    let joined = format!("{}:{}", encoded(id), encoded(secret));
+    let header = format!("Basic {}", BASE64_STANDARD.encode(joined));
+    // INVARIANT: base64 is visible ASCII, so that a header can hold it.
+    let mut header = HeaderValue::try_from(header).ok()?;
+    header.set_sensitive(true);
+    Some(header)
+}
+
+fn granted(answer: &Answer) -> Result<Granted, TokenFault> {
+    let of = Of::Endpoint;
+    let unfit = |what| TokenFault::Unfit { of, what };
+    let read = json(answer);
+    if answer.status != 200 {
+        let error = read.as_ref().and_then(|read| read.root().get("error"));
+        let named = error.and_then(Value::as_str).and_then(|name| known(&name));
+        return Err(match (named, answer.status) {
+            (Some(name), 400..=499) => TokenFault::Refused(name),
+            (None, 401) => TokenFault::Refused("invalid_client"),
+            (_, status) => TokenFault::Status { of, status },
+        });
+    }
+    let read = read.ok_or_else(|| unfit("is no JSON"))?;
+    let root = read.root();
+    let kind = root.get("token_type").and_then(Value::as_str);
+    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
+        return Err(unfit("is no bearer token"));
+    }
+    let token = root.get("access_token").and_then(Value::as_str);
+    let token = token.ok_or_else(|| unfit("holds no `access_token`"))?;
+    let lifetime = lifetime(root.get("expires_in"));
+    let lifetime = lifetime.map_err(|()| unfit("has an `expires_in` that is no time to come"))?;
+    Ok(Granted {
+        token: SecretString::from(&*token),
+        lifetime,
+    })
+}
+
+/// Some servers write the number as a string.
+fn lifetime(written: Option<Value<'_>>) -> Result<Option<Duration>, ()> {
+    let Some(written) = written.filter(|written| !written.is_null()) else {
+        return Ok(None);
+    };
+    let text = written.as_str();
+    let text = text.as_deref().or(written.as_number()).ok_or(())?;
+    let seconds: f64 = text.parse().map_err(|_| ())?;
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Err(());
+    }
+    let lifetime = Duration::try_from_secs_f64(seconds).ok();
+    Ok(lifetime.filter(|lifetime| *lifetime < LONGEST))
+}
+
+/// As strictly as messages: two readers see one token.
+pub(super) fn json(answer: &Answer) -> Option<Document> {
+    let limits = Limits {
+        max_bytes: answer.body.len(),
+        ..Limits::default()
+    };
+    let is_json = answer.is_json();
+    let read = is_json.then(|| Document::decode(&answer.body, &limits).ok())?;
+    read.filter(|read| read.root().is_object())
+}
+
+/// The errors that there are (RFC 6749, section 5.2; RFC 8707, section 2). Others are not repeated.
+fn known(name: &str) -> Option<&'static str> {
+    const ERRORS: [&str; 7] = [
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "invalid_target",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    ];
+    ERRORS.into_iter().find(|known| *known == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use reqwest::header::{CONTENT_TYPE, HeaderMap};
+
+    use super::*;
+
+    fn told(status: u16, kind: &str, body: &str) -> String {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_str(kind).unwrap());
+        let answer = Answer {
+            status,
+            headers,
+            body: body.into(),
+        };
+        match granted(&answer) {
+            Ok(granted) => format!("{} {:?}", granted.token.expose_secret(), granted.lifetime),
+            Err(fault) => fault.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_that_a_bearer_may_use_and_for_how_long() {
+        let check = |body: &str, expected: &str| {
+            assert_eq!(told(200, "application/json", body), expected, "{body}");
+        };
+        let with =
+            |rest: &str| format!(r#"{{"access_token":"t0k3n","token_type":"Bearer"{rest}}}"#);
+        check(&with(""), "t0k3n None");
+        check(&with(r#","expires_in":3600"#), "t0k3n Some(3600s)");
+        check(&with(r#","expires_in":"3600""#), "t0k3n Some(3600s)");
+        check(&with(r#","expires_in":null"#), "t0k3n None");
+        check(&with(r#","expires_in":1e300"#), "t0k3n None");
+        let never =
+            "what the authorization server answers has an `expires_in` that is no time to come";
+        for odd in ["0", "-1", "\"soon\"", "\"NaN\"", "{}", "true"] {
+            check(&with(&format!(r#","expires_in":{odd}"#)), never);
+        }
+        let no_token = "what the authorization server answers holds no `access_token`";
+        check(r#"{"token_type":"bearer"}"#, no_token);
+        check(r#"{"token_type":"bearer","access_token":7}"#, no_token);
+        let no_bearer = "what the authorization server answers is no bearer token";
+        check(r#"{"access_token":"t0k3n"}"#, no_bearer);
+        check(r#"{"access_token":"t0k3n","token_type":"mac"}"#, no_bearer);
+        let no_json = "what the authorization server answers is no JSON";
+        check("", no_json);
+        check("access_token=t0k3n", no_json);
+        check("[]", no_json);
+        check(&with(r#","access_token":"other""#), no_json);
+        assert_eq!(told(200, "text/html", &with("")), no_json);
+    }
+
+    #[test]
+    fn an_error_is_told_by_its_name_and_never_in_the_words_of_the_server() {
+        let check = |status: u16, body: &str, expected: &str| {
+            assert_eq!(told(status, "application/json", body), expected, "{body}");
+        };
+        let refused = "the authorization server refuses the gate as its client (invalid_client)";
+        check(
+            401,
+            r#"{"error":"invalid_client","error_description":"call me"}"#,
+            refused,
+        );
+        check(401, "call me", refused);
+        check(
+            400,
+            r#"{"error":"invalid_target"}"#,
+            "the authorization server refuses the gate as its client (invalid_target)",
+        );
+        check(
+            400,
+            r#"{"error":"call me"}"#,
+            "the authorization server answers with the status 400",
+        );
+        check(
+            503,
+            r#"{"error":"invalid_client"}"#,
+            "the authorization server answers with the status 503",
+        );
+        check(
+            302,
+            "",
+            "the authorization server answers with the status 302",
+        );
+    }
+
+    #[test]
+    fn an_id_with_a_colon_cannot_take_the_place_of_a_secret() {
+        let header = basic("a:b c", "p%:w\u{f6}").unwrap();
+        let text = header.to_str().unwrap().strip_prefix("Basic ").unwrap();
+        let text = BASE64_STANDARD.decode(text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "a%3Ab+c:p%25%3Aw%C3%B6");
+        assert!(header.is_sensitive());
+    }
+}

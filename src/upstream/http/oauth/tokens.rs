@@ -1,0 +1,224 @@
+//! The present access token, and when another one is needed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::upstream::{Backoff, Delays};
+
+use super::super::conceal::Conceal;
+use super::super::credential::{Shown, bearer};
+use super::super::failure::Failure;
+use super::super::settings::{HttpClientError, HttpSettings};
+use super::exchange::{Exchange, Granted};
+use super::fault::{Of, TokenFault};
+use super::settings::ClientCredentials;
+
+/// A token is renewed when a fifth of its life is left, or this much.
+const MARGIN: Duration = Duration::from_mins(1);
+
+/// Of the renewals because a server refused a token, as many as one in this time: a server that refuses
+/// whatever it is shown costs the authorization server no more.
+const BETWEEN: Duration = Duration::from_secs(30);
+
+/// The same after the authorization server has refused the gate, which others may count.
+const REFUSED: Duration = Duration::from_secs(30);
+
+/// For one token, metadata included.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Tokens for all conversations with one server.
+pub(in super::super) struct AccessTokens {
+    exchange: Exchange,
+    server: String,
+    conceal: Arc<dyn Conceal>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    /// Held by the one who fetches.
+    turn: tokio::sync::Mutex<()>,
+}
+
+struct State {
+    held: Option<Held>,
+    failed: Option<Failed>,
+    /// When a token was last renewed because the server refused it.
+    replaced: Option<Duration>,
+    delays: Delays,
+}
+
+struct Held {
+    shown: Shown,
+    renew: Option<Duration>,
+    expires: Option<Duration>,
+}
+
+struct Failed {
+    fault: TokenFault,
+    /// Until then nothing is asked.
+    until: Duration,
+}
+
+/// Why a token is fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// There is none that is good for long enough.
+    Age,
+    /// The server has refused the one with this number.
+    Refusal(u64),
+}
+
+impl AccessTokens {
+    /// Asks nobody yet. `http` is for the upstream itself.
+    pub(in super::super) fn new(
+        credentials: &ClientCredentials,
+        settings: &HttpSettings,
+        http: reqwest::Client,
+    ) -> Result<Self, HttpClientError> {
+        // Somebody waits for the first ones; later ones are not asked for in vain too often.
+        let delays = Delays::new(&Backoff {
+            first: Duration::from_secs(1),
+            max: Duration::from_mins(2),
+            seed: settings.backoff.seed,
+            ..Backoff::default()
+        });
+        Ok(Self {
+            exchange: Exchange::new(credentials, settings, http)?,
+            server: settings.name.clone(),
+            conceal: Arc::clone(&settings.conceal),
+            clock: Arc::clone(&settings.clock),
+            state: Mutex::new(State {
+                held: None,
+                failed: None,
+                replaced: None,
+                delays,
+            }),
+            turn: tokio::sync::Mutex::new(()),
+        })
+    }
+
+    pub(in super::super) async fn present(self: &Arc<Self>) -> Result<Shown, Failure> {
+        if let Some(shown) = self.good() {
+            if self.is_needed(Cause::Age) {
+                let own = Arc::clone(self);
+                tokio::spawn(async move { own.fetch(Cause::Age).await });
+            }
+            return Ok(shown);
+        }
+        self.fetch(Cause::Age).await;
+        self.good().ok_or_else(|| {
+            let state = self.lock();
+            let fault = state.failed.as_ref().map(|failed| &failed.fault);
+            let cause = fault.map_or_else(|| "there is no access token".to_owned(), told);
+            Failure::Unreachable(cause)
+        })
+    }
+
+    /// Another token than the one that was refused, if there is one or can be.
+    pub(in super::super) async fn instead_of(self: &Arc<Self>, refused: &Shown) -> Option<Shown> {
+        let other = || self.good().filter(|it| it.number != refused.number);
+        if let Some(other) = other() {
+            return Some(other);
+        }
+        self.fetch(Cause::Refusal(refused.number)).await;
+        other()
+    }
+
+    /// The token that can be shown.
+    fn good(&self) -> Option<Shown> {
+        let now = self.clock.elapsed();
+        let state = self.lock();
+        let held = state.held.as_ref()?;
+        let good = held.expires.is_none_or(|at| now < at);
+        good.then(|| held.shown.clone())
+    }
+
+    /// Whether it is time to ask for a token.
+    fn is_needed(&self, cause: Cause) -> bool {
+        let now = self.clock.elapsed();
+        let state = self.lock();
+        if state.failed.as_ref().is_some_and(|it| now < it.until) {
+            return false;
+        }
+        match (cause, &state.held) {
+            (_, None) => true,
+            (Cause::Age, Some(held)) => held.renew.is_some_and(|at| now >= at),
+            (Cause::Refusal(number), Some(held)) => {
+                let late = state.replaced.is_none_or(|at| now >= at + BETWEEN);
+                held.shown.number == number && late
+            }
+        }
+    }
+
+    /// On its own: whoever asked may go away, and must not take the turn of all along. Whoever comes
+    /// second finds what the first one fetched.
+    async fn fetch(self: &Arc<Self>, cause: Cause) {
+        let own = Arc::clone(self);
+        let turn = tokio::spawn(async move {
+            let _turn = own.turn.lock().await;
+            if own.is_needed(cause) {
+                own.attempt(cause).await;
+            }
+        });
+        // One that panicked has fetched nothing.
+        let _ = turn.await;
+    }
+
+    async fn attempt(&self, cause: Cause) {
+        let began = self.clock.elapsed();
+        if cause != Cause::Age {
+            self.lock().replaced = Some(began);
+        }
+        let fetched = timeout(PATIENCE, self.exchange.token()).await;
+        let fetched = fetched.unwrap_or(Err(TokenFault::Late));
+        match fetched.and_then(|granted| self.held(&granted, began)) {
+            Ok(held) => {
+                let mut state = self.lock();
+                let before = state.failed.take();
+                state.held = Some(held);
+                state.delays.reset();
+                if before.is_some() {
+                    tracing::info!(server = %self.server, "there is an access token again");
+                }
+            }
+            Err(fault) => self.failed(fault),
+        }
+    }
+
+    /// From when this returns the token may be shown.
+    fn held(&self, granted: &Granted, began: Duration) -> Result<Held, TokenFault> {
+        let of = Of::Endpoint;
+        let what = "holds an `access_token` that is none (RFC 6750, section 2.1)";
+        let header = bearer(&granted.token).ok_or(TokenFault::Unfit { of, what })?;
+        self.conceal.conceal(&granted.token)?;
+        let last = self.lock().held.as_ref().map(|held| held.shown.number);
+        let number = last.map_or(0, |last| last.saturating_add(1));
+        let early = |lifetime: Duration| lifetime.saturating_sub(MARGIN.min(lifetime / 5));
+        Ok(Held {
+            shown: Shown { header, number },
+            renew: granted.lifetime.map(|it| began + early(it)),
+            expires: granted.lifetime.map(|it| began + it),
+        })
+    }
+
+    fn failed(&self, fault: TokenFault) {
+        let mut state = self.lock();
+        let mut delay = state.delays.next_delay();
+        if fault.is_refusal() {
+            delay = delay.max(REFUSED);
+        }
+        let (server, again) = (&self.server, delay.as_secs_f32());
+        tracing::error!(%server, "no access token: {fault}; the next attempt is in {again:.1} s at the earliest");
+        let until = self.clock.elapsed() + delay;
+        state.failed = Some(Failed { fault, until });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn told(fault: &TokenFault) -> String {
+    format!("no access token: {fault}")
+}

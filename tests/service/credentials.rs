@@ -1,0 +1,209 @@
+//! What the gate shows to a server over HTTP: tokens that are replaced while it runs, and tokens of an
+//! authorization server.
+
+use std::fs;
+use std::thread;
+
+use crate::guarded::{Guarded, SECRET, issued};
+use crate::http::{Agent, Answer};
+use crate::processes::eventually;
+use crate::serving::Serving;
+use crate::setup::{ALLOW_ALL, Setup};
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
+
+fn before(guarded: &Guarded, auth: &str) -> Setup {
+    let mut setup = Setup::before(&guarded.url).policies(ALLOW_ALL).over_http();
+    setup.reaching = format!("auth = {{ {auth} }}");
+    setup
+}
+
+/// A gate that is the client `gate`, and more about it.
+fn client(guarded: &Guarded, more: &str) -> Setup {
+    let auth = format!(
+        "type = \"client_credentials\", client_id = \"gate\", client_secret = \"{SECRET}\", {more}"
+    );
+    before(guarded, &auth)
+}
+
+/// At the token endpoint.
+fn endpoint(guarded: &Guarded) -> String {
+    format!("token_url = \"{}/token\"", guarded.issuer)
+}
+
+fn said(gate: &Serving) -> String {
+    gate.said.lock().unwrap().clone()
+}
+
+/// That a call was answered, and that what the server was shown was taken out.
+#[track_caller]
+fn answered(answer: &Answer, text: &str) {
+    let expected = format!("{text}, and I was shown Bearer [redacted]");
+    assert!(answer.body.contains(&expected), "{answer:?}");
+}
+
+/// That none of these is in the audit or on standard error.
+#[track_caller]
+fn told_nowhere(gate: &Serving, secrets: &[String]) {
+    let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+    assert!(
+        audit.contains("tool_call") || audit.contains("startup"),
+        "{audit}"
+    );
+    let said = said(gate);
+    for secret in secrets {
+        assert!(!audit.contains(secret), "{secret} is in the audit: {audit}");
+        assert!(!said.contains(secret), "{secret} is in the log: {said}");
+    }
+}
+
+#[test]
+fn a_token_that_is_rotated_in_its_file_is_shown_at_once_and_told_to_nobody() {
+    let guarded = Guarded::start();
+    let [first, second] = ["rotated-canary-one", "rotated-canary-two"].map(str::to_owned);
+    guarded.state().accepted = Some(first.clone());
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("token");
+    fs::write(&file, &first).unwrap();
+    let auth = format!("type = \"bearer\", token_file = {file:?}");
+    let gate = Serving::start(before(&guarded, &auth));
+    let agent = Agent::at(&gate.url).in_session();
+    answered(&agent.echo(1, "before"), "before");
+    guarded.state().accepted = Some(second.clone());
+    fs::write(&file, &second).unwrap();
+    answered(&agent.echo(2, "after"), "after");
+    // The old one is no less a secret.
+    let answer = agent.echo(3, &format!("{first} and {second}"));
+    assert!(
+        answer.body.contains("[redacted] and [redacted]"),
+        "{answer:?}"
+    );
+    // Nobody can be asked with a file that is gone, but for the token that it held.
+    fs::remove_file(&file).unwrap();
+    eventually(|| {
+        answered(&agent.echo(4, "gone"), "gone");
+        let said = said(&gate);
+        let is_told = said.contains("the last token that it held goes on being used");
+        is_told.then_some(()).ok_or(said)
+    });
+    told_nowhere(&gate, &[first, second]);
+}
+
+#[test]
+fn an_access_token_is_fetched_before_the_first_request_and_renewed_before_it_expires() {
+    let guarded = Guarded::start();
+    guarded.state().lifetime = Some(2);
+    let more = format!(
+        "{}, scopes = [\"a\", \"b\"], audience = \"x y\"",
+        endpoint(&guarded)
+    );
+    let gate = Serving::start(client(&guarded, &more.replace("x y", "xy")));
+    let agent = Agent::at(&gate.url).in_session();
+    assert_eq!(guarded.asked(), 1);
+    let form = guarded.state().asked[0].1.clone();
+    let resource = guarded.url.replace(':', "%3A").replace('/', "%2F");
+    assert_eq!(
+        form,
+        format!("grant_type=client_credentials&scope=a+b&resource={resource}&audience=xy")
+    );
+    eventually(|| {
+        // The server accepts the latest alone, so that each call is answered with a good one.
+        answered(&agent.echo(1, "still here"), "still here");
+        match guarded.asked() {
+            0..=2 => Err("no token was renewed twice".to_owned()),
+            _ => Ok(()),
+        }
+    });
+    let tokens: Vec<String> = (1..=guarded.asked()).map(issued).collect();
+    told_nowhere(&gate, &[&tokens[..], &[SECRET.to_owned()]].concat());
+}
+
+#[test]
+fn a_token_that_the_server_refuses_is_renewed_once_and_not_again() {
+    let guarded = Guarded::start();
+    let gate = Serving::start(client(&guarded, &endpoint(&guarded)));
+    let agent = Agent::at(&gate.url).in_session();
+    answered(&agent.echo(1, "one"), "one");
+    assert_eq!(guarded.asked(), 1);
+    guarded.state().accepted = Some("revoked".to_owned());
+    answered(&agent.echo(2, "two"), "two");
+    assert_eq!(guarded.asked(), 2);
+    // A server that accepts nothing does not have the gate ask for tokens without end.
+    guarded.state().accepted = None;
+    for id in 3..8 {
+        let answer = agent.echo(id, "nobody");
+        assert!(answer.body.contains("\"error\""), "{answer:?}");
+    }
+    assert_eq!(guarded.asked(), 2);
+}
+
+#[test]
+fn a_client_that_is_refused_is_not_shown_again_and_the_gate_says_why() {
+    let guarded = Guarded::start();
+    let mut setup = client(&guarded, &endpoint(&guarded));
+    setup.reaching = setup.reaching.replace(SECRET, "another-canary-secret");
+    let gate = Serving::start(setup);
+    for _ in 0..5 {
+        let answer = Agent::at(&gate.url).post(INITIALIZE);
+        assert!(answer.body.contains("\"error\""), "{answer:?}");
+        assert!(!answer.body.contains("canary"), "{answer:?}");
+    }
+    let (main, _) = gate.url.rsplit_once('/').unwrap();
+    let health = Agent::at(&format!("{main}/health")).request("GET", "");
+    assert_eq!(health.status, 503, "{health:?}");
+    assert!(health.body.contains("upstream-down"), "{health:?}");
+    assert_eq!(guarded.asked(), 1);
+    let said = said(&gate);
+    let why = "the authorization server refuses the gate as its client (invalid_client)";
+    assert!(said.contains(why), "{said}");
+    told_nowhere(
+        &gate,
+        &["another-canary-secret".to_owned(), "I was shown".to_owned()],
+    );
+}
+
+#[test]
+fn agents_that_come_at_once_wait_for_one_token() {
+    let guarded = Guarded::start();
+    let gate = Serving::start(client(&guarded, &endpoint(&guarded)));
+    let agents: Vec<_> = (0..8)
+        .map(|number| {
+            let agent = Agent::at(&gate.url);
+            thread::spawn(move || {
+                let text = format!("number {number}");
+                answered(&agent.in_session().echo(1, &text), &text);
+            })
+        })
+        .collect();
+    for agent in agents {
+        agent.join().unwrap();
+    }
+    assert_eq!(guarded.asked(), 1);
+}
+
+#[test]
+fn an_authorization_server_is_found_by_metadata_and_not_inside_unless_that_is_allowed() {
+    let guarded = Guarded::start();
+    // Named by whoever runs the gate.
+    let issuer = format!("issuer = \"{}\"", guarded.issuer);
+    for (more, expected) in [
+        (issuer.as_str(), 1),
+        ("allow_private = true", 2),
+        ("scopes = []", 2),
+    ] {
+        let gate = Serving::start(client(&guarded, more));
+        let agent = Agent::at(&gate.url);
+        if more == "scopes = []" {
+            let answer = agent.post(INITIALIZE);
+            assert!(answer.body.contains("\"error\""), "{answer:?}");
+            let said = said(&gate);
+            assert!(
+                said.contains("an address that is not a public one"),
+                "{said}"
+            );
+        } else {
+            answered(&agent.in_session().echo(1, "found"), "found");
+        }
+        assert_eq!(guarded.asked(), expected, "{more}");
+    }
+}
