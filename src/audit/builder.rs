@@ -34,6 +34,7 @@ impl Record {
             sensitivity: None,
             redactions: Vec::new(),
             lost: None,
+            traced: None,
         }
     }
 

@@ -81,6 +81,8 @@ impl Record {
             sensitivity: _,
             redactions,
             lost: _,
+            // Finished where it is exported.
+            traced: _,
         } = self;
         if let Some(Agent {
             id,

@@ -87,6 +87,7 @@ impl Bench {
             max_in_flight: 4,
             denial: DenialForm::Error,
             secrets: Redactor::default(),
+            tracing: crate::gate::Tracing::Off,
         };
         let server = Server {
             name: "fixture".to_owned(),
@@ -143,10 +144,11 @@ impl Bench {
         let source = Source {
             stream: Stream::MAIN,
             peer: None,
+            trace: None,
         };
         if self.bridge.take(source, frame.as_bytes()) == Taken::Not {
             let bytes = frame.as_bytes();
-            let passed = self.gate.handle_from(&self.talk, Stream::MAIN, None, bytes);
+            let passed = self.gate.handle_from(&self.talk, source, bytes);
             Box::pin(passed).await.unwrap();
         }
         self.settle().await;

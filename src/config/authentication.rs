@@ -12,7 +12,7 @@ use super::section::{Field, Section};
 use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth};
 
 /// What is shorter cannot be told from ordinary text, and so cannot be kept out of logs.
-const SHORTEST_TOKEN: usize = 8;
+pub(super) const SHORTEST_TOKEN: usize = 8;
 
 /// What agents show must not be guessed.
 pub(super) const SHORTEST_AGENT_TOKEN: usize = 16;

@@ -19,6 +19,7 @@ mod section;
 mod settings;
 mod suggest;
 mod syntax;
+mod telemetry;
 mod units;
 mod upstream;
 mod values;
@@ -29,7 +30,7 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Reload, Upstream, Warnings,
+    OtherMethods, PlainHttp, Policy, Protocol, Reload, Telemetry, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

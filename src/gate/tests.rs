@@ -97,6 +97,7 @@ impl Bench {
             max_in_flight: 8,
             denial: DenialForm::Error,
             secrets: Redactor::default(),
+            tracing: super::Tracing::Off,
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));

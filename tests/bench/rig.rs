@@ -22,6 +22,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
         max_in_flight: 8,
         denial: DenialForm::Error,
         secrets: Redactor::default(),
+        tracing: mcp_protector::gate::Tracing::Off,
     };
     Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
 }

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 23] = [
+const TABLE: [(&str, May); 24] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -31,6 +31,7 @@ const TABLE: [(&str, May); 23] = [
     ("identity", May::Only(&["wire", "clock"])),
     ("agent", May::Only(&["gate", "session", "wire", "identity"])),
     ("admin", May::Only(&["agent", "audit", "identity"])),
+    ("telemetry", May::Only(&["audit", "wire", "clock"])),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
     ("findings", May::Only(&[])),
     ("lint", May::Only(&["policy"])),

@@ -30,3 +30,5 @@ mod serving;
 #[cfg(test)]
 #[path = "../support/setup.rs"]
 mod setup;
+#[cfg(test)]
+mod traces;

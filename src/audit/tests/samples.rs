@@ -58,6 +58,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         }),
         redactions: vec![next(), next()],
         lost: Some(3),
+        traced: None,
     }
 }
 

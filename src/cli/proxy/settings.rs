@@ -133,6 +133,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     shown_to_the_server
         .into_iter()
         .chain(shown_by_operators)
+        .chain(&config.telemetry.secrets)
         .chain(shown_by_agents.into_iter().flatten())
 }
 
@@ -180,6 +181,7 @@ pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Set
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
         secrets: Redactor::default(),
+        tracing: gate::Tracing::Off,
     }
 }
 
