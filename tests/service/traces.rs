@@ -19,6 +19,7 @@ use prost::Message;
 use crate::fixtures::fixture;
 use crate::http::Agent;
 use crate::json::json;
+use crate::operators::{free_port, sample};
 use crate::processes::eventually;
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
@@ -34,6 +35,7 @@ const TOKEN: &str = "of-the-collector-0123456789";
 struct Collector {
     url: String,
     requests: Arc<Mutex<Vec<Asked>>>,
+    status: u16,
 }
 
 /// The head of a request, and its body.
@@ -48,10 +50,18 @@ struct Told {
 
 impl Collector {
     fn start() -> Self {
+        Self::answering(200)
+    }
+
+    fn answering(status: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<_>>>::default();
-        let collector = Self { url, requests };
+        let collector = Self {
+            url,
+            requests,
+            status,
+        };
         let taken = collector.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -335,6 +345,32 @@ fn a_server_over_http_goes_on_with_the_trace_of_the_gate() {
     let received = fs::read_to_string(log).unwrap();
     assert!(received.contains("\"one\""), "{received}");
     assert!(!received.contains("traceparent"), "{received}");
+}
+
+#[test]
+fn what_became_of_spans_is_in_the_metrics() {
+    for (status, outcome) in [(200, "exported"), (404, "dropped")] {
+        let collector = Collector::answering(status);
+        let port = free_port();
+        let mut setup = Setup::of([fixture("everything-server")])
+            .policies(ALLOW_ALL)
+            .over_http();
+        setup.limits = collector.configured(&format!("[admin]\nport = {port}"));
+        let gate = Serving::start(setup);
+        Agent::at(&gate.url).in_session().echo(1, "one");
+        let metrics = Agent::at(&format!("http://127.0.0.1:{port}/metrics"));
+        // The handshake, what it is told with, and the call.
+        eventually(|| {
+            let text = metrics.request("GET", "").body;
+            let labels = format!("{{outcome=\"{outcome}\"}}");
+            let count = sample(
+                &text,
+                &format!("mcp_protector_traced_messages_total{labels}"),
+            );
+            let enough = count >= 3.0;
+            enough.then_some(()).ok_or(text)
+        });
+    }
 }
 
 /// A port at which nobody listens.
