@@ -19,6 +19,8 @@ pub mod upstream;
 // What the gate consults.
 // Structured records of every decision.
 pub mod audit;
+// Pure checks on what messages hold.
+pub mod guard;
 // Files to policy snapshot, at start and on change.
 pub mod loading;
 // Judges facts; knows nothing of MCP transports, files or time.

@@ -35,6 +35,7 @@ impl Record {
             cut(&mut shadow.policies, more);
         }
         cut(&mut self.obligations, more);
+        cut(&mut self.findings, more);
         cut(&mut self.redactions, more);
         cut(&mut self.edits, |left_out| Edit {
             pointer: more(left_out),
@@ -79,6 +80,7 @@ impl Record {
                     traceparent,
                 },
             sensitivity: _,
+            findings,
             redactions,
             lost: _,
             // Finished where it is exported.
@@ -135,6 +137,7 @@ impl Record {
         .flatten()
         .chain(policies)
         .chain(obligations)
+        .chain(findings)
         .chain(redactions)
         .for_each(visit);
     }

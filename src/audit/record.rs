@@ -61,6 +61,8 @@ pub struct Record {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub redactions: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,

@@ -19,7 +19,7 @@ use super::{Bridge, Bridged, Settings, Taken};
 use crate::audit::{self, Audit, Durability, Memory, OnFault, Redactor};
 use crate::clock::Clock;
 use crate::gate::{
-    self, Agent, AgentGone, DenialForm, Gate, Permit, Source, Talk, Upstream, UpstreamFault,
+    self, Agent, AgentGone, DenialForm, Gate, Guards, Permit, Source, Talk, Upstream, UpstreamFault,
 };
 use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
@@ -86,6 +86,7 @@ impl Bench {
             tool_timeouts: HashMap::new(),
             max_in_flight: 4,
             denial: DenialForm::Error,
+            guards: Guards::default(),
             secrets: Redactor::default(),
             tracing: crate::gate::Tracing::Off,
         };

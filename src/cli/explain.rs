@@ -8,7 +8,7 @@ use super::args::{ExplainArgs, Format, Sender};
 use super::exit::Exit;
 use super::{proxy, report, test_policy};
 use crate::clock::{Clock as _, SystemClock};
-use crate::config::{self, Config, ConfigErrors};
+use crate::config::{Config, ConfigErrors};
 use crate::explain::{
     self, Circumstances, Cover, Decision, Explanation, Message, NotExplained, Problem, RecordError,
     Recorded, Request, Settings,
@@ -130,7 +130,7 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
         Some(config) => Settings {
             policies: proxy::policy_settings(&config.policy),
             server: config.upstream.name.clone(),
-            gate: proxy::gate_settings(&config.limits, config.policy.denial),
+            gate: proxy::gate_settings(config),
         },
         None => Settings {
             policies: loading::Settings {
@@ -139,10 +139,7 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
                 ..loading::Settings::default()
             },
             server: "upstream".to_owned(),
-            gate: proxy::gate_settings(
-                &config::Limits::default(),
-                config::Policy::default().denial,
-            ),
+            gate: proxy::default_gate_settings(),
         },
     }
 }

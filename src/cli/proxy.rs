@@ -57,9 +57,19 @@ pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
     settings::loading(policy)
 }
 
-/// What `[limits]` and the form of a denial mean to the gate.
-pub fn gate_settings(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
-    settings::gate(limits, denial)
+/// What `[limits]`, `[guards]` and the form of a denial mean to the gate.
+pub fn gate_settings(config: &Config) -> gate::Settings {
+    settings::gate(&config.limits, config.policy.denial, &config.guards)
+}
+
+/// The same without a configuration.
+pub fn default_gate_settings() -> gate::Settings {
+    let denial = config::Policy::default().denial;
+    settings::gate(
+        &config::Limits::default(),
+        denial,
+        &config::Guards::default(),
+    )
 }
 
 /// How the server is started, in the environment that it is to have.
@@ -277,7 +287,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let settings = gate::Settings {
         secrets,
         tracing: traces::tracing(config),
-        ..gate_settings(&config.limits, config.policy.denial)
+        ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let upstream = config.upstream.name.clone();

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _, Write};
 use super::args::{TestFormat, TestPolicyArgs};
 use super::exit::Exit;
 use super::{proxy, report};
-use crate::config::{self, Config, ConfigErrors};
+use crate::config::{Config, ConfigErrors};
 use crate::findings;
 use crate::policy_tests::{
     self, Configured, Mutants, NotRun, Outcome, Paint, Report, WantedCoverage,
@@ -89,8 +89,8 @@ impl Failure {
 fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Settings {
     let file = args.config.clone().unwrap_or_default();
     let gate = match config {
-        Some(config) => proxy::gate_settings(&config.limits, config.policy.denial),
-        None => proxy::gate_settings(&config::Limits::default(), config::Policy::default().denial),
+        Some(config) => proxy::gate_settings(config),
+        None => proxy::default_gate_settings(),
     };
     policy_tests::Settings {
         paths: args.paths.clone(),

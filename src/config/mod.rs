@@ -28,9 +28,9 @@ mod variables;
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, HttpListen,
+    Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Reload, Telemetry, Upstream, Warnings,
+    OtherMethods, PlainHttp, Policy, Protocol, Reload, Strictness, Telemetry, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -13,8 +13,8 @@ use super::listen::{HTTP_ONLY, Transport, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Bearer, Bridging, Config, Denial, Durability, Limits, Listen, ListenAuth, OnFault,
-    OnRemoval, OtherMethods, Policy, Protocol, Reload, Warnings,
+    Audit, Bearer, Bridging, Config, Denial, Durability, Guards, Limits, Listen, ListenAuth,
+    OnFault, OnRemoval, OtherMethods, Policy, Protocol, Reload, Strictness, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -42,6 +42,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         policy: policy(root.section("policy"), base),
         audit: audit(root.section("audit"), base),
         limits: limits(root.section("limits"), transport),
+        guards: guards(root.section("guards")),
         protocol: protocol(root.section("protocol")),
         variables: BTreeMap::new(),
         warnings: Vec::new(),
@@ -203,6 +204,25 @@ fn protocol(mut section: Section<'_, '_>) -> Protocol {
     };
     section.finish();
     protocol
+}
+
+fn guards(mut section: Section<'_, '_>) -> Guards {
+    let levels = [
+        ("off", Strictness::Off),
+        ("warn", Strictness::Warn),
+        ("strict", Strictness::Strict),
+    ];
+    let default = Guards::default();
+    let guards = Guards {
+        arguments: section
+            .one_of("arguments", &levels)
+            .unwrap_or(default.arguments),
+        results: section
+            .one_of("results", &levels)
+            .unwrap_or(default.results),
+    };
+    section.finish();
+    guards
 }
 
 fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {

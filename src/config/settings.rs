@@ -29,6 +29,7 @@ pub struct Config {
     pub admin: Admin,
     pub telemetry: Telemetry,
     pub protocol: Protocol,
+    pub guards: Guards,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Settings that are valid but probably not what their author meant.
@@ -80,6 +81,26 @@ pub enum Bridging {
     On,
     /// They get the server's own refusal.
     Off,
+}
+
+/// What is asked of the content of messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guards {
+    /// Arguments of calls, against the tool's `inputSchema`.
+    pub arguments: Strictness,
+    /// Structured results, against the tool's `outputSchema`.
+    pub results: Strictness,
+}
+
+/// What happens where a message is not what a guard asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// It is not looked at.
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It is refused.
+    Strict,
 }
 
 /// When the policy directory is read again while the gate runs.
@@ -213,6 +234,15 @@ impl Default for Protocol {
     fn default() -> Self {
         Self {
             bridge: Bridging::On,
+        }
+    }
+}
+
+impl Default for Guards {
+    fn default() -> Self {
+        Self {
+            arguments: Strictness::Strict,
+            results: Strictness::Off,
         }
     }
 }

@@ -7,8 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::*;
-use crate::cli::proxy::gate_settings;
-use crate::config;
+use crate::cli::proxy::default_gate_settings;
 use crate::policy_tests::Paint;
 use crate::wire::Side;
 
@@ -57,14 +56,13 @@ fn pack() -> TempDir {
 }
 
 fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Explanation {
-    let denial = config::Policy::default().denial;
     let settings = Settings {
         policies: loading::Settings {
             dir: Some(pack.path().to_owned()),
             ..loading::Settings::default()
         },
         server: "files".to_owned(),
-        gate: gate_settings(&config::Limits::default(), denial),
+        gate: default_gate_settings(),
     };
     let agent = Agent {
         id: agent.to_owned(),

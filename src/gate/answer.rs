@@ -46,7 +46,7 @@ impl Gate {
             refusal.answer(to, &trail.reference)
         };
         let readable = self.settings.denial == DenialForm::ToolResult
-            && matches!(refusal, Refusal::Denied { .. })
+            && matches!(refusal, Refusal::Denied { .. } | Refusal::Unfit(_))
             && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
             let stateless = match talk.session.state().lifecycle {

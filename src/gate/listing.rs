@@ -17,6 +17,7 @@ use super::identify::{Role, Scene};
 use super::oblige::Removal;
 use super::page::{ListKind, Shape};
 use super::refuse::Refusal;
+use super::schemas::KnownSchemas;
 use super::understand::{Circumstances, Understood, resource_facts};
 
 /// An item that can be judged.
@@ -47,6 +48,7 @@ pub(super) async fn listing<'m>(
     snapshot: &PolicySnapshot,
     session: &Session,
     now: Circumstances,
+    schemas: Option<&KnownSchemas>,
 ) -> Result<Listing<'m>, Refusal> {
     let Role::Reply(taken) = &understood.identified.role else {
         return Ok(Listing::default());
@@ -59,7 +61,7 @@ pub(super) async fn listing<'m>(
     };
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
-    let page = shape.read(list, &mut session.state().pages);
+    let page = shape.read(list, &mut session.state().pages, schemas);
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let earlier = &session.state().tools;
         let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
@@ -214,7 +216,7 @@ impl Item {
                 pin: if lock.is_empty() {
                     Pin::default()
                 } else {
-                    lock.pin(name, item.definition)
+                    lock.pin(name, item.definition.as_ref().map(|it| it.print))
                 },
                 ..Tool::named(name)
             }),

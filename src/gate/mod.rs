@@ -23,6 +23,7 @@ mod reload;
 mod remember;
 mod rounds;
 mod route;
+mod schemas;
 mod shadow;
 mod stage;
 mod talk;
@@ -52,6 +53,7 @@ use panics::Panicked;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
+use schemas::KnownSchemas;
 use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
@@ -62,6 +64,7 @@ pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
+pub use schemas::{Guards, Level, Unfit};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -75,6 +78,7 @@ pub struct Gate {
     settings: Settings,
     rounds: Rounds,
     tasks: Tasks,
+    schemas: KnownSchemas,
 }
 
 /// What the gate must be told.
@@ -92,6 +96,8 @@ pub struct Settings {
     pub max_in_flight: usize,
     /// How a denied call of a visible tool is answered.
     pub denial: DenialForm,
+    /// How strictly tools and their callers are held to the tools' definitions.
+    pub guards: Guards,
     /// What the configuration itself holds and nobody may see.
     pub secrets: Redactor,
     /// Whether messages have a place in a trace.
@@ -121,6 +127,7 @@ impl Gate {
             settings,
             rounds: Rounds::default(),
             tasks: Tasks::default(),
+            schemas: KnownSchemas::default(),
         }
     }
 
@@ -249,9 +256,10 @@ impl Gate {
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
+        trail.found(schemas::check(&understood, session, self.settings.guards)?);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
         let Listing { mut removals, page } =
-            listing::listing(&understood, &snapshot, session, now).await?;
+            listing::listing(&understood, &snapshot, session, now, self.schemas()).await?;
         removals.extend(standing.unasked);
         removals.extend(self.tasks_removals(&understood, &snapshot, session, now)?);
         let wanted = Wanted {
@@ -372,6 +380,11 @@ impl Gate {
             Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
         };
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
+    }
+
+    /// Where schemas of tools are kept, if anything is checked against them.
+    fn schemas(&self) -> Option<&KnownSchemas> {
+        (!self.settings.guards.is_off()).then_some(&self.schemas)
     }
 
     fn circumstances(&self, session: &Session) -> Circumstances {

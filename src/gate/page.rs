@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::session::{Page, PageDigest, PageItem, Pages};
+use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
 use crate::wire::{KnownMethod, Value};
 
 use super::forward::UpstreamFault;
 use super::pin;
 use super::refuse::Refusal;
+use super::schemas::KnownSchemas;
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 pub(super) struct Shape {
@@ -72,17 +73,22 @@ impl Shape {
     }
 
     /// What the page holds. A page that was read before is not read again.
-    pub(super) fn read(&self, list: Value<'_>, pages: &mut Pages) -> Arc<Page> {
+    pub(super) fn read(
+        &self,
+        list: Value<'_>,
+        pages: &mut Pages,
+        schemas: Option<&KnownSchemas>,
+    ) -> Arc<Page> {
         let digest = PageDigest::of(self.items, list.text());
         pages.get(digest).unwrap_or_else(|| {
-            let page = Arc::new(self.page(list, digest));
+            let page = Arc::new(self.page(list, digest, schemas));
             pages.keep(&page);
             page
         })
     }
 
     /// Of equal definitions under one name the first stays; conflicting ones are all unusable.
-    fn page(&self, list: Value<'_>, digest: PageDigest) -> Page {
+    fn page(&self, list: Value<'_>, digest: PageDigest, schemas: Option<&KnownSchemas>) -> Page {
         let mut page = Page::new(digest);
         let mut named = Vec::new();
         for (index, item) in list.items().enumerate() {
@@ -103,7 +109,7 @@ impl Shape {
                 Ok(()) => page.items.push(PageItem {
                     index,
                     name,
-                    definition: (self.kind == ListKind::Tools).then(|| pin::fingerprint(item)),
+                    definition: (self.kind == ListKind::Tools).then(|| offered(item, schemas)),
                 }),
                 Err(problem) => page.unusable.push((index, format!("`{name}`: {problem}"))),
             }
@@ -132,6 +138,12 @@ impl Shape {
         }
         Ok(name.into_owned())
     }
+}
+
+fn offered(item: Value<'_>, schemas: Option<&KnownSchemas>) -> Offered {
+    let print = pin::fingerprint(item);
+    let schemas = schemas.and_then(|known| known.of(print, item));
+    Offered { print, schemas }
 }
 
 /// The longest name of a tool or a prompt, in bytes. The protocol asks for 128 at most (MCP 2026-07-28,
@@ -184,7 +196,7 @@ mod tests {
             let name = "n".repeat(length);
             let text = format!(r#"[{{"name":"{name}","uri":"{name}","inputSchema":{{}}}}]"#);
             let list = Document::decode(text.as_bytes(), &Limits::default()).unwrap();
-            let page = kind.read(list.root(), &mut Pages::default());
+            let page = kind.read(list.root(), &mut Pages::default(), None);
             assert_eq!(
                 page.items.len(),
                 usize::from(usable),

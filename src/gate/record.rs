@@ -260,6 +260,11 @@ impl Trail {
             .collect();
     }
 
+    /// What guards found and let pass.
+    pub(super) fn found(&mut self, findings: Vec<String>) {
+        self.record.findings = findings.into_iter().map(Into::into).collect();
+    }
+
     pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
         self.record.edits = std::mem::take(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);

@@ -10,6 +10,7 @@ use crate::session::OutOfOrder;
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
 use super::forward::UpstreamFault;
+use super::schemas::Unfit;
 use super::stage::Stage;
 use super::tasks::EXTENSION;
 
@@ -81,6 +82,8 @@ pub enum Refusal {
     Secret,
     #[error("the call that it cancels was still waiting for the upstream's list of tools")]
     CancelledInTime,
+    #[error("invalid params: {0}")]
+    Unfit(Unfit),
     #[error("{0}")]
     Unbridged(#[from] Unbridged),
 }
@@ -210,6 +213,7 @@ impl Refusal {
             | Self::NotCancellable(_)
             | Self::ForeignState
             | Self::UnknownTask
+            | Self::Unfit(_)
             | Self::UnknownTool { .. }
             | Self::Unbridged(Unbridged::Foreign(_))
             | Self::UnsupportedVersion {
@@ -278,6 +282,8 @@ impl Refusal {
             Self::CancelledInTime => "cancelled-in-time",
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
+            Self::Unfit(Unfit::Arguments(_)) => "arguments",
+            Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
             Self::Unbridged(_) => "unbridged",
         }
@@ -336,6 +342,7 @@ impl Refusal {
             | Self::Denied { .. }
             | Self::ForeignState
             | Self::Panicked => Stage::Decide,
+            Self::Unfit(_) => Stage::Guard,
             Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,

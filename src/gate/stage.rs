@@ -8,6 +8,8 @@ pub enum Stage {
     Identify,
     Understand,
     Decide,
+    /// What the message holds, against what the host asks of content.
+    Guard,
     Oblige,
     Record,
     Forward,
@@ -25,6 +27,7 @@ impl Stage {
             Self::Identify => "identify",
             Self::Understand => "understand",
             Self::Decide => "decide",
+            Self::Guard => "guard",
             Self::Oblige => "oblige",
             Self::Record => "record",
             Self::Forward => "forward",

@@ -17,6 +17,7 @@ mod parked;
 mod passage;
 mod pins;
 mod rounds;
+mod schemas;
 mod shadow;
 mod streams;
 mod tasks;
@@ -96,6 +97,7 @@ impl Bench {
             tool_timeouts: HashMap::new(),
             max_in_flight: 8,
             denial: DenialForm::Error,
+            guards: Guards::default(),
             secrets: Redactor::default(),
             tracing: super::Tracing::Off,
         };

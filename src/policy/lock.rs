@@ -48,7 +48,7 @@ pub struct LockedTool {
 }
 
 /// What tells definitions apart: a server may choose their texts so that a weaker hash does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint {
     schema: [u8; 32],
     words: [u8; 32],

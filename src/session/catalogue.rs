@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::policy::Fingerprint;
 
-use super::pages::{Page, PageDigest, PageItem};
+use super::pages::{Offered, Page, PageDigest, PageItem};
 
 /// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
 /// completes. The agent's traversals and the gate's own do not disturb each other.
@@ -23,9 +23,9 @@ pub struct Catalogue {
 /// Names, and how the pages of one list define them.
 type Names = HashMap<String, Definition>;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Definition {
-    One(Fingerprint),
+    One(Offered),
     /// Pages disagree: whoever saw one of them does not know what would be called.
     Conflicting,
 }
@@ -99,9 +99,18 @@ impl Catalogue {
         let complete = self.complete.as_ref().and_then(|names| names.get(name));
         let found = [self.agents.get(name), complete];
         found.into_iter().flatten().filter_map(|found| match found {
-            Definition::One(print) => Some(*print),
+            Definition::One(offered) => Some(offered.print),
             Definition::Conflicting => None,
         })
+    }
+
+    /// How a name is defined, as the agent was told last; as the gate was, where the agent was not.
+    pub fn defined(&self, name: &str) -> Option<Offered> {
+        let complete = self.complete.as_ref().and_then(|names| names.get(name));
+        match self.agents.get(name).or(complete)? {
+            Definition::One(offered) => Some(offered.clone()),
+            Definition::Conflicting => None,
+        }
     }
 
     /// Every name that is known, in no order.
@@ -121,9 +130,12 @@ impl Catalogue {
             Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
             Traversal::AgentBegins | Traversal::Gate => false,
         };
-        let (earlier, now) = (self.agents.get(&item.name), item.definition);
-        let differs =
-            |earlier: &Definition| now.is_some_and(|now| *earlier != Definition::One(now));
+        let (earlier, now) = (self.agents.get(&item.name), item.definition.as_ref());
+        let differs = |earlier: &Definition| match (earlier, now) {
+            (Definition::One(earlier), Some(now)) => earlier != now,
+            (Definition::Conflicting, Some(_)) => true,
+            (_, None) => false,
+        };
         goes_on && earlier.is_some_and(differs)
     }
 
@@ -137,7 +149,7 @@ impl Catalogue {
             self.fetch = Fetch::Idle;
             return;
         }
-        let defined = |item: &PageItem| Some((item.name.clone(), item.definition?));
+        let defined = |item: &PageItem| Some((item.name.clone(), item.definition.clone()?));
         let names = page.items.iter().filter_map(defined);
         let growing = match (traversal, &mut self.fetch) {
             (Traversal::Gate, Fetch::Running { names, .. }) => names,
@@ -153,19 +165,20 @@ impl Catalogue {
             }
             // The pages between are not known: this one tells what there is, not what is missing.
             (Traversal::AgentGoesOn(_), _) => {
-                for (name, print) in names {
+                for (name, offered) in names {
                     let entry = self.agents.entry(name);
-                    entry.or_insert(Definition::One(print));
+                    entry.or_insert(Definition::One(offered));
                 }
                 return;
             }
         };
-        for (name, print) in names {
+        for (name, offered) in names {
+            let defined = Definition::One(offered);
             match growing.entry(name) {
                 Entry::Vacant(vacant) => {
-                    vacant.insert(Definition::One(print));
+                    vacant.insert(defined);
                 }
-                Entry::Occupied(mut occupied) if *occupied.get() != Definition::One(print) => {
+                Entry::Occupied(mut occupied) if *occupied.get() != defined => {
                     occupied.insert(Definition::Conflicting);
                 }
                 Entry::Occupied(_) => {}
@@ -250,7 +263,10 @@ mod tests {
         let item = |name: &&str| PageItem {
             index: 0,
             name: (*name).to_owned(),
-            definition: Some(print(words)),
+            definition: Some(Offered {
+                print: print(words),
+                schemas: None,
+            }),
         };
         let text = format!("{names:?}: {words}");
         let mut page = Page::new(PageDigest::of("tools", &text));

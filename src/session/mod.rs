@@ -25,7 +25,7 @@ use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use ledger::{Keep, Ledger, TooLarge};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
-pub use pages::{Page, PageDigest, PageItem, Pages};
+pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
 };

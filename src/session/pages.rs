@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::guard::ToolSchemas;
 use crate::policy::Fingerprint;
 
 /// The items of a page that can be judged, and those that nobody can use.
@@ -24,8 +25,25 @@ pub struct PageItem {
     pub index: usize,
     pub name: String,
     /// Of a tool, what it is defined as.
-    pub definition: Option<Fingerprint>,
+    pub definition: Option<Offered>,
 }
+
+/// A tool as it is offered: what its definition is, and what it says of arguments and results where
+/// they are checked.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    pub print: Fingerprint,
+    pub schemas: Option<Arc<ToolSchemas>>,
+}
+
+/// Equal definitions have equal schemas.
+impl PartialEq for Offered {
+    fn eq(&self, other: &Self) -> bool {
+        self.print == other.print
+    }
+}
+
+impl Eq for Offered {}
 
 /// Which text was read, and as what. A server chooses the texts, so nothing weaker tells them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +113,10 @@ impl Page {
         page.items.push(PageItem {
             index: 0,
             name: name.to_owned(),
-            definition: Some(Fingerprint::of("{}", "0")),
+            definition: Some(Offered {
+                print: Fingerprint::of("{}", "0"),
+                schemas: None,
+            }),
         });
         page
     }
@@ -104,7 +125,12 @@ impl Page {
         let names = self.items.iter().map(|item| item.name.len());
         let problems = self.unusable.iter().map(|(_, problem)| problem.len());
         let texts = names.chain(problems).map(|text| text.saturating_add(ITEM));
-        texts.sum()
+        let defined = self
+            .items
+            .iter()
+            .filter_map(|item| item.definition.as_ref());
+        let schemas = defined.filter_map(|offered| offered.schemas.as_deref());
+        texts.chain(schemas.map(ToolSchemas::weight)).sum()
     }
 }
 

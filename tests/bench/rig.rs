@@ -7,7 +7,8 @@ use std::time::Duration;
 use mcp_protector::audit::{Audit, Redactor};
 use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{
-    Agent, AgentGone, DenialForm, Gate, Permit, Settings, Talk, Upstream, UpstreamFault,
+    Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Settings, Talk, Upstream,
+    UpstreamFault,
 };
 use mcp_protector::policy::{PolicyStore, Server};
 use mcp_protector::session::{Session, SessionId};
@@ -21,6 +22,11 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
         tool_timeouts: HashMap::new(),
         max_in_flight: 8,
         denial: DenialForm::Error,
+        // As without a word in the configuration.
+        guards: Guards {
+            arguments: Level::Strict,
+            results: Level::Off,
+        },
         secrets: Redactor::default(),
         tracing: mcp_protector::gate::Tracing::Off,
     };

@@ -14,7 +14,7 @@ const TABLE: [(&str, May); 24] = [
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
     ("guard", May::Only(&["wire", "policy"])),
-    ("session", May::Only(&["wire", "clock", "policy"])),
+    ("session", May::Only(&["guard", "wire", "clock", "policy"])),
     ("audit", May::Only(&["wire", "policy", "clock"])),
     ("loading", May::Only(&["policy", "audit", "wire"])),
     (

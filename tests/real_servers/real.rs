@@ -50,9 +50,9 @@ pub(crate) fn installed(name: &str) -> String {
     in_directory(&Path::new("bin").join(name))
 }
 
-/// The Python that has the kit.
-pub(crate) fn interpreter() -> String {
-    in_directory(Path::new("venv/bin/python"))
+/// The Python that has the kit, by the name of its environment.
+pub(crate) fn interpreter(environment: &str) -> String {
+    in_directory(&Path::new(environment).join("bin/python"))
 }
 
 fn in_directory(name: &Path) -> String {
@@ -78,10 +78,10 @@ pub(crate) fn each(servers: &[fn() -> Real], play: impl Fn(&Real)) {
 }
 
 /// All of them.
-pub(crate) const ALL: &[fn() -> Real] = &[filesystem, everything, memory, git, time];
+pub(crate) const ALL: &[fn() -> Real] = &[filesystem, everything, memory, git, time, fastmcp];
 
 /// Those that speak both eras.
-pub(crate) const DUAL: &[fn() -> Real] = &[git, time];
+pub(crate) const DUAL: &[fn() -> Real] = &[git, time, fastmcp];
 
 pub(crate) fn filesystem() -> Real {
     let files = scratch();
@@ -202,6 +202,20 @@ pub(crate) fn time() -> Real {
             r#"it like "Asia/*""#,
         ),
         refused: call("convert_time", elsewhere),
+        files: scratch(),
+    }
+}
+
+pub(crate) fn fastmcp() -> Real {
+    Real {
+        name: "fastmcp",
+        command: vec![installed("fastmcp-server")],
+        env: Vec::new(),
+        allow: vec!["no_such_tool", "add"],
+        read: call("add", json!({"a": 2, "b": 40})),
+        denied: call("forget", json!({"note": CANARY})),
+        policy: guard("add", "/a", "i", "it < 100"),
+        refused: call("add", json!({"a": 100, "b": 1, "note": CANARY})),
         files: scratch(),
     }
 }

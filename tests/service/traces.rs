@@ -85,8 +85,10 @@ impl Collector {
         let mut body = vec![0; length?];
         reader.read_exact(&mut body).ok()?;
         self.requests.lock().unwrap().push((head, body));
-        let answer =
-            "HTTP/1.1 200 OK\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n";
+        let answer = format!(
+            "HTTP/1.1 {} X\r\nContent-Type: application/x-protobuf\r\nContent-Length: 0\r\n\r\n",
+            self.status
+        );
         stream.write_all(answer.as_bytes()).ok()
     }
 

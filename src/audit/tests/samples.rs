@@ -56,6 +56,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             before: Level::Public,
             after: Level::Secret,
         }),
+        findings: vec![next()],
         redactions: vec![next(), next()],
         lost: Some(3),
         traced: None,
@@ -63,7 +64,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 32;
+pub(in crate::audit) const TEXTS: usize = 33;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -98,6 +99,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/correlation/task_id",
         "/correlation/session_id",
         "/correlation/traceparent",
+        "/findings/0",
         "/redactions/0",
         "/redactions/1",
     ];

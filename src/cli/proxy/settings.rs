@@ -169,7 +169,11 @@ fn within(limits: &config::Limits, max_bytes: usize) -> Limits {
     }
 }
 
-pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Settings {
+pub(super) fn gate(
+    limits: &config::Limits,
+    denial: config::Denial,
+    guards: &config::Guards,
+) -> gate::Settings {
     gate::Settings {
         from_agent: from_agent(limits),
         from_upstream: from_upstream(limits),
@@ -180,8 +184,20 @@ pub(super) fn gate(limits: &config::Limits, denial: config::Denial) -> gate::Set
             config::Denial::Error => gate::DenialForm::Error,
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
         },
+        guards: gate::Guards {
+            arguments: level(guards.arguments),
+            results: level(guards.results),
+        },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
+    }
+}
+
+fn level(strictness: config::Strictness) -> gate::Level {
+    match strictness {
+        config::Strictness::Off => gate::Level::Off,
+        config::Strictness::Warn => gate::Level::Warn,
+        config::Strictness::Strict => gate::Level::Strict,
     }
 }
 

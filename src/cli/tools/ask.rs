@@ -50,7 +50,7 @@ pub(super) fn ask(config: &Config) -> Result<Vec<Message>, AskFault> {
         let mut dialogue = Dialogue {
             sender,
             events,
-            limits: proxy::gate_settings(&config.limits, config.policy.denial).from_upstream,
+            limits: proxy::gate_settings(config).from_upstream,
             within: config.limits.request_timeout,
             last: 0,
         };

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::*;
-use crate::cli::proxy::gate_settings;
-use crate::{config, gate};
+use crate::cli::proxy::default_gate_settings;
+use crate::gate;
 
 /// A pack in a directory of its own.
 pub(super) struct Pack(TempDir);
@@ -69,6 +69,5 @@ pub(super) fn settings(paths: &[&Path]) -> Settings {
 }
 
 pub(super) fn default_gate() -> gate::Settings {
-    let denial = config::Policy::default().denial;
-    gate_settings(&config::Limits::default(), denial)
+    default_gate_settings()
 }

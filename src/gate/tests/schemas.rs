@@ -1,0 +1,193 @@
+//! Arguments and results against the definitions of tools.
+
+use super::*;
+
+const TOOL: &str = r#"{"name":"t","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},
+    "required":["path"]},"outputSchema":{"type":"object","required":["n"]}}"#;
+const BROKEN: &str =
+    r#"{"name":"t","inputSchema":{"type":"object","$ref":"http://127.0.0.1:1/x"}}"#;
+
+/// A session that has seen one tool, defined like this.
+async fn offered(tool: &str, guards: Guards) -> Bench {
+    let bench = Bench::with(open, |settings| settings.guards = guards);
+    bench.shake_hands().await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let tool = tool.replace('\n', "");
+    let list = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]}}}}"#);
+    bench.upstream(&list).await;
+    bench.to_agent();
+    bench
+}
+
+fn arguments(level: Level) -> Guards {
+    Guards {
+        arguments: level,
+        results: Level::Off,
+    }
+}
+
+fn call(arguments: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t"{arguments}}}}}"#
+    )
+}
+
+const FITS: &str = r#","arguments":{"path":"a"}"#;
+
+#[tokio::test]
+async fn arguments_that_do_not_fit_never_reach_the_server() {
+    for (arguments_of, told) in [
+        (r#","arguments":{"path":"sekret"}"#, None),
+        (
+            r#","arguments":{"path":["sekret"]}"#,
+            Some("/properties/path/type"),
+        ),
+        (r#","arguments":{}"#, Some("/required")),
+        ("", Some("/required")),
+    ] {
+        let bench = offered(TOOL, arguments(Level::Strict)).await;
+        bench.agent(&call(arguments_of)).await;
+        let Some(told) = told else {
+            assert_eq!(bench.to_upstream().len(), 1);
+            continue;
+        };
+        assert!(bench.to_upstream().is_empty(), "{arguments_of}");
+        let answer = bench.to_agent().remove(0);
+        assert!(
+            answer.contains("-32602") && answer.contains(told),
+            "{answer}"
+        );
+        assert!(!answer.contains("sekret"), "{answer}");
+        let records = bench.records().await;
+        let call = records.last().unwrap();
+        assert_eq!(
+            [
+                call.get(&["kind"]),
+                call.get(&["decision"]),
+                call.get(&["stage"]),
+                call.get(&["reason", "code"])
+            ],
+            ["tool_call", "BLOCK", "guard", "arguments"],
+            "{call:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_tool_whose_schema_cannot_be_followed_is_not_called() {
+    let bench = offered(BROKEN, arguments(Level::Strict)).await;
+    bench.agent(&call(FITS)).await;
+    assert!(bench.to_upstream().is_empty());
+    let records = bench.records().await;
+    assert_eq!(records.last().unwrap().get(&["reason", "code"]), "schema");
+}
+
+#[tokio::test]
+async fn what_is_only_warned_of_passes_and_is_recorded() {
+    for tool in [TOOL, BROKEN] {
+        let bench = offered(tool, arguments(Level::Warn)).await;
+        bench.agent(&call(r#","arguments":{"path":1}"#)).await;
+        assert_eq!(bench.to_upstream().len(), 1);
+        let records = bench.records().await;
+        let call = records.last().unwrap();
+        assert_eq!(call.get(&["decision"]), "ALLOW");
+        let finding = call.text().split("\"findings\":[\"").nth(1).unwrap();
+        assert!(
+            finding.starts_with("arguments: the arguments "),
+            "{finding}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_guard_that_is_off_looks_at_nothing() {
+    let bench = offered(BROKEN, Guards::default()).await;
+    bench.agent(&call(r#","arguments":{"path":1}"#)).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let records = bench.records().await;
+    assert!(!records.last().unwrap().text().contains("findings"));
+}
+
+#[tokio::test]
+async fn policies_speak_before_definitions_do() {
+    fn closed(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        Ok(match facts.action {
+            Action::CallTool { .. } => Verdict::Deny { reasons: vec![] },
+            _ => allow(),
+        })
+    }
+    let bench = Bench::with(closed, |settings| {
+        settings.guards = arguments(Level::Strict);
+    });
+    bench.shake_hands().await;
+    bench.list(&["t"]).await;
+    bench.agent(&call("")).await;
+    assert!(!bench.to_agent()[0].contains("inputSchema"));
+}
+
+#[tokio::test]
+async fn a_model_can_read_what_was_wrong_with_its_arguments() {
+    let bench = Bench::with(open, |settings| {
+        settings.guards = arguments(Level::Strict);
+        settings.denial = DenialForm::ToolResult;
+    });
+    bench.shake_hands().await;
+    bench.list(&["t"]).await;
+    bench.agent(&call(r#","arguments":{"a":1e400}"#)).await;
+    let answer = bench.to_agent().remove(0);
+    assert!(
+        answer.contains(r#""isError":true"#) && answer.contains("/a"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn structured_results_are_what_the_definition_says() {
+    for (result, fits) in [
+        (r#"{"content":[],"structuredContent":{"n":1}}"#, true),
+        (r#"{"content":[],"structuredContent":{"m":1}}"#, false),
+        (r#"{"content":[]}"#, false),
+        (r#"{"content":[],"isError":true}"#, true),
+    ] {
+        for level in [Level::Off, Level::Warn, Level::Strict] {
+            let guards = Guards {
+                arguments: Level::Off,
+                results: level,
+            };
+            let bench = offered(TOOL, guards).await;
+            bench.agent(&call(FITS)).await;
+            let id = id_of(&bench.to_upstream()[0]);
+            bench
+                .upstream(&format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+                ))
+                .await;
+            let answer = bench.to_agent().remove(0);
+            let passes = fits || level != Level::Strict;
+            assert_eq!(answer.contains(result), passes, "{level:?}: {answer}");
+            let records = bench.records().await;
+            let told = records.last().unwrap().text().contains("findings");
+            assert_eq!(told, !fits && level == Level::Warn, "{level:?} {result}");
+        }
+    }
+}
+
+#[test]
+fn there_is_an_end_to_the_schemas_that_are_kept() {
+    use crate::gate::schemas::KnownSchemas;
+    use crate::policy::Fingerprint;
+    use crate::wire::Document;
+    let known = KnownSchemas::default();
+    let text = format!(r#"{{"inputSchema":{{"title":"{}"}}}}"#, "t".repeat(1 << 20));
+    let tool = Document::decode(text.as_bytes(), &Limits::default()).unwrap();
+    let add = |at: u32| known.of(Fingerprint::of("{}", &at.to_string()), tool.root());
+    let kept: Vec<_> = (0..100).map_while(add).collect();
+    assert!((32..64).contains(&kept.len()), "{}", kept.len());
+    let again = add(0).unwrap();
+    assert!(Arc::ptr_eq(&kept[0], &again));
+    drop((kept, again));
+    assert!(add(1000).is_some(), "what nobody knows any more makes room");
+}

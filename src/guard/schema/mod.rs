@@ -1,0 +1,238 @@
+//! Whether arguments and results are what a tool's definition says they are.
+//!
+//! JSON Schema 2020-12 unless the definition names another draft (MCP 2025-11-25, basic, JSON Schema
+//! usage). Nothing is fetched, patterns match in linear time, and a schema that would make a check
+//! expensive is not followed.
+
+mod effort;
+mod plain;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use jsonschema::{PatternOptions, Validator};
+use thiserror::Error;
+
+use crate::wire::{Document, Limits, Value};
+
+use effort::Effort;
+
+/// A schema that values can be checked against.
+pub struct Schema {
+    validator: Validator,
+    effort: Effort,
+}
+
+/// What a tool's definition says of its arguments and its structured results. Each is compiled when
+/// it is first asked for: most tools of a list are never called.
+pub struct ToolSchemas {
+    input: Lazy,
+    output: Option<Lazy>,
+}
+
+struct Lazy {
+    text: Box<str>,
+    compiled: OnceLock<Result<Schema, SchemaProblem>>,
+}
+
+/// Why a schema checks nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SchemaProblem {
+    #[error("it is longer than {MAX_BYTES} bytes")]
+    TooLong,
+    #[error("it is not valid: at `{at}`: {problem}")]
+    Invalid { at: String, problem: String },
+    #[error("it refers to `{0}`, which is not a place in it that the gate can find")]
+    Reference(String),
+    #[error(
+        "it has more than {MAX_PATTERNS} patterns, or longer ones than {MAX_PATTERN_BYTES} bytes in all"
+    )]
+    Patterns,
+}
+
+/// How a value is not what a schema says.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Violation {
+    #[error("at `{at}`: {problem} (`{rule}`)")]
+    Broken {
+        /// Where in the value (RFC 6901); empty is the whole.
+        at: String,
+        /// Where in the schema.
+        rule: String,
+        /// In words that quote nothing of the value but names of members.
+        problem: String,
+    },
+    #[error("at `{0}`: a number beyond what can be compared (IEEE 754, binary64)")]
+    Number(String),
+    #[error("to check it takes more than {MAX_EFFORT} steps")]
+    TooMuch,
+}
+
+/// The longest schema, in bytes of its compact text. The longest of the public servers that we read
+/// had 20 KiB.
+const MAX_BYTES: usize = 256 * 1024;
+
+const MAX_PATTERNS: usize = 128;
+const MAX_PATTERN_BYTES: usize = 16 * 1024;
+
+/// The most that one pattern may take when it is compiled, in bytes.
+const MAX_COMPILED: usize = 1 << 20;
+
+/// Steps that one check may take; a step is one schema against one value, or 64 bytes of a string.
+/// Some ten milliseconds.
+const MAX_EFFORT: u32 = 200_000;
+
+impl Schema {
+    /// # Errors
+    /// When it is no schema, or one that could make a check do more than look at the value.
+    pub fn compile(schema: Value<'_>) -> Result<Self, SchemaProblem> {
+        if schema.text().len() > MAX_BYTES {
+            return Err(SchemaProblem::TooLong);
+        }
+        let tree = plain::schema(schema);
+        let effort = Effort::of(&tree)?;
+        let patterns = PatternOptions::regex()
+            .size_limit(MAX_COMPILED)
+            .dfa_size_limit(MAX_COMPILED);
+        let validator = jsonschema::options()
+            .offline()
+            // MCP leaves `format` to hints for people; servers disagree on what they mean.
+            .should_validate_formats(false)
+            .with_pattern_options(patterns)
+            .build(&tree)
+            .map_err(|error| SchemaProblem::Invalid {
+                at: error.instance_path().as_str().to_owned(),
+                problem: shortened(error.masked_with("it").to_string()),
+            })?;
+        Ok(Self { validator, effort })
+    }
+
+    /// # Errors
+    /// The first way in which the value is not what the schema says.
+    pub fn check(&self, value: Value<'_>) -> Result<(), Violation> {
+        let instance = plain::instance(value)?;
+        self.effort.fits(&instance)?;
+        self.validator
+            .validate(&instance)
+            .map_err(|error| Violation::Broken {
+                at: shortened(error.instance_path().as_str().to_owned()),
+                rule: shortened(error.schema_path().as_str().to_owned()),
+                problem: shortened(error.masked_with("it").to_string()),
+            })
+    }
+
+    /// The same for a call that says nothing: an empty object (MCP 2025-11-25, server/tools).
+    ///
+    /// # Errors
+    /// As above.
+    pub fn check_arguments(&self, arguments: Option<Value<'_>>) -> Result<(), Violation> {
+        if let Some(arguments) = arguments {
+            return self.check(arguments);
+        }
+        let Ok(empty) = Document::decode(b"{}", &Limits::default()) else {
+            return Err(Violation::TooMuch);
+        };
+        self.check(empty.root())
+    }
+}
+
+impl ToolSchemas {
+    /// Those of one item of a `tools/list`.
+    pub fn of(definition: Value<'_>) -> Self {
+        let lazy = |value: Value<'_>| Lazy {
+            text: value.text().into(),
+            compiled: OnceLock::new(),
+        };
+        Self {
+            input: definition
+                .get("inputSchema")
+                .map_or_else(Lazy::missing, lazy),
+            output: definition.get("outputSchema").map(lazy),
+        }
+    }
+
+    /// # Errors
+    /// Why arguments cannot be checked.
+    pub fn input(&self) -> Result<&Schema, &SchemaProblem> {
+        self.input.schema()
+    }
+
+    /// That of `structuredContent`, if the tool has one.
+    ///
+    /// # Errors
+    /// Why results cannot be checked.
+    pub fn output(&self) -> Option<Result<&Schema, &SchemaProblem>> {
+        self.output.as_ref().map(Lazy::schema)
+    }
+
+    /// What it takes to keep them, in bytes.
+    pub fn weight(&self) -> usize {
+        let output = self.output.as_ref().map_or(0, |output| output.text.len());
+        self.input.text.len().saturating_add(output)
+    }
+}
+
+impl Lazy {
+    fn missing() -> Self {
+        Self {
+            text: "".into(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    fn schema(&self) -> Result<&Schema, &SchemaProblem> {
+        let compiled = self.compiled.get_or_init(|| {
+            // It was a part of a message that was decoded.
+            let limits = Limits {
+                max_bytes: MAX_BYTES,
+                ..Limits::default()
+            };
+            match Document::decode(self.text.as_bytes(), &limits) {
+                Ok(document) => Schema::compile(document.root()),
+                Err(error) if self.text.len() <= MAX_BYTES => Err(SchemaProblem::Invalid {
+                    at: String::new(),
+                    problem: error.to_string(),
+                }),
+                Err(_) => Err(SchemaProblem::TooLong),
+            }
+        });
+        compiled.as_ref()
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schema").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ToolSchemas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolSchemas")
+            .field("input", &self.input.text)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Equal if they say the same.
+impl PartialEq for ToolSchemas {
+    fn eq(&self, other: &Self) -> bool {
+        let output = |it: &Self| it.output.as_ref().map(|it| it.text.clone());
+        self.input.text == other.input.text && output(self) == output(other)
+    }
+}
+
+impl Eq for ToolSchemas {}
+
+/// What is told of a schema or a pointer, which a peer wrote, has an end.
+fn shortened(mut text: String) -> String {
+    const LONGEST: usize = 300;
+    if text.len() > LONGEST {
+        let end = text.floor_char_boundary(LONGEST);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
