@@ -33,6 +33,8 @@ pub mod session;
 // The edges.
 // Where operators reach the gate: health and metrics.
 pub mod admin;
+// Traces for operators, as OTLP.
+pub mod telemetry;
 // The subcommands.
 pub mod cli;
 // The only caller of the system clock.

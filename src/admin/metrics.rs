@@ -74,8 +74,17 @@ pub struct Figures {
     /// Of agents over HTTP, where they come so.
     pub connections: Option<usize>,
     pub audit: audit::Figures,
+    /// Where traces are collected.
+    pub traces: Option<Traces>,
     /// Since the gate started.
     pub seconds: f64,
+}
+
+/// Messages whose spans reached the collector, or did not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Traces {
+    pub exported: u64,
+    pub dropped: u64,
 }
 
 /// Conversations of the moment, by what can be said of their servers; and what waits in them.

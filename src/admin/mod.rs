@@ -18,7 +18,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use metrics::{Figures, Listening, Metrics, Sessions};
+pub use metrics::{Figures, Listening, Metrics, Sessions, Traces};
 pub use serve::{Listener, Serving, Sources};
 pub use settings::Settings;
 pub use table::{Described, Type, metrics};

@@ -53,7 +53,7 @@ const fn row(
     Row { described, read }
 }
 
-pub(super) const ROWS: [Row; 21] = [
+pub(super) const ROWS: [Row; 22] = [
     row(
         "mcp_protector_ready",
         Type::Gauge,
@@ -254,5 +254,20 @@ pub(super) const ROWS: [Row; 21] = [
         &[],
         "What did not happen because it could not be recorded",
         |it| Reading::one(it.metrics.counts().unrecorded),
+    ),
+    row(
+        "mcp_protector_traced_messages",
+        Type::Counter,
+        &["outcome"],
+        "Messages whose spans were exported or dropped",
+        |it| {
+            let traces = it.figures.traces.into_iter();
+            Reading::of(traces.flat_map(|traces| {
+                [
+                    Sample::new(["exported"], traces.exported),
+                    Sample::new(["dropped"], traces.dropped),
+                ]
+            }))
+        },
     ),
 ];

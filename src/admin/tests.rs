@@ -28,6 +28,10 @@ fn figures() -> Figures {
         },
         connections: Some(4),
         audit: crate::audit::Figures::default(),
+        traces: Some(Traces {
+            exported: 5,
+            dropped: 1,
+        }),
         seconds: 1.5,
     }
 }

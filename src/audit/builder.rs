@@ -35,6 +35,7 @@ impl Record {
             findings: Vec::new(),
             redactions: Vec::new(),
             lost: None,
+            traced: None,
         }
     }
 

@@ -83,6 +83,8 @@ impl Record {
             findings,
             redactions,
             lost: _,
+            // Finished where it is exported.
+            traced: _,
         } = self;
         if let Some(Agent {
             id,

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 #[derive(Debug, Clone)]
 pub struct Audit {
     to: To,
-    observer: Option<Arc<dyn Observe>>,
+    observers: Arc<[Arc<dyn Observe>]>,
 }
 
 #[derive(Debug, Clone)]
@@ -122,7 +122,7 @@ impl Audit {
         });
         Ok(Self {
             to: To::Log(handle),
-            observer: None,
+            observers: Arc::new([]),
         })
     }
 
@@ -131,14 +131,15 @@ impl Audit {
     pub fn keeping() -> (Self, Kept) {
         let kept = Kept::default();
         let to = To::Memory(kept.clone());
-        let observer = None;
-        (Self { to, observer }, kept)
+        let observers = Arc::new([]);
+        (Self { to, observers }, kept)
     }
 
-    /// The same log, whose records somebody counts from now on.
+    /// The same log, of whose records one more is told from now on.
     #[must_use]
     pub fn observed_by(mut self, observer: Arc<dyn Observe>) -> Self {
-        self.observer = Some(observer);
+        let known = self.observers.iter().cloned();
+        self.observers = known.chain([observer]).collect();
         self
     }
 
@@ -161,8 +162,7 @@ impl Audit {
     /// Dropped before it returns, it has taken the record or it has not.
     pub async fn record(&self, mut record: Record) -> Result<(), AuditFault> {
         // Boxed: it lives in the future of every message.
-        let sighting = self.observer.as_ref();
-        let sighting = sighting.map(|_| Box::new(Sighting::of(&record)));
+        let sighting = (!self.observers.is_empty()).then(|| Box::new(Sighting::of(&record)));
         let taken = match &self.to {
             To::Memory(kept) => {
                 kept.push(record);
@@ -179,8 +179,10 @@ impl Audit {
                 },
             },
         };
-        if let (Some(observer), Some(sighting)) = (&self.observer, sighting) {
-            observer.observe(&sighting, taken.as_ref().err());
+        if let Some(sighting) = sighting {
+            for observer in &*self.observers {
+                observer.observe(&sighting, taken.as_ref().err());
+            }
         }
         taken
     }

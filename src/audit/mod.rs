@@ -24,10 +24,10 @@ pub use fault::{AuditFault, OpenError};
 pub use jsonl::Audit;
 pub use line::{SCHEMA, misleads};
 pub use memory::{Kept, Memory};
-pub use observe::{Figures, LogState, Observe, Sighting};
+pub use observe::{Figures, LogState, Observe, Sighting, Story};
 pub use record::{
-    Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Reason, Record,
-    Scope, Sensitivity, Shadow, Would,
+    Agent, Change, Correlation, Decision, Direction, Edit, Event, Kind, Level, Named, Reason,
+    Record, Scope, Sensitivity, Shadow, Traced, Would,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use settings::{Durability, OnFault, Settings, Stream};

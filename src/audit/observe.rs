@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::fault::AuditFault;
-use super::record::{Decision, Direction, Event, Kind, Record};
+use super::record::{Decision, Direction, Event, Kind, Record, Traced};
 use super::text::Text;
 
 /// Is told of every record, once it is known what became of it.
@@ -25,10 +25,26 @@ pub struct Sighting {
     /// A policy's own word, where a policy decided.
     pub code: Option<Text>,
     pub duration_us: Option<u64>,
+    /// The session, by the gate's own name for it.
+    pub session: Option<Text>,
+    /// What belongs in a trace, if this message is in one.
+    pub story: Option<Story>,
+}
+
+/// The parts of a record that a trace tells. What peers chose is not redacted yet.
+#[derive(Debug, Clone)]
+pub struct Story {
+    pub traced: Traced,
+    pub reference: Option<Text>,
+    pub upstream: Option<Text>,
+    pub target: Option<Text>,
+    pub policies: Vec<Text>,
+    pub revision: Option<Text>,
+    pub error_code: Option<i64>,
 }
 
 impl Sighting {
-    pub(super) fn of(record: &Record) -> Self {
+    pub(crate) fn of(record: &Record) -> Self {
         Self {
             kind: record.kind,
             event: record.event,
@@ -37,6 +53,25 @@ impl Sighting {
             stage: record.stage.clone(),
             code: record.reason.code.clone(),
             duration_us: record.duration_us,
+            session: record.session_id.clone(),
+            story: record
+                .traced
+                .as_deref()
+                .map(|traced| Story::of(record, traced)),
+        }
+    }
+}
+
+impl Story {
+    fn of(record: &Record, traced: &Traced) -> Self {
+        Self {
+            traced: traced.clone(),
+            reference: record.reference.clone(),
+            upstream: record.upstream.clone(),
+            target: record.target.clone(),
+            policies: record.policies.clone(),
+            revision: record.revision.clone(),
+            error_code: record.error_code,
         }
     }
 }

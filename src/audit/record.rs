@@ -7,6 +7,7 @@
 use serde::Serialize;
 
 use super::text::Text;
+use crate::wire::{KnownMethod, Span};
 
 /// What happened, as it goes to the audit log. `schema`, `seq`, `time` and `instance` are added
 /// when the record is taken, so that they are in the order of the file.
@@ -65,6 +66,29 @@ pub struct Record {
     pub redactions: Vec<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
+    /// Its place in a trace, if somebody collects this one. No part of the log.
+    #[serde(skip)]
+    pub traced: Option<Box<Traced>>,
+}
+
+/// What a trace says of a message and the log does not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traced {
+    pub span: Span,
+    /// The method, if the gate knows it.
+    pub method: Option<KnownMethod>,
+    /// The revision that its sender speaks.
+    pub version: Option<Text>,
+    pub named: Named,
+}
+
+/// Whether there is what a message names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// What policy permits, or a tool that the upstream offers.
+    Known,
+    /// Any text that a peer chose.
+    Unproven,
 }
 
 /// What a record is about.

@@ -120,8 +120,7 @@ impl Bridge {
                 frame,
                 cancels,
             } => {
-                gate.handle_from(talk, source.stream, source.peer, &frame)
-                    .await?;
+                gate.handle_from(talk, source, &frame).await?;
                 if let Some(id) = cancels
                     && !gate.is_waiting(talk, &id, source.stream)
                 {

@@ -356,6 +356,7 @@ fn of_the_session(frame: String) -> Step {
         source: Source {
             stream: Stream::MAIN,
             peer: None,
+            trace: None,
         },
         frame: frame.into_bytes(),
         cancels: None,

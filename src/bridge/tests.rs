@@ -88,6 +88,7 @@ impl Bench {
             denial: DenialForm::Error,
             guards: Guards::default(),
             secrets: Redactor::default(),
+            tracing: crate::gate::Tracing::Off,
         };
         let server = Server {
             name: "fixture".to_owned(),
@@ -144,10 +145,11 @@ impl Bench {
         let source = Source {
             stream: Stream::MAIN,
             peer: None,
+            trace: None,
         };
         if self.bridge.take(source, frame.as_bytes()) == Taken::Not {
             let bytes = frame.as_bytes();
-            let passed = self.gate.handle_from(&self.talk, Stream::MAIN, None, bytes);
+            let passed = self.gate.handle_from(&self.talk, source, bytes);
             Box::pin(passed).await.unwrap();
         }
         self.settle().await;

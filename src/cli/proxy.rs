@@ -11,6 +11,7 @@ mod servers;
 mod service;
 mod settings;
 mod single;
+mod traces;
 
 use std::fmt;
 use std::future::pending;
@@ -31,6 +32,7 @@ use crate::loading::{self, Loaded, Watch};
 use crate::policy::{self, PolicyStore};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
+use crate::telemetry::{Exporter, Spans};
 
 use super::args::ProxyArgs;
 use super::exit::Exit;
@@ -189,6 +191,8 @@ struct Opened {
     health: AskHealth,
     /// Operators are served for as long as this lives.
     operators: Option<Serving>,
+    /// Traces are sent for as long as this lives.
+    exporter: Option<Exporter>,
 }
 
 /// Opens what the configuration names, in the order in which a failure does least harm.
@@ -199,6 +203,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         renewal,
         health,
         operators,
+        exporter,
     } = match open(config, loaded).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
@@ -220,6 +225,11 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         never = pulse => match never {},
     };
     let exit = finish(&audit, &end).await;
+    if let Some(exporter) = exporter {
+        exporter
+            .close(FLUSH.min(config.limits.drain_deadline))
+            .await;
+    }
     drop(operators);
     exit
 }
@@ -271,10 +281,10 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let metrics = admin.is_some().then(Arc::<Metrics>::default);
     let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
         .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
-    let audit = match &metrics {
-        Some(metrics) => audit.observed_by(Arc::clone(metrics) as Arc<dyn Observe>),
-        None => audit,
-    };
+    let traces = traces::start(config, &clock, &secrets)
+        .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
+    let (exporter, spans) = traces.unzip();
+    let audit = observed(audit, metrics.as_ref(), spans.as_ref());
     let upstreams = Upstreams::of(config, &secrets, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
@@ -283,6 +293,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
     let settings = gate::Settings {
         secrets,
+        tracing: traces::tracing(config),
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
@@ -335,7 +346,14 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     };
     let health = pulse::health(&parts, serves);
     let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
-        operators::serve(listener, &parts, metrics, Arc::clone(&health), connections)
+        operators::serve(
+            listener,
+            &parts,
+            metrics,
+            Arc::clone(&health),
+            connections,
+            spans,
+        )
     });
     let operators = operators
         .transpose()
@@ -346,7 +364,16 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         renewal,
         health,
         operators,
+        exporter,
     })
+}
+
+/// The log, and those who are told of its records.
+fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spans>>) -> Audit {
+    let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn Observe>);
+    let spans = spans.map(|spans| Arc::clone(spans) as Arc<dyn Observe>);
+    let observers = metrics.into_iter().chain(spans);
+    observers.fold(audit, Audit::observed_by)
 }
 
 /// Opens the way by which agents come.

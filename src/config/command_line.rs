@@ -8,7 +8,9 @@ use secrecy::SecretString;
 
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
-use super::settings::{Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Upstream};
+use super::settings::{
+    Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Telemetry, Upstream,
+};
 use super::upstream::inherited;
 use super::variables::Variables;
 
@@ -99,6 +101,7 @@ impl Config {
             },
             limits: Limits::default(),
             admin: Admin::default(),
+            telemetry: Telemetry::default(),
             protocol: Protocol::default(),
             guards: Guards::default(),
             // The shell replaced them, if there were any.

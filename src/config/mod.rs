@@ -20,6 +20,7 @@ mod section;
 mod settings;
 mod suggest;
 mod syntax;
+mod telemetry;
 mod units;
 mod upstream;
 mod values;
@@ -30,8 +31,8 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness, Upstream,
-    Warnings,
+    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness,
+    Telemetry, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

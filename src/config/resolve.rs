@@ -17,6 +17,7 @@ use super::settings::{
     OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness,
     Warnings,
 };
+use super::telemetry::telemetry;
 use super::upstream::upstream;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
@@ -37,6 +38,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
     let mut config = Config {
         upstream: upstream(root.section("upstream"), base),
         admin: admin(root.section("admin"), base, &listen),
+        telemetry: telemetry(root.section("telemetry"), base),
         listen,
         policy: policy(root.section("policy"), base),
         audit: audit(root.section("audit"), base),

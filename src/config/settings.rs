@@ -10,11 +10,13 @@ use secrecy::SecretString;
 use super::errors::ConfigError;
 
 mod network;
+mod telemetry;
 
 pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp, ServerAuth,
 };
+pub use telemetry::Telemetry;
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug)]
@@ -25,6 +27,7 @@ pub struct Config {
     pub audit: Audit,
     pub limits: Limits,
     pub admin: Admin,
+    pub telemetry: Telemetry,
     pub protocol: Protocol,
     pub guards: Guards,
     /// Environment variables of the gate that took part in some value, by name.

@@ -8,6 +8,7 @@ mod published;
 mod published_http;
 mod reports;
 mod secrets;
+mod telemetry;
 mod unreadable;
 
 use std::ffi::OsString;

@@ -94,6 +94,30 @@ impl<'t> Section<'_, 't> {
         usize::try_from(count).ok()
     }
 
+    /// A ratio: a number from 0 to 1.
+    pub(super) fn ratio(&mut self, key: &'static str) -> Option<f64> {
+        let field = self.take_shown(key)?;
+        let written = if let DeValue::Float(float) = field.value {
+            float.as_str().parse().ok()
+        } else if let DeValue::Integer(integer) = field.value {
+            // What is longer than a few digits is beyond the bounds anyhow.
+            unsigned(integer)
+                .ok()
+                .and_then(|it| u32::try_from(it).ok())
+                .map(f64::from)
+        } else {
+            self.wrong_type(&field, "a number from 0 to 1", None);
+            return None;
+        };
+        // No comparison with what is no number is true.
+        let ratio = written.filter(|ratio| (0.0..=1.0).contains(ratio));
+        if ratio.is_none() {
+            let reason = Reason::Invalid("expected a number from 0 to 1");
+            self.tell(&field, reason, None);
+        }
+        ratio
+    }
+
     /// A number of bytes: an integer, or a string such as `"4MiB"`.
     pub(super) fn size(&mut self, key: &'static str, range: &RangeInclusive<u64>) -> Option<usize> {
         let field = self.take_shown(key)?;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::session::{Asker, Spoken};
-use crate::wire::{Era, Form, Id, KnownMethod, Method, Shape, Side, Stream};
+use crate::wire::{Era, Form, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext};
 
 use super::Gate;
 use super::decide::Stop;
@@ -36,6 +36,8 @@ pub struct Source {
     pub stream: Stream,
     /// The address, if it came over a network.
     pub peer: Option<std::net::IpAddr>,
+    /// What the HTTP request says of a trace that brought it.
+    pub trace: Option<TraceContext>,
 }
 
 impl Gate {
@@ -140,13 +142,7 @@ impl Gate {
     }
 
     fn came(&self, source: Source) -> Came {
-        Came {
-            from: Side::Agent,
-            stream: source.stream,
-            form: Form::Whole,
-            peer: source.peer,
-            at: self.clock.elapsed(),
-        }
+        Came::with(source, Side::Agent, self.clock.elapsed())
     }
 
     /// The steps of the path that are left; yields the answer.

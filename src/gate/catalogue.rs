@@ -204,6 +204,7 @@ impl Gate {
             stream: Stream::MAIN,
             sent_on: Stream::MAIN,
             peer: None,
+            span: None,
             agent: None,
             method: occasion.method(),
             target: Target::Server,

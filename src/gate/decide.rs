@@ -107,7 +107,11 @@ impl Permit {
         Self {
             to: self.to,
             line,
-            passage: Passage { stream, carried },
+            passage: Passage {
+                stream,
+                carried,
+                trace: self.passage.trace,
+            },
         }
     }
 
@@ -117,7 +121,11 @@ impl Permit {
     pub(super) fn own(to: Side, stream: Stream, message: OwnMessage, secrets: &Redactor) -> Self {
         let (text, carried) = message.into_parts();
         let line = secrets.redact(&text).into_owned();
-        let passage = Passage { stream, carried };
+        let passage = Passage {
+            stream,
+            carried,
+            trace: None,
+        };
         Self { to, line, passage }
     }
 }

@@ -29,6 +29,7 @@ mod shadow;
 mod stage;
 mod talk;
 mod tasks;
+mod tracing;
 mod understand;
 mod upkeep;
 
@@ -36,7 +37,6 @@ mod upkeep;
 mod tests;
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +69,7 @@ pub use route::META_SUBSCRIPTION;
 pub use schemas::{Guards, Level, Unfit};
 pub use stage::Stage;
 pub use talk::Talk;
+pub use tracing::{Share, Tracing};
 
 /// The gate: what every message of every session passes.
 #[derive(Debug)]
@@ -101,6 +102,8 @@ pub struct Settings {
     pub guards: Guards,
     /// What the configuration itself holds and nobody may see.
     pub secrets: Redactor,
+    /// Whether messages have a place in a trace.
+    pub tracing: Tracing,
 }
 
 /// How a denied call of a visible tool is answered.
@@ -144,14 +147,12 @@ impl Gate {
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let at = self.clock.elapsed();
-        let peer = None;
-        let came = Came {
-            from,
+        let source = Source {
             stream,
-            form: Form::Whole,
-            peer,
-            at,
+            peer: None,
+            trace: None,
         };
+        let came = Came::with(source, from, at);
         self.handle_since(talk, came, frame).await
     }
 
@@ -172,29 +173,23 @@ impl Gate {
             stream,
             form,
             peer: None,
+            trace: None,
             at: self.clock.elapsed(),
         };
         self.handle_since(talk, came, frame).await
     }
 
-    /// The same for a frame of the agent's that came over a network, from this address.
+    /// The same for a frame of the agent's that came over a network.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn handle_from<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        stream: Stream,
-        peer: Option<IpAddr>,
+        source: Source,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let came = Came {
-            from: Side::Agent,
-            stream,
-            form: Form::Whole,
-            peer,
-            at: self.clock.elapsed(),
-        };
+        let came = Came::with(source, Side::Agent, self.clock.elapsed());
         self.handle_since(talk, came, frame).await
     }
 
@@ -281,7 +276,12 @@ impl Gate {
         };
         let mut route = route::route(&understood, session, exchange)?;
         let settings = &self.settings;
-        let passage = route.passage(&understood);
+        let passage = Passage {
+            trace: trail
+                .onward()
+                .filter(|_| understood.identified.is_request()),
+            ..route.passage(&understood)
+        };
         let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());
@@ -327,6 +327,9 @@ impl Gate {
         let message = Message::decode(frame, self.limits(from))
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(talk, &message, from);
+        if message.method().is_some() {
+            trail.take_place(self.settings.tracing);
+        }
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());
         if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
@@ -370,6 +373,7 @@ impl Gate {
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
             correlation: trail.correlation.clone(),
+            span: trail.span,
         }
     }
 

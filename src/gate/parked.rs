@@ -5,9 +5,10 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::session::{Lifecycle, Parked, Session};
-use crate::wire::{Form, Message, Side};
+use crate::wire::{Message, Side};
 
 use super::Gate;
+use super::bridged::Source;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::record::{AnswerTo, Came, Trail};
 use super::refuse::Refusal;
@@ -40,6 +41,7 @@ impl Gate {
                     asker: asker.clone(),
                     stream: trail.stream,
                     peer: trail.peer,
+                    trace: trail.told_by_http,
                     frame: frame.to_vec(),
                     version: version.clone(),
                     target: trail.target.clone(),
@@ -118,13 +120,12 @@ impl Gate {
 }
 
 fn came(parked: &Parked) -> Came {
-    Came {
-        from: Side::Agent,
+    let source = Source {
         stream: parked.stream,
-        form: Form::Whole,
         peer: parked.peer,
-        at: parked.started,
-    }
+        trace: parked.trace,
+    };
+    Came::with(source, Side::Agent, parked.started)
 }
 
 impl Trail {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::Admitted;
-use crate::wire::{Form, KnownMethod, Message, Outcome, Shape, Stream, Value};
+use crate::wire::{Form, KnownMethod, Message, Outcome, Shape, Stream, TraceContext, Value};
 
 use super::identify::{FIRST_STATELESS, Role};
 use super::route::Ended;
@@ -18,6 +18,8 @@ pub struct Passage {
     /// [`Stream::MAIN`] if it belongs to none. To the upstream: always the main one.
     pub stream: Stream,
     pub carried: Carried,
+    /// The trace that whoever takes it goes on with, where traces are collected.
+    pub trace: Option<TraceContext>,
 }
 
 /// What a permitted message is.
@@ -74,7 +76,11 @@ impl Passage {
                 form: understood.identified.form,
             },
         };
-        Self { stream, carried }
+        Self {
+            stream,
+            carried,
+            trace: None,
+        }
     }
 }
 

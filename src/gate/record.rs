@@ -14,8 +14,9 @@ use sha2::{Digest, Sha256};
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
 use crate::session::{Asker, Origin, Target};
-use crate::wire::{Form, KnownMethod, Message, Shape, Side, Stream, Value};
+use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
+use super::bridged::Source;
 use super::decide::Allowed;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
@@ -31,6 +32,8 @@ pub(super) struct Came {
     pub(super) form: Form,
     /// The address that it came from, if it came over a network.
     pub(super) peer: Option<IpAddr>,
+    /// What the HTTP request says of a trace that brought it.
+    pub(super) trace: Option<TraceContext>,
     /// Time since the clock was made.
     pub(super) at: Duration,
 }
@@ -58,6 +61,10 @@ pub(super) struct Trail {
     pub(super) stream: Stream,
     /// The address that it came from, if it came over a network.
     pub(super) peer: Option<IpAddr>,
+    /// What the HTTP request said of a trace that brought it.
+    pub(super) told_by_http: Option<TraceContext>,
+    /// Its own place in a trace.
+    pub(super) span: Option<Span>,
     record: Record,
 }
 
@@ -73,14 +80,34 @@ pub(super) enum AnswerTo {
     Unreadable,
 }
 
+impl Came {
+    /// Whole, as everything that an agent sends.
+    pub(super) fn with(source: Source, from: Side, at: Duration) -> Self {
+        let Source {
+            stream,
+            peer,
+            trace,
+        } = source;
+        Self {
+            from,
+            stream,
+            form: Form::Whole,
+            peer,
+            trace,
+            at,
+        }
+    }
+}
+
 impl Trail {
     pub(super) fn begin<U, A>(talk: &Talk<U, A>, came: Came) -> Self {
         let Came {
             from,
             stream,
             peer,
+            trace,
             at,
-            ..
+            form: _,
         } = came;
         let reference = talk.next_reference();
         let record = Record::new(Kind::Frame)
@@ -107,6 +134,8 @@ impl Trail {
             started: at,
             stream,
             peer,
+            told_by_http: trace,
+            span: None,
             record,
         }
     }
@@ -144,6 +173,7 @@ impl Trail {
             stream: Stream::MAIN,
             form: Form::Whole,
             peer: None,
+            trace: None,
             at: started,
         };
         let mut trail = Self::begin(talk, came);

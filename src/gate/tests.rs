@@ -100,6 +100,7 @@ impl Bench {
             denial: DenialForm::Error,
             guards: Guards::default(),
             secrets: Redactor::default(),
+            tracing: super::Tracing::Off,
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));

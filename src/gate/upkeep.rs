@@ -303,6 +303,7 @@ impl Gate {
                 stream,
                 form: Form::Whole,
                 peer: None,
+                trace: None,
                 at,
             },
         );

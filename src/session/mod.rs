@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Consent, Labels, Server};
-use crate::wire::{Id, KnownMethod, Stream};
+use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use ledger::{Keep, Ledger, TooLarge};
@@ -141,6 +141,8 @@ pub struct Parked {
     /// The stream on which it came, and from where, if it came over a network.
     pub stream: Stream,
     pub peer: Option<IpAddr>,
+    /// What the HTTP request said of a trace that brought it.
+    pub trace: Option<TraceContext>,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
     /// The revision that the call names, if it belongs to no session with a handshake.

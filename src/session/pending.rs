@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, PolicySnapshot};
-use crate::wire::{Id, KnownMethod, Stream};
+use crate::wire::{Id, KnownMethod, Span, Stream};
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
 #[derive(Debug, Default)]
@@ -56,6 +56,8 @@ pub struct Exchange {
     pub reference: Arc<str>,
     /// `job_id`, `trace_id` and the like, repeated in the outcome's record.
     pub correlation: Vec<(&'static str, String)>,
+    /// Its place in a trace.
+    pub span: Option<Span>,
 }
 
 /// Where a request stands among those that ask for one thing.

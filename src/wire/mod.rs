@@ -21,6 +21,7 @@ mod params;
 mod params_table;
 mod sse;
 mod stream;
+mod trace;
 
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
@@ -36,6 +37,7 @@ pub use mirrors::{Mirror, Mirrors};
 pub use params::{ParamsError, ParamsProblem};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
 pub use stream::{Form, Stream};
+pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -29,6 +29,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
             secrets: None,
         },
         secrets: Redactor::default(),
+        tracing: mcp_protector::gate::Tracing::Off,
     };
     Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
 }

@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 24] = [
+const TABLE: [(&str, May); 25] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -32,6 +32,7 @@ const TABLE: [(&str, May); 24] = [
     ("identity", May::Only(&["wire", "clock", "outward"])),
     ("agent", May::Only(&["gate", "session", "wire", "identity"])),
     ("admin", May::Only(&["agent", "audit", "identity"])),
+    ("telemetry", May::Only(&["audit", "wire", "clock"])),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
     ("findings", May::Only(&[])),
     ("lint", May::Only(&["policy"])),

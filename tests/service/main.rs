@@ -36,3 +36,5 @@ mod serving;
 mod setup;
 #[cfg(test)]
 mod tools;
+#[cfg(test)]
+mod traces;

@@ -20,7 +20,7 @@ fn with_admin(mut setup: Setup, more: &str) -> Setup {
 }
 
 /// A port that was free a moment ago.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     socket.local_addr().unwrap().port()
 }
@@ -43,7 +43,7 @@ fn get(gate: &Serving, path: &str) -> Answer {
 }
 
 /// The value of a sample, written out with its labels; zero without one.
-fn sample(text: &str, wanted: &str) -> f64 {
+pub(crate) fn sample(text: &str, wanted: &str) -> f64 {
     let value = text.lines().find_map(|line| line.strip_prefix(wanted));
     value.map_or(0.0, |value| value.trim().parse().unwrap())
 }

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use crate::identity::{Authenticate, Identity};
 use crate::wire::Id;
 
-use super::conversations::Conversations;
+use super::conversations::{Brought, Conversations};
 use super::door::Door;
 use super::health::AskHealth;
 use super::refusal::{HttpRefusal, Refused};
@@ -38,6 +38,15 @@ pub(super) struct Asked<'r> {
     pub(super) parts: &'r Parts,
     pub(super) identity: &'r Identity,
     pub(super) peer: IpAddr,
+}
+
+impl Asked<'_> {
+    pub(super) fn brought(&self) -> Brought {
+        Brought {
+            peer: self.peer,
+            trace: fields::trace(&self.parts.headers),
+        }
+    }
 }
 
 /// A refusal, and the id to answer with if the message was read that far.

@@ -1,7 +1,6 @@
 //! One conversation with the gate: what comes in, and the streams on which it is answered.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +13,7 @@ use crate::identity::Identity;
 use crate::wire::{Limits, Message, Mirrors, Stream};
 
 use super::channel::{Channel, Kept, Piece, Reader};
-use super::conversations::{ConversationKind, Inbound, Place};
+use super::conversations::{Brought, ConversationKind, Inbound, Place};
 use super::refusal::Refused;
 use super::settings::Settings;
 
@@ -103,12 +102,12 @@ impl Conversation {
     }
 
     /// Brings a frame that is not answered on its own stream.
-    pub(super) async fn tell(&self, bytes: Bytes, peer: IpAddr) -> Result<(), Refused> {
+    pub(super) async fn tell(&self, bytes: Bytes, brought: Brought) -> Result<(), Refused> {
         let stream = self.number();
         self.send(Inbound::Frame {
             stream,
             bytes,
-            peer,
+            brought,
         })
         .await
     }
@@ -118,7 +117,7 @@ impl Conversation {
         self: &Arc<Self>,
         bytes: Bytes,
         takes: Takes,
-        peer: IpAddr,
+        brought: Brought,
     ) -> Result<Post, Refused> {
         let stream = self.number();
         let kept = match self.kind {
@@ -136,7 +135,7 @@ impl Conversation {
         self.send(Inbound::Frame {
             stream,
             bytes,
-            peer,
+            brought,
         })
         .await?;
         Ok(post)

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::identity::Identity;
-use crate::wire::Stream;
+use crate::wire::{Stream, TraceContext};
 
 use super::conversation::Conversation;
 use super::refusal::Refused;
@@ -42,14 +42,22 @@ pub enum ConversationKind {
     Stateless,
 }
 
+/// What is known of a message besides its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Brought {
+    /// Whose connection brought it.
+    pub peer: IpAddr,
+    /// What the request says of a trace that brought it.
+    pub trace: Option<TraceContext>,
+}
+
 /// What the agent sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Inbound {
     Frame {
         stream: Stream,
         bytes: Bytes,
-        /// Whose connection brought it.
-        peer: IpAddr,
+        brought: Brought,
     },
     /// Nobody listens to this POST any more, which cancels its request (stateless only).
     HungUp { stream: Stream },

@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 
+use crate::wire::TraceContext;
+
 use super::refusal::Refused;
 
 pub(super) const SESSION: &str = "Mcp-Session-Id";
@@ -11,6 +13,7 @@ pub(super) const VERSION: &str = "MCP-Protocol-Version";
 pub(super) const METHOD: &str = "Mcp-Method";
 pub(super) const NAME: &str = "Mcp-Name";
 pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
+const TRACEPARENT: &str = "traceparent";
 
 /// Fields of which peers and proxies could take the one or the other.
 const SINGLE: [&str; 12] = [
@@ -48,6 +51,17 @@ pub(super) fn text<'h>(
     match value.to_str() {
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(Refused::Unreadable(name)),
+    }
+}
+
+/// What a request says of a trace (W3C Trace Context). One that says it twice, or wrongly, says
+/// nothing: that is no reason to refuse it.
+pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut values = headers.get_all(TRACEPARENT).iter();
+    let value = values.next()?.to_str().ok()?;
+    match values.next() {
+        None => TraceContext::parse(value),
+        Some(_) => None,
     }
 }
 

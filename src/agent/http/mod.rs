@@ -35,7 +35,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 
-pub use conversations::{Arrival, ConversationKind, Inbound};
+pub use conversations::{Arrival, Brought, ConversationKind, Inbound};
 pub use health::{AskHealth, Health};
 pub use patient::Patient;
 pub use refusal::HttpRefusal;

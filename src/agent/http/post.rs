@@ -69,12 +69,12 @@ pub(super) async fn post(
     match kind {
         Kind::Initialize | Kind::Request => {
             let post = conversation
-                .ask(bytes, Takes::Everything, asked.peer)
+                .ask(bytes, Takes::Everything, asked.brought())
                 .await?;
             Ok(answered(server, post, Manner::Legacy(names)).await?)
         }
         Kind::Told => {
-            conversation.tell(bytes, asked.peer).await?;
+            conversation.tell(bytes, asked.brought()).await?;
             Ok(respond::accepted())
         }
     }
@@ -158,7 +158,7 @@ async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Respo
     let conversation = conversations.begin(asked.identity, asked.peer).await?;
     let mut provisional = Provisional(Some(Arc::clone(&conversation)));
     let mut post = conversation
-        .ask(bytes, Takes::ReplyOnly, asked.peer)
+        .ask(bytes, Takes::ReplyOnly, asked.brought())
         .await?;
     let Some(event) = post.reader.next().await else {
         return Err(Refused::Ended.into());
@@ -201,7 +201,7 @@ async fn undecodable(
         None => Err(rejection),
         Some(conversation) if is_answered => {
             let mut post = conversation
-                .ask(bytes, Takes::ReplyOnly, asked.peer)
+                .ask(bytes, Takes::ReplyOnly, asked.brought())
                 .await?;
             match post.reader.next().await {
                 Some(event) => Ok(respond::json(400, event.line)),
@@ -209,7 +209,7 @@ async fn undecodable(
             }
         }
         Some(conversation) => {
-            conversation.tell(bytes, asked.peer).await?;
+            conversation.tell(bytes, asked.brought()).await?;
             Ok(respond::refusal(&rejection, None))
         }
     }

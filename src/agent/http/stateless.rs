@@ -63,10 +63,10 @@ pub(super) async fn post(
     let conversations = &server.conversations;
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
-        let post = conversation.ask(bytes, takes, asked.peer).await?;
+        let post = conversation.ask(bytes, takes, asked.brought()).await?;
         Ok(answered(server, post, Manner::Stateless).await?)
     } else {
-        conversation.tell(bytes, asked.peer).await?;
+        conversation.tell(bytes, asked.brought()).await?;
         Ok(respond::accepted())
     }
 }

@@ -59,6 +59,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         findings: vec![next()],
         redactions: vec![next(), next()],
         lost: Some(3),
+        traced: None,
     }
 }
 

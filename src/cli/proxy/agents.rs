@@ -1,14 +1,13 @@
 //! The agent, however it reaches the gate, as the gate and a conversation see it.
 
 use std::io;
-use std::net::IpAddr;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::agent::http::{Inbound, Streams};
+use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
-use crate::gate::{Agent, AgentGone, Permit};
+use crate::gate::{Agent, AgentGone, Permit, Source};
 use crate::wire::{Frame, LineReader, Stream};
 
 /// The agent of one conversation: what delivers.
@@ -31,8 +30,8 @@ pub(super) enum Inbox {
 /// What came of an agent.
 #[derive(Debug)]
 pub(super) enum Arrived<'i> {
-    /// On a stream, and over a network from an address.
-    Frame(Stream, Option<IpAddr>, &'i [u8]),
+    /// From somewhere.
+    Frame(Source, &'i [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
     /// It does not wait any more for what this stream would bring.
@@ -42,6 +41,13 @@ pub(super) enum Arrived<'i> {
     /// It sends no more and takes nothing.
     Gone,
 }
+
+/// Standard streams are one stream, over no network.
+const HERE: Source = Source {
+    stream: Stream::MAIN,
+    peer: None,
+    trace: None,
+};
 
 impl Agent for Outbox {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
@@ -67,7 +73,7 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
-                Some(Frame::Line(frame)) => Arrived::Frame(Stream::MAIN, None, frame),
+                Some(Frame::Line(frame)) => Arrived::Frame(HERE, frame),
                 Some(Frame::TooLong) => Arrived::TooLong(Stream::MAIN),
                 None => Arrived::Closed,
             }),
@@ -75,10 +81,15 @@ impl Inbox {
                 Some(Inbound::Frame {
                     stream,
                     bytes,
-                    peer,
+                    brought: Brought { peer, trace },
                 }) => {
                     *frame = bytes;
-                    Arrived::Frame(stream, Some(peer), frame)
+                    let source = Source {
+                        stream,
+                        peer: Some(peer),
+                        trace,
+                    };
+                    Arrived::Frame(source, frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
                 None => Arrived::Gone,

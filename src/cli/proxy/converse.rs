@@ -9,7 +9,7 @@ use tracing::{info, warn};
 
 use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
-use crate::gate::{Agent, AgentGone, Gate, Source, Talk, Upstream};
+use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
 use crate::shutdown::{Cause, Shutdown};
 use crate::wire::Side;
 
@@ -98,10 +98,9 @@ async fn listen<U: Upstream, A: Agent>(
             next = next(&mut inbox, bridge) => next,
         };
         let handled = match next {
-            Ok(Arrived::Frame(stream, peer, frame)) => {
-                let source = Source { stream, peer };
+            Ok(Arrived::Frame(source, frame)) => {
                 match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
-                    Taken::Not => gate.handle_from(talk, stream, peer, frame).await,
+                    Taken::Not => gate.handle_from(talk, source, frame).await,
                     Taken::Yes => Ok(()),
                 }
             }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use tracing::info;
 
-use crate::admin::{Figures, Listener, Metrics, Serving, Settings, Sources};
+use crate::admin::{Figures, Listener, Metrics, Serving, Settings, Sources, Traces};
 use crate::agent::http::{AskHealth, Connections};
 use crate::config::Config;
 use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
+use crate::telemetry::{self, Spans};
 
 use super::Parts;
 
@@ -42,6 +43,7 @@ pub(super) fn serve(
     metrics: Arc<Metrics>,
     health: AskHealth,
     connections: Option<Connections>,
+    traces: Option<Arc<Spans>>,
 ) -> io::Result<Serving> {
     info!("health and metrics on http://{}", listener.address());
     let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
@@ -53,6 +55,10 @@ pub(super) fn serve(
         sessions: conversations.count(),
         connections: connections.as_ref().map(Connections::open),
         audit: audit.figures(),
+        traces: traces.as_ref().map(|spans| {
+            let telemetry::Figures { exported, dropped } = spans.figures();
+            Traces { exported, dropped }
+        }),
         seconds: gate.elapsed().as_secs_f64(),
     };
     listener.start(Sources {

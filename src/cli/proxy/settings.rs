@@ -140,6 +140,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     shown_to_the_server
         .into_iter()
         .chain(shown_by_operators)
+        .chain(&config.telemetry.secrets)
         .chain(shown_by_agents.into_iter().flatten())
 }
 
@@ -196,6 +197,7 @@ pub(super) fn gate(
             secrets: of_others(guards),
         },
         secrets: Redactor::default(),
+        tracing: gate::Tracing::Off,
     }
 }
 

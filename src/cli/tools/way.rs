@@ -46,7 +46,14 @@ impl Way {
             Self::Http(sender, _) => {
                 let stream = Stream::MAIN;
                 sender
-                    .send_unjudged(Passage { stream, carried }, line)
+                    .send_unjudged(
+                        Passage {
+                            stream,
+                            carried,
+                            trace: None,
+                        },
+                        line,
+                    )
                     .await
                     .is_ok()
             }

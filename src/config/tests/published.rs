@@ -68,7 +68,7 @@ fn the_schema_has_every_key_that_the_code_knows_and_no_other() {
     assert_eq!(found, known(Availability::Now));
 }
 
-/// Where everything can be written that means something over HTTP alone.
+/// Where everything can be written that means something over HTTP alone, or beside a key that is required.
 const OVER_HTTP: &str = "
     upstream.url = 'https://mcp.example.com/mcp'
     listen.transport = 'http'
@@ -82,9 +82,10 @@ const OVER_HTTP: &str = "
     upstream.auth.client_id = 'gate'
     upstream.auth.client_secret = '0123456789'
     upstream.auth.issuer = 'https://login.example.com'
+    telemetry.otlp_endpoint = 'http://127.0.0.1:4318'
 ";
 
-const ONLY_OVER_HTTP: [&str; 11] = [
+const ONLY_OVER_HTTP: [&str; 12] = [
     "admin.",
     "limits.max_connections",
     "limits.max_sessions",
@@ -94,6 +95,7 @@ const ONLY_OVER_HTTP: [&str; 11] = [
     "listen.auth",
     "listen.host",
     "listen.path",
+    "telemetry.",
     "upstream.allow_http",
     "upstream.auth",
 ];
@@ -268,6 +270,18 @@ fn the_schema_and_the_code_refuse_the_same() {
         "admin.host = \"127.0.0.1\"",
         "admin.port = 65536",
         "admin = { port = 1, host = \"example.com\" }",
+        "telemetry = {}",
+        "telemetry.otlp_endpoint = \"127.0.0.1:4318\"",
+        "telemetry.otlp_endpoint = \"http://collector:4318\"",
+        "telemetry.otlp_endpoint = \"https://a/v1/traces\"",
+        "telemetry.otlp_endpoint = \"https://a?b=c\"",
+        "telemetry = { otlp_endpoint = \"https://a\", sample = 1.5 }",
+        "telemetry = { otlp_endpoint = \"https://a\", sample = -1 }",
+        "telemetry = { otlp_endpoint = \"https://a\", sample = \"1\" }",
+        "telemetry = { otlp_endpoint = \"https://a\", service_name = \" \" }",
+        "telemetry = { otlp_endpoint = \"https://a\", headers = { \"a b\" = \"c\" } }",
+        "telemetry = { otlp_endpoint = \"https://a\", headers = { host = \"c\" } }",
+        "telemetry = { otlp_endpoint = \"https://a\", headers = { a = \"\" } }",
         "policy.allow = \"a\"",
         "policy.allow = [\"\"]",
         "policy.other_methods = \"allow\"",

@@ -53,6 +53,31 @@ fn settings_do_not_print_the_tokens_of_either_side() {
 }
 
 #[test]
+fn settings_and_reports_do_not_print_what_a_collector_is_shown() {
+    let telemetry = |rest: &str| format!("upstream.command = ['a']\n[telemetry]\n{rest}");
+    for rest in [
+        "otlp_endpoint = 'https://a/CANARY'\nheaders = { a = 'Bearer CANARY' }",
+        // With warnings: of the way, and of the port.
+        "otlp_endpoint = 'http://a:4317/CANARY'\nallow_http = true\nheaders = { a = 'CANARY' }",
+    ] {
+        valid(&telemetry(rest).replace("CANARY", CANARY));
+        never_seen(&telemetry(rest));
+    }
+    for rest in [
+        "otlp_endpoint = 'https://CANARY@a'",
+        "otlp_endpoint = 'https://a?CANARY'",
+        "otlp_endpoint = 'http://a/CANARY'\nheaders = { a = 'CANARY' }",
+        "otlp_endpoint = 'https://a'\nheaders = { a = \"CANARY\\n\", b = 1 }",
+        // The other way round.
+        "otlp_endpoint = 'https://a'\nheaders = { 'Bearer CANARY' = 'authorization' }",
+        "otlp_endpoint = 'https://a'\nheaders = 'a=CANARY'",
+        "otlp_endpoint = 'https://a'\nheader = { a = 'CANARY' }",
+    ] {
+        never_seen(&telemetry(rest));
+    }
+}
+
+#[test]
 fn variables_that_took_part_are_known_by_their_names() {
     let config = valid(
         "upstream.command = [\"a\", \"--x=${HOME}\"]\nupstream.env.HEADER = \"Bearer ${SECRET}\"",

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Trail, kind};
-use crate::audit::{self, Kind, Record};
+use crate::audit::{self, Kind, Named, Record, Text};
 use crate::gate::refuse::Refusal;
 use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
-use crate::wire::Side;
+use crate::wire::{KnownMethod, Side};
 
 const NOBODY_TO_ASK: &str =
     "a human who agrees to it would lift this, and there is no way to ask one";
@@ -24,6 +24,7 @@ impl Trail {
         record.decision = Some(audit::Decision::Allow);
         record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
+        record.traced = self.traced(None, Named::Known);
         record
     }
 
@@ -62,6 +63,15 @@ impl Trail {
         if let Some(denial) = refusal.denial() {
             explain(&mut record, denial);
         }
+        // A tool that does not exist is answered otherwise, and what else is named may be anything.
+        let denied = matches!(refusal, Refusal::Denied { .. });
+        let named = if denied && self.method == Some(KnownMethod::ToolsCall) {
+            Named::Known
+        } else {
+            Named::Unproven
+        };
+        let method = self.record.method.as_ref().map(Text::as_str);
+        record.traced = self.traced(method, named);
         record
     }
 

@@ -24,6 +24,8 @@ impl Trail {
             started: exchange.started,
             stream: exchange.stream,
             peer: exchange.peer,
+            told_by_http: None,
+            span: exchange.span,
             record,
         };
         trail.answers(exchange);
@@ -68,6 +70,7 @@ impl Trail {
         self.started = exchange.started;
         self.stream = exchange.stream;
         self.method = Some(exchange.method);
+        self.span = exchange.span;
         self.answers(exchange);
         let side = match from {
             Side::Agent => Side::Upstream,

@@ -204,12 +204,15 @@ async fn each_message_is_judged_by_where_it_came_from_and_what_it_says_of_its_se
         ("shunned", 2, 0),
     ];
     for (number, (name, host, forwarded)) in (20..).zip(cases) {
-        let peer = Some([10, 0, 0, host].into());
-        let stream = Stream::numbered(number);
+        let source = Source {
+            stream: Stream::numbered(number),
+            peer: Some([10, 0, 0, host].into()),
+            trace: None,
+        };
         let frame = named(name);
         let passed = bench
             .gate
-            .handle_from(&bench.talk, stream, peer, frame.as_bytes());
+            .handle_from(&bench.talk, source, frame.as_bytes());
         passed.await.unwrap();
         assert_eq!(bench.to_upstream().len(), forwarded, "{name} from {host}");
     }

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::gate::Carried;
-use crate::wire::{Era, Form, KnownMethod, Stream};
+use crate::wire::{Era, Form, KnownMethod, Stream, TraceContext};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
 use super::events::HttpEvent;
@@ -20,6 +20,7 @@ pub(super) struct Exchange {
     open: Open,
     method: KnownMethod,
     carried: Carried,
+    trace: Option<TraceContext>,
     events: mpsc::Sender<HttpEvent>,
 }
 
@@ -64,12 +65,14 @@ impl Exchange {
         open: Open,
         method: KnownMethod,
         carried: Carried,
+        trace: Option<TraceContext>,
         events: mpsc::Sender<HttpEvent>,
     ) -> Self {
         Self {
             open,
             method,
             carried,
+            trace,
             events,
         }
     }
@@ -87,7 +90,7 @@ impl Exchange {
         let limits = &life.parts.settings.from_upstream;
         let begins = self.method == KnownMethod::Initialize;
         let in_session = !begins && self.open.era() == Era::Legacy && life.known().has_session();
-        let response = life.post(&self.carried, text).await?;
+        let response = life.post(&self.carried, self.trace, text).await?;
         let asked = Asked {
             id: self.open.id(),
             within: if in_session {

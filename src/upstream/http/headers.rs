@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use crate::gate::Carried;
-use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors};
+use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, TraceContext};
 
 use super::failure::Failure;
 
@@ -14,6 +14,7 @@ const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-versi
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// A longer session id is not one that anybody means well with.
 const MAX_SESSION_ID: usize = 1024;
@@ -169,6 +170,16 @@ pub(super) fn mirror(
         {
             headers.insert(name, encoded(&value));
         }
+    }
+}
+
+/// Adds what the gate says of the trace (W3C Trace Context). What the agent said in its own headers
+/// goes no further than the gate.
+pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<TraceContext>) {
+    // Digits and dashes, which every header holds.
+    let value = trace.and_then(|trace| HeaderValue::try_from(trace.to_string()).ok());
+    if let Some(value) = value {
+        headers.insert(TRACEPARENT, value);
     }
 }
 

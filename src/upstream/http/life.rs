@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::gate::{Abandoned, Carried};
-use crate::wire::{Era, KnownMethod};
+use crate::wire::{Era, KnownMethod, TraceContext};
 
 use super::client::Parts;
 use super::events::HttpEvent;
@@ -38,6 +38,8 @@ pub(super) struct Life {
 pub(super) struct Parcel {
     pub(super) carried: Carried,
     pub(super) line: String,
+    /// The trace that the server is to go on with.
+    pub(super) trace: Option<TraceContext>,
     /// Of a request.
     pub(super) open: Option<Open>,
 }
@@ -101,11 +103,12 @@ impl Life {
             let Parcel {
                 carried,
                 line,
+                trace,
                 open,
             } = parcel;
             if let (Carried::Request { method, .. }, Some(open)) = (&carried, open) {
                 let method = *method;
-                let exchange = Exchange::new(open, method, carried, events.clone());
+                let exchange = Exchange::new(open, method, carried, trace, events.clone());
                 tasks.spawn(exchange::run(exchange, line));
                 continue;
             }
@@ -182,8 +185,14 @@ impl Life {
     }
 
     /// POSTs one message.
-    pub(super) async fn post(&self, carried: &Carried, line: String) -> Result<Response, Failure> {
+    pub(super) async fn post(
+        &self,
+        carried: &Carried,
+        trace: Option<TraceContext>,
+        line: String,
+    ) -> Result<Response, Failure> {
         let mut headers = self.known().of_message(carried)?;
+        headers::go_on(&mut headers, trace);
         let limits = &self.parts.settings.from_upstream;
         headers::mirror(&mut headers, &self.parts.mirrors, carried, &line, limits);
         let body = Some(line.into());

@@ -19,7 +19,7 @@ pub(super) async fn send(life: Arc<Life>, carried: Carried, text: String) {
     let in_session = era == Era::Legacy && life.known().has_session();
     let patience = life.parts.settings.notice_timeout;
     let server = &life.parts.settings.name;
-    match timeout(patience, life.post(&carried, text)).await {
+    match timeout(patience, life.post(&carried, None, text)).await {
         Ok(Ok(response)) if response.status().is_success() => {}
         Ok(Ok(response)) if response.status() == StatusCode::NOT_FOUND && in_session => {
             life.end(Loss::SessionGone);

@@ -67,7 +67,7 @@ impl HttpSender {
         let Some(Present { life, parcels }) = self.conversation.present().clone() else {
             return Err(UpstreamFault::Down);
         };
-        let carried = passage.carried;
+        let Passage { carried, trace, .. } = passage;
         let open = match &carried {
             Carried::Request { id, .. } => Some(life.open(*id, headers::era(&carried))),
             Carried::Notification { .. } | Carried::Reply { .. } => None,
@@ -75,6 +75,7 @@ impl HttpSender {
         let parcel = Parcel {
             carried,
             line,
+            trace,
             open,
         };
         parcels.send(parcel).await.map_err(|_| UpstreamFault::Down)

@@ -276,7 +276,11 @@ impl Talk {
 
     pub(super) async fn send(&self, carried: Carried, line: &str) {
         let stream = Stream::MAIN;
-        let passage = Passage { stream, carried };
+        let passage = Passage {
+            stream,
+            carried,
+            trace: None,
+        };
         self.sender.carry(passage, line.to_owned()).await.unwrap();
     }
 

@@ -187,7 +187,11 @@ async fn after_the_stop_nothing_is_sent_and_nothing_begins() {
     waiting.closed().await;
     let stream = Stream::MAIN;
     let carried = super::kit::request(3, KnownMethod::ToolsCall, None);
-    let passage = crate::gate::Passage { stream, carried };
+    let passage = crate::gate::Passage {
+        stream,
+        carried,
+        trace: None,
+    };
     let refused = talk.sender.carry(passage, "{}".to_owned()).await;
     assert_eq!(refused, Err(UpstreamFault::Down));
     let HttpEvent::Died {

@@ -1,0 +1,184 @@
+//! `[telemetry]`: where traces go.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use url::Url;
+
+use super::authentication::SHORTEST_TOKEN;
+use super::errors::Reason;
+use super::network::{is_loopback, web_url};
+use super::section::{Field, Section};
+use super::settings::{PlainHttp, Telemetry};
+
+/// What the gate says itself, or what decides how a request is read.
+const TAKEN: [&str; 9] = [
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Where collectors take gRPC by convention, and where they take HTTP.
+const GRPC_PORT: u16 = 4317;
+
+pub(super) fn telemetry(mut section: Section<'_, '_>, base: &Path) -> Telemetry {
+    let default = Telemetry::default();
+    let endpoint = endpoint(&mut section);
+    let headers = headers(section.section("headers"));
+    let service = service(&mut section);
+    let plain_http = section
+        .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
+        .unwrap_or(default.plain_http);
+    let telemetry = Telemetry {
+        endpoint,
+        secrets: secrets(&headers),
+        headers,
+        service: service.unwrap_or(default.service),
+        sample: section.ratio("sample").unwrap_or(default.sample),
+        timeout: section
+            .duration("timeout", &TIMEOUT)
+            .unwrap_or(default.timeout),
+        ca_file: section.path("ca_file", base),
+        plain_http,
+    };
+    if section.is_present() && !section.has("otlp_endpoint") {
+        let help =
+            "as in `otlp_endpoint = \"http://127.0.0.1:4318\"`: without it no traces are sent";
+        section.require("otlp_endpoint", Reason::Required, help);
+    }
+    who_may_read(&mut section, &telemetry);
+    section.finish();
+    telemetry
+}
+
+const TIMEOUT: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_mins(1);
+
+fn endpoint(section: &mut Section<'_, '_>) -> Option<Url> {
+    let text = section.secret("otlp_endpoint")?;
+    let help = "where the collector takes OTLP over HTTP, as in `\"http://127.0.0.1:4318\"`; the \
+                gate adds `/v1/traces`";
+    let url = match web_url(&text) {
+        Ok(url) => url,
+        Err(reason) => {
+            section.refuse("otlp_endpoint", reason, Some(help));
+            return None;
+        }
+    };
+    if url.query().is_some() {
+        section.refuse("otlp_endpoint", Reason::Invalid("has a query"), Some(help));
+        return None;
+    }
+    if url.path().trim_end_matches('/').ends_with("/v1/traces") {
+        let reason = Reason::Invalid("ends in `/v1/traces`, which the gate adds");
+        section.refuse("otlp_endpoint", reason, Some("remove the path"));
+        return None;
+    }
+    if url.port() == Some(GRPC_PORT) {
+        let reason = Reason::Suspicious("names the port at which collectors take gRPC");
+        let help = "the gate speaks OTLP over HTTP, which they take at 4318";
+        section.refuse("otlp_endpoint", reason, Some(help));
+    }
+    Some(url)
+}
+
+fn headers(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
+    let mut headers = BTreeMap::new();
+    let fields = section.entries();
+    if fields.iter().any(|field| !is_header(field.key)) {
+        // Perhaps the value, which may be a secret.
+        section.hide_keys();
+        let reason = Reason::Invalid("expected names of headers in front of their values");
+        let help = "as in `headers = { authorization = \"Bearer ${OTLP_TOKEN}\" }`";
+        section.refuse_section(reason, help);
+        return headers;
+    }
+    for field in fields {
+        let name = field.key.to_ascii_lowercase();
+        if TAKEN.contains(&name.as_str()) {
+            let reason = Reason::Invalid("is a header that the gate writes itself");
+            section.tell(&field, reason, Some("remove it"));
+        } else if let Some(value) = value(&mut section, &field)
+            && headers.insert(name, value).is_some()
+        {
+            let reason = Reason::Invalid("is the same header in another spelling");
+            section.tell(&field, reason, Some("keep one of the two"));
+        }
+    }
+    headers
+}
+
+/// RFC 9110, section 5.6.2.
+fn is_header(name: &str) -> bool {
+    let fits = |c: u8| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c);
+    !name.is_empty() && name.len() <= 128 && name.bytes().all(fits)
+}
+
+fn secrets(headers: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
+    let words = headers
+        .values()
+        .flat_map(|value| value.expose_secret().split(' '));
+    let long = words.filter(|word| word.len() >= SHORTEST_TOKEN);
+    long.map(|word| SecretString::from(word.to_owned()))
+        .collect()
+}
+
+fn value<'t>(section: &mut Section<'_, 't>, field: &Field<'t>) -> Option<SecretString> {
+    let value = section.text(field)?.value;
+    let fits = |byte: u8| matches!(byte, b' '..=b'~');
+    if value.is_empty() || value.len() > 4096 || !value.bytes().all(fits) || value.trim() != value {
+        let reason = Reason::Invalid("holds what no header holds");
+        let help = "1 to 4096 visible ASCII characters, with spaces between them; is there a line \
+                    end?";
+        section.tell(field, reason, Some(help));
+        return None;
+    }
+    Some(SecretString::from(value))
+}
+
+fn service(section: &mut Section<'_, '_>) -> Option<String> {
+    let name = section.string("service_name")?;
+    if name.trim().is_empty() || name.len() > 128 || name.chars().any(char::is_control) {
+        let reason = Reason::Invalid("expected a name of 1 to 128 bytes");
+        section.refuse("service_name", reason, None);
+        return None;
+    }
+    Some(name)
+}
+
+/// Spans tell who calls what, and headers may be credentials.
+fn who_may_read(section: &mut Section<'_, '_>, telemetry: &Telemetry) {
+    let Some(endpoint) = &telemetry.endpoint else {
+        return;
+    };
+    let is_plain = endpoint.scheme() == "http";
+    let is_allowed = telemetry.plain_http == PlainHttp::Allowed;
+    if is_allowed && (!is_plain || is_loopback(endpoint)) {
+        let reason = Reason::NoEffect("beside an `https` URL, or one of this machine");
+        section.refuse("allow_http", reason, Some("remove it"));
+    }
+    if is_plain && telemetry.ca_file.is_some() {
+        let reason = Reason::NoEffect("without TLS");
+        let help = "write `https` in `otlp_endpoint`, or remove it";
+        section.refuse("ca_file", reason, Some(help));
+    }
+    if is_plain && !is_loopback(endpoint) {
+        if !is_allowed {
+            let reason = Reason::Invalid("is not `https`");
+            let help = "everybody on the way could read what agents do: write `https`, or \
+                        `allow_http = true` if there is nobody";
+            section.refuse("otlp_endpoint", reason, Some(help));
+        } else if !telemetry.headers.is_empty() {
+            let reason = Reason::Suspicious("there is no TLS, and the headers cross the network");
+            section.refuse("otlp_endpoint", reason, Some("write `https`"));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What waits to be exported, and what became of the rest.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::mpsc;
+
+use super::spans::Finished;
+
+/// Messages that wait. Each takes one or two kilobytes.
+pub(super) const ROOM: usize = 2048;
+
+/// How exporting is doing, since the gate started. Counts messages, each of which is one or two
+/// spans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Figures {
+    pub exported: u64,
+    pub dropped: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    exported: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// The end that takes.
+#[derive(Debug)]
+pub(super) struct Queue {
+    sender: mpsc::Sender<Finished>,
+    tally: Arc<Tally>,
+}
+
+impl Tally {
+    pub(super) fn figures(&self) -> Figures {
+        Figures {
+            exported: self.exported.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(super) fn take(&self, messages: usize) {
+        add(&self.exported, messages);
+    }
+
+    pub(super) fn lose(&self, messages: usize) {
+        add(&self.dropped, messages);
+    }
+}
+
+fn add(count: &AtomicU64, messages: usize) {
+    let messages = u64::try_from(messages).unwrap_or(u64::MAX);
+    count.fetch_add(messages, Ordering::Relaxed);
+}
+
+impl Queue {
+    pub(super) fn new(tally: Arc<Tally>) -> (Self, mpsc::Receiver<Finished>) {
+        let (sender, receiver) = mpsc::channel(ROOM);
+        (Self { sender, tally }, receiver)
+    }
+
+    /// Never waits: what has no room is dropped.
+    pub(super) fn put(&self, finished: Finished) {
+        if self.sender.try_send(finished).is_err() {
+            self.tally.lose(1);
+        }
+    }
+
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}
