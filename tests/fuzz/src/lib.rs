@@ -19,8 +19,9 @@ pub mod wire;
 mod oracle;
 
 /// What is said to be secret, from its source. INVARIANT: it imports nothing else of the gate.
+#[path = "."]
 pub mod guard {
-    #[path = "../../../../src/guard/secrets/mod.rs"]
+    #[path = "../../../src/guard/secrets/mod.rs"]
     pub mod secrets;
 }
 use guard::secrets;

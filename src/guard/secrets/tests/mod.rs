@@ -7,6 +7,7 @@ mod laws;
 mod oracle;
 mod places;
 mod recall;
+mod seeds;
 
 use std::sync::LazyLock;
 
