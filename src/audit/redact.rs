@@ -75,7 +75,7 @@ impl Redactor {
     }
 
     /// From when this returns the secret is replaced like the others. Of the secrets that came to be
-    /// known in this way the latest [`LEARNED`] are remembered.
+    /// known in this way the latest 32 are remembered.
     pub fn learn(&self, secret: &SecretString) -> Result<(), SecretTooShort> {
         let needles = needles(secret)?;
         if !needles.is_empty() {
