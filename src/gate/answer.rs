@@ -23,7 +23,7 @@ impl Gate {
         refusal: Refusal,
     ) -> Result<(), AgentGone> {
         let record = trail.refused(&refusal, self.clock.elapsed());
-        if let Err(fault) = self.audit.record(record).await {
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
             // Nothing passes without a record; that nothing passed need not wait for one.
             error!(
                 reference = &*trail.reference,
@@ -123,11 +123,8 @@ impl Gate {
         refusal: &Refusal,
     ) {
         let trail = Trail::outcome(talk, &taken.exchange);
-        if let Err(fault) = self
-            .audit
-            .record(trail.refused(refusal, self.clock.elapsed()))
-            .await
-        {
+        let record = trail.refused(refusal, self.clock.elapsed());
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
             error!(
                 reference = &*trail.reference,
                 "an outcome could not be recorded: {fault}"

@@ -188,9 +188,8 @@ impl Gate {
         trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
         let allowed = decide::decide(&understood, &snapshot, session, now)?;
         trail.allowed(&allowed);
-        self.audit
-            .record(trail.settled(self.clock.elapsed()))
-            .await?;
+        let record = trail.settled(self.clock.elapsed());
+        self.audit.record(self.concealed(record)).await?;
         let id = message.id().filter(|_| is_request);
         Ok(id.map(|id| OwnMessage::done(AnswerId::Json(id.json()))))
     }

@@ -207,6 +207,7 @@ impl Gate {
             span: None,
             agent: None,
             method: occasion.method(),
+            offered: None,
             target: Target::Server,
             snapshot: self.policy.current(),
             progress_token: None,

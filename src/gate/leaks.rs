@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::guard::secrets::{RuleId, Rules};
+use crate::audit::Record;
+use crate::guard::secrets::{Redacted, RuleId, Rules};
 use crate::guard::{Leak, leaks};
 use crate::wire::{Message, Side};
 
@@ -97,6 +98,30 @@ pub(super) fn received<'m>(
                 .collect(),
         }),
     }
+}
+
+/// A record as it may be written where credentials are looked for: what peers chose of it is without
+/// them. A URI may have a password, and what is said of a result names its members.
+pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record {
+    let Some(secrets) = secrets else {
+        return record;
+    };
+    let said = [&mut record.target, &mut record.reason.text];
+    let said = said.into_iter().flatten().chain(&mut record.findings);
+    for text in said {
+        let Redacted {
+            text: without,
+            findings,
+        } = secrets.rules.redact(text.as_str());
+        if findings.is_empty() {
+            continue;
+        }
+        let without = without.into_owned().into();
+        let rules = findings.iter().map(|finding| finding.rule.as_str().into());
+        record.redactions.extend(rules);
+        *text = without;
+    }
+    record
 }
 
 /// Each rule once.

@@ -40,7 +40,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Audit, Redactor};
+use crate::audit::{Audit, Record, Redactor};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
 use crate::session::{Asker, Exchange, Session, Target, Turn};
@@ -260,6 +260,7 @@ impl Gate {
         trail.allowed(&allowed);
         let guards = &self.settings.guards;
         trail.found(schemas::check(&understood, session, guards)?);
+        trail.offered = schemas::offered(&understood.target, session, guards);
         trail.found(leaks::sent(&message, from, guards.secrets.as_ref())?);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
         let Listing { mut removals, page } =
@@ -290,9 +291,8 @@ impl Gate {
 
         let passed = async {
             talk.reachable(obliged.permit.to())?;
-            self.audit
-                .record(trail.passed(obliged.permit.to(), self.clock.elapsed()))
-                .await?;
+            let record = trail.passed(obliged.permit.to(), self.clock.elapsed());
+            self.audit.record(self.concealed(record)).await?;
             trail.departed();
             let ended = route.end(&mut session.state());
             self.settle(talk, from, ended).await;
@@ -368,6 +368,7 @@ impl Gate {
             cursor: cursor.map(std::borrow::Cow::into_owned),
             spoken: understood.identified.scene.spoken.clone(),
             turn,
+            offered: trail.offered.clone(),
             task: tasks::of_request(understood),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
@@ -384,6 +385,11 @@ impl Gate {
             Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
         };
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
+    }
+
+    /// A record without the credentials that peers wrote, where those are looked for.
+    fn concealed(&self, record: Record) -> Record {
+        leaks::concealed(record, self.settings.guards.secrets.as_ref())
     }
 
     /// Where schemas of tools are kept, if anything is checked against them.

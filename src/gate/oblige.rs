@@ -101,7 +101,9 @@ pub(super) fn oblige<'m>(
             because: Some(removal.because.into()),
         });
     }
+    let mut own = Vec::with_capacity(wanted.rewrites.len() + route.ids.len());
     for rewrite in wanted.rewrites {
+        own.push(rewrite.value.range());
         edits.replace(rewrite.value, rewrite.with);
         notes.push(audit::Edit {
             pointer: rewrite.pointer.into(),
@@ -109,25 +111,24 @@ pub(super) fn oblige<'m>(
             because: Some(rewrite.because.into()),
         });
     }
-    let mut ids = Vec::with_capacity(route.ids.len());
     for (value, id) in route.ids.drain(..) {
-        ids.push(value.range());
+        own.push(value.range());
         edits.replace(value, id);
     }
     let of_others = settings.guards.secrets.as_ref();
-    let found = leaks::received(message, allowed.from(), &ids, of_others)?;
+    let found = leaks::received(message, allowed.from(), &own, of_others)?;
     let mut redactions = Vec::new();
     for leak in found.strings {
         // Its own secrets are no less secret where others stand beside them.
         edits.replace(leak.value, Fragment::string(&secrets.redact(&leak.without)));
         redactions.extend(leak.rules.iter().map(ToString::to_string));
-        ids.push(leak.value.range());
+        own.push(leak.value.range());
     }
     if may_hold(message.text(), secrets) {
         conceal(
             message.document().root(),
             secrets,
-            &ids,
+            &own,
             &mut edits,
             &mut redactions,
         );

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::PolicySnapshot;
-use crate::session::{Asker, Origin, Target};
+use crate::session::{Asker, Offered, Origin, Target};
 use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
 use super::bridged::Source;
@@ -65,6 +65,8 @@ pub(super) struct Trail {
     pub(super) told_by_http: Option<TraceContext>,
     /// Its own place in a trace.
     pub(super) span: Option<Span>,
+    /// How the tool is defined whose result is to be checked.
+    pub(super) offered: Option<Offered>,
     record: Record,
 }
 
@@ -136,6 +138,7 @@ impl Trail {
             peer,
             told_by_http: trace,
             span: None,
+            offered: None,
             record,
         }
     }
@@ -271,7 +274,8 @@ impl Trail {
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
         let redactions = std::mem::take(&mut obliged.redactions);
-        self.record.redactions = redactions.into_iter().map(Into::into).collect();
+        let redactions = redactions.into_iter().map(Into::into);
+        self.record.redactions.extend(redactions);
         self.found(std::mem::take(&mut obliged.findings));
     }
 

@@ -84,6 +84,9 @@ pub enum Refusal {
     CancelledInTime,
     #[error("invalid params: {0}")]
     Unfit(Unfit),
+    /// The one who waits is not told more than that: the words are the server's.
+    #[error("{0}")]
+    BadResult(String),
     #[error("{0}")]
     Unbridged(#[from] Unbridged),
 }
@@ -237,6 +240,7 @@ impl Refusal {
             | Self::Cancelled
             | Self::CancelledInTime
             | Self::Secret
+            | Self::BadResult(_)
             | Self::Panicked
             | Self::Unbridged(_)
             | Self::Audit(_) => INTERNAL,
@@ -282,6 +286,7 @@ impl Refusal {
             Self::CancelledInTime => "cancelled-in-time",
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
+            Self::BadResult(_) => "result",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
             Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
@@ -343,7 +348,7 @@ impl Refusal {
             | Self::Denied { .. }
             | Self::ForeignState
             | Self::Panicked => Stage::Decide,
-            Self::Unfit(_) => Stage::Guard,
+            Self::Unfit(_) | Self::BadResult(_) => Stage::Guard,
             Self::Secret => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,

@@ -10,7 +10,6 @@ use crate::wire::{KnownMethod, Side, Value};
 
 use super::decide::called_tool;
 use super::identify::Role;
-use super::inspect;
 use super::leaks::Secrets;
 use super::refuse::Refusal;
 use super::understand::Understood;
@@ -62,10 +61,12 @@ struct Known {
     by_definition: HashMap<Fingerprint, Weak<ToolSchemas>>,
     /// What those weigh that were added, some of which nobody may know any more.
     bytes: usize,
+    /// How many were added, or refused, since those were looked for that nobody knows any more.
+    since: usize,
 }
 
-/// The most that is kept of all tools, in bytes of their schemas' text.
-const MOST: usize = 64 << 20;
+/// The most that is kept of all tools, in bytes, as far as that can be told before they are compiled.
+const MOST: usize = 256 << 20;
 
 impl Guards {
     pub(super) fn needs_schemas(&self) -> bool {
@@ -90,14 +91,18 @@ impl KnownSchemas {
 
 impl Known {
     fn make_room(&mut self, bytes: usize) -> Option<()> {
-        if self.bytes.saturating_add(bytes) > MOST {
+        self.since = self.since.saturating_add(1);
+        // Each look costs as much as there are, so it comes as seldom as there are many.
+        if self.since > self.by_definition.len() / 2 + 64 {
             self.by_definition
                 .retain(|_, schemas| schemas.strong_count() > 0);
             let left = self.by_definition.values().filter_map(Weak::upgrade);
             self.bytes = left.map(|schemas| schemas.weight()).sum();
+            self.since = 0;
         }
-        self.bytes = self.bytes.saturating_add(bytes);
-        (self.bytes <= MOST).then_some(())
+        let with = self.bytes.checked_add(bytes).filter(|sum| *sum <= MOST)?;
+        self.bytes = with;
+        Some(())
     }
 }
 
@@ -120,11 +125,11 @@ pub(super) fn check(
             (Ok(()), _) => Ok(Vec::new()),
         };
     }
-    if let (Some((name, result)), false) =
+    if let (Some((offered, result)), false) =
         (result_of_call(understood), guards.results == Level::Off)
     {
-        return match (result_fits(name, result, session), guards.results) {
-            (Err(problem), Level::Strict) => Err(inspect::bad(&problem)),
+        return match (result_fits(offered, result), guards.results) {
+            (Err(problem), Level::Strict) => Err(Refusal::BadResult(problem)),
             (Err(problem), Level::Warn | Level::Off) => Ok(vec![format!("results: {problem}")]),
             (Ok(()), _) => Ok(Vec::new()),
         };
@@ -148,8 +153,8 @@ fn arguments_fit(name: &str, arguments: Option<Value<'_>>, session: &Session) ->
 }
 
 /// What the upstream says came of a call.
-fn result_of_call<'u>(understood: &'u Understood<'_>) -> Option<(&'u str, Value<'u>)> {
-    let (Role::Reply(taken), Target::Tool(name), Side::Upstream) = (
+fn result_of_call<'u>(understood: &'u Understood<'_>) -> Option<(Option<&'u Offered>, Value<'u>)> {
+    let (Role::Reply(taken), Target::Tool(_), Side::Upstream) = (
         &understood.identified.role,
         &understood.target,
         understood.identified.from,
@@ -159,14 +164,14 @@ fn result_of_call<'u>(understood: &'u Understood<'_>) -> Option<(&'u str, Value<
     let told = [KnownMethod::ToolsCall, KnownMethod::TasksResult];
     let result = understood.identified.message.result()?;
     told.contains(&taken.exchange.method)
-        .then_some((&**name, result))
+        .then_some((taken.exchange.offered.as_ref(), result))
 }
 
-fn result_fits(name: &str, result: Value<'_>, session: &Session) -> Result<(), String> {
-    let offered = session.state().tools.defined(name);
-    let Some(schemas) = offered.and_then(|offered| offered.schemas) else {
-        return Ok(());
-    };
+fn result_fits(offered: Option<&Offered>, result: Value<'_>) -> Result<(), String> {
+    let known = offered.ok_or("it cannot be checked: the tool's definition is not known")?;
+    let schemas = known.schemas.as_ref();
+    let schemas = schemas
+        .ok_or("it cannot be checked: the definitions of all tools are too large to be kept")?;
     let Some(schema) = schemas.output() else {
         return Ok(());
     };
@@ -183,5 +188,14 @@ fn result_fits(name: &str, result: Value<'_>, session: &Session) -> Result<(), S
         None if result.get("content").is_none() => Ok(()),
         None if result.get("isError").and_then(Value::as_bool) == Some(true) => Ok(()),
         None => Err("it has no `structuredContent`, and the tool has an `outputSchema`".to_owned()),
+    }
+}
+
+/// The definition by which the result of a request is to be checked: that which the tool had when it
+/// was called, whatever the server says of it before it answers.
+pub(super) fn offered(target: &Target, session: &Session, guards: &Guards) -> Option<Offered> {
+    match target {
+        Target::Tool(name) if guards.results != Level::Off => session.state().tools.defined(name),
+        Target::Tool(_) | Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
     }
 }

@@ -26,9 +26,17 @@ pub struct Leak<'m> {
     pub rules: Vec<RuleId>,
 }
 
-/// Members that a peer must get back as they were, byte for byte, or the conversation breaks off:
-/// they name things to the one who wrote them.
-const HANDLES: [&str; 4] = ["requestState", "nextCursor", "cursor", "taskId"];
+/// Where what stands must go back as it was, byte for byte, or the conversation breaks off: it names
+/// something to the one who wrote it.
+const HANDLES: [&[&str]; 7] = [
+    &["params", "cursor"],
+    &["params", "requestState"],
+    &["params", "taskId"],
+    &["result", "nextCursor"],
+    &["result", "requestState"],
+    &["result", "taskId"],
+    &["result", "task", "taskId"],
+];
 
 /// The longest string that is looked at together with the name of its member: a longer one is text
 /// that says itself what is in it.
@@ -36,6 +44,9 @@ const SHORT: usize = 512;
 
 /// A secret that is as short may stand elsewhere by chance.
 const TELLING: usize = 8;
+
+/// The most findings in one string that are told apart.
+const MOST_OF_ONE: usize = 4096;
 
 /// The most secrets of one message that are looked for in its other strings.
 const MOST_KNOWN: usize = 256;
@@ -45,9 +56,12 @@ const MOST_KNOWN: usize = 256;
 /// What one string shows is taken out of all others too: a secret that structured content gives away
 /// by the name of its member stands in a text as well, without that name.
 pub fn leaks<'m>(message: Value<'m>, spare: &[Range<usize>], rules: &Rules) -> Leaks<'m> {
+    let handles = HANDLES.iter().filter_map(|path| message.at(path));
+    let handles = handles.filter(|handle| handle.as_str().is_some());
+    let spare = spare.iter().cloned().chain(handles.map(Value::range));
     let mut search = Search {
         rules,
-        spare,
+        spare: spare.collect(),
         strings: Vec::new(),
         names: Vec::new(),
         known: HashMap::new(),
@@ -76,7 +90,7 @@ pub fn leaks<'m>(message: Value<'m>, spare: &[Range<usize>], rules: &Rules) -> L
 
 struct Search<'s, 'm> {
     rules: &'s Rules,
-    spare: &'s [Range<usize>],
+    spare: Vec<Range<usize>>,
     strings: Vec<(Value<'m>, String, Vec<Finding>)>,
     names: Vec<RuleId>,
     /// Secrets by what they say.
@@ -89,9 +103,7 @@ impl<'m> Search<'_, 'm> {
         for (key, member) in value.entries() {
             let shown = self.rules.find(&key).into_iter();
             self.names.extend(shown.map(|finding| finding.rule));
-            if !HANDLES.contains(&&*key) {
-                self.visit(member, Some(&key));
-            }
+            self.visit(member, Some(&key));
         }
         for item in value.items() {
             self.visit(item, name);
@@ -139,20 +151,43 @@ impl<'m> Search<'_, 'm> {
             return;
         }
         for (_, text, found) in &mut self.strings {
-            for again in finder.find_iter(text.as_str()) {
-                let range = again.range();
-                let meets = |finding: &Finding| {
-                    finding.range.start < range.end && range.start < finding.range.end
-                };
-                if let Some(rule) = rules.get(again.pattern().as_usize())
-                    && !found.iter().any(meets)
-                {
-                    found.push(Finding::plain((*rule).clone(), range));
-                }
-            }
-            found.sort_unstable_by_key(|finding| finding.range.start);
+            let again = finder.find_iter(text.as_str()).filter_map(|hit| {
+                let rule = rules.get(hit.pattern().as_usize())?;
+                Some(Finding::plain((*rule).clone(), hit.range()))
+            });
+            *found = merged(std::mem::take(found), again, text.len());
         }
     }
+}
+
+/// Both are in order, and apart among themselves. Where they meet the first ones stay; after
+/// [`MOST_OF_ONE`] the rest of the text is one finding.
+fn merged(
+    found: Vec<Finding>,
+    again: impl Iterator<Item = Finding>,
+    length: usize,
+) -> Vec<Finding> {
+    let mut found = found.into_iter().peekable();
+    let mut all: Vec<Finding> = Vec::new();
+    for hit in again {
+        while let Some(before) = found.next_if(|one| one.range.start < hit.range.end) {
+            all.push(before);
+        }
+        let meets = all
+            .last()
+            .is_some_and(|last| hit.range.start < last.range.end);
+        if meets {
+            continue;
+        }
+        if all.len() >= MOST_OF_ONE {
+            let range = hit.range.start..length;
+            all.push(Finding { range, ..hit });
+            return all;
+        }
+        all.push(hit);
+    }
+    all.extend(found);
+    all
 }
 
 #[cfg(test)]
@@ -221,8 +256,15 @@ mod tests {
     fn handles_and_ordinary_words_stay() {
         let token = token();
         check(
-            &format!(r#"{{"nextCursor":"{token}","requestState":"{token}"}}"#),
+            &format!(r#"{{"result":{{"nextCursor":"{token}","requestState":"{token}"}}}}"#),
             &[],
+        );
+        check(&format!(r#"{{"params":{{"cursor":"{token}"}}}}"#), &[]);
+        let elsewhere = format!(r#"{{"params":{{"arguments":{{"cursor":["{token}"]}}}}}}"#);
+        let document = Document::decode(elsewhere.as_bytes(), &Limits::default()).unwrap();
+        assert_eq!(
+            leaks(document.root(), &[], &Rules::builtin()).strings.len(),
+            1
         );
         check(
             r#"{"text":"the password is not in this text","api_key":"none"}"#,
@@ -236,5 +278,17 @@ mod tests {
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
         assert_eq!(leaks(document.root(), &[], &rules).names.len(), 1);
+    }
+
+    #[test]
+    fn a_secret_that_fills_a_text_is_taken_out_of_it_in_linear_time() {
+        let secret = ["q7Vx", "2mPz", "L9sK", "4tRw"].concat();
+        let text = secret.repeat(20_000);
+        let message =
+            format!(r#"{{"structuredContent":{{"password":"{secret}"}},"text":"{text}"}}"#);
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let found = leaks(document.root(), &[], &Rules::builtin());
+        let without = &found.strings.last().unwrap().without;
+        assert!(!without.contains(&secret) && without.len() < text.len());
     }
 }

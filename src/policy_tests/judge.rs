@@ -80,7 +80,7 @@ impl<'s> Bench<'s> {
         match &test.plan {
             Plan::Replay(recorded) => replay::replay(self, test, recorded).await,
             Plan::Message(_) | Plan::Conversation(_) => {
-                let came = self.judge(test).await;
+                let came = Box::pin(self.judge(test)).await;
                 TestReport::new(test, came, &self.policies.current())
             }
         }

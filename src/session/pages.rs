@@ -172,7 +172,7 @@ impl Page {
             .iter()
             .filter_map(|item| item.definition.as_ref());
         let schemas = defined.filter_map(|offered| offered.schemas.as_deref());
-        texts.chain(schemas.map(ToolSchemas::weight)).sum()
+        texts.chain(schemas.map(ToolSchemas::length)).sum()
     }
 }
 

@@ -12,6 +12,8 @@ use std::time::Duration;
 use crate::policy::{Agent, PolicySnapshot};
 use crate::wire::{Id, KnownMethod, Span, Stream};
 
+use super::pages::Offered;
+
 /// Requests sent to one peer, by the ids that the gate minted for them.
 #[derive(Debug, Default)]
 pub struct PendingTable {
@@ -34,6 +36,8 @@ pub struct Exchange {
     /// As whom the agent was judged that asked; none if the gate or the server asked.
     pub agent: Option<Arc<Agent>>,
     pub method: KnownMethod,
+    /// Of a call whose result is to be checked, how the tool was defined.
+    pub offered: Option<Offered>,
     /// What the request was about.
     pub target: Target,
     /// The revision that admitted the request; its reply is judged under the same one.

@@ -21,6 +21,7 @@ impl Trail {
             correlation: Vec::new(),
             version: None,
             target: Target::Server,
+            offered: None,
             started: exchange.started,
             stream: exchange.stream,
             peer: exchange.peer,

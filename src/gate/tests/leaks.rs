@@ -149,3 +149,29 @@ async fn handles_that_a_server_wants_back_stay_as_they_are() {
         .await;
     assert_eq!(bench.to_upstream().len(), 1);
 }
+
+#[tokio::test]
+async fn the_log_names_a_resource_without_its_password() {
+    let password = ["hun", "ter", "2hun", "ter2"].concat();
+    let bench = guarded(Level::Off, Treatment::Redact).await;
+    let read = |method: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{"uri":"postgres://app:{password}@db.internal/app"}}}}"#
+        )
+    };
+    bench.agent(&read("resources/read")).await;
+    assert!(
+        bench.to_upstream()[0].contains(&password),
+        "what is sent is as it was"
+    );
+    let records = bench.records().await;
+    let record = records.last().unwrap();
+    assert!(
+        record
+            .get(&["target"])
+            .starts_with("postgres://app:[redacted:"),
+        "{record:?}"
+    );
+    assert!(record.text().contains("redactions"));
+    assert!(!record.text().contains(&password));
+}

@@ -180,6 +180,36 @@ async fn structured_results_are_what_the_definition_says() {
     }
 }
 
+#[tokio::test]
+async fn a_result_is_held_to_what_the_tool_was_when_it_was_called() {
+    let guards = Guards {
+        arguments: Level::Off,
+        results: Level::Strict,
+        secrets: None,
+    };
+    let bench = offered(TOOL, guards).await;
+    bench.agent(&call(FITS)).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#)
+        .await;
+    bench.to_agent();
+    let result = r#"{"content":[],"structuredContent":{"sekret-name":1}}"#;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        ))
+        .await;
+    let answer = bench.to_agent().remove(0);
+    assert!(answer.contains("error"), "{answer}");
+    assert!(
+        !answer.contains("sekret"),
+        "what was withheld came by another way: {answer}"
+    );
+    let records = bench.records().await;
+    assert_eq!(records.last().unwrap().get(&["reason", "code"]), "result");
+}
+
 #[test]
 fn there_is_an_end_to_the_schemas_that_are_kept() {
     use crate::gate::schemas::KnownSchemas;
@@ -190,9 +220,10 @@ fn there_is_an_end_to_the_schemas_that_are_kept() {
     let tool = Document::decode(text.as_bytes(), &Limits::default()).unwrap();
     let add = |at: u32| known.of(Fingerprint::of("{}", &at.to_string()), tool.root());
     let kept: Vec<_> = (0..100).map_while(add).collect();
-    assert!((32..64).contains(&kept.len()), "{}", kept.len());
+    assert!((32..=64).contains(&kept.len()), "{}", kept.len());
     let again = add(0).unwrap();
     assert!(Arc::ptr_eq(&kept[0], &again));
     drop((kept, again));
-    assert!(add(1000).is_some(), "what nobody knows any more makes room");
+    let room = (1000..2000).any(|at| add(at).is_some());
+    assert!(room, "what nobody knows any more makes room");
 }

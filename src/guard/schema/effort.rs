@@ -30,7 +30,16 @@ impl Effort {
     /// # Errors
     /// When it cannot be told where a reference leads, or there are too many patterns.
     pub(super) fn of(schema: &Json) -> Result<Self, SchemaProblem> {
-        let mut survey = Survey::default();
+        let draft = schema
+            .get("$schema")
+            .and_then(Json::as_str)
+            .unwrap_or_default();
+        let mut survey = Survey {
+            names_by_id: ["draft-03", "draft-04"]
+                .iter()
+                .any(|old| draft.contains(old)),
+            ..Survey::default()
+        };
         survey.look(schema, &mut Vec::new());
         if survey.patterns > MAX_PATTERNS || survey.pattern_bytes > MAX_PATTERN_BYTES {
             return Err(SchemaProblem::Patterns);
@@ -39,8 +48,8 @@ impl Effort {
             root: schema.clone(),
             anchors: survey.anchors,
         };
-        if let Some(id) = survey.inner_id {
-            return Err(SchemaProblem::Reference(super::shortened(id)));
+        if let Some(elsewhere) = survey.elsewhere {
+            return Err(SchemaProblem::Reference(super::shortened(elsewhere)));
         }
         let lost = survey.references.into_iter();
         match lost.into_iter().find(|it| effort.resolve(it).is_none()) {
@@ -64,8 +73,11 @@ impl Effort {
     fn resolve(&self, reference: &str) -> Option<&Json> {
         let fragment = reference.strip_prefix('#')?;
         if fragment.is_empty() || fragment.starts_with('/') {
-            let pointer = percent_decoded(fragment)?;
-            return self.root.pointer(&pointer);
+            // Whether others undo escapes once or twice is not worth knowing.
+            return self
+                .root
+                .pointer(fragment)
+                .filter(|_| !fragment.contains('%'));
         }
         let path = self.anchors.get(fragment)?;
         path.iter().try_fold(&self.root, |at, step| match at {
@@ -83,21 +95,21 @@ struct Survey {
     pattern_bytes: usize,
     references: Vec<String>,
     anchors: HashMap<String, Vec<String>>,
-    /// An `$id` below the top: from there on references mean something else.
-    inner_id: Option<String>,
+    /// Drafts 3 and 4 say `id`.
+    names_by_id: bool,
+    /// What makes references mean something else than places in the whole: an `$id` or `$schema`
+    /// below the top, `id` of Draft 4, or an anchor that two places have.
+    elsewhere: Option<String>,
 }
 
 impl Survey {
-    /// Looks at everything as if it were a schema: what is none costs nothing to know.
+    /// Looks at everything as if it were a schema: which places are schemas depends on the draft, and
+    /// a name such as `default` may be that of a member. What is none is refused for nothing, at worst.
     fn look(&mut self, schema: &Json, path: &mut Vec<String>) {
         match schema {
             Json::Object(members) => {
                 self.note(members, path);
                 for (key, member) in members {
-                    // What is compared with is no schema.
-                    if key == "enum" || key == "const" || key == "default" || key == "examples" {
-                        continue;
-                    }
                     path.push(key.clone());
                     self.look(member, path);
                     path.pop();
@@ -120,13 +132,18 @@ impl Survey {
             self.references.extend(text(reference).map(str::to_owned));
         }
         for anchor in ["$anchor", "$dynamicAnchor"] {
-            if let Some(name) = text(anchor) {
-                self.anchors.insert(name.to_owned(), path.to_vec());
+            if let Some(name) = text(anchor)
+                && let Some(other) = self.anchors.insert(name.to_owned(), path.to_vec())
+                && other != path
+            {
+                self.elsewhere = Some(name.to_owned());
             }
         }
-        if let Some(id) = text("$id").filter(|_| !path.is_empty()) {
-            self.inner_id = Some(id.to_owned());
-        }
+        let inner = ["$id", "$schema"]
+            .into_iter()
+            .chain(self.names_by_id.then_some("id"));
+        let mut inner = inner.filter_map(text).filter(|_| !path.is_empty());
+        self.elsewhere = inner.next().map(str::to_owned).or(self.elsewhere.take());
         let inner = members.get("patternProperties").and_then(Json::as_object);
         let keys = inner.into_iter().flat_map(Map::keys).map(String::as_str);
         for pattern in text("pattern").into_iter().chain(keys) {
@@ -165,8 +182,13 @@ impl Walk<'_> {
     }
 
     fn compared(&mut self, schema: &Map<String, Json>, value: &Json) -> Option<()> {
-        let choices = schema.get("enum").and_then(Json::as_array);
-        self.step(choices.map_or(0, Vec::len) / 8)?;
+        // No comparison looks at more than there is on this side.
+        for choices in ["enum", "const"].iter().filter_map(|key| schema.get(*key)) {
+            self.step(weight(choices))?;
+        }
+        if let (Json::String(text), Some(Json::String(pattern))) = (value, schema.get("pattern")) {
+            self.step(matching(pattern, text))?;
+        }
         if let (Json::Array(items), Some(Json::Bool(true))) = (value, schema.get("uniqueItems")) {
             // Each pair of the first few, and hashes of all.
             self.step(nodes(value).saturating_mul(items.len().min(16)))?;
@@ -195,8 +217,8 @@ impl Walk<'_> {
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let reference = schema.get(key).and_then(Json::as_str);
             let effort = self.effort;
-            if let Some(one) = reference.and_then(|it| effort.resolve(it)) {
-                self.visit(one, value, depth)?;
+            if let Some(reference) = reference {
+                self.visit(effort.resolve(reference)?, value, depth)?;
             }
         }
         Some(())
@@ -215,8 +237,8 @@ impl Walk<'_> {
                 self.visit(one, value, depth)?;
             }
             // Whether the pattern matches or not.
-            for one in patterns.into_iter().flat_map(Map::values) {
-                self.step(key.len() / 64)?;
+            for (pattern, one) in patterns.into_iter().flatten() {
+                self.step(matching(pattern, key))?;
                 self.visit(one, value, depth)?;
             }
             for rest in ["additionalProperties", "unevaluatedProperties"] {
@@ -263,6 +285,27 @@ fn size(value: &Json) -> usize {
     }
 }
 
+/// What it takes to match a pattern, in steps. One that repeats a counted number of times may have
+/// thousands of states, each of which may be looked at for every byte.
+fn matching(pattern: &str, text: &str) -> usize {
+    if pattern.contains('{') {
+        return text.len();
+    }
+    let states = pattern.len() / 64 + 1;
+    (text.len() / 16).saturating_mul(states)
+}
+
+/// What it takes to compare with a value, in steps.
+fn weight(value: &Json) -> usize {
+    let within = match value {
+        Json::Object(members) => members.values().map(weight).sum(),
+        Json::Array(items) => items.iter().map(weight).sum(),
+        Json::String(text) => text.len() / 64,
+        Json::Null | Json::Bool(_) | Json::Number(_) => 0usize,
+    };
+    within.saturating_add(1)
+}
+
 /// Values within a value, itself included.
 fn nodes(value: &Json) -> usize {
     let within = match value {
@@ -271,20 +314,4 @@ fn nodes(value: &Json) -> usize {
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => 0usize,
     };
     within.saturating_add(1)
-}
-
-/// A fragment of a URI as text (RFC 6901, section 6).
-fn percent_decoded(fragment: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(fragment.len());
-    let mut rest = fragment.bytes();
-    while let Some(byte) = rest.next() {
-        if byte == b'%' {
-            let high = char::from(rest.next()?).to_digit(16)?;
-            let low = char::from(rest.next()?).to_digit(16)?;
-            bytes.push(u8::try_from(high * 16 + low).ok()?);
-        } else {
-            bytes.push(byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

@@ -72,14 +72,20 @@ pub enum Violation {
 /// had 20 KiB.
 const MAX_BYTES: usize = 256 * 1024;
 
+/// What a compiled pattern takes as a rule, in bytes.
+const PATTERN: usize = 32 * 1024;
+
+/// What keeping a tool's schemas takes beside their text, near enough, in bytes.
+const KEPT: usize = 1024;
+
 const MAX_PATTERNS: usize = 128;
 const MAX_PATTERN_BYTES: usize = 16 * 1024;
 
-/// The most that one pattern may take when it is compiled, in bytes.
-const MAX_COMPILED: usize = 1 << 20;
+/// The most that one pattern may take when it is compiled, in bytes, and its cache as much again.
+const MAX_COMPILED: usize = 128 * 1024;
 
-/// Steps that one check may take; a step is one schema against one value, or 64 bytes of a string.
-/// Some ten milliseconds.
+/// Steps that one check may take; a step is one schema against one value, one value compared, or some
+/// bytes of a string. Milliseconds, but for patterns that are made to be slow.
 const MAX_EFFORT: u32 = 200_000;
 
 impl Schema {
@@ -165,10 +171,21 @@ impl ToolSchemas {
         self.output.as_ref().map(Lazy::schema)
     }
 
-    /// What it takes to keep them, in bytes.
-    pub fn weight(&self) -> usize {
+    /// Bytes of their text.
+    pub fn length(&self) -> usize {
         let output = self.output.as_ref().map_or(0, |output| output.text.len());
         self.input.text.len().saturating_add(output)
+    }
+
+    /// What it takes to keep them, in bytes, with what they may come to when they are compiled.
+    pub fn weight(&self) -> usize {
+        let texts = [Some(&self.input), self.output.as_ref()];
+        let weights = texts.into_iter().flatten().map(|lazy| {
+            let patterns = memchr::memmem::find_iter(lazy.text.as_bytes(), "\"pattern").count();
+            let compiled = patterns.min(MAX_PATTERNS).saturating_mul(PATTERN);
+            lazy.text.len().saturating_mul(4).saturating_add(compiled)
+        });
+        weights.sum::<usize>().saturating_add(KEPT)
     }
 }
 

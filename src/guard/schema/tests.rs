@@ -108,6 +108,23 @@ fn nothing_outside_a_schema_is_asked_for() {
             r##"{"$defs":{"a":{"$id":"http://a/","$ref":"#/x"}},"x":{}}"##,
             "http://a/",
         ),
+        // Where others would look elsewhere than the count does.
+        (
+            r##"{"allOf":[{"$ref":"#x"}],"$defs":{"a":{"$anchor":"x"}},"zzz":{"$anchor":"x"}}"##,
+            "x",
+        ),
+        (
+            r##"{"$defs":{"default":{"$id":"http://b/","$ref":"#/x"}},"x":{}}"##,
+            "http://b/",
+        ),
+        (
+            r#"{"$schema":"http://json-schema.org/draft-04/schema#","definitions":{"a":{"id":"http://c/"}}}"#,
+            "http://c/",
+        ),
+        (
+            r##"{"$defs":{"a b":{}},"$ref":"#/$defs/a%20b"}"##,
+            "#/$defs/a%20b",
+        ),
     ] {
         let lost = SchemaProblem::Reference(lost.to_owned());
         assert_eq!(compiled(schema).unwrap_err(), lost, "{schema}");
@@ -122,7 +139,7 @@ fn nothing_outside_a_schema_is_asked_for() {
 #[test]
 fn references_within_a_schema_are_followed() {
     let tree = r##"{"$defs":{"node":{"$anchor":"n","type":"object","properties":{"next":{"$ref":"#n"},
-        "value":{"$ref":"#/$defs/a%20b~1c"}}},"a b/c":{"type":"string"}},"$ref":"#/$defs/node"}"##;
+        "value":{"$ref":"#/$defs/b~1c"}}},"b/c":{"type":"string"}},"$ref":"#/$defs/node"}"##;
     let deep = format!("{}{}", r#"{"next":"#.repeat(40), "{}") + &"}".repeat(40);
     assert_eq!(check(tree, &deep), Ok(()));
     assert!(check(tree, r#"{"next":{"next":{"value":1}}}"#).is_err());
@@ -177,6 +194,25 @@ fn a_schema_that_would_be_followed_without_end_is_not() {
                     .collect::<Vec<_>>()
                     .join(",")
             ),
+        ),
+        (
+            "doubling among names that are no schemas elsewhere",
+            doubling(60).replace(r#""$defs":{"#, r#""$defs":{"default":{"$anchor":"y"},"#),
+            "{}".to_owned(),
+        ),
+        (
+            "many comparisons with what is large",
+            format!(
+                r#"{{"$defs":{{"e":{{"enum":[[{}]]}}}},"allOf":[{}]}}"#,
+                vec!["1"; 2000].join(","),
+                vec![r##"{"$ref":"#/$defs/e"}"##; 120].join(",")
+            ),
+            format!("[{}]", vec!["1"; 2000].join(",")),
+        ),
+        (
+            "a pattern that repeats a counted number of times",
+            r#"{"pattern":"[ab]*a[ab]{100}c"}"#.to_owned(),
+            format!(r#""{}""#, "ab".repeat(200_000)),
         ),
         (
             "a long text in many branches",

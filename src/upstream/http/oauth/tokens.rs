@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
@@ -18,6 +19,9 @@ use super::settings::ClientCredentials;
 
 /// A token is renewed when a fifth of its life is left, or this much.
 const MARGIN: Duration = Duration::from_mins(1);
+
+/// Bytes that an access token has at least. Those of issuers have 20 and more.
+const SHORTEST_TOKEN: usize = 16;
 
 /// Of the renewals because a server refused a token, as many as one in this time: a server that refuses
 /// whatever it is shown costs the authorization server no more.
@@ -191,6 +195,12 @@ impl AccessTokens {
         let of = Of::Endpoint;
         let what = "holds an `access_token` that is none (RFC 6750, section 2.1)";
         let header = bearer(&granted.token).ok_or(TokenFault::Unfit { of, what })?;
+        // Each occurrence of a token is taken out of all that passes, so that one which is an
+        // ordinary word would be taken out of what is not meant.
+        let what = "holds an `access_token` that is too short to be one";
+        if granted.token.expose_secret().len() < SHORTEST_TOKEN {
+            return Err(TokenFault::Unfit { of, what });
+        }
         self.conceal.conceal(&granted.token)?;
         let last = self.lock().held.as_ref().map(|held| held.shown.number);
         let number = last.map_or(0, |last| last.saturating_add(1));

@@ -136,10 +136,12 @@ async fn whoever_names_another_issuer_later_is_shown_no_secret() {
     bench.names(&first).await;
     bench.says_where().await;
     bench
-        .expect("POST /token", &given("first-token", 100))
+        .expect("POST /token", &given("first-token-of-a-minute", 100))
         .await;
-    bench.answers_with("first-token", &mut talk).await;
-    assert_eq!(bench.told.all(), ["first-token"]);
+    bench
+        .answers_with("first-token-of-a-minute", &mut talk)
+        .await;
+    assert_eq!(bench.told.all(), ["first-token-of-a-minute"]);
 }
 
 #[tokio::test]
@@ -152,18 +154,24 @@ async fn a_token_that_has_expired_is_not_shown_and_one_that_soon_will_be_is_rene
     let method = KnownMethod::ToolsList;
     talk.ask_stateless(1, method).await;
     bench
-        .expect("POST /token", &given("first-token", 100))
+        .expect("POST /token", &given("first-token-of-a-minute", 100))
         .await;
-    bench.answers_with("first-token", &mut talk).await;
+    bench
+        .answers_with("first-token-of-a-minute", &mut talk)
+        .await;
     bench.wait(79);
     talk.ask_stateless(1, method).await;
-    bench.answers_with("first-token", &mut talk).await;
+    bench
+        .answers_with("first-token-of-a-minute", &mut talk)
+        .await;
     bench.wait(22);
     talk.ask_stateless(1, method).await;
     bench
-        .expect("POST /token", &given("second-token", 100))
+        .expect("POST /token", &given("second-token-of-a-minute", 100))
         .await;
-    bench.answers_with("second-token", &mut talk).await;
+    bench
+        .answers_with("second-token-of-a-minute", &mut talk)
+        .await;
     bench.wait(85);
     talk.ask_stateless(1, method).await;
     // The request does not wait for the token, nor the other way round.
@@ -173,14 +181,23 @@ async fn a_token_that_has_expired_is_not_shown_and_one_that_soon_will_be_is_rene
     } else {
         (other, one)
     };
-    assert_eq!(call.header("authorization"), Some("Bearer second-token"));
-    token.json(&given("third-token", 100)).await;
+    assert_eq!(
+        call.header("authorization"),
+        Some("Bearer second-token-of-a-minute")
+    );
+    token.json(&given("third-token-of-a-minute", 100)).await;
     call.json(&result(1)).await;
     talk.expect(frame(1, &result(1))).await;
     bench.wait(16);
     talk.ask_stateless(1, method).await;
-    bench.answers_with("third-token", &mut talk).await;
-    let all = ["first-token", "second-token", "third-token"];
+    bench
+        .answers_with("third-token-of-a-minute", &mut talk)
+        .await;
+    let all = [
+        "first-token-of-a-minute",
+        "second-token-of-a-minute",
+        "third-token-of-a-minute",
+    ];
     assert_eq!(bench.told.all(), all);
 }
 
@@ -249,8 +266,10 @@ async fn a_secret_is_shown_in_the_form_if_the_metadata_has_no_other_way() {
     );
     let shown = format!("&client_id=gate&client_secret={SECRET}&");
     assert!(asked.body.contains(&shown), "{}", asked.body);
-    asked.json(&given("first-token", 100)).await;
-    bench.answers_with("first-token", &mut talk).await;
+    asked.json(&given("first-token-of-a-minute", 100)).await;
+    bench
+        .answers_with("first-token-of-a-minute", &mut talk)
+        .await;
 }
 
 #[tokio::test]
@@ -278,8 +297,10 @@ async fn a_secret_in_a_file_is_the_one_that_is_there_when_a_token_is_asked_for()
         let asked = bench.server.next().await;
         assert!(asked.body.contains(secret), "{}", asked.body);
         if answer.is_empty() {
-            asked.json(&given("first-token", 100)).await;
-            bench.answers_with("first-token", &mut talk).await;
+            asked.json(&given("first-token-of-a-minute", 100)).await;
+            bench
+                .answers_with("first-token-of-a-minute", &mut talk)
+                .await;
         } else {
             asked.status(answer).await;
             fails(&mut talk, "the status 400").await;
@@ -288,7 +309,10 @@ async fn a_secret_in_a_file_is_the_one_that_is_there_when_a_token_is_asked_for()
     }
     let mut told = bench.told.all();
     told.dedup();
-    assert_eq!(told, ["s3cr3t-one", "s3cr3t-two", "first-token"]);
+    assert_eq!(
+        told,
+        ["s3cr3t-one", "s3cr3t-two", "first-token-of-a-minute"]
+    );
 }
 
 #[tokio::test]
