@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod agents;
 #[cfg(test)]
+mod bombs;
+#[cfg(test)]
 mod credentials;
 #[cfg(test)]
 mod crowd;
