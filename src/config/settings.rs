@@ -256,7 +256,7 @@ impl Default for Protocol {
 impl Default for Guards {
     fn default() -> Self {
         Self {
-            arguments: Strictness::Strict,
+            arguments: Strictness::Warn,
             results: Strictness::Off,
             secrets: Redaction::Off,
             secrets_sent: Strictness::Off,

@@ -10,6 +10,7 @@ use super::forward::{Agent, AgentGone, Upstream};
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::record::{AnswerTo, Trail};
 use super::refuse::Refusal;
+use super::schemas::Unfit;
 use super::talk::Talk;
 use super::{DenialForm, Gate};
 use crate::session::Lifecycle;
@@ -45,9 +46,11 @@ impl Gate {
         } else {
             refusal.answer(to, &trail.reference)
         };
-        let readable = self.settings.denial == DenialForm::ToolResult
-            && matches!(refusal, Refusal::Denied { .. } | Refusal::Unfit(_))
-            && trail.method == Some(KnownMethod::ToolsCall);
+        // What is wrong with arguments is for the model to read (MCP 2025-11-25, server/tools).
+        let for_models = matches!(refusal, Refusal::Unfit(Unfit::Arguments(_)))
+            || matches!(refusal, Refusal::Denied { .. })
+                && self.settings.denial == DenialForm::ToolResult;
+        let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
             let stateless = match talk.session.state().lifecycle {
                 Lifecycle::New => Stateless::Yes,

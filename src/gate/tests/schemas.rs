@@ -62,7 +62,7 @@ async fn arguments_that_do_not_fit_never_reach_the_server() {
         assert!(bench.to_upstream().is_empty(), "{arguments_of}");
         let answer = bench.to_agent().remove(0);
         assert!(
-            answer.contains("-32602") && answer.contains(told),
+            answer.contains(r#""isError":true"#) && answer.contains(told),
             "{answer}"
         );
         assert!(!answer.contains("sekret"), "{answer}");
@@ -137,7 +137,6 @@ async fn policies_speak_before_definitions_do() {
 async fn a_model_can_read_what_was_wrong_with_its_arguments() {
     let bench = Bench::with(open, |settings| {
         settings.guards = arguments(Level::Strict);
-        settings.denial = DenialForm::ToolResult;
     });
     offer(&bench, TOOL).await;
     bench.agent(&call(r#","arguments":{"path":1}"#)).await;
