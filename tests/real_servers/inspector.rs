@@ -168,7 +168,7 @@ fn the_inspector_finds_out_which_era_a_real_server_speaks() {
         check(real, "auto");
         let received = real.received();
         assert!(received.contains("server/discover"), "{received}");
-        let dual = ["git", "time"].contains(&real.name);
+        let dual = ["git", "time", "fastmcp"].contains(&real.name);
         let session = received.contains(r#""method":"initialize""#);
         assert_eq!(session, !dual, "{received}");
     });
