@@ -41,11 +41,13 @@ impl Gate {
             }
             AnswerTo::Unreadable => (Side::Agent, AnswerId::Unreadable),
         };
-        let answer = if matches!(trail.answer_to, AnswerTo::Waiting(..)) {
+        let mut answer = if matches!(trail.answer_to, AnswerTo::Waiting(..)) {
             refusal.answer_waiting(to, &trail.reference)
         } else {
             refusal.answer(to, &trail.reference)
         };
+        // A refusal may quote the other side: a name, or what a schema says.
+        answer.message = self.without_credentials(answer.message);
         // What is wrong with arguments is for the model to read (MCP 2025-11-25, server/tools).
         let for_models = matches!(refusal, Refusal::Unfit(Unfit::Arguments(_)))
             || matches!(refusal, Refusal::Denied { .. })

@@ -1,37 +1,16 @@
 //! Credentials in messages: what the agent sends may be refused for them, what it gets is without.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::audit::Record;
-use crate::guard::secrets::{Redacted, RuleId, Rules};
+use crate::guard::secrets::{Redacted, RuleId};
 use crate::guard::{Leak, leaks};
 use crate::wire::{Message, Side};
 
 use super::inspect;
 use super::refuse::Refusal;
-use super::schemas::{Level, Unfit};
-
-/// What is done about credentials, and which there are. Without it nothing is looked for.
-#[derive(Debug, Clone)]
-pub struct Secrets {
-    /// What the agent sends to the server.
-    pub sent: Level,
-    /// What the server sends to the agent.
-    pub received: Treatment,
-    pub rules: Arc<Rules>,
-}
-
-/// What happens to text that a guard does not let stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Treatment {
-    /// It is not looked at.
-    Off,
-    /// It passes, and its record tells.
-    Warn,
-    /// It passes without what was found.
-    Redact,
-}
+use super::schemas::Unfit;
+use super::settings::{Level, Secrets, Treatment};
 
 /// What is found in what comes back.
 #[derive(Debug, Default)]
@@ -122,6 +101,14 @@ pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record
         *text = without;
     }
     record
+}
+
+/// A text in which peers are quoted, without their credentials where those are looked for.
+pub(super) fn without(text: String, secrets: Option<&Secrets>) -> String {
+    match secrets {
+        Some(secrets) => secrets.rules.redact(&text).text.into_owned(),
+        None => text,
+    }
 }
 
 /// Each rule once.

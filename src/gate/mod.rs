@@ -25,6 +25,7 @@ mod remember;
 mod rounds;
 mod route;
 mod schemas;
+mod settings;
 mod shadow;
 mod stage;
 mod talk;
@@ -36,15 +37,14 @@ mod upkeep;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Audit, Record, Redactor};
+use crate::audit::{Audit, Record};
 use crate::clock::Clock;
 use crate::policy::PolicyStore;
 use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Form, KnownMethod, Limits, Message, Side, Stream};
+use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
@@ -62,11 +62,11 @@ pub use bridged::{Settled, Source};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
-pub use leaks::{Secrets, Treatment};
 pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
-pub use schemas::{Guards, Level, Unfit};
+pub use schemas::Unfit;
+pub use settings::{DenialForm, Guards, Level, Secrets, Settings, Treatment};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -81,38 +81,6 @@ pub struct Gate {
     rounds: Rounds,
     tasks: Tasks,
     schemas: KnownSchemas,
-}
-
-/// What the gate must be told.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Limits of a frame from the agent.
-    pub from_agent: Limits,
-    /// Limits of a frame from the upstream.
-    pub from_upstream: Limits,
-    /// How long a request may wait for its reply.
-    pub request_timeout: Duration,
-    /// The same for single tools.
-    pub tool_timeouts: HashMap<String, Duration>,
-    /// How many requests of one side may wait at once.
-    pub max_in_flight: usize,
-    /// How a denied call of a visible tool is answered.
-    pub denial: DenialForm,
-    /// What is asked of the content of messages.
-    pub guards: Guards,
-    /// What the configuration itself holds and nobody may see.
-    pub secrets: Redactor,
-    /// Whether messages have a place in a trace.
-    pub tracing: Tracing,
-}
-
-/// How a denied call of a visible tool is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DenialForm {
-    /// As a JSON-RPC error.
-    Error,
-    /// As a result with `isError: true`, which models can read.
-    ToolResult,
 }
 
 impl Gate {
@@ -390,6 +358,11 @@ impl Gate {
     /// A record without the credentials that peers wrote, where those are looked for.
     fn concealed(&self, record: Record) -> Record {
         leaks::concealed(record, self.settings.guards.secrets.as_ref())
+    }
+
+    /// The same for what is told.
+    fn without_credentials(&self, text: String) -> String {
+        leaks::without(text, self.settings.guards.secrets.as_ref())
     }
 
     /// Where schemas of tools are kept, if anything is checked against them.

@@ -1,6 +1,7 @@
 //! Whether arguments, and structured results, are what the tool's definition says.
 
 use std::collections::HashMap;
+use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::guard::{SchemaProblem, ToolSchemas, Violation};
@@ -10,31 +11,9 @@ use crate::wire::{KnownMethod, Side, Value};
 
 use super::decide::called_tool;
 use super::identify::Role;
-use super::leaks::Secrets;
 use super::refuse::Refusal;
+use super::settings::{Guards, Level};
 use super::understand::Understood;
-
-/// What happens where a message is not what a guard asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Level {
-    /// It is not looked at.
-    #[default]
-    Off,
-    /// It passes, and its record tells.
-    Warn,
-    /// It is refused.
-    Strict,
-}
-
-/// What is asked of the content of messages.
-#[derive(Debug, Clone, Default)]
-pub struct Guards {
-    /// Arguments of calls, by `inputSchema`.
-    pub arguments: Level,
-    /// `structuredContent` of results, by `outputSchema`.
-    pub results: Level,
-    pub secrets: Option<Secrets>,
-}
 
 /// How a message is not what a definition says.
 #[derive(Debug, thiserror::Error)]
@@ -45,9 +24,7 @@ pub enum Unfit {
     Schema(SchemaProblem),
     #[error("it shows a credential ({0}), which must not be sent to the server")]
     Secret(String),
-    #[error(
-        "the arguments cannot be checked: the definitions of all tools are too large to be kept"
-    )]
+    #[error("the arguments cannot be checked: the tool's definition is not kept")]
     NotKept,
 }
 
@@ -67,12 +44,6 @@ struct Known {
 
 /// The most that is kept of all tools, in bytes, as far as that can be told before they are compiled.
 const MOST: usize = 256 << 20;
-
-impl Guards {
-    pub(super) fn needs_schemas(&self) -> bool {
-        [self.arguments, self.results] != [Level::Off; 2]
-    }
-}
 
 impl KnownSchemas {
     /// `None` when too much is known already.
@@ -116,38 +87,39 @@ pub(super) fn check(
     session: &Session,
     guards: &Guards,
 ) -> Result<Vec<String>, Refusal> {
-    if let (Some(name), false) = (called_tool(understood), guards.arguments == Level::Off) {
+    if let Some(name) = called_tool(understood).filter(|_| guards.arguments != Level::Off) {
         let params = understood.identified.message.params();
         let arguments = params.and_then(|params| params.get("arguments"));
-        return match (arguments_fit(name, arguments, session), guards.arguments) {
-            (Err(unfit), Level::Strict) => Err(Refusal::Unfit(unfit)),
-            (Err(unfit), Level::Warn | Level::Off) => Ok(vec![format!("arguments: {unfit}")]),
-            (Ok(()), _) => Ok(Vec::new()),
-        };
+        let fit = arguments_fit(name, arguments, session);
+        return held(fit, guards.arguments, "arguments", Refusal::Unfit);
     }
-    if let (Some((offered, result)), false) =
-        (result_of_call(understood), guards.results == Level::Off)
+    if let Some((offered, result)) =
+        result_of_call(understood).filter(|_| guards.results != Level::Off)
     {
-        return match (result_fits(offered, result), guards.results) {
-            (Err(problem), Level::Strict) => Err(Refusal::BadResult(problem)),
-            (Err(problem), Level::Warn | Level::Off) => Ok(vec![format!("results: {problem}")]),
-            (Ok(()), _) => Ok(Vec::new()),
-        };
+        let fit = result_fits(offered, result);
+        return held(fit, guards.results, "results", Refusal::BadResult);
     }
     Ok(Vec::new())
 }
 
+/// What comes of a check at this level: nothing, a finding, or a refusal.
+fn held<P: Display>(
+    fit: Result<(), P>,
+    level: Level,
+    of: &str,
+    refusal: fn(P) -> Refusal,
+) -> Result<Vec<String>, Refusal> {
+    match (fit, level) {
+        (Err(problem), Level::Strict) => Err(refusal(problem)),
+        (Err(problem), Level::Warn | Level::Off) => Ok(vec![format!("{of}: {problem}")]),
+        (Ok(()), Level::Strict | Level::Warn | Level::Off) => Ok(Vec::new()),
+    }
+}
+
 fn arguments_fit(name: &str, arguments: Option<Value<'_>>, session: &Session) -> Result<(), Unfit> {
     let offered = session.state().tools.defined(name);
-    let schemas = match offered {
-        // A task goes on whose tool is no longer there.
-        None => return Ok(()),
-        Some(Offered { schemas: None, .. }) => return Err(Unfit::NotKept),
-        Some(Offered {
-            schemas: Some(schemas),
-            ..
-        }) => schemas,
-    };
+    let schemas = offered.and_then(|offered| offered.schemas);
+    let schemas = schemas.ok_or(Unfit::NotKept)?;
     let schema = schemas.input().map_err(|it| Unfit::Schema(it.clone()))?;
     schema.check_arguments(arguments).map_err(Unfit::Arguments)
 }
@@ -168,10 +140,8 @@ fn result_of_call<'u>(understood: &'u Understood<'_>) -> Option<(Option<&'u Offe
 }
 
 fn result_fits(offered: Option<&Offered>, result: Value<'_>) -> Result<(), String> {
-    let known = offered.ok_or("it cannot be checked: the tool's definition is not known")?;
-    let schemas = known.schemas.as_ref();
-    let schemas = schemas
-        .ok_or("it cannot be checked: the definitions of all tools are too large to be kept")?;
+    let schemas = offered.and_then(|offered| offered.schemas.as_ref());
+    let schemas = schemas.ok_or("it cannot be checked: the tool's definition is not kept")?;
     let Some(schema) = schemas.output() else {
         return Ok(());
     };

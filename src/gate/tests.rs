@@ -23,6 +23,7 @@ mod shadow;
 mod streams;
 mod tasks;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,12 +31,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::audit::{self, Durability, Memory, OnFault, Stream};
+use crate::audit::{self, Durability, Memory, OnFault, Redactor, Stream};
 use crate::policy::{
     Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
     Principal, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
+use crate::wire::Limits;
 
 /// What an engine says in a test.
 pub(super) type Rule = fn(&Facts<'_>) -> Result<Verdict, EngineFault>;

@@ -45,6 +45,10 @@ const SHORT: usize = 512;
 /// A secret that is as short may stand elsewhere by chance.
 const TELLING: usize = 8;
 
+/// A longer one is a whole text, and the automaton that looks for it would take hundreds of bytes for each
+/// of its own.
+const LONGEST: usize = 4096;
+
 /// The most findings in one string that are told apart.
 const MOST_OF_ONE: usize = 4096;
 
@@ -114,7 +118,7 @@ impl<'m> Search<'_, 'm> {
             let found = self.find(&text, name);
             for finding in &found {
                 let secret = text.get(finding.range.clone()).unwrap_or_default();
-                if secret.len() >= TELLING && self.known.len() < MOST_KNOWN {
+                if (TELLING..=LONGEST).contains(&secret.len()) && self.known.len() < MOST_KNOWN {
                     self.known.insert(secret.to_owned(), finding.rule.clone());
                 }
             }
@@ -144,6 +148,7 @@ impl<'m> Search<'_, 'm> {
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(&secrets);
+        // INVARIANT: so few and such short ones always make one.
         let Ok(finder) = finder else {
             return;
         };
@@ -290,5 +295,17 @@ mod tests {
         let found = leaks(document.root(), &[], &Rules::builtin());
         let without = &found.strings.last().unwrap().without;
         assert!(!without.contains(&secret) && without.len() < text.len());
+    }
+
+    #[test]
+    fn a_secret_as_long_as_a_text_is_not_looked_for_elsewhere() {
+        let long = format!("password=\"{}\"", "q7Vx2mPz".repeat(4_000));
+        let message = format!(
+            r#"{{"a":{},"b":"ordinary"}}"#,
+            serde_json::Value::from(long)
+        );
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let found = leaks(document.root(), &[], &Rules::builtin());
+        assert!(found.strings.len() <= 1, "{found:?}");
     }
 }

@@ -175,3 +175,56 @@ async fn the_log_names_a_resource_without_its_password() {
     assert!(record.text().contains("redactions"));
     assert!(!record.text().contains(&password));
 }
+
+#[tokio::test]
+async fn what_the_gate_quotes_of_a_definition_is_without_credentials_too() {
+    let bench = Bench::with(open, |settings| {
+        settings.guards = Guards {
+            arguments: Level::Strict,
+            results: Level::Off,
+            secrets: Some(Secrets {
+                sent: Level::Off,
+                received: Treatment::Redact,
+                rules: Arc::new(Rules::builtin()),
+            }),
+        };
+    });
+    bench.shake_hands().await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let tools = [("t", "enum"), ("u", "$ref")].map(|(name, rule)| {
+        let says = match rule {
+            "enum" => format!(r#"["{}"]"#, token()),
+            _ => format!(r#""{}""#, token()),
+        };
+        format!(r#"{{"name":"{name}","inputSchema":{{"type":"object","properties":{{"a":{{"{rule}":{says}}}}}}}}}"#)
+    });
+    let tools = tools.join(",");
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tools}]}}}}"#
+        ))
+        .await;
+    bench.to_agent();
+    for tool in ["t", "u"] {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":1}}}}}}"#
+        );
+        bench.agent(&call).await;
+        assert!(bench.to_upstream().is_empty(), "{tool}");
+        let answer = bench.to_agent().remove(0);
+        assert!(
+            answer.contains("[redacted:") && !answer.contains(&token()),
+            "{answer}"
+        );
+    }
+    assert!(
+        bench
+            .records()
+            .await
+            .iter()
+            .all(|record| !record.text().contains(&token()))
+    );
+}

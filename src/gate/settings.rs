@@ -1,0 +1,92 @@
+//! What the gate must be told.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::audit::Redactor;
+use crate::guard::secrets::Rules;
+use crate::wire::Limits;
+
+use super::tracing::Tracing;
+
+/// What the gate must be told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Limits of a frame from the agent.
+    pub from_agent: Limits,
+    /// Limits of a frame from the upstream.
+    pub from_upstream: Limits,
+    /// How long a request may wait for its reply.
+    pub request_timeout: Duration,
+    /// The same for single tools.
+    pub tool_timeouts: HashMap<String, Duration>,
+    /// How many requests of one side may wait at once.
+    pub max_in_flight: usize,
+    /// How a denied call of a visible tool is answered.
+    pub denial: DenialForm,
+    /// What is asked of the content of messages.
+    pub guards: Guards,
+    /// What the configuration itself holds and nobody may see.
+    pub secrets: Redactor,
+    /// Whether messages have a place in a trace.
+    pub tracing: Tracing,
+}
+
+/// How a denied call of a visible tool is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DenialForm {
+    /// As a JSON-RPC error.
+    Error,
+    /// As a result with `isError: true`, which models can read.
+    ToolResult,
+}
+
+/// What is asked of the content of messages.
+#[derive(Debug, Clone, Default)]
+pub struct Guards {
+    /// Arguments of calls, by `inputSchema`.
+    pub arguments: Level,
+    /// `structuredContent` of results, by `outputSchema`.
+    pub results: Level,
+    pub secrets: Option<Secrets>,
+}
+
+/// What is done about credentials, and which there are. Without it nothing is looked for.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// What the agent sends to the server.
+    pub sent: Level,
+    /// What the server sends to the agent.
+    pub received: Treatment,
+    pub rules: Arc<Rules>,
+}
+
+/// What happens where a message is not what a guard asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Level {
+    /// It is not looked at.
+    #[default]
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It is refused.
+    Strict,
+}
+
+/// What happens to text that a guard does not let stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Treatment {
+    /// It is not looked at.
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It passes without what was found.
+    Redact,
+}
+
+impl Guards {
+    pub(super) fn needs_schemas(&self) -> bool {
+        [self.arguments, self.results] != [Level::Off; 2]
+    }
+}
