@@ -9,6 +9,10 @@ use super::{Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles
 
 /// The part of the launcher's arguments that says how to confine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command line, as clap reads them"
+)]
 pub struct Arguments {
     /// Confine at all.
     #[arg(long)]
