@@ -56,7 +56,14 @@ impl Gate {
                 let mut is_shown = |id: Cow<'_, str>| {
                     *known.entry(id.into_owned()).or_insert_with_key(|id| {
                         let works = self.tasks.listed(understood, session, at, id);
-                        !works.is_empty() && may_ask(&works, &identified.scene, snapshot, now)
+                        !works.is_empty()
+                            && may_ask(
+                                &works,
+                                &identified.scene,
+                                snapshot,
+                                now,
+                                self.look(snapshot),
+                            )
                     })
                 };
                 let hidden = items.items().enumerate().filter(|(_, item)| {
