@@ -65,6 +65,7 @@ pub struct Policy {
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     pub denial: Denial,
+    pub lock: LockMode,
     pub reload: Reload,
     pub on_removal: OnRemoval,
 }
@@ -116,6 +117,19 @@ pub enum Redaction {
     Warn,
     /// It passes without what was found.
     Redact,
+}
+
+/// What definitions of tools are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    /// Only tools that `tools.lock` approves are there.
+    Enforce,
+    /// What `tools.lock` knows stays as it was approved.
+    Known,
+    /// The same, and other tools stay as the gate saw them first.
+    FirstUse,
+    /// Definitions may change.
+    Off,
 }
 
 /// When the policy directory is read again while the gate runs.
@@ -239,6 +253,7 @@ impl Default for Policy {
             other_methods: OtherMethods::Base,
             warnings: Warnings::Error,
             denial: Denial::Error,
+            lock: LockMode::Known,
             reload: Reload::Watch,
             on_removal: OnRemoval::Keep,
         }

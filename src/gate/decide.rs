@@ -14,7 +14,7 @@ use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 use super::identify::{Role, Scene};
 use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
-use super::pin;
+use super::pin::Pins;
 use super::refuse::{Hidden, Refusal};
 use super::understand::{Circumstances, Understood};
 
@@ -153,7 +153,7 @@ impl Allowed {
 pub(super) fn decide(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     now: Circumstances,
 ) -> Result<Allowed, Stop> {
     let scene = &understood.identified.scene;
@@ -162,17 +162,17 @@ pub(super) fn decide(
         match snapshot.judge(&question.facts(scene, now)) {
             Decision::Allow(allowance) => allowances.push(allowance),
             Decision::Deny(denial) => {
-                return Err(denied(understood, denial, snapshot, session, now));
+                return Err(denied(understood, denial, snapshot, pins, now));
             }
         }
     }
     if let Some(name) = called_tool(understood) {
         // A call that is permitted could still be of a tool that may not be listed.
-        let pin = pin::of(name, snapshot, session);
+        let pin = pins.of(name, snapshot);
         if !listed(name, pin, scene, snapshot, now) {
             return Err(unknown_tool(name, Hidden::NotListed).into());
         }
-        exists(name, session)?;
+        exists(name, pins.session)?;
     }
     let to = match understood.identified.from {
         Side::Agent => Side::Upstream,
@@ -259,17 +259,17 @@ fn denied(
     understood: &Understood<'_>,
     denial: Denial,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     now: Circumstances,
 ) -> Stop {
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    let pin = pin::of(name, snapshot, session);
+    let pin = pins.of(name, snapshot);
     if !sees(name, pin, &understood.identified.scene, snapshot, now) {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
-    match exists(name, session) {
+    match exists(name, pins.session) {
         Ok(()) => Refusal::Denied { denial }.into(),
         Err(stop) => stop,
     }

@@ -50,6 +50,12 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::Warnings::Error => loading::Warnings::Error,
             config::Warnings::Allow => loading::Warnings::Allow,
         },
+        lock: match policy.lock {
+            config::LockMode::Enforce => loading::LockMode::Enforce,
+            config::LockMode::Known => loading::LockMode::Known,
+            config::LockMode::FirstUse => loading::LockMode::FirstUse,
+            config::LockMode::Off => loading::LockMode::Off,
+        },
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
             config::Reload::Off => loading::Reload::Off,

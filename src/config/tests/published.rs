@@ -289,6 +289,8 @@ fn the_schema_and_the_code_refuse_the_same() {
         "policy.denial = \"no\"",
         "policy.reload = \"poll\"",
         "policy.on_removal = \"refuse\"",
+        "policy.lock = \"first_use\"",
+        "policy.lock = \"enforce\"",
         "audit.durability = \"strict\"",
         "audit.on_fault = \"allow\"",
         "limits.max_message_bytes = 1",
