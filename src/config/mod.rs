@@ -32,7 +32,7 @@ pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, LockMode, OnFault,
     OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth,
-    Strictness, Telemetry, Upstream, Warnings,
+    Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -15,7 +15,7 @@ use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Config, Denial, Durability, Guards, Limits, Listen, ListenAuth,
     LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, ServerAuth,
-    Strictness, Warnings,
+    Strictness, ToolNames, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -249,6 +249,12 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
         secrets_sent: section
             .one_of("secrets_sent", &levels)
             .unwrap_or(default.secrets_sent),
+        names: section
+            .one_of(
+                "names",
+                &[("ascii", ToolNames::Ascii), ("any", ToolNames::Any)],
+            )
+            .unwrap_or(default.names),
     };
     section.finish();
     guards

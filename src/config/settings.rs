@@ -95,6 +95,15 @@ pub struct Guards {
     pub secrets: Redaction,
     /// Credentials in what the agent sends.
     pub secrets_sent: Strictness,
+    /// Names of tools.
+    pub names: ToolNames,
+}
+
+/// Which names tools may have that `tools.lock` does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolNames {
+    Ascii,
+    Any,
 }
 
 /// What happens where a message is not what a guard asks for.
@@ -275,6 +284,7 @@ impl Default for Guards {
             results: Strictness::Off,
             secrets: Redaction::Off,
             secrets_sent: Strictness::Off,
+            names: ToolNames::Ascii,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
 use super::identify::{Role, Scene};
+use super::names::Readers;
 use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
 use super::pin::Pins;
@@ -157,12 +158,18 @@ pub(super) fn decide(
     now: Circumstances,
 ) -> Result<Allowed, Stop> {
     let scene = &understood.identified.scene;
+    let readers = Readers {
+        snapshot,
+        pins,
+        scene,
+        now,
+    };
     let mut allowances = Vec::with_capacity(understood.questions.len());
     for question in &understood.questions {
         match snapshot.judge(&question.facts(scene, now)) {
             Decision::Allow(allowance) => allowances.push(allowance),
             Decision::Deny(denial) => {
-                return Err(denied(understood, denial, snapshot, pins, now));
+                return Err(denied(understood, denial, readers));
             }
         }
     }
@@ -173,6 +180,9 @@ pub(super) fn decide(
             return Err(unknown_tool(name, Hidden::NotListed).into());
         }
         exists(name, pins.session)?;
+        if let Some(misleading) = readers.misled(name) {
+            return Err(unknown_tool(name, Hidden::Misleading(misleading)).into());
+        }
     }
     let to = match understood.identified.from {
         Side::Agent => Side::Upstream,
@@ -255,21 +265,25 @@ pub(super) fn asked_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> 
 
 /// A tool that the agent cannot see is answered as one that does not exist, and the answer for a
 /// visible one must not come before it is known that the tool exists.
-fn denied(
-    understood: &Understood<'_>,
-    denial: Denial,
-    snapshot: &PolicySnapshot,
-    pins: Pins<'_>,
-    now: Circumstances,
-) -> Stop {
+fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> Stop {
+    let Readers {
+        snapshot,
+        pins,
+        scene,
+        now,
+    } = readers;
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
     let pin = pins.of(name, snapshot);
-    if !sees(name, pin, &understood.identified.scene, snapshot, now) {
+    if !sees(name, pin, scene, snapshot, now) {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
     match exists(name, pins.session) {
+        // What the agent cannot see is answered as everything that it cannot see.
+        Ok(()) if readers.misled(name).is_some() => {
+            unknown_tool(name, Hidden::Denied(denial)).into()
+        }
         Ok(()) => Refusal::Denied { denial }.into(),
         Err(stop) => stop,
     }

@@ -15,6 +15,7 @@ use super::decide::visible_in;
 use super::drift::{self, Drift};
 use super::forward::UpstreamFault;
 use super::identify::{Role, Scene};
+use super::names::Readers;
 use super::oblige::Removal;
 use super::page::{ListKind, Shape};
 use super::pin::Pins;
@@ -67,9 +68,9 @@ pub(super) async fn listing<'m>(
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
     let page = shape.read(list, &mut session.state().pages, schemas);
+    let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let earlier = &session.state().tools;
-        let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
         let items = page.items.iter();
         items.partition(|item| earlier.is_conflicting(at, item))
     };
@@ -80,11 +81,25 @@ pub(super) async fn listing<'m>(
             .await
             .into()
     };
-    let hidden: Vec<&PageItem> = judged
+    let both: (Vec<_>, Vec<_>) = judged
         .into_iter()
         .zip(shown.iter())
-        .filter_map(|(item, shown)| (!*shown).then_some(item))
-        .collect();
+        .partition(|(_, shown)| **shown);
+    let [seen, hidden] = [both.0, both.1].map(|items| {
+        let items = items.into_iter().map(|(item, _)| item);
+        items.collect::<Vec<&PageItem>>()
+    });
+    let readers = Readers {
+        snapshot,
+        pins,
+        scene,
+        now,
+    };
+    let misleading = if shape.kind == ListKind::Tools {
+        readers.misled_by_page(&seen, page.has_look_alikes, at)
+    } else {
+        Vec::new()
+    };
     // A tool that has changed is hidden, so that the others need not be asked about.
     let drifts = drift::drifts(list, hidden.iter().copied(), snapshot, pins);
     let removed: Vec<(usize, String)> = page
@@ -100,6 +115,11 @@ pub(super) async fn listing<'m>(
             hidden
                 .iter()
                 .map(|item| (item.index, item.because("not permitted"))),
+        )
+        .chain(
+            misleading
+                .iter()
+                .map(|(item, why)| (item.index, item.because(&why.to_string()))),
         )
         .collect();
     Ok(Listing {

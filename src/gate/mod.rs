@@ -12,6 +12,7 @@ mod identify;
 mod inspect;
 mod leaks;
 mod listing;
+mod names;
 mod oblige;
 mod own;
 mod page;
@@ -66,11 +67,12 @@ pub use bridged::{Settled, Source};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
+pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
-pub use settings::{DenialForm, Guards, Level, Secrets, Settings, Treatment};
+pub use settings::{DenialForm, Guards, Level, Secrets, Settings, ToolNames, Treatment};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -388,6 +390,7 @@ impl Gate {
         Pins {
             session,
             seen: &self.seen,
+            names: self.settings.guards.names,
         }
     }
 

@@ -10,13 +10,16 @@ use crate::wire::{Definition, Value};
 use super::decide::{Stop, asked_tool};
 use super::forward::UpstreamFault;
 use super::seen::Seen;
+use super::settings::ToolNames;
 use super::understand::{About, Understood};
 
-/// What tells how the tools of one session are defined, and how they were when they were first seen.
+/// What tells how the tools of one session are defined, how they were when they were first seen, and
+/// how they may be called.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pins<'p> {
     pub(super) session: &'p Session,
     pub(super) seen: &'p Seen,
+    pub(super) names: ToolNames,
 }
 
 impl Pins<'_> {

@@ -8,6 +8,7 @@ mod catalogue;
 mod drifts;
 mod ledger;
 mod lifecycle;
+mod offered_names;
 mod pages;
 mod pending;
 mod visibility;

@@ -201,6 +201,10 @@ pub(super) fn gate(
             arguments: level(guards.arguments),
             results: level(guards.results),
             secrets: of_others(guards),
+            names: match guards.names {
+                config::ToolNames::Ascii => gate::ToolNames::Ascii,
+                config::ToolNames::Any => gate::ToolNames::Any,
+            },
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,

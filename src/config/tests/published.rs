@@ -290,6 +290,7 @@ fn the_schema_and_the_code_refuse_the_same() {
         "policy.reload = \"poll\"",
         "policy.on_removal = \"refuse\"",
         "policy.lock = \"first_use\"",
+        "guards.names = \"utf8\"",
         "policy.lock = \"enforce\"",
         "audit.durability = \"strict\"",
         "audit.on_fault = \"allow\"",

@@ -382,3 +382,13 @@ async fn a_change_is_recorded_once_and_an_agent_that_cannot_know_of_it_is_told_o
     assert!(shown(&bench, &[&more]).await.is_empty());
     assert_eq!(bench.records_of("upstream_event").await.len(), 2);
 }
+
+#[tokio::test]
+async fn a_name_that_the_lock_approves_is_there_whatever_it_looks_like() {
+    let bench = locked(ALL);
+    bench.shake_hands().await;
+    let other = APPROVED.replace("\"echo\"", "\"Echo\"");
+    assert_eq!(shown(&bench, &[&other, APPROVED]).await, ["echo"]);
+    assert!(call(&bench, "echo", r#"{"text":"a"}"#).await.0);
+    assert!(!call(&bench, "Echo", r#"{"text":"a"}"#).await.0);
+}
