@@ -13,9 +13,9 @@ use super::listen::{HTTP_ONLY, Transport, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Bearer, Bridging, Config, Denial, Durability, Guards, Limits, Listen, ListenAuth,
-    LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, ServerAuth,
-    Strictness, ToolNames, Warnings,
+    Audit, Bearer, Bridging, Config, Denial, Durability, ExcerptPreset, Excerpts, Guards, Limits,
+    Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction,
+    Reload, ServerAuth, Strictness, ToolNames, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -255,9 +255,36 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
                 &[("ascii", ToolNames::Ascii), ("any", ToolNames::Any)],
             )
             .unwrap_or(default.names),
+        excerpts: excerpts(section.section("excerpts")),
     };
     section.finish();
     guards
+}
+
+fn excerpts(mut section: Section<'_, '_>) -> Option<Excerpts> {
+    const OVER: RangeInclusive<u64> = 256..=16 << 20;
+    const KEEP: RangeInclusive<u64> = 0..=1 << 30;
+    let is_present = section.is_present();
+    let over = section.size("over", &OVER).unwrap_or(64 << 10);
+    let keep = section.size("keep", &KEEP).unwrap_or(16 << 20);
+    let presets = [
+        ("default", ExcerptPreset::Default),
+        ("sql_query", ExcerptPreset::SqlQuery),
+        ("log_search", ExcerptPreset::LogSearch),
+    ];
+    let mut of_tools = section.section("tools");
+    let mut tools = BTreeMap::new();
+    for field in of_tools.entries() {
+        if let Some(reason) = tool_name(field.key) {
+            of_tools.tell(&field, reason, None);
+        }
+        if let Some(preset) = of_tools.one_of_in(&field, &presets) {
+            tools.insert(field.key.to_owned(), preset);
+        }
+    }
+    of_tools.finish();
+    section.finish();
+    is_present.then_some(Excerpts { over, keep, tools })
 }
 
 fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {

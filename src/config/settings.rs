@@ -100,6 +100,27 @@ pub struct Guards {
     pub secrets_sent: Strictness,
     /// Names of tools.
     pub names: ToolNames,
+    /// Long texts of tools' results, if they are shortened.
+    pub excerpts: Option<Excerpts>,
+}
+
+/// Which texts of tools' results are shortened, and how much of what is left out is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Excerpts {
+    /// Bytes that a text may have.
+    pub over: usize,
+    /// Bytes that are kept for each agent.
+    pub keep: usize,
+    /// How texts of single tools are shortened, by exact name.
+    pub tools: BTreeMap<String, ExcerptPreset>,
+}
+
+/// How a text is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExcerptPreset {
+    Default,
+    SqlQuery,
+    LogSearch,
 }
 
 /// Which names tools may have that `tools.lock` does not know.
@@ -288,6 +309,7 @@ impl Default for Guards {
             secrets: Redaction::Off,
             secrets_sent: Strictness::Off,
             names: ToolNames::Ascii,
+            excerpts: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod drift;
 mod forward;
 mod identify;
 mod inspect;
+mod kept;
 mod leaks;
 mod listing;
 mod names;
@@ -51,6 +52,7 @@ use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
 use decide::Stop;
 use identify::{Identified, Role};
+use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
 use panics::Panicked;
@@ -72,7 +74,7 @@ pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
-pub use settings::{DenialForm, Guards, Level, Secrets, Settings, ToolNames, Treatment};
+pub use settings::{DenialForm, Excerpts, Guards, Level, Secrets, Settings, ToolNames, Treatment};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -88,6 +90,7 @@ pub struct Gate {
     tasks: Tasks,
     schemas: KnownSchemas,
     seen: Seen,
+    kept: Kept,
 }
 
 impl Gate {
@@ -97,6 +100,7 @@ impl Gate {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> Self {
+        let kept = Kept::holding(settings.guards.excerpts.as_ref());
         Self {
             policy,
             audit,
@@ -106,6 +110,7 @@ impl Gate {
             tasks: Tasks::default(),
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
+            kept,
         }
     }
 
@@ -229,6 +234,10 @@ impl Gate {
         let recalled = self
             .tasks
             .recall(&identified, session, self.clock.elapsed());
+        if let Some(asked) = kept::asked(&identified) {
+            let read = self.read_on(talk, identified, &asked, &snapshot, trail);
+            return Box::pin(read).await;
+        }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
         pin::pin(&mut understood, &snapshot, pins)?;
@@ -250,6 +259,7 @@ impl Gate {
         let wanted = Wanted {
             removals,
             rewrites: caching::hints(&understood, &snapshot),
+            shortening: self.shortening(&understood),
         };
         let turn = standing.turn;
         let exchange = |asker: &Asker, method| {

@@ -1,7 +1,7 @@
 //! Carries out what an allowance obliges to. The only code that edits a message.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
@@ -10,6 +10,7 @@ use crate::wire::{Edits, Fragment, Message, Value};
 
 use super::Settings;
 use super::decide::{Allowed, Permit};
+use super::kept::Shortening;
 use super::leaks;
 use super::passage::Passage;
 use super::refuse::Refusal;
@@ -54,7 +55,11 @@ pub(super) struct Rewrite<'m> {
 pub(super) struct Wanted<'m> {
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) rewrites: Vec<Rewrite<'m>>,
+    pub(super) shortening: Option<Shortening<'m>>,
 }
+
+/// What strings say from here on, by where they begin.
+type Said<'m> = HashMap<usize, (Value<'m>, String)>;
 
 /// Applies obligations, removals, rewrites, ids and redactions to a message, and seals it.
 ///
@@ -118,20 +123,27 @@ pub(super) fn oblige<'m>(
     let of_others = settings.guards.secrets.as_ref();
     let found = leaks::received(message, allowed.from(), &own, of_others)?;
     let mut redactions = Vec::new();
+    let mut said = Said::default();
     for leak in found.strings {
-        // Its own secrets are no less secret where others stand beside them.
-        edits.replace(leak.value, Fragment::string(&secrets.redact(&leak.without)));
         redactions.extend(leak.rules.iter().map(ToString::to_string));
-        own.push(leak.value.range());
+        // Its own secrets are no less secret where others stand beside them.
+        let text = secrets.redact(&leak.without).into_owned();
+        said.insert(leak.value.range().start, (leak.value, text));
     }
     if may_hold(message.text(), secrets) {
         conceal(
             message.document().root(),
             secrets,
             &own,
-            &mut edits,
+            &mut said,
             &mut redactions,
         );
+    }
+    if let Some(shortening) = wanted.shortening {
+        shorten(message, shortening, &mut said, &mut notes);
+    }
+    for (value, text) in said.into_values() {
+        edits.replace(value, Fragment::string(&text));
     }
     let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {
@@ -171,26 +183,52 @@ fn may_hold(text: &str, secrets: &Redactor) -> bool {
     !secrets.is_empty() && (shows(text, secrets) || needless())
 }
 
+/// Shortens what is too long of what the message says by now.
+fn shorten<'m>(
+    message: &'m Message,
+    shortening: Shortening<'_>,
+    said: &mut Said<'m>,
+    notes: &mut Vec<audit::Edit>,
+) {
+    for (value, pointer) in shortening.texts(message) {
+        let known = said.get(&value.range().start);
+        let text = known.map(|(_, text)| Cow::Borrowed(text.as_str()));
+        let Some(text) = text.or_else(|| value.as_str()) else {
+            continue;
+        };
+        let Some(shorter) = shortening.shortened(&text) else {
+            continue;
+        };
+        notes.push(audit::Edit {
+            pointer: pointer.into(),
+            change: audit::Change::Replaced,
+            because: Some(format!("an excerpt of {} bytes", text.len()).into()),
+        });
+        said.insert(value.range().start, (value, shorter));
+    }
+}
+
 /// Replaces secrets in every string. The wire's depth limit bounds the recursion.
 fn conceal<'m>(
     value: Value<'m>,
     secrets: &Redactor,
     ids: &[Range<usize>],
-    edits: &mut Edits<'m>,
+    said: &mut Said<'m>,
     redactions: &mut Vec<String>,
 ) {
     for (_, member) in value.entries() {
-        conceal(member, secrets, ids, edits, redactions);
+        conceal(member, secrets, ids, said, redactions);
     }
     for item in value.items() {
-        conceal(item, secrets, ids, edits, redactions);
+        conceal(item, secrets, ids, said, redactions);
     }
     // What is written in place of an id is the gate's own.
     if let Some(text) = value.as_str()
         && !ids.contains(&value.range())
+        && !said.contains_key(&value.range().start)
         && let Cow::Owned(redacted) = secrets.redact(&text)
     {
-        edits.replace(value, Fragment::string(&redacted));
+        said.insert(value.range().start, (value, redacted));
         redactions.push(OWN_SECRET.to_owned());
     }
 }

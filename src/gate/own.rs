@@ -121,6 +121,22 @@ impl OwnMessage {
         Self::reply(id, "result", Fragment::object([]), None)
     }
 
+    /// A part of what is kept, as the contents of a resource.
+    pub(super) fn contents(id: AnswerId<'_>, uri: &str, text: &str, stateless: Stateless) -> Self {
+        let contents = Fragment::object([
+            ("uri", Fragment::string(uri)),
+            ("mimeType", Fragment::string("text/plain")),
+            ("text", Fragment::string(text)),
+        ]);
+        let mut members = vec![("contents", Fragment::array([contents]))];
+        if stateless == Stateless::Yes {
+            members.push(("resultType", Fragment::string("complete")));
+            members.push(("ttlMs", Fragment::integer(0)));
+            members.push(("cacheScope", Fragment::string("private")));
+        }
+        Self::reply(id, "result", Fragment::object(members), None)
+    }
+
     /// Tells a peer that nobody waits for its reply any more.
     pub(super) fn cancel(minted: u64, reason: &str) -> Self {
         let params = Fragment::object([

@@ -63,6 +63,8 @@ pub enum Refusal {
     ForeignState,
     #[error("invalid params: there is no such task")]
     UnknownTask,
+    #[error("no such result is kept for this agent, or not any more")]
+    NotKept,
     #[error("this needs an agent that has said that it knows tasks")]
     MissingCapability,
     #[error("denied by policy")]
@@ -219,6 +221,7 @@ impl Refusal {
             | Self::NotCancellable(_)
             | Self::ForeignState
             | Self::UnknownTask
+            | Self::NotKept
             | Self::Unfit(_)
             | Self::UnknownTool { .. }
             | Self::Unbridged(Unbridged::Foreign(_))
@@ -287,6 +290,7 @@ impl Refusal {
             | Self::Denied { denial } => denial_code(denial),
             Self::ForeignState => "foreign-state",
             Self::UnknownTask => "unknown-task",
+            Self::NotKept => "not-kept",
             Self::MissingCapability => "missing-capability",
             Self::NotNegotiated(_) => "not-negotiated",
             Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
@@ -353,6 +357,7 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
             | Self::UnknownTask
+            | Self::NotKept
             | Self::MissingCapability
             | Self::NotNegotiated(_) => Stage::Understand,
             Self::UnknownTool { .. }

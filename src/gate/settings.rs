@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::Redactor;
+use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::wire::Limits;
 
@@ -52,6 +53,19 @@ pub struct Guards {
     pub secrets: Option<Secrets>,
     /// Which names tools may have.
     pub names: ToolNames,
+    /// What happens to long texts of results.
+    pub excerpts: Option<Excerpts>,
+}
+
+/// Which texts of tools' results are shortened, and how much of what is left out is kept.
+#[derive(Debug, Clone)]
+pub struct Excerpts {
+    /// Bytes that a text may have.
+    pub over: usize,
+    /// How texts of single tools are shortened.
+    pub presets: HashMap<String, Preset>,
+    /// Bytes that are kept for each agent.
+    pub keep: usize,
 }
 
 /// Which names tools may have that nobody has approved.

@@ -13,6 +13,8 @@ pub enum Stage {
     Oblige,
     Record,
     Forward,
+    /// Answered by the gate with what it keeps: it goes no further.
+    Kept,
     /// Settled by the bridge between the eras: it goes no further.
     Bridge,
     /// The reply: the steps after the upstream has answered.
@@ -31,6 +33,7 @@ impl Stage {
             Self::Oblige => "oblige",
             Self::Record => "record",
             Self::Forward => "forward",
+            Self::Kept => "kept",
             Self::Bridge => "bridge",
             Self::Inspect => "inspect",
             Self::Deliver => "deliver",

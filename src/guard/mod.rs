@@ -1,10 +1,12 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
+mod excerpt;
 mod leaks;
 mod names;
 mod schema;
 pub mod secrets;
 
+pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use leaks::{Leak, Leaks, leaks};
 pub use names::{Look, Looks};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};

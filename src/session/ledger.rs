@@ -37,6 +37,8 @@ struct Pages<K, V> {
     by_owner: HashMap<Arc<str>, Page<K, V>>,
     bytes: usize,
     latest: u64,
+    of_each: usize,
+    of_all: usize,
 }
 
 #[derive(Debug)]
@@ -56,10 +58,19 @@ struct Entry<V> {
 
 impl<K, V> Default for Ledger<K, V> {
     fn default() -> Self {
+        Self::holding(OF_EACH, OF_ALL)
+    }
+}
+
+impl<K, V> Ledger<K, V> {
+    /// With other room than what most have: bytes of each owner, and of all.
+    pub fn holding(of_each: usize, of_all: usize) -> Self {
         let pages = Pages {
             by_owner: HashMap::new(),
             bytes: 0,
             latest: 0,
+            of_each,
+            of_all,
         };
         Self {
             pages: Mutex::new(pages),
@@ -83,7 +94,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Ledger<K, V> {
         let known = pages.get(owner, &key, now);
         let (value, keep) = make(known);
         let bytes = keep.bytes.saturating_add(OVERHEAD);
-        if bytes > OF_EACH {
+        if bytes > pages.of_each {
             return Err(TooLarge);
         }
         pages.remove(owner, &key);
@@ -158,12 +169,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Pages<K, V> {
             let Some((key, is_over)) = page.oldest(now) else {
                 break;
             };
-            if !is_over && page.bytes <= OF_EACH {
+            if !is_over && page.bytes <= self.of_each {
                 break;
             }
             self.remove(owner, &key);
         }
-        while self.bytes > OF_ALL {
+        while self.bytes > self.of_all {
             let most = self.by_owner.iter().max_by_key(|(_, page)| page.bytes);
             let Some((most, key)) =
                 most.and_then(|(most, page)| Some((Arc::clone(most), page.oldest(now)?.0)))

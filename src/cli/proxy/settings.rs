@@ -9,6 +9,7 @@ use crate::bridge;
 use crate::clock::Clock;
 use crate::config::{self, Bearer, Config, HttpListen, Listen, ListenAuth, ServerAuth};
 use crate::gate;
+use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::loading;
 use crate::upstream;
@@ -207,9 +208,26 @@ pub(super) fn gate(
                 config::ToolNames::Ascii => gate::ToolNames::Ascii,
                 config::ToolNames::Any => gate::ToolNames::Any,
             },
+            excerpts: guards.excerpts.as_ref().map(excerpts),
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
+    }
+}
+
+fn excerpts(excerpts: &config::Excerpts) -> gate::Excerpts {
+    let tools = excerpts.tools.iter().map(|(tool, preset)| {
+        let preset = match preset {
+            config::ExcerptPreset::Default => Preset::Default,
+            config::ExcerptPreset::SqlQuery => Preset::SqlQuery,
+            config::ExcerptPreset::LogSearch => Preset::LogSearch,
+        };
+        (tool.clone(), preset)
+    });
+    gate::Excerpts {
+        over: excerpts.over,
+        keep: excerpts.keep,
+        presets: tools.collect(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What valid files mean.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
 use crate::config::{
-    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, LockMode, OnFault, OnRemoval,
-    OtherMethods, Policy, Reload, Warnings,
+    Audit, CommandLine, Config, Denial, Durability, ExcerptPreset, Excerpts, Limits, Listen,
+    LockMode, OnFault, OnRemoval, OtherMethods, Policy, Reload, Warnings,
 };
 
 #[test]
@@ -23,6 +24,28 @@ fn the_smallest_configuration_has_every_default() {
     assert_eq!(config.policy, Policy::default());
     assert_eq!(config.audit, Audit::default());
     assert_eq!(config.limits, Limits::default());
+}
+
+#[test]
+fn excerpts_are_made_only_where_they_are_asked_for() {
+    let with = |guards: &str| {
+        let text = format!("[upstream]\ncommand = [\"server\"]\n{guards}");
+        valid(&text).guards.excerpts
+    };
+    assert_eq!(with("[guards]\nresults = \"warn\""), None);
+    let default = Excerpts {
+        over: 64 << 10,
+        keep: 16 << 20,
+        tools: BTreeMap::new(),
+    };
+    assert_eq!(with("[guards.excerpts]"), Some(default));
+    let asked = Excerpts {
+        over: 1000,
+        keep: 0,
+        tools: BTreeMap::from([("q".to_owned(), ExcerptPreset::SqlQuery)]),
+    };
+    let text = "[guards.excerpts]\nover = 1000\nkeep = 0\ntools = { q = \"sql_query\" }";
+    assert_eq!(with(text), Some(asked));
 }
 
 #[test]

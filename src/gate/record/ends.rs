@@ -42,6 +42,13 @@ impl Trail {
         record
     }
 
+    /// The record of a message that the gate answers with what it keeps.
+    pub(in crate::gate) fn kept(&self, now: Duration) -> Record {
+        let mut record = self.passed(Side::Upstream, now);
+        record.stage = Some(Stage::Kept.name().into());
+        record
+    }
+
     /// The message was recorded as allowed. What still goes wrong is its outcome.
     pub(in crate::gate) fn departed(&mut self) {
         if let (Some(method), Kind::ToolCall | Kind::ToolsList | Kind::Request) =

@@ -1,0 +1,303 @@
+//! Long texts of results: the agent gets an excerpt, the gate keeps the whole for it, and answers itself
+//! when the agent reads on.
+//!
+//! What is kept has passed everything that the result has: it is without credentials, and cleaned. To
+//! read it is asked of policies as the result was: `receive_result` of the tool.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::guard::{Preset, excerpt, piece};
+use crate::policy::{PolicySnapshot, Received, Tool};
+use crate::session::{Keep, Ledger, Target};
+use crate::wire::{KnownMethod, Message, Side, Value};
+
+use super::Gate;
+use super::decide::{self, Stop};
+use super::forward::{Agent, AgentGone, Upstream};
+use super::identify::{FIRST_STATELESS, Identified, Role};
+use super::oblige::escaped;
+use super::own::{AnswerId, OwnMessage, Stateless};
+use super::pin;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::rounds::owner;
+use super::settings::Excerpts;
+use super::shadow;
+use super::talk::Talk;
+use super::understand::{About, Asks, Doing, Question, Understood};
+
+/// The scheme of what the gate keeps. No URI of it ever goes to the server.
+const SCHEME: &str = "mcp-protector";
+const PREFIX: &str = "mcp-protector://kept/";
+
+/// How long a text is kept.
+const KEPT_FOR: Duration = Duration::from_hours(1);
+
+/// How much of all agents is kept, in multiples of what one may have.
+const AGENTS: usize = 16;
+
+/// What is kept, by the random part of its name.
+#[derive(Debug, Default)]
+pub(super) struct Kept(Ledger<String, Arc<Whole>>);
+
+/// A text that was too long, and what it is a part of.
+#[derive(Debug)]
+struct Whole {
+    text: String,
+    tool: String,
+    received: Received,
+}
+
+/// A place in what may be kept.
+#[derive(Debug)]
+pub(super) struct Asked {
+    uri: String,
+    name: String,
+    from: usize,
+}
+
+/// Shortens the texts of one message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shortening<'g> {
+    kept: &'g Kept,
+    excerpts: &'g Excerpts,
+    owner: &'g str,
+    tool: &'g str,
+    received: &'g Received,
+    now: Duration,
+}
+
+impl Whole {
+    /// What stands at a place, and where it goes on.
+    fn piece(&self, asked: &Asked, most: usize) -> String {
+        let (name, all) = (&asked.name, self.text.len());
+        let Range { start, end } = piece(&self.text, asked.from, most);
+        let text = self.text.get(start..end).unwrap_or_default();
+        if end == all {
+            return text.to_owned();
+        }
+        format!(
+            "{text}\n[mcp-protector: bytes {start} to {end} of {all}. Read on with {PREFIX}{name}?from={end}]\n"
+        )
+    }
+}
+
+impl Kept {
+    pub(super) fn holding(excerpts: Option<&Excerpts>) -> Self {
+        let Some(excerpts) = excerpts else {
+            return Self::default();
+        };
+        let all = excerpts.keep.saturating_mul(AGENTS);
+        Self(Ledger::holding(excerpts.keep, all))
+    }
+}
+
+impl Shortening<'_> {
+    /// The strings of a result that are texts: members named `text`, and everything in structured
+    /// content. Others are names, addresses and encoded bytes, of which no part is of any use.
+    pub(super) fn texts(self, message: &Message) -> Vec<(Value<'_>, String)> {
+        let mut texts = Vec::new();
+        let (root, over) = (message.document().root(), self.excerpts.over);
+        gather(root, "", Within::Envelope, over, &mut texts);
+        texts
+    }
+
+    /// What stands for a text that is too long; `None` where it may stay.
+    pub(super) fn shortened(self, text: &str) -> Option<String> {
+        let preset = self.excerpts.presets.get(self.tool);
+        let preset = preset.copied().unwrap_or(Preset::Default);
+        let shown = excerpt(text, preset, self.excerpts.over)?;
+        let gap = shown.gap();
+        let (from, to, all) = (gap.start, gap.end, text.len());
+        let kept = self.keep(text);
+        let whole = kept.map_or_else(
+            || "They are not kept.".to_owned(),
+            |name| format!("Read them as the resource {PREFIX}{name}?from={from}"),
+        );
+        let part = |range| text.get(range).unwrap_or_default();
+        Some(format!(
+            "{}\n[mcp-protector: bytes {from} to {to} of {all} are left out. {whole}]\n{}",
+            part(shown.head),
+            part(shown.tail)
+        ))
+    }
+
+    fn keep(self, text: &str) -> Option<String> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).ok()?;
+        let name = format!("{:032x}", u128::from_be_bytes(random));
+        let whole = Arc::new(Whole {
+            text: text.to_owned(),
+            tool: self.tool.to_owned(),
+            received: self.received.clone(),
+        });
+        let keep = Keep {
+            until: self.now + KEPT_FOR,
+            bytes: text.len(),
+        };
+        let make = |_| (whole, keep);
+        let noted = self.kept.0.note(self.owner, name.clone(), self.now, make);
+        noted.ok().map(|()| name)
+    }
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Envelope,
+    Structured,
+}
+
+/// The wire's depth limit bounds the recursion. What is written in few bytes holds nothing long.
+fn gather<'m>(
+    value: Value<'m>,
+    pointer: &str,
+    within: Within,
+    over: usize,
+    texts: &mut Vec<(Value<'m>, String)>,
+) {
+    let members = value.entries().map(|(key, member)| {
+        let structured = within == Within::Structured;
+        let is_text = structured || key == "text";
+        let within = if structured || key == "structuredContent" {
+            Within::Structured
+        } else {
+            Within::Envelope
+        };
+        (escaped(&key), member, is_text, within)
+    });
+    let items = value.items().enumerate();
+    let items = items.map(|(index, item)| {
+        let is_text = within == Within::Structured;
+        (index.to_string(), item, is_text, within)
+    });
+    for (key, child, is_text, within) in members.chain(items) {
+        if child.text().len() <= over {
+            continue;
+        }
+        let pointer = format!("{pointer}/{key}");
+        if is_text && is_string(child) {
+            texts.push((child, pointer));
+        } else {
+            gather(child, &pointer, within, over, texts);
+        }
+    }
+}
+
+fn is_string(value: Value<'_>) -> bool {
+    value.text().starts_with('"')
+}
+
+/// What a message asks for of what is kept, if it is that.
+pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
+    let Role::Request {
+        method: KnownMethod::ResourcesRead,
+        ..
+    } = identified.role
+    else {
+        return None;
+    };
+    let uri = identified.message.params()?.get("uri")?.as_str()?;
+    let (scheme, _) = uri.split_once(':')?;
+    (identified.from == Side::Agent && scheme.eq_ignore_ascii_case(SCHEME)).then_some(())?;
+    // What is no name of ours is the name of nothing.
+    let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
+    let (name, from) = rest.split_once("?from=").unwrap_or((rest, "0"));
+    Some(Asked {
+        name: name.to_owned(),
+        from: from.parse().unwrap_or(usize::MAX),
+        uri: uri.into_owned(),
+    })
+}
+
+impl Gate {
+    /// How the texts of a result are to be shortened, if they are.
+    pub(super) fn shortening<'g>(
+        &'g self,
+        understood: &'g Understood<'_>,
+    ) -> Option<Shortening<'g>> {
+        let excerpts = self.settings.guards.excerpts.as_ref()?;
+        let Target::Tool(tool) = &understood.target else {
+            return None;
+        };
+        let mut questions = understood.questions.iter();
+        let received = questions.find_map(|question| {
+            if let Doing::ReceiveResult(received) = &question.doing {
+                Some(received)
+            } else {
+                None
+            }
+        })?;
+        Some(Shortening {
+            kept: &self.kept,
+            excerpts,
+            owner: owner(&understood.identified.scene.agent),
+            tool,
+            received,
+            now: self.clock.elapsed(),
+        })
+    }
+
+    /// Answers an agent that reads on.
+    pub(super) async fn read_on<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        identified: Identified<'_>,
+        asked: &Asked,
+        snapshot: &Arc<PolicySnapshot>,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let (message, stream) = (identified.message, identified.stream);
+        KnownMethod::ResourcesRead
+            .check_params(message.params())
+            .map_err(Refusal::from)?;
+        let stateless = if *identified.scene.spoken.version >= *FIRST_STATELESS {
+            Stateless::Yes
+        } else {
+            Stateless::No
+        };
+        let now = self.clock.elapsed();
+        let whole = self
+            .kept
+            .0
+            .get(owner(&identified.scene.agent), &asked.name, now);
+        let target = Target::Resource(asked.uri.clone());
+        let Some(whole) = whole else {
+            trail.asks(&target, message);
+            return Err(Refusal::NotKept.into());
+        };
+        let question = Question {
+            asks: Asks::Agent,
+            about: About::Tool(Tool::named(whole.tool.clone())),
+            doing: Doing::ReceiveResult(whole.received.clone()),
+        };
+        let mut understood = Understood {
+            identified,
+            questions: vec![question],
+            target,
+        };
+        trail.understood(&understood);
+        let (pins, at) = (self.pins(&talk.session), self.circumstances(&talk.session));
+        pin::pin(&mut understood, snapshot, pins)?;
+        trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
+        let allowed = decide::decide(&understood, snapshot, pins, at)?;
+        trail.allowed(&allowed);
+        let record = trail.kept(now);
+        self.audit.record(self.concealed(record)).await?;
+        let most = self
+            .settings
+            .guards
+            .excerpts
+            .as_ref()
+            .map_or(0, |it| it.over);
+        let text = whole.piece(asked, most);
+        let id = message
+            .id()
+            .map_or(AnswerId::Unreadable, |id| AnswerId::Json(id.json()));
+        let answer = OwnMessage::contents(id, &asked.uri, &text, stateless);
+        let told = self.tell(talk, Side::Agent, stream, answer).await;
+        told.map_err(|AgentGone| Stop::AgentGone)
+    }
+}
