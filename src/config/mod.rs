@@ -16,6 +16,7 @@ mod load;
 mod network;
 mod reading;
 mod resolve;
+mod sandbox;
 mod section;
 mod settings;
 mod suggest;
@@ -28,6 +29,7 @@ mod variables;
 
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
+pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
     HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, LockMode, OnFault,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::errors::ConfigError;
+use super::sandbox::Confinement;
 
 mod network;
 mod telemetry;
@@ -49,6 +50,8 @@ pub struct Upstream {
     pub env: BTreeMap<String, SecretString>,
     /// The working directory of the child; the gate's own when absent.
     pub cwd: Option<PathBuf>,
+    /// What the child may reach of this machine, if not everything.
+    pub sandbox: Option<Confinement>,
     /// The server is elsewhere, and nothing is started.
     pub http: Option<HttpUpstream>,
 }
@@ -327,6 +330,7 @@ impl fmt::Debug for Upstream {
             .field("arguments", &self.command.len().saturating_sub(1))
             .field("env", &self.env)
             .field("cwd", &self.cwd)
+            .field("sandbox", &self.sandbox)
             .field("http", &self.http)
             .finish()
     }

@@ -13,6 +13,7 @@ use super::Gate;
 use super::decide::Stop;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{Identified, Role, Scene, asker};
+use super::leaks::Look;
 use super::own::{AnswerId, Occasion, OwnMessage};
 use super::panics::{self, Panicked};
 use super::record::{Came, Trail};
@@ -99,7 +100,8 @@ impl Gate {
         let refusal = match self.decode(talk, Side::Agent, frame, &mut trail) {
             Ok(message) => {
                 let method = message.method().and_then(Method::known);
-                let asks = |method| understand::ask(method, Asks::Agent, message.params());
+                let asks =
+                    |method| understand::ask(method, Asks::Agent, message.params(), Look::AWAY);
                 if let Some(Ok((target, _))) = method.map(asks) {
                     trail.asks(&target, &message);
                 }
@@ -183,7 +185,7 @@ impl Gate {
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();
         let recalled = self.tasks.recall(&identified, session, elapsed);
-        let understood = understand::understand(identified, &recalled)?;
+        let understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
         trail.shadowed(shadow::shadow(
             &understood,

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use crate::policy::{Prompt, Tool};
+use crate::policy::{Prompt, Received, Tool};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
+use super::leaks::Look;
 use super::refuse::{Modern, Refusal};
 use super::rounds;
 use super::tasks;
@@ -19,7 +20,10 @@ const MAX_INPUT_REQUESTS: usize = 32;
 
 /// Turns a reply into questions: whether it may be received, and whether what it asks for in return
 /// may be asked.
-pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<'_>, Refusal> {
+pub(super) fn understand_reply<'m>(
+    identified: Identified<'m>,
+    look: Look<'_>,
+) -> Result<Understood<'m>, Refusal> {
     let target = match &identified.role {
         Role::Reply(taken) => taken.exchange.target.clone(),
         Role::Request { .. } | Role::Notification { .. } => Target::Server,
@@ -41,7 +45,7 @@ pub(super) fn understand_reply(identified: Identified<'_>) -> Result<Understood<
     if identified.from == Side::Upstream {
         let (result, error) = (identified.message.result(), identified.message.error());
         let content = error.map(Content::Error).or(result.map(Content::Result));
-        questions.extend(content.map(|content| received(&content, &target)));
+        questions.extend(content.map(|content| received(&content, &target, look)));
     }
     questions.extend(input_requests(&identified)?);
     Ok(Understood {
@@ -85,28 +89,30 @@ pub(super) enum Content<'m> {
 }
 
 /// Whether what comes back may be received, and from what.
-pub(super) fn received<'m>(content: &Content<'_>, target: &Target) -> Question<'m> {
+pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_>) -> Question<'m> {
     let about = match target {
         Target::Tool(name) => About::Tool(Tool::named(name.clone())),
         Target::Resource(uri) => About::Resource(resource_facts(uri)),
         Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
         Target::Server => About::Server,
     };
-    let (bytes, is_error) = match content {
-        Content::Error(error) => (error.text().len(), true),
+    let (value, is_error) = match content {
+        Content::Error(error) => (*error, true),
         Content::Result(result) => {
             let flagged = result.get("isError").and_then(Value::as_bool);
             let is_error = flagged == Some(true) || tasks::has_failed(*result);
-            (result.text().len(), is_error)
+            (*result, is_error)
         }
     };
     Question {
         asks: Asks::Agent,
         about,
-        doing: Doing::ReceiveResult {
-            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+        doing: Doing::ReceiveResult(Received {
+            bytes: i64::try_from(value.text().len()).unwrap_or(i64::MAX),
             is_error,
-        },
+            secrets: look.secrets(Some(value)),
+            ..Received::default()
+        }),
     }
 }
 

@@ -1,16 +1,54 @@
 //! Credentials in messages: what the agent sends may be refused for them, what it gets is without.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use crate::audit::Record;
-use crate::guard::secrets::{Redacted, RuleId};
+use crate::guard::secrets::{Redacted, RuleId, Rules};
 use crate::guard::{Leak, leaks};
-use crate::wire::{Message, Side};
+use crate::policy::PolicySnapshot;
+use crate::wire::{Message, Side, Value};
 
+use super::Gate;
 use super::inspect;
 use super::refuse::Refusal;
 use super::schemas::Unfit;
 use super::settings::{Level, Secrets, Treatment};
+
+/// What credentials look like where only policies ask.
+static BUILTIN: LazyLock<Rules> = LazyLock::new(Rules::builtin);
+
+/// What is looked for in a message before it is judged: what some policy asks for, so that nothing
+/// is spent where none does.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Look<'r> {
+    credentials: Option<&'r Rules>,
+}
+
+impl Look<'_> {
+    /// Nothing is looked for.
+    pub(super) const AWAY: Self = Look { credentials: None };
+
+    /// The kinds of credentials that a part of a message shows.
+    pub(super) fn secrets(self, value: Option<Value<'_>>) -> Vec<String> {
+        let (Some(rules), Some(value)) = (self.credentials, value) else {
+            return Vec::new();
+        };
+        let found = leaks(value, &[], rules);
+        let shown = found.strings.into_iter().flat_map(|leak| leak.rules);
+        named(shown.chain(found.names))
+    }
+}
+
+impl Gate {
+    pub(super) fn look(&self, snapshot: &PolicySnapshot) -> Look<'_> {
+        let credentials = snapshot.looks_for().secrets.then(|| {
+            let configured = self.settings.guards.secrets.as_ref();
+            configured.map_or(&*BUILTIN, |secrets| &*secrets.rules)
+        });
+        Look { credentials }
+    }
+}
 
 /// What is found in what comes back.
 #[derive(Debug, Default)]

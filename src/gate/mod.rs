@@ -230,7 +230,7 @@ impl Gate {
         let recalled = self
             .tasks
             .recall(&identified, session, self.clock.elapsed());
-        let mut understood = understand::understand(identified, &recalled)?;
+        let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
         pin::pin(&mut understood, &snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));

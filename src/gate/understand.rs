@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::policy::{
     Action, Arguments, Decision, Environment, Facts, MAX_LEVEL, PolicySnapshot, Principal, Prompt,
-    Resource, ResourceFacts, SessionState, Tool, Touch,
+    Received, Resource, ResourceFacts, SessionState, Tool, Touch,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -15,6 +15,7 @@ use crate::wire::{KnownMethod, Side, Value};
 use super::arguments::leaves;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
+use super::leaks::Look;
 use super::pin::Pins;
 use super::refuse::Refusal;
 use super::tasks::{self, Recalled, Work};
@@ -67,10 +68,7 @@ pub(super) enum Doing<'m> {
     Subscribe,
     GetPrompt(Arguments<'m>),
     Complete(Cow<'m, str>),
-    ReceiveResult {
-        bytes: i64,
-        is_error: bool,
-    },
+    ReceiveResult(Received),
     Sample {
         max_tokens: i64,
         include_context: Cow<'m, str>,
@@ -96,6 +94,7 @@ pub(super) struct Circumstances {
 pub(super) fn understand<'m>(
     mut identified: Identified<'m>,
     recalled: &'m Recalled,
+    look: Look<'_>,
 ) -> Result<Understood<'m>, Refusal> {
     let (method, asks) = match &identified.role {
         Role::Request { method, .. } | Role::Notification { method } => {
@@ -108,7 +107,7 @@ pub(super) fn understand<'m>(
         Role::Reply(_) if recalled.is_missing => {
             return Err(inspect::bad("it belongs to a task that is not known"));
         }
-        Role::Reply(_) => return inspect::understand_reply(identified),
+        Role::Reply(_) => return inspect::understand_reply(identified, look),
     };
     let params = identified.message.params();
     method.check_params(params)?;
@@ -122,12 +121,12 @@ pub(super) fn understand<'m>(
         });
     }
     let (target, questions) = if recalled.works.is_empty() {
-        ask(method, asks, params)?
+        ask(method, asks, params, look)?
     } else {
         // Calls are counted once, when they are made.
         let before = recalled.works.iter().map(|work| work.calls).min();
         identified.scene.calls = before.unwrap_or(identified.scene.calls);
-        about_tasks(method, asks, params, recalled)?
+        about_tasks(method, asks, params, recalled, look)?
     };
     Ok(Understood {
         identified,
@@ -142,11 +141,12 @@ fn about_tasks<'m>(
     asks: Asks,
     params: Option<Value<'m>>,
     recalled: &'m Recalled,
+    look: Look<'_>,
 ) -> Result<(Target, Vec<Question<'m>>), Refusal> {
     let mut target = None;
     let mut begun = Vec::new();
     for work in &recalled.works {
-        let (about, questions) = ask(work.method, work.asks, Some(work.params.root()))?;
+        let (about, questions) = ask(work.method, work.asks, Some(work.params.root()), look)?;
         // A listener may name several tasks. One task whose results could be those of two tools
         // would be received as the result of only one of them.
         let one = target.get_or_insert_with(|| about.clone());
@@ -160,7 +160,7 @@ fn about_tasks<'m>(
         return Ok((target, begun));
     }
     // To give up what was begun is never more than to have begun it.
-    let (own, mut questions) = ask(method, asks, params)?;
+    let (own, mut questions) = ask(method, asks, params, look)?;
     if method == KnownMethod::SubscriptionsListen {
         questions.extend(begun);
         return Ok((own, questions));
@@ -170,7 +170,7 @@ fn about_tasks<'m>(
         return Err(inspect::bad("the result of its task is not finished"));
     }
     let content = told.map(inspect::Content::Result);
-    questions.extend(content.map(|content| inspect::received(&content, &target)));
+    questions.extend(content.map(|content| inspect::received(&content, &target, look)));
     Ok((target, questions))
 }
 
@@ -181,13 +181,14 @@ pub(super) fn may_ask(
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,
     now: Circumstances,
+    look: Look<'_>,
 ) -> bool {
     works.iter().all(|work| {
         let scene = Scene {
             calls: work.calls,
             ..scene.clone()
         };
-        let asked = ask(work.method, work.asks, Some(work.params.root()));
+        let asked = ask(work.method, work.asks, Some(work.params.root()), look);
         asked.is_ok_and(|(_, mut questions)| {
             questions.iter_mut().all(|question| {
                 question.about.pin(pins, snapshot);
@@ -199,11 +200,12 @@ pub(super) fn may_ask(
 }
 
 /// The questions that a method asks.
-pub(super) fn ask(
+pub(super) fn ask<'m>(
     method: KnownMethod,
     asks: Asks,
-    params: Option<Value<'_>>,
-) -> Result<(Target, Vec<Question<'_>>), Refusal> {
+    params: Option<Value<'m>>,
+    look: Look<'_>,
+) -> Result<(Target, Vec<Question<'m>>), Refusal> {
     let text = |key: &str| {
         params
             .and_then(|params| params.get(key))
@@ -239,6 +241,7 @@ pub(super) fn ask(
                 outside: true,
                 level: MAX_LEVEL,
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+                secrets: look.secrets(arguments_value),
                 ..Touch::default()
             };
             let name = text("name").into_owned();
@@ -419,12 +422,7 @@ impl Question<'_> {
             Doing::Subscribe => Action::Subscribe,
             Doing::GetPrompt(arguments) => Action::GetPrompt { arguments },
             Doing::Complete(argument) => Action::Complete { argument },
-            Doing::ReceiveResult { bytes, is_error } => Action::ReceiveResult {
-                level: 0,
-                labels: &[],
-                bytes: *bytes,
-                is_error: *is_error,
-            },
+            Doing::ReceiveResult(received) => Action::ReceiveResult { received },
             Doing::Sample {
                 max_tokens,
                 include_context,

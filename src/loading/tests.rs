@@ -655,10 +655,7 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
             let server = Resource::Server(&world.server);
             let (resource, prompt) = (Resource::Resource(&resource), Resource::Prompt(&prompt));
             let result = Action::ReceiveResult {
-                level: 0,
-                labels: &[],
-                bytes: 0,
-                is_error: false,
+                received: &world.received,
             };
             let facts: Facts<'_> = match name {
                 ActionName::Initialize => world.facts(Action::Initialize, server),

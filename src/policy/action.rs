@@ -1,6 +1,6 @@
 //! What can be asked for: one action for each thing that an MCP message can mean.
 
-use super::facts::{Arguments, Touch};
+use super::facts::{Arguments, Received, Touch};
 
 /// What is asked for, with the facts that only this action has.
 #[derive(Debug, Clone, Copy)]
@@ -31,11 +31,7 @@ pub enum Action<'a> {
     },
     /// A result on its way to the agent.
     ReceiveResult {
-        level: i64,
-        labels: &'a [String],
-        /// Size of the result's JSON text.
-        bytes: i64,
-        is_error: bool,
+        received: &'a Received,
     },
     Sample {
         max_tokens: i64,
@@ -72,6 +68,14 @@ pub enum ActionName {
     ListRoots,
 }
 
+/// What a message has that says nothing, for [`Action::bare`].
+#[derive(Debug, Default)]
+pub struct Nothing {
+    pub arguments: Arguments<'static>,
+    pub touch: Touch,
+    pub received: Received,
+}
+
 impl Action<'_> {
     pub fn name(&self) -> ActionName {
         match self {
@@ -99,7 +103,12 @@ impl Action<'_> {
 
 impl<'a> Action<'a> {
     /// One of this name, with nothing in it that a message need not have.
-    pub fn bare(name: ActionName, arguments: &'a Arguments<'a>, touch: &'a Touch) -> Self {
+    pub fn bare(name: ActionName, idle: &'a Nothing) -> Self {
+        let Nothing {
+            arguments,
+            touch,
+            received,
+        } = idle;
         match name {
             ActionName::Initialize => Self::Initialize,
             ActionName::Ping => Self::Ping,
@@ -115,12 +124,7 @@ impl<'a> Action<'a> {
             ActionName::Subscribe => Self::Subscribe,
             ActionName::GetPrompt => Self::GetPrompt { arguments },
             ActionName::Complete => Self::Complete { argument: "" },
-            ActionName::ReceiveResult => Self::ReceiveResult {
-                level: 0,
-                labels: &[],
-                bytes: 0,
-                is_error: false,
-            },
+            ActionName::ReceiveResult => Self::ReceiveResult { received },
             ActionName::Sample => Self::Sample {
                 max_tokens: 0,
                 include_context: "none",

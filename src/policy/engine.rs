@@ -66,9 +66,42 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
         Checked::default()
     }
 
+    /// What its rules may depend on that costs time to be found in a message. What is not looked for
+    /// is told as if there were none, so only an engine that can tell says less.
+    fn looks_for(&self) -> LooksFor {
+        LooksFor::ALL
+    }
+
     /// What its answers about lists depend on, beside the revision, the principal and the item.
     fn lists_by(&self) -> ListsBy {
         ListsBy::Moment
+    }
+}
+
+/// What rules look for in messages, beside what every message shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LooksFor {
+    /// `context.touch.secrets` and `context.result.secrets`.
+    pub secrets: bool,
+}
+
+impl LooksFor {
+    pub const ALL: Self = Self { secrets: true };
+    pub const NOTHING: Self = Self { secrets: false };
+
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            secrets: self.secrets || other.secrets,
+        }
+    }
+
+    /// What rules may ask for that are written in these words.
+    pub fn named_in<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let named = texts.into_iter().map(|text| Self {
+            secrets: text.contains("secrets"),
+        });
+        named.fold(Self::NOTHING, Self::and)
     }
 }
 
@@ -209,12 +242,21 @@ fn join(actions: &mut Vec<ActionName>, more: Vec<ActionName>) {
     actions.dedup();
 }
 
+/// How many tools are told by name in one line.
+const MOST_TOLD: usize = 30;
+
 /// One line, for example `tools: echo, add; open: resources, prompts; closed: sampling`.
 impl fmt::Display for Surfaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.tools {
             OpenTools::None => f.write_str("tools: none")?,
-            OpenTools::Named(names) => write!(f, "tools: {}", names.join(", "))?,
+            OpenTools::Named(names) => {
+                let told = names.get(..MOST_TOLD).unwrap_or(names);
+                write!(f, "tools: {}", told.join(", "))?;
+                if told.len() < names.len() {
+                    write!(f, " and {} more", names.len() - told.len())?;
+                }
+            }
             OpenTools::ByPolicy => f.write_str("tools: by policy")?,
         }
         let state = |action| {

@@ -153,6 +153,22 @@ pub struct Touch {
     pub hosts: Vec<String>,
     /// Size of the arguments' JSON text.
     pub bytes: i64,
+    /// The kinds of credentials that the message shows. Sorted; empty unless some rule
+    /// [looks for them](super::LooksFor).
+    pub secrets: Vec<String>,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Received {
+    pub level: i64,
+    pub labels: Vec<String>,
+    /// Size of the result's JSON text.
+    pub bytes: i64,
+    pub is_error: bool,
+    /// The kinds of credentials that it shows. Sorted; empty unless some rule
+    /// [looks for them](super::LooksFor).
+    pub secrets: Vec<String>,
 }
 
 /// The leaves of the `arguments` object by JSON pointer (RFC 6901), for example `/opts/depth`.

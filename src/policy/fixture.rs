@@ -2,8 +2,8 @@
 
 use super::{
     Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
-    PolicySnapshot, PolicyTrace, Principal, Prompt, Resource, ResourceFacts, Server, SessionState,
-    Tool, Touch,
+    PolicySnapshot, PolicyTrace, Principal, Prompt, Received, Resource, ResourceFacts, Server,
+    SessionState, Tool, Touch,
 };
 
 /// One agent in front of one server.
@@ -14,6 +14,7 @@ pub(crate) struct World {
     pub(crate) session: SessionState,
     pub(crate) consent: Consent,
     pub(crate) touch: Touch,
+    pub(crate) received: Received,
     pub(crate) arguments: Arguments<'static>,
     pub(crate) now_ms: i64,
 }
@@ -37,6 +38,7 @@ impl World {
             session: SessionState::default(),
             consent: Consent::default(),
             touch: Touch::default(),
+            received: Received::default(),
             arguments: Arguments::default(),
             now_ms: 1_795_000_000_000,
         }

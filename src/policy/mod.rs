@@ -28,7 +28,7 @@ mod snapshot;
 mod store;
 mod trace;
 
-pub use action::{Action, ActionName};
+pub use action::{Action, ActionName, Nothing};
 pub use checked::{Against, Checked};
 pub use combine::combine;
 pub use decision::{
@@ -36,13 +36,13 @@ pub use decision::{
     PolicyId, Reason, Verdict,
 };
 pub use engine::{
-    Compiled, EngineKind, EngineName, ListFacts, ListsBy, OpenTools, RuleEngine, Shows, Surfaces,
-    Visibility, Warnings,
+    Compiled, EngineKind, EngineName, ListFacts, ListsBy, LooksFor, OpenTools, RuleEngine, Shows,
+    Surfaces, Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
     Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
-    Principal, Prompt, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::checked::Checked;
 use super::decision::{EngineFault, Verdict};
-use super::engine::{EngineName, ListFacts, ListsBy, RuleEngine, Shows, Visibility};
+use super::engine::{EngineName, ListFacts, ListsBy, LooksFor, RuleEngine, Shows, Visibility};
 use super::facts::{Facts, Resource};
 use super::mutant::Mutant;
 use super::outlook::{OpenQuestion, Outlook};
@@ -111,6 +111,10 @@ impl RuleEngine for Observed {
 
     fn checked(&self) -> Checked {
         self.engine.checked()
+    }
+
+    fn looks_for(&self) -> LooksFor {
+        self.engine.looks_for()
     }
 
     fn lists_by(&self) -> ListsBy {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::checked::Checked;
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
-use super::engine::{ListFacts, ListsBy, RuleEngine, Visibility};
+use super::engine::{ListFacts, ListsBy, LooksFor, RuleEngine, Visibility};
 use super::facts::{Facts, Principal, Resource};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
@@ -27,6 +27,7 @@ pub struct PolicySnapshot {
     policies: Vec<PolicyEntry>,
     labels: Labels,
     lock: Arc<Lock>,
+    looks_for: LooksFor,
     /// What may come after it, asked beside it and never instead.
     candidate: Option<Box<PolicySnapshot>>,
 }
@@ -67,7 +68,9 @@ impl PolicySnapshot {
         sources: Vec<PolicySource>,
         policies: Vec<PolicyEntry>,
     ) -> Self {
+        let looks = engines.iter().map(|engine| engine.looks_for());
         Self {
+            looks_for: looks.fold(LooksFor::NOTHING, LooksFor::and),
             revision: Revision::of(&sources, ""),
             engines,
             sources,
@@ -117,6 +120,12 @@ impl PolicySnapshot {
 
     pub fn candidate(&self) -> Option<&Self> {
         self.candidate.as_deref()
+    }
+
+    /// What must be looked for in a message before it is judged, by the candidate as well.
+    pub fn looks_for(&self) -> LooksFor {
+        let candidate = self.candidate().map(Self::looks_for);
+        self.looks_for.and(candidate.unwrap_or(LooksFor::NOTHING))
     }
 
     pub fn labels(&self) -> &Labels {

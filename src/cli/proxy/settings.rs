@@ -13,6 +13,7 @@ use crate::guard::secrets::Rules;
 use crate::loading;
 use crate::upstream;
 use crate::upstream::http::ClientSecret;
+use crate::upstream::sandbox::Sandbox;
 use crate::wire::Limits;
 
 /// Words in the name of a variable that holds a secret.
@@ -150,7 +151,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         .chain(shown_by_agents.into_iter().flatten())
 }
 
-pub(super) fn upstream(config: &Config) -> upstream::Settings {
+pub(super) fn upstream(config: &Config, sandbox: Option<Sandbox>) -> upstream::Settings {
     let mut settings = upstream::Settings::new(
         config.upstream.name.clone(),
         config.upstream.command.clone(),
@@ -161,6 +162,7 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
     settings.inherit = Vec::new();
     settings.cwd.clone_from(&config.upstream.cwd);
     settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
+    settings.sandbox = sandbox;
     settings
 }
 

@@ -57,7 +57,9 @@ impl Gate {
                 let mut is_shown = |id: Cow<'_, str>| {
                     *known.entry(id.into_owned()).or_insert_with_key(|id| {
                         let works = self.tasks.listed(understood, session, at, id);
-                        !works.is_empty() && may_ask(&works, &identified.scene, snapshot, pins, now)
+                        let look = self.look(snapshot);
+                        let scene = &identified.scene;
+                        !works.is_empty() && may_ask(&works, scene, snapshot, pins, now, look)
                     })
                 };
                 let hidden = items.items().enumerate().filter(|(_, item)| {

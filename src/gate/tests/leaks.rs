@@ -229,3 +229,47 @@ async fn what_the_gate_quotes_of_a_definition_is_without_credentials_too() {
             .all(|record| !record.text().contains(&token()))
     );
 }
+
+#[tokio::test]
+async fn policies_hear_of_credentials_before_they_decide() {
+    let quiet = |facts: &Facts<'_>| {
+        let shown = match &facts.action {
+            Action::CallTool { touch, .. } => &touch.secrets,
+            Action::ReceiveResult { received } => &received.secrets,
+            _ => return Ok(allow()),
+        };
+        Ok(match shown.as_slice() {
+            [] => allow(),
+            [kind] if kind.starts_with("github") => Verdict::Deny { reasons: vec![] },
+            _ => Verdict::Abstain,
+        })
+    };
+    let token = token();
+    let bench = Bench::ready(quiet, &["t"]).await;
+    let encoded = token.replace("gh", "%67%68");
+    for arguments in [
+        format!(r#"{{"a":"x {token}"}}"#),
+        format!(r#"{{"a":[{{"b":"{encoded}"}}]}}"#),
+        format!(r#"{{"{token}":1}}"#),
+    ] {
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
+            ))
+            .await;
+        assert!(bench.to_upstream().is_empty(), "{arguments}");
+        assert!(bench.to_agent().remove(0).contains("denied"), "{arguments}");
+    }
+    let plain = answered(
+        &bench,
+        r#""result":{"content":[{"type":"text","text":"fine"}]}"#,
+    )
+    .await;
+    assert!(plain.contains("fine"), "{plain}");
+    let told = format!(r#""result":{{"content":[{{"type":"text","text":"it is {token}."}}]}}"#);
+    let refused = answered(&bench, &told).await;
+    assert!(
+        refused.contains("error") && !refused.contains(&token),
+        "{refused}"
+    );
+}

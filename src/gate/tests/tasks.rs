@@ -13,7 +13,7 @@ fn sparing(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         (Action::CallTool { .. }, Resource::Tool(tool)) => {
             tool.name == "denied" || facts.env.session.calls > 0
         }
-        (Action::ReceiveResult { is_error, .. }, Resource::Tool(_)) => *is_error,
+        (Action::ReceiveResult { received }, Resource::Tool(_)) => received.is_error,
         (Action::Elicit { fields, .. }, _) => fields.iter().any(|field| field == "password"),
         _ => false,
     };

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use super::super::{
-    Action, EngineFault, EngineName, Facts, ListFacts, Origin, PolicyId, PolicySource, Principal,
-    Reason, Resource, RuleEngine, Verdict, Visibility,
+    Action, EngineFault, EngineName, Facts, ListFacts, LooksFor, Origin, PolicyId, PolicySource,
+    Principal, Reason, Resource, RuleEngine, Verdict, Visibility,
 };
 use super::cedar::ToolGroups;
 
@@ -116,6 +116,10 @@ impl RuleEngine for AllowlistEngine {
         })
     }
 
+    fn looks_for(&self) -> LooksFor {
+        LooksFor::NOTHING
+    }
+
     fn visible(
         &self,
         facts: &ListFacts<'_>,
@@ -198,10 +202,7 @@ mod tests {
         for snapshot in both(&["t", "files", "tester"]) {
             let judge = |facts: &Facts<'_>| told(&snapshot.judge(facts));
             let result = Action::ReceiveResult {
-                level: 0,
-                labels: &[],
-                bytes: 0,
-                is_error: false,
+                received: &world.received,
             };
             assert_eq!(judge(&world.call(&named)), "allow allowlist");
             let listed = world.facts(Action::ListTool, Resource::Tool(&named));

@@ -9,9 +9,9 @@ use super::{Compared, Now};
 use crate::audit::MARKER;
 use crate::gate::Stage;
 use crate::policy::{
-    Action, ActionName, Agent, Arguments, Chance, Client, ClientIs, Consent, Environment, Facts,
-    LOCK_DRIFT, LOCKED_ARGUMENTS, Lock, OpenQuestion, Pin, PolicySnapshot, Principal, Prompt,
-    Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Action, ActionName, Agent, Chance, Client, ClientIs, Consent, Environment, Facts, LOCK_DRIFT,
+    LOCKED_ARGUMENTS, Lock, Nothing, OpenQuestion, Pin, PolicySnapshot, Principal, Prompt,
+    Resource, ResourceFacts, Server, SessionState, Tool,
 };
 use crate::wire::{KnownMethod, Side, Value};
 
@@ -388,7 +388,7 @@ impl Recorded {
         server: &Server,
         snapshot: &PolicySnapshot,
     ) -> Vec<String> {
-        let (arguments, touch) = (Arguments::default(), Touch::default());
+        let nothing = Nothing::default();
         let env = || Environment {
             server,
             transport: "stdio",
@@ -403,7 +403,7 @@ impl Recorded {
                 let method = method.name();
                 Action::Notify { method }
             } else {
-                Action::bare(question.action, &arguments, &touch)
+                Action::bare(question.action, &nothing)
             };
             let decision = snapshot.judge(&Facts {
                 principal: question.principal,

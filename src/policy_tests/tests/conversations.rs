@@ -28,6 +28,12 @@ when { context.result.bytes > 100 };
 @id("no-errors")
 forbid (principal, action == Mcp::Action::"receive_result", resource == Mcp::Tool::"write")
 when { context.result.isError };
+@id("no-credentials")
+forbid (principal, action == Mcp::Action::"call_tool", resource)
+unless { context.touch.secrets.isEmpty() };
+@id("no-foreign-credentials")
+forbid (principal, action == Mcp::Action::"receive_result", resource is Mcp::Tool)
+when { context.result.secrets.contains("github-token") };
 @id("sampling")
 permit (principal is Mcp::Server, action == Mcp::Action::"sample", resource);
 @id("noted")
@@ -298,4 +304,20 @@ fn an_answer_that_is_malformed_is_refused_with_its_reason() {
     );
     from_server(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "id");
     from_server("[]", "batch");
+}
+
+#[test]
+fn credentials_in_a_call_and_in_its_result_are_facts() {
+    let token = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
+    check_steps(
+        &[
+            &format!(
+                "{{ call = 'read', args = {{ a = 'see {token}' }}, expect = {{ decision = 'deny', because_exactly = ['no-credentials'] }} }}"
+            ),
+            &format!(
+                "{{ call = 'read', args = {{ a = 'see' }}, expect = 'allow', result = {{ text = '{token}' }}, received = {{ decision = 'deny', because = ['no-foreign-credentials'] }} }}"
+            ),
+        ],
+        &[],
+    );
 }

@@ -10,7 +10,7 @@ use super::inspect::Needs;
 use super::value::{datetime, entity, ip, literal, record, strings};
 use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Action, Consent, Environment, SessionState, Touch};
+use crate::policy::{Action, Consent, Environment, Received, SessionState, Touch};
 
 /// The part of the context that Cedar has no value for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -95,20 +95,7 @@ pub(super) fn assemble(
         }
         Action::GetPrompt { .. } => put("args", args()),
         Action::Complete { argument } => put("argument", literal(*argument)),
-        Action::ReceiveResult {
-            level,
-            labels,
-            bytes,
-            is_error,
-        } => {
-            let result = record([
-                ("level", literal(*level)),
-                ("labels", strings(labels)),
-                ("bytes", literal(*bytes)),
-                ("isError", literal(*is_error)),
-            ]);
-            put("result", result);
-        }
+        Action::ReceiveResult { received } => put("result", result_value(received)),
         Action::Sample {
             max_tokens,
             include_context,
@@ -187,6 +174,17 @@ fn touch_value(words: &Vocabulary, touch: &Touch) -> Value {
         ("writable", literal(touch.writable)),
         ("hosts", strings(&touch.hosts)),
         ("bytes", literal(touch.bytes)),
+        ("secrets", strings(&touch.secrets)),
+    ])
+}
+
+fn result_value(received: &Received) -> Value {
+    record([
+        ("level", literal(received.level)),
+        ("labels", strings(&received.labels)),
+        ("bytes", literal(received.bytes)),
+        ("isError", literal(received.is_error)),
+        ("secrets", strings(&received.secrets)),
     ])
 }
 

@@ -11,8 +11,7 @@ use super::inspect::Needs;
 use super::verb::Verb;
 use super::vocabulary::{Vocabulary, uid};
 use crate::policy::{
-    Action, ActionName, Arguments, Consent, Environment, Principal, Resource, Server, SessionState,
-    Touch,
+    Action, ActionName, Consent, Environment, Nothing, Principal, Resource, Server, SessionState,
 };
 
 /// What stands where nobody looks. There is one only if the schema accepts every shape that a
@@ -64,10 +63,10 @@ impl Idle {
 
     fn of(words: &Vocabulary) -> Result<Self, String> {
         let env = |shape| env_of(shape).map_err(|error| error.to_string());
-        let (arguments, touch) = (Arguments::default(), Touch::default());
+        let nothing = Nothing::default();
         let mut contexts = Vec::new();
         for name in ActionName::ALL {
-            let action = Action::bare(name, &arguments, &touch);
+            let action = Action::bare(name, &nothing);
             for shape in 0..8 {
                 let context = assemble(words, &action, env(shape)?, Needs::ALL, None);
                 check(words, Verb::Named(name), &context)?;

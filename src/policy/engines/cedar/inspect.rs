@@ -82,7 +82,9 @@ impl Needs {
     pub(super) const ARGUMENTS: Self = Self(1 << 14);
     /// The call of one tool by name, or the context as a whole.
     pub(super) const CALL: Self = Self(1 << 15);
-    pub(super) const ALL: Self = Self((1 << 16) - 1);
+    /// `secrets`, of the touch or of a result.
+    pub(super) const SECRETS: Self = Self(1 << 16);
+    pub(super) const ALL: Self = Self((1 << 17) - 1);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -103,6 +105,7 @@ impl Needs {
             "env" => Self::ENV,
             "touch" => Self::TOUCH,
             "arguments" => Self::ARGUMENTS,
+            "secrets" => Self::SECRETS,
             "now" => Self::NOW,
             "startedAt" => Self::STARTED_AT,
             "at" => Self::CONSENT_AT,

@@ -54,13 +54,14 @@ pub use trees::{PolicyTree, read_trees, schema_text};
 pub use vocabulary::BASE_SCHEMA;
 
 use self::idle::Idle;
+use self::inspect::Needs;
 use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
     Checked, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock,
-    Mutant, OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem, PolicySource,
-    Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
+    LooksFor, Mutant, OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem,
+    PolicySource, Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
 use super::stack::on_big_stack;
 
@@ -84,6 +85,7 @@ struct CedarEngine {
     lock: Arc<Lock>,
     rules: Rules,
     lists_by: ListsBy,
+    looks_for: LooksFor,
     idle: &'static Idle,
     checked: Checked,
     /// What the rules were compiled from.
@@ -105,6 +107,9 @@ impl CedarEngine {
             groups: of.groups.clone(),
             lock: Arc::clone(&of.lock),
             lists_by: rules.lists_by(),
+            looks_for: LooksFor {
+                secrets: rules.needs().has(Needs::SECRETS),
+            },
             rules,
             idle: Idle::get()?,
             checked,
@@ -190,6 +195,10 @@ impl RuleEngine for CedarEngine {
 
     fn checked(&self) -> Checked {
         self.checked.clone()
+    }
+
+    fn looks_for(&self) -> LooksFor {
+        self.looks_for
     }
 
     fn lists_by(&self) -> ListsBy {

@@ -16,7 +16,7 @@ use super::verb::Verb;
 use crate::policy::leaves::Leaves;
 use crate::policy::numbers::Exact;
 use crate::policy::{
-    Action, Environment, Leaf, Pin, Principal, Record, Resource, ResourceFacts, Scalar,
+    Action, Environment, Leaf, Pin, Principal, Received, Record, Resource, ResourceFacts, Scalar,
     SessionState, Shape, Tool, Touch,
 };
 
@@ -66,9 +66,6 @@ pub(super) enum Texts<'v> {
     Owned(&'v [String]),
     Borrowed(&'v [Cow<'v, str>]),
 }
-
-/// Level, labels, size, and whether it is an error.
-type Received<'a> = (i64, &'a [String], i64, bool);
 
 /// How a value is found.
 pub(super) type Look = for<'v> fn(&'v View<'_>) -> Option<Seen<'v>>;
@@ -130,15 +127,9 @@ impl<'a> View<'a> {
         }
     }
 
-    fn result(&self) -> Option<Received<'a>> {
-        if let Action::ReceiveResult {
-            level,
-            labels,
-            bytes,
-            is_error,
-        } = self.context.as_ref()?.action
-        {
-            Some((*level, labels, *bytes, *is_error))
+    fn result(&self) -> Option<&'a Received> {
+        if let Action::ReceiveResult { received } = self.context.as_ref()?.action {
+            Some(received)
         } else {
             None
         }
@@ -292,11 +283,13 @@ fn in_context(path: &[&str]) -> Option<Look> {
         ["touch", "writable"] => |view| Some(Seen::Bool(view.touch()?.writable)),
         ["touch", "bytes"] => |view| Some(Seen::Long(view.touch()?.bytes)),
         ["touch", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.hosts))),
+        ["touch", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.secrets))),
+        ["result", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.secrets))),
         ["method"] => |view| view.method().map(Seen::Text),
-        ["result", "level"] => |view| Some(Seen::Long(view.result()?.0)),
-        ["result", "labels"] => |view| Some(Seen::Texts(Texts::Owned(view.result()?.1))),
-        ["result", "bytes"] => |view| Some(Seen::Long(view.result()?.2)),
-        ["result", "isError"] => |view| Some(Seen::Bool(view.result()?.3)),
+        ["result", "level"] => |view| Some(Seen::Long(view.result()?.level)),
+        ["result", "labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.labels))),
+        ["result", "bytes"] => |view| Some(Seen::Long(view.result()?.bytes)),
+        ["result", "isError"] => |view| Some(Seen::Bool(view.result()?.is_error)),
         _ => return None,
     };
     Some(look)

@@ -33,8 +33,9 @@ use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
-    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, Mutant, PolicyErrors,
-    PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Trace, Verdict, Visibility,
+    Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, LooksFor, Mutant,
+    PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Trace, Verdict,
+    Visibility,
 };
 
 pub(super) use comments::comments;
@@ -106,6 +107,10 @@ impl RuleEngine for CelEngine {
     }
 
     /// Each item is shown, hidden or passed over as the rules for `list_…` say.
+    fn looks_for(&self) -> LooksFor {
+        LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
+    }
+
     fn visible(
         &self,
         facts: &ListFacts<'_>,

@@ -81,17 +81,13 @@ pub(super) fn context<'a>(
         Action::Complete { argument } => {
             put("argument", text(argument));
         }
-        Action::ReceiveResult {
-            level,
-            labels,
-            bytes,
-            is_error,
-        } => {
+        Action::ReceiveResult { received } => {
             let result = object([
-                ("level", Node::Integer(level)),
-                ("labels", texts(labels)),
-                ("bytes", Node::Integer(bytes)),
-                ("isError", Node::Bool(is_error)),
+                ("level", Node::Integer(received.level)),
+                ("labels", texts(&received.labels)),
+                ("bytes", Node::Integer(received.bytes)),
+                ("isError", Node::Bool(received.is_error)),
+                ("secrets", texts(&received.secrets)),
             ]);
             put("result", Node::Object(result));
         }
@@ -239,6 +235,7 @@ fn touch_node(touch: &Touch) -> Node<'_> {
         ("bytes", Node::Integer(touch.bytes)),
         ("level", Node::Integer(touch.level)),
         ("writable", Node::Bool(touch.writable)),
+        ("secrets", texts(&touch.secrets)),
     ]))
 }
 

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use super::super::cedar::ToolGroups;
 use super::{Node, Object, of};
 use crate::policy::{
-    Action, Agent, Arguments, Consent, Environment, Facts, Leaf, Principal, Prompt, Resource,
-    ResourceFacts, Server, SessionState, Tool, Touch,
+    Action, Agent, Arguments, Consent, Environment, Facts, Leaf, Principal, Prompt, Received,
+    Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 
 /// With every member that there can be. Nothing is known of what is below `arguments`.
@@ -42,10 +42,7 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
         Action::Notify { method: "" },
         Action::Complete { argument: "" },
         Action::ReceiveResult {
-            level: 0,
-            labels: &[],
-            bytes: 0,
-            is_error: false,
+            received: &world.received,
         },
         Action::Sample {
             max_tokens: 0,
@@ -84,6 +81,7 @@ struct World {
     resource: ResourceFacts,
     prompt: Prompt,
     touch: Touch,
+    received: Received,
     arguments: Arguments<'static>,
     groups: ToolGroups,
 }
@@ -103,6 +101,7 @@ impl World {
             },
             prompt: Prompt::default(),
             touch: Touch::default(),
+            received: Received::default(),
             arguments: Arguments(vec![(String::new(), Leaf::EmptyObject)]),
             groups: ToolGroups::default(),
         }

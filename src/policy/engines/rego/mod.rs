@@ -33,9 +33,9 @@ use super::cedar::ToolGroups;
 use super::document;
 use super::stack::on_big_stack;
 use crate::policy::{
-    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts, Mutant,
-    OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine, Shows, Surfaces,
-    Trace, Verdict, Visibility,
+    ActionName, Compiled, EngineFault, EngineKind, EngineName, Facts, FaultKind, ListFacts,
+    LooksFor, Mutant, OpenTools, PolicyErrors, PolicyOutline, PolicySource, Resource, RuleEngine,
+    Shows, Surfaces, Trace, Verdict, Visibility,
 };
 
 pub(super) use tokens::comments;
@@ -139,6 +139,10 @@ impl RuleEngine for RegoEngine {
     }
 
     /// Each item is shown, hidden or passed over as the package answers for `list_…`.
+    fn looks_for(&self) -> LooksFor {
+        LooksFor::named_in(self.sources.iter().map(|source| &*source.text))
+    }
+
     fn visible(
         &self,
         facts: &ListFacts<'_>,

@@ -16,7 +16,7 @@ use crate::policy::fixture::{World, told, tool};
 use crate::policy::leaves::Leaves;
 use crate::policy::{
     Action, Arguments, Client, Consent, Decision, DenialCause, FaultKind, Hints, Leaf, Pin, Prompt,
-    Resource, ResourceFacts, RuleEffect, SessionState, Tool, Touch, Trace, Value,
+    Received, Resource, ResourceFacts, RuleEffect, SessionState, Tool, Touch, Trace, Value,
 };
 
 /// The facts of any message, owned.
@@ -216,10 +216,7 @@ impl Scene {
         let number = self.number;
         let (arguments, labels) = (&world.arguments, &self.words);
         let result = Action::ReceiveResult {
-            level: number,
-            labels,
-            bytes: number,
-            is_error: true,
+            received: &world.received,
         };
         let mut facts = match self.action {
             0 => world.facts(Action::Initialize, server),
@@ -327,6 +324,14 @@ fn any_world() -> impl Strategy<Value = World> {
                 writable: !touch.1,
                 hosts: touch.2,
                 bytes: touch.3,
+                secrets: world.session.labels.clone(),
+            };
+            world.received = Received {
+                level: world.touch.level,
+                labels: world.touch.hosts.clone(),
+                bytes: world.touch.bytes,
+                is_error: world.touch.outside,
+                secrets: world.touch.roots.clone(),
             };
             world.arguments = arguments;
             world.now_ms = now_ms;
@@ -553,6 +558,7 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
             "context.touch.level < 2 && context.touch.writable",
             "context.touch.outside || context.touch.hosts.contains(\"a\")",
             "context.touch.bytes + 1 > 3",
+            "context.touch.secrets.contains(\"a\")",
             "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.touch.roots)",
             "resource in Mcp::Capability::\"fs\"",
         ]);

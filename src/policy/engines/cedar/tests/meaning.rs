@@ -4,7 +4,9 @@ use std::net::IpAddr;
 
 use super::*;
 use crate::policy::fixture::{World, told, tool};
-use crate::policy::{Action, ActionName, Client, Facts, Prompt, Resource, ResourceFacts, Tool};
+use crate::policy::{
+    Action, ActionName, Client, Facts, Prompt, Received, Resource, ResourceFacts, Tool,
+};
 
 const WORDS: [&str; 1] = ["pii"];
 
@@ -61,19 +63,7 @@ fn every_part_of_the_context_can_be_asked_for() {
     let things = Things::new();
     let mut world = World::new();
     world.now_ms = 1_795_000_000_123;
-    world.session.level = 2;
-    world.session.labels = vec!["pii".to_owned()];
-    world.session.untrusted = true;
-    world.session.calls = 7;
-    world.session.started_ms = world.now_ms - 60_000;
-    world.consent.granted = true;
-    world.consent.scope = "once".to_owned();
-    world.consent.by = Some("eve".to_owned());
-    world.consent.at_ms = Some(world.now_ms - 1000);
-    world.touch.roots = vec!["workspace".to_owned()];
-    world.touch.outside = true;
-    world.touch.hosts = vec!["example.com".to_owned()];
-    world.touch.bytes = 12;
+    fill(&mut world);
     for (action, condition) in [
         (
             "any",
@@ -121,6 +111,14 @@ fn every_part_of_the_context_can_be_asked_for() {
             r#"context.touch.outside && context.touch.hosts.contains("example.com")"#,
         ),
         ("call_tool", "context.touch.bytes == 12"),
+        (
+            "call_tool",
+            r#"context.touch.secrets.contains("github-token")"#,
+        ),
+        (
+            "receive_result",
+            r#"context.result.secrets == ["github-token"]"#,
+        ),
         (
             "call_tool",
             "context has env.consent.at && context.env.consent.at < context.env.now",
@@ -407,6 +405,31 @@ impl Things {
     }
 }
 
+/// A session with a past, what a call reaches for, and what comes of one.
+fn fill(world: &mut World) {
+    world.session.level = 2;
+    world.session.labels = vec!["pii".to_owned()];
+    world.session.untrusted = true;
+    world.session.calls = 7;
+    world.session.started_ms = world.now_ms - 60_000;
+    world.consent.granted = true;
+    world.consent.scope = "once".to_owned();
+    world.consent.by = Some("eve".to_owned());
+    world.consent.at_ms = Some(world.now_ms - 1000);
+    world.touch.roots = vec!["workspace".to_owned()];
+    world.touch.outside = true;
+    world.touch.hosts = vec!["example.com".to_owned()];
+    world.touch.bytes = 12;
+    world.received = Received {
+        level: 1,
+        labels: world.session.labels.clone(),
+        bytes: 100,
+        is_error: true,
+        secrets: vec!["github-token".to_owned()],
+    };
+    world.touch.secrets = world.received.secrets.clone();
+}
+
 fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
     let server = Resource::Server(&world.server);
     let tool = Resource::Tool(&things.tool);
@@ -417,10 +440,7 @@ fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
         touch: &world.touch,
     };
     let result = Action::ReceiveResult {
-        level: 1,
-        labels: &things.words,
-        bytes: 100,
-        is_error: true,
+        received: &world.received,
     };
     let notify = Action::Notify {
         method: "notifications/progress",
