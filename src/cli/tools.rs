@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::args::{Format, ToolsArgs, ToolsCommand, ToolsSource};
 use super::exit::Exit;
-use crate::loading::LockFile;
+use crate::loading::{LockFile, Locked};
 
 use self::compare::Differences;
 use self::offered::{Asked, Failure};
@@ -28,7 +28,20 @@ pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
     let done = match &args.command {
         ToolsCommand::Lock { source, force } => lock(source, Force::of(*force), stdout),
         ToolsCommand::Diff { source } => diff(source, stdout),
-        ToolsCommand::Approve { source, tools } => approve(source, tools, stdout),
+        ToolsCommand::Approve {
+            source,
+            tools,
+            prompts,
+            instructions,
+        } => {
+            let named: Vec<Locked<'_>> = tools
+                .iter()
+                .map(|name| Locked::Tool(name))
+                .chain(prompts.iter().map(|name| Locked::Prompt(name)))
+                .chain(instructions.then_some(Locked::Instructions))
+                .collect();
+            approve(source, &named, stdout)
+        }
     };
     match done {
         Ok(exit) => exit,
@@ -66,16 +79,22 @@ struct Outcome<'o> {
 }
 
 fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, Failure> {
-    let asked = Asked::of(source)?;
+    let mut asked = Asked::of(source)?;
     let found = match asked.place.read() {
         // What cannot be read can still be replaced.
         Err(Failure::Lock(_)) if force == Force::Replace => None,
         found => found?,
     };
     let differences = Differences::between(found.as_ref(), &asked.offered);
+    if let Some(found) = &found {
+        asked.offered.keep_words(found);
+    }
+    let replaces = found
+        .as_ref()
+        .is_some_and(|it| it.text() != asked.offered.text());
     let write = match (&found, force) {
         (None, _) => true,
-        (Some(_), Force::Replace) => !differences.is_empty(),
+        (Some(_), Force::Replace) => replaces,
         (Some(_), Force::Refuse) if differences.is_empty() => false,
         (Some(_), Force::Refuse) => {
             tell(source.format, &asked.place, Written::No, &differences, out)?;
@@ -124,20 +143,24 @@ fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, Failure> {
     })
 }
 
-fn approve(source: &ToolsSource, named: &[String], out: &mut dyn Write) -> Result<Exit, Failure> {
+fn approve(
+    source: &ToolsSource,
+    named: &[Locked<'_>],
+    out: &mut dyn Write,
+) -> Result<Exit, Failure> {
     let asked = Asked::of(source)?;
     let mut lock = asked.place.read()?.unwrap_or_default();
-    for name in named {
-        if lock.definition(name).is_none() && asked.offered.definition(name).is_none() {
-            return Err(unknown(name, &lock, &asked.offered));
+    for what in named {
+        if lock.said(*what).is_none() && asked.offered.said(*what).is_none() {
+            return Err(unknown(*what, &lock, &asked.offered));
         }
     }
     let mut differences = Differences::between(Some(&lock), &asked.offered);
     if !named.is_empty() {
-        differences.retain(|name| named.iter().any(|named| named == name));
+        differences.retain(|what| named.contains(&what));
     }
-    for name in differences.names() {
-        lock.adopt(name, &asked.offered);
+    for what in differences.all() {
+        lock.adopt(what, &asked.offered);
     }
     let write = Written::of(!differences.is_empty());
     if write == Written::Yes {
@@ -190,12 +213,24 @@ fn tell(
     }
 }
 
-fn unknown(name: &str, lock: &LockFile, offered: &LockFile) -> Failure {
-    let nearest = lock
-        .names()
-        .chain(offered.names())
-        .min_by_key(|known| (strsim::damerau_levenshtein(known, name), known.to_string()));
-    Failure::UnknownTool {
+fn unknown(what: Locked<'_>, lock: &LockFile, offered: &LockFile) -> Failure {
+    let (kind, name) = match what {
+        Locked::Tool(name) => ("tool", name),
+        Locked::Prompt(name) => ("prompt", name),
+        Locked::Instructions => return Failure::NoInstructions,
+    };
+    let same_kind =
+        lock.all()
+            .chain(offered.all())
+            .filter_map(|known| match (known, what) {
+                (Locked::Tool(known), Locked::Tool(_))
+                | (Locked::Prompt(known), Locked::Prompt(_)) => Some(known),
+                _ => None,
+            });
+    let nearest =
+        same_kind.min_by_key(|known| (strsim::damerau_levenshtein(known, name), known.to_string()));
+    Failure::Unknown {
+        kind,
         name: lines::shown(name),
         nearest: nearest.map(lines::shown),
     }

@@ -135,13 +135,13 @@ impl Gate {
         let snapshot = self.policy.current();
         let pins = self.pins(&talk.session);
         let drifts = drift::drifts(listed, page.items.iter(), &snapshot, pins);
-        self.tell_of(talk, &snapshot, &drifts).await?;
+        Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             !state.parked.is_empty()
         };
-        self.tell_agent_of(talk, &drifts).await?;
+        Box::pin(self.tell_agent_of(talk, &drifts)).await?;
         match cursor {
             None => talk.session.catalogue_is_settled(),
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,

@@ -70,9 +70,14 @@ pub(super) async fn listing<'m>(
     let page = shape.read(list, &mut session.state().pages, schemas);
     let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
-        let earlier = &session.state().tools;
+        let state = session.state();
+        let earlier = match shape.kind {
+            ListKind::Tools => Some(&state.tools),
+            ListKind::Prompts => Some(&state.prompts),
+            ListKind::Resources | ListKind::ResourceTemplates => None,
+        };
         let items = page.items.iter();
-        items.partition(|item| earlier.is_conflicting(at, item))
+        items.partition(|item| earlier.is_some_and(|it| it.is_conflicting(at, item)))
     };
     let shown = if conflicting.is_empty() {
         shown_of_page(&page, &shape, snapshot, pins, scene, now).await
@@ -101,7 +106,8 @@ pub(super) async fn listing<'m>(
         Vec::new()
     };
     // A tool that has changed is hidden, so that the others need not be asked about.
-    let drifts = drift::drifts(list, hidden.iter().copied(), snapshot, pins);
+    let tools = hidden.iter().filter(|_| shape.kind == ListKind::Tools);
+    let drifts = drift::drifts(list, tools.copied(), snapshot, pins);
     let removed: Vec<(usize, String)> = page
         .unusable
         .iter()
@@ -250,7 +256,10 @@ impl Item {
                 pin: pins.of_item(item, snapshot),
                 ..Tool::named(name)
             }),
-            ListKind::Prompts => Self::Prompt(Prompt::named(name)),
+            ListKind::Prompts => Self::Prompt(Prompt {
+                pin: pins.of_listed_prompt(item, snapshot),
+                ..Prompt::named(name)
+            }),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))
             }

@@ -10,6 +10,7 @@ mod drift;
 mod forward;
 mod identify;
 mod inspect;
+mod instructions;
 mod kept;
 mod leaks;
 mod listing;
@@ -255,6 +256,7 @@ impl Gate {
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.schemas()).await?;
         removals.extend(standing.unasked);
+        removals.extend(instructions::unapproved(&understood, &snapshot, pins));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let wanted = Wanted {
             removals,
@@ -281,7 +283,10 @@ impl Gate {
 
         let passed = async {
             talk.reachable(obliged.permit.to())?;
-            self.tell_of(talk, &snapshot, &drifts).await?;
+            if !drifts.is_empty() {
+                // Seldom, so that its room is not that of every message.
+                Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
+            }
             let record = trail.passed(obliged.permit.to(), self.clock.elapsed());
             self.audit.record(self.concealed(record)).await?;
             trail.departed();

@@ -101,12 +101,14 @@ impl Shape {
             let known: &mut Definitions<'_> = definitions.entry(name.clone()).or_insert(first);
             known.meet(item.text());
         }
+        // Only tools have arguments that are checked.
+        let schemas = schemas.filter(|_| self.kind == ListKind::Tools);
         for (index, name, item) in named {
             let shown = definitions.get_mut(&name);
             match shown.map_or(Err(CONFLICTING), Definitions::show) {
                 Ok(()) => page.items.push(PageItem {
                     index,
-                    definition: (self.kind == ListKind::Tools)
+                    definition: matches!(self.kind, ListKind::Tools | ListKind::Prompts)
                         .then(|| offered(&name, item, schemas)),
                     name,
                 }),

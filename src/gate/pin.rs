@@ -1,4 +1,4 @@
-//! Whether a tool is what the host has approved: `resource.pin` of policies.
+//! Whether a tool or prompt is what the host has approved: `resource.pin` of policies.
 //!
 //! The lock of the snapshot that judges says what was approved, or else what was seen first; the
 //! upstream's own lists say what there is.
@@ -41,6 +41,38 @@ impl Pins<'_> {
         self.held(&item.name, defined, snapshot)
     }
 
+    /// Of a prompt as the agent was shown it.
+    pub(super) fn of_prompt(&self, name: &str, snapshot: &PolicySnapshot) -> Pin {
+        if !snapshot.lock().pins() {
+            return Pin::default();
+        }
+        let shown = self.session.state().prompts.defined(name);
+        self.held_prompt(name, shown.map(|it| it.print), snapshot)
+    }
+
+    /// Of a prompt as an item of a list defines it.
+    pub(super) fn of_listed_prompt(&self, item: &PageItem, snapshot: &PolicySnapshot) -> Pin {
+        if !snapshot.lock().pins() {
+            return Pin::default();
+        }
+        let shown = item.definition.as_ref().map(|it| it.print);
+        self.held_prompt(&item.name, shown, snapshot)
+    }
+
+    fn held_prompt(
+        &self,
+        name: &str,
+        shown: Option<Fingerprint>,
+        snapshot: &PolicySnapshot,
+    ) -> Pin {
+        let lock = snapshot.lock();
+        let locked = lock.words().is_some_and(|it| it.prompts.contains_key(name));
+        if lock.mode() == LockMode::FirstUse && !locked {
+            return self.seen.prompt_pin(name, shown);
+        }
+        lock.prompt_pin(name, shown)
+    }
+
     fn held(
         &self,
         name: &str,
@@ -76,11 +108,20 @@ pub(super) fn pin(
         }
     }
     for question in &mut understood.questions {
-        if let About::Tool(tool) = &mut question.about {
-            tool.pin = pins.of(&tool.name, snapshot);
-        }
+        question.about.pin(pins, snapshot);
     }
     Ok(())
+}
+
+impl About {
+    /// Says of what is asked about whether it is the approved one.
+    pub(super) fn pin(&mut self, pins: Pins<'_>, snapshot: &PolicySnapshot) {
+        match self {
+            Self::Tool(tool) => tool.pin = pins.of(&tool.name, snapshot),
+            Self::Prompt(prompt) => prompt.pin = pins.of_prompt(&prompt.name, snapshot),
+            Self::Resource(_) | Self::Server | Self::Client => {}
+        }
+    }
 }
 
 pub(super) fn fingerprint(definition: Value<'_>) -> Fingerprint {

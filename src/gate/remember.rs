@@ -53,6 +53,9 @@ pub(super) fn remember<U: Upstream, A>(
                 state.tools.forget();
                 state.drifts.told();
             }
+            if *method == KnownMethod::PromptsListChanged {
+                state.prompts.forget();
+            }
             return;
         }
         Role::Reply(taken) => {
@@ -87,6 +90,13 @@ fn replied(
     if exchange.method == KnownMethod::ToolsList {
         let traversal = Traversal::of_agent(exchange.cursor.as_deref());
         listing::note_offers(state, message, listed, traversal);
+    }
+    if exchange.method == KnownMethod::PromptsList
+        && let Some(page) = listed
+    {
+        let traversal = Traversal::of_agent(exchange.cursor.as_deref());
+        let next = listing::next_cursor(message).ok().flatten();
+        state.prompts.add_page(traversal, page, next);
     }
     let Some(result) = message.result() else {
         if exchange.method == KnownMethod::Initialize {

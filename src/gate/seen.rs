@@ -25,6 +25,11 @@ const MOST: usize = 65_536;
 /// The most changes that are told one by one.
 const MOST_TOLD: usize = 4_096;
 
+/// What stands before the name of a prompt; no tool has a name with controls.
+const PROMPT: &str = "prompt\0";
+
+const INSTRUCTIONS: &str = "instructions\0";
+
 /// Whether a change is news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum News {
@@ -55,6 +60,19 @@ impl Seen {
         };
         drop(state);
         first.pin(defined)
+    }
+
+    /// The same of a prompt; one that was never shown has misled nobody.
+    pub(super) fn prompt_pin(&self, name: &str, shown: Option<Fingerprint>) -> Pin {
+        let key = format!("{PROMPT}{name}");
+        let shown = shown.or_else(|| self.state().first.get(&key).copied());
+        self.pin(&key, shown)
+    }
+
+    /// Whether instructions are what they were at first.
+    pub(super) fn has_same_instructions(&self, text: &str) -> bool {
+        let pin = self.pin(INSTRUCTIONS, [Fingerprint::of("", text)]);
+        pin.schema_ok && pin.description_ok
     }
 
     /// Notes that a changed definition is told.

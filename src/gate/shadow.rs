@@ -1,7 +1,7 @@
 //! What a candidate for the next policies would have decided. Nothing here changes a decision.
 
 use crate::audit::{Shadow, Would};
-use crate::policy::{Decision, DenialCause, PolicySnapshot, Resource, Tool};
+use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Tool};
 
 use super::decide::{called_tool, listed};
 use super::pin::Pins;
@@ -25,18 +25,23 @@ pub(super) fn shadow(
     for question in &understood.questions {
         let mut facts = question.facts(scene, now);
         // It may have approved other definitions.
-        let tool = match facts.resource {
-            Resource::Tool(tool) => Some(Tool {
-                pin: pins.of(&tool.name, candidate),
-                ..tool.clone()
-            }),
-            Resource::Resource(_)
-            | Resource::Prompt(_)
-            | Resource::Server(_)
-            | Resource::Client(_) => None,
-        };
-        if let Some(tool) = &tool {
-            facts.resource = Resource::Tool(tool);
+        let (tool, prompt);
+        match facts.resource {
+            Resource::Tool(known) => {
+                tool = Tool {
+                    pin: pins.of(&known.name, candidate),
+                    ..known.clone()
+                };
+                facts.resource = Resource::Tool(&tool);
+            }
+            Resource::Prompt(known) => {
+                prompt = Prompt {
+                    pin: pins.of_prompt(&known.name, candidate),
+                    ..known.clone()
+                };
+                facts.resource = Resource::Prompt(&prompt);
+            }
+            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => {}
         }
         let decision = candidate.judge(&facts);
         let ids = decision.reasons().iter();

@@ -191,9 +191,7 @@ pub(super) fn may_ask(
         let asked = ask(work.method, work.asks, Some(work.params.root()), look);
         asked.is_ok_and(|(_, mut questions)| {
             questions.iter_mut().all(|question| {
-                if let About::Tool(tool) = &mut question.about {
-                    tool.pin = pins.of(&tool.name, snapshot);
-                }
+                question.about.pin(pins, snapshot);
                 let decision = snapshot.judge(&question.facts(&scene, now));
                 matches!(decision, Decision::Allow(_))
             })

@@ -72,6 +72,7 @@ impl Gate {
             let mut state = talk.session.state();
             state.upstream = Readiness::Down;
             state.tools.start_over();
+            state.prompts.start_over();
             (state.to_upstream.take_all(), state.to_agent.take_all())
         };
         // Every request gets its outcome, also when there is nobody left to be told.

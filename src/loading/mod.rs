@@ -22,7 +22,7 @@ use crate::policy::{
     PolicySource, Surfaces,
 };
 
-pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
+pub use self::lock::{FILE as LOCK_FILE, LockFile, Locked, Unfit, pretty, push_quoted};
 pub use crate::policy::{LockMode, Warnings};
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
@@ -215,6 +215,12 @@ fn compile_one(
             "<approved.cedar>",
             include_str!("../policy/builtin/approved.cedar"),
         ));
+        if lock.words().is_some() {
+            sources.push(builtin(
+                "<approved-prompts.cedar>",
+                include_str!("../policy/builtin/approved-prompts.cedar"),
+            ));
+        }
         found.notices.extend(nothing_approved(&lock));
     }
     let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
@@ -324,8 +330,8 @@ fn no_tools(settings: &Settings) -> PolicyProblem {
 fn nothing_approved(lock: &Lock) -> Option<PolicyProblem> {
     let message = "no tool can be called: the lock is enforced, and approves none";
     let help = "`mcp-protector tools lock --config FILE` writes `tools.lock` beside the policies";
-    lock.is_empty()
-        .then(|| PolicyProblem::warning("policy::no_tools", message).with_help(help))
+    let approves_none = lock.tools().next().is_none();
+    approves_none.then(|| PolicyProblem::warning("policy::no_tools", message).with_help(help))
 }
 
 /// A name in the allowlist that looks as if more was meant than the exact name.

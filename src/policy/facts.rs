@@ -108,7 +108,7 @@ pub struct Hints {
     pub open_world: bool,
 }
 
-/// Whether the tool's definition is the one that the host approved. All false when nothing is
+/// Whether the definition of a tool or prompt is the one that the host approved. All false when nothing is
 /// known, which is what a policy about drift must treat as "not vouched for".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct Pin {
@@ -135,6 +135,7 @@ pub struct ResourceFacts {
 pub struct Prompt {
     pub name: String,
     pub groups: Vec<String>,
+    pub pin: Pin,
 }
 
 /// What the arguments reach for, derived by the gate; never written by the agent.

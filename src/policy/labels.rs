@@ -145,8 +145,8 @@ impl Labels {
                 .map(LabelledItem::Resource),
             Resource::Prompt(prompt) => {
                 let groups = self.prompts.get(&prompt.name)?.clone();
-                let name = prompt.name.clone();
-                Some(LabelledItem::Prompt(Prompt { name, groups }))
+                let (name, pin) = (prompt.name.clone(), prompt.pin);
+                Some(LabelledItem::Prompt(Prompt { name, groups, pin }))
             }
             Resource::Server(_) | Resource::Client(_) => None,
         }

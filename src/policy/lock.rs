@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::action::Action;
 use super::decision::{Origin, PolicyId, Reason};
 use super::facts::{Facts, Pin, Resource};
+use super::lock_words::LockedWords;
 use super::shape::{Misfit, Problem, Record};
 use super::snapshot::PolicyEntry;
 
@@ -49,6 +50,8 @@ pub struct Lock {
     mode: LockMode,
     /// By exact name.
     tools: BTreeMap<String, LockedTool>,
+    /// `None` where the lock says nothing of them.
+    words: Option<LockedWords>,
 }
 
 /// One approved definition.
@@ -93,6 +96,17 @@ impl Lock {
         self
     }
 
+    #[must_use]
+    pub fn with_words(mut self, words: Option<LockedWords>) -> Self {
+        self.words = words;
+        self
+    }
+
+    /// What is approved beside tools, if the lock speaks of that.
+    pub fn words(&self) -> Option<&LockedWords> {
+        self.words.as_ref()
+    }
+
     pub fn mode(&self) -> LockMode {
         self.mode
     }
@@ -107,7 +121,7 @@ impl Lock {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.tools.is_empty()
+        self.tools.is_empty() && self.words.is_none()
     }
 
     pub fn tool(&self, name: &str) -> Option<&LockedTool> {
@@ -130,6 +144,14 @@ impl Lock {
     pub fn pin(&self, name: &str, defined: impl IntoIterator<Item = Fingerprint>) -> Pin {
         match self.tools.get(name) {
             Some(tool) if self.mode != LockMode::Off => tool.fingerprint.pin(defined),
+            Some(_) | None => Pin::default(),
+        }
+    }
+
+    /// The same of a prompt, by the definition that an agent was shown, if it was shown one.
+    pub fn prompt_pin(&self, name: &str, defined: Option<Fingerprint>) -> Pin {
+        match &self.words {
+            Some(words) if self.mode != LockMode::Off => words.pin(name, defined),
             Some(_) | None => Pin::default(),
         }
     }

@@ -18,6 +18,7 @@ mod labels;
 mod leaves;
 mod location;
 mod lock;
+mod lock_words;
 mod mutant;
 mod numbers;
 mod observe;
@@ -50,6 +51,7 @@ pub use labels::{
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,
 };
+pub use lock_words::{LockedPrompt, LockedWords};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};

@@ -33,7 +33,7 @@ pub(super) struct Catalogue {
 }
 
 impl Catalogue {
-    /// Tools are defined as the lock says, where it says anything.
+    /// Tools and prompts are defined as the lock says, where it says anything.
     pub(super) fn new(offers: &Offers, lock: &Lock) -> Self {
         let list = |list| Fragment::array(offers.of(list).iter().map(|name| item(list, name)));
         let tool = |name: &String| {
@@ -44,11 +44,16 @@ impl Catalogue {
                 locked.unwrap_or_else(|| item(Listed::Tools, name)),
             )
         };
+        let prompt = |name: &String| {
+            let locked = lock.words().and_then(|words| words.prompts.get(name));
+            let locked = locked.and_then(|prompt| Fragment::decode(&prompt.definition).ok());
+            locked.unwrap_or_else(|| item(Listed::Prompts, name))
+        };
         let called: Vec<(String, Fragment)> = offers.tools.iter().map(tool).collect();
         Self {
             tools: Fragment::array(called.iter().map(|(_, definition)| definition.clone())),
             called: called.into_iter().collect(),
-            prompts: list(Listed::Prompts),
+            prompts: Fragment::array(offers.of(Listed::Prompts).iter().map(prompt)),
             resources: list(Listed::Resources),
         }
     }
@@ -146,7 +151,12 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
             ask(&tools.iter().map(Resource::Tool).collect::<Vec<_>>())
         }
         Listed::Prompts => {
-            let prompts: Vec<Prompt> = names.map(Prompt::named).collect();
+            let lock = snapshot.lock();
+            let prompt = |name: String| Prompt {
+                pin: lock.prompt_pin(&name, None),
+                ..Prompt::named(name)
+            };
+            let prompts: Vec<Prompt> = names.map(prompt).collect();
             ask(&prompts.iter().map(Resource::Prompt).collect::<Vec<_>>())
         }
         Listed::Resources => {

@@ -92,6 +92,8 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// The prompts that the agent was shown, as far as its lists have told.
+    pub prompts: Catalogue,
     /// What the agent knows of tools whose definition has changed.
     pub drifts: Drifts,
     /// The pages of lists that were read lately.
@@ -245,6 +247,7 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                prompts: Catalogue::default(),
                 drifts: Drifts::default(),
                 pages: Pages::default(),
                 visibilities: Visibilities::default(),

@@ -41,10 +41,10 @@ struct Asked {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
-    /// What a tool is shown as depends on whether its definition is the approved one.
+    /// What a tool or prompt is shown as depends on whether its definition is the approved one.
     Tool(String, Pin),
     Resource(String),
-    Prompt(String),
+    Prompt(String, Pin),
 }
 
 /// The most items that are kept. A server can name any number.
@@ -164,7 +164,7 @@ impl Item {
         match item {
             Resource::Tool(tool) => Some(Self::Tool(tool.name.clone(), tool.pin)),
             Resource::Resource(facts) => Some(Self::Resource(facts.uri.clone())),
-            Resource::Prompt(prompt) => Some(Self::Prompt(prompt.name.clone())),
+            Resource::Prompt(prompt) => Some(Self::Prompt(prompt.name.clone(), prompt.pin)),
             Resource::Server(_) | Resource::Client(_) => None,
         }
     }

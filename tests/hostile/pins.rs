@@ -97,6 +97,62 @@ fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
 }
 
 #[test]
+fn what_a_server_says_to_models_beside_its_tools_is_locked_as_well() {
+    let setup = Setup::of([&fixture("everything-server")]).policies(ALLOW_ALL);
+    let locked = tools(&setup, &["lock"]);
+    assert!(locked.status.success(), "{locked:?}");
+    let file = setup.path("policies/tools.lock");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    assert!(whole.contains("\"version\": 2"), "{whole}");
+    // As if the server had said nothing when it was approved, and had no prompts.
+    let (head, rest) = whole.split_once("\"instructions\": ").unwrap();
+    let (said, rest) = rest.split_once(",\n  \"tools\"").unwrap();
+    let (middle, _) = rest.split_once("\"prompts\": [").unwrap();
+    let less = format!("{head}\"instructions\": null,\n  \"tools\"{middle}\"prompts\": []\n}}\n");
+    assert!(said.contains("sha256"), "{said}");
+    std::fs::write(&file, less).unwrap();
+    let diff = tools(&setup, &["diff"]);
+    assert_eq!(diff.status.code(), Some(1), "{diff:?}");
+    let told = String::from_utf8_lossy(&diff.stdout).into_owned();
+    assert!(
+        told.contains("added: the server's instructions\n"),
+        "{told}"
+    );
+    assert!(told.contains("added: prompt "), "{told}");
+    let mut enforcing = Setup::of([&fixture("everything-server")]).policies(ALLOW_ALL);
+    enforcing.reload = "lock = \"enforce\"".to_owned();
+    let copy = enforcing.path("policies/tools.lock");
+    std::fs::copy(&file, &copy).unwrap();
+    let mut talk = Talk::through(enforcing);
+    assert!(!talk.open().contains("instructions"));
+    let listed = talk.ask("\"prompts\"", r#""prompts/list""#);
+    assert!(listed.contains(r#""prompts":[]"#), "{listed}");
+    assert!(
+        talk.ask("\"tools\"", r#""tools/list""#)
+            .contains("\"echo\"")
+    );
+    talk.end();
+    // Approved, all of it is there again.
+    assert!(
+        tools(&setup, &["approve", "--instructions"])
+            .status
+            .success()
+    );
+    let told = tools(&setup, &["diff"]).stdout;
+    assert!(!String::from_utf8_lossy(&told).contains("instructions"));
+    assert!(tools(&setup, &["approve"]).status.success());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
+    let mut talk = Talk::through(setup);
+    assert!(talk.open().contains("instructions"));
+    assert!(
+        !talk
+            .ask("\"prompts\"", r#""prompts/list""#)
+            .contains(r#""prompts":[]"#)
+    );
+    talk.end();
+}
+
+#[test]
 fn names_that_could_be_taken_for_another_are_not_shown() {
     let mut talk = Talk::through(before("look-alike-names"));
     talk.open();

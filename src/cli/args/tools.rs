@@ -8,9 +8,9 @@ use super::Format;
 
 /// Lock, compare and approve the tool definitions of the server.
 ///
-/// A lock (`tools.lock`, beside the policies) records how the server defines its tools. Policies get
-/// types for the arguments from it, and a tool whose definition is no longer the one of the lock is
-/// neither shown nor called. Of the commands beside `proxy`, these are the only ones that speak to the
+/// A lock (`tools.lock`, beside the policies) records how the server defines its tools and prompts, and
+/// its instructions to models. Policies get types for the arguments from it, and what is no longer as
+/// the lock says is neither shown nor used. Of the commands beside `proxy`, these are the only ones that speak to the
 /// server: without `--from` they start it, or connect to it.
 ///
 /// Exit codes: 0 done, or no difference; 1 there are differences; 2 nothing could be compared.
@@ -49,16 +49,24 @@ pub enum ToolsCommand {
         #[command(flatten)]
         source: ToolsSource,
     },
-    /// Take over definitions into the lock, those of the named tools or all.
+    /// Take over definitions into the lock, what is named or everything.
     #[command(after_help = "Example:
   mcp-protector tools approve read_file write_file --config gate.toml")]
     Approve {
         #[command(flatten)]
         source: ToolsSource,
 
-        /// Exact names; without any, everything that differs is taken over.
+        /// Exact names of tools; if nothing is named, everything that differs is taken over.
         #[arg(value_name = "TOOLS")]
         tools: Vec<String>,
+
+        /// Take over the definition of this prompt; may be given several times.
+        #[arg(long = "prompt", value_name = "NAME")]
+        prompts: Vec<String>,
+
+        /// Take over the server's instructions.
+        #[arg(long)]
+        instructions: bool,
     },
 }
 

@@ -1,4 +1,4 @@
-//! Asks the configured server what tools it has: a session of its own, with nobody behind it.
+//! Asks the configured server what it says of itself: a session of its own, with nobody behind it.
 
 use std::time::Duration;
 
@@ -41,14 +41,25 @@ pub(super) enum AskFault {
     Refused { method: &'static str, told: String },
     #[error("what it says is no message: {0}")]
     NoMessage(String),
-    #[error("its `tools/list` has no array `tools`, or a `nextCursor` that is no string")]
-    NoList,
-    #[error("its list of tools has more than {MAX_PAGES} pages")]
-    Endless,
+    #[error("its `{0}/list` has no array `{0}`, or a `nextCursor` that is no string")]
+    NoList(&'static str),
+    #[error("its list of {0} has more than {MAX_PAGES} pages")]
+    Endless(&'static str),
 }
 
-/// The replies to `tools/list`, page by page. What is shown to the server is learned by `secrets`.
-pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Vec<Message>, AskFault> {
+/// What the server says of itself.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// The reply to what begins a session, or discovers the server.
+    pub(super) opened: Message,
+    /// The replies to `tools/list`, page by page.
+    pub(super) tools: Vec<Message>,
+    /// The same for prompts, if it has said that it has any.
+    pub(super) prompts: Vec<Message>,
+}
+
+/// Asks for what a lock holds. What is shown to the server is learned by `secrets`.
+pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Told, AskFault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,10 +72,10 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<Vec<Message>, A
             era: Era::Legacy,
             last: 0,
         };
-        let pages = dialogue.pages().await;
+        let told = dialogue.told().await;
         // It ends in order even if it was of no use.
         dialogue.way.stop().await;
-        pages
+        told
     })
 }
 
@@ -77,30 +88,50 @@ struct Dialogue {
 }
 
 impl Dialogue {
-    async fn pages(&mut self) -> Result<Vec<Message>, AskFault> {
-        self.begin().await?;
+    async fn told(&mut self) -> Result<Told, AskFault> {
+        let opened = self.begin().await?;
+        let tools = self.pages(KnownMethod::ToolsList, "tools").await?;
+        let capabilities = opened.result().and_then(|it| it.get("capabilities"));
+        let has_prompts = capabilities.is_some_and(|it| it.get("prompts").is_some());
+        let prompts = if has_prompts {
+            self.pages(KnownMethod::PromptsList, "prompts").await?
+        } else {
+            Vec::new()
+        };
+        Ok(Told {
+            opened,
+            tools,
+            prompts,
+        })
+    }
+
+    async fn pages(
+        &mut self,
+        method: KnownMethod,
+        list: &'static str,
+    ) -> Result<Vec<Message>, AskFault> {
         let mut pages = Vec::new();
         let mut cursor: Option<String> = None;
         while pages.len() < MAX_PAGES {
             let params = cursor.iter().map(|text| ("cursor", Fragment::string(text)));
             let params = params.chain(self.meta());
             let params = Fragment::object(params);
-            let page = self.request(KnownMethod::ToolsList, params).await?;
-            cursor = next(&page)?;
+            let page = self.request(method, params).await?;
+            cursor = next(&page, list)?;
             pages.push(page);
             if cursor.is_none() {
                 return Ok(pages);
             }
         }
-        Err(AskFault::Endless)
+        Err(AskFault::Endless(list))
     }
 
     /// A session, if the server has any. One that refuses it is asked what it speaks, as for agents
     /// before a bridge.
-    async fn begin(&mut self) -> Result<(), AskFault> {
+    async fn begin(&mut self) -> Result<Message, AskFault> {
         let method = KnownMethod::Initialize;
         let refusal = match self.request(method, words::initialize()).await {
-            Ok(_) => {
+            Ok(opened) => {
                 let initialized = [
                     ("jsonrpc", Fragment::string("2.0")),
                     ("method", Fragment::string(KnownMethod::Initialized.name())),
@@ -110,9 +141,9 @@ impl Dialogue {
                     ends: None,
                     revision: None,
                 };
-                return self
-                    .send(carried, Fragment::object(initialized), method.name())
-                    .await;
+                self.send(carried, Fragment::object(initialized), method.name())
+                    .await?;
+                return Ok(opened);
             }
             Err(refusal @ (AskFault::Refused { .. } | AskFault::Failed { .. })) => refusal,
             Err(fault) => return Err(fault),
@@ -122,14 +153,13 @@ impl Dialogue {
         let Ok(discovered) = self.request(KnownMethod::Discover, params).await else {
             return Err(refusal);
         };
-        let supported = discovered.result();
-        let supported = supported.and_then(|result| result.get("supportedVersions"));
-        let mut supported = supported.into_iter().flat_map(Value::items);
-        if supported.any(|revision| revision.as_str().as_deref() == Some(words::STATELESS)) {
-            Ok(())
-        } else {
-            Err(refusal)
-        }
+        let speaks = {
+            let supported = discovered.result();
+            let supported = supported.and_then(|result| result.get("supportedVersions"));
+            let mut supported = supported.into_iter().flat_map(Value::items);
+            supported.any(|revision| revision.as_str().as_deref() == Some(words::STATELESS))
+        };
+        if speaks { Ok(discovered) } else { Err(refusal) }
     }
 
     fn meta(&self) -> Option<(&'static str, Fragment)> {
@@ -214,15 +244,15 @@ impl Dialogue {
 }
 
 /// Where the list goes on.
-fn next(page: &Message) -> Result<Option<String>, AskFault> {
-    let result = page.result().ok_or(AskFault::NoList)?;
-    if !result.get("tools").is_some_and(Value::is_array) {
-        return Err(AskFault::NoList);
+fn next(page: &Message, list: &'static str) -> Result<Option<String>, AskFault> {
+    let result = page.result().ok_or(AskFault::NoList(list))?;
+    if !result.get(list).is_some_and(Value::is_array) {
+        return Err(AskFault::NoList(list));
     }
     match result.get("nextCursor").filter(|next| !next.is_null()) {
         None => Ok(None),
         Some(next) => {
-            let text = next.as_str().ok_or(AskFault::NoList)?;
+            let text = next.as_str().ok_or(AskFault::NoList(list))?;
             Ok(Some(text.into_owned()))
         }
     }

@@ -1,53 +1,62 @@
-//! How two locks differ, tool by tool.
+//! How two locks differ, one thing after the other.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
 use super::lines;
-use crate::loading::LockFile;
+use crate::loading::{LockFile, Locked};
 
 /// What is not the same.
 #[derive(Debug, Serialize)]
 pub(super) struct Differences {
     /// Offered and not locked.
-    added: Vec<Tool>,
+    added: Vec<Difference>,
     /// Locked and no longer offered.
-    removed: Vec<Tool>,
+    removed: Vec<Difference>,
     /// Offered in another form than locked.
-    changed: Vec<Tool>,
+    changed: Vec<Difference>,
 }
 
-/// One tool.
+/// One tool, prompt or text.
 #[derive(Debug, Serialize)]
-struct Tool {
+struct Difference {
     name: String,
+    #[serde(skip_serializing_if = "Kind::is_tool")]
+    kind: Kind,
     /// The lines that went and came, `-` and `+` before them.
     lines: Vec<String>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Tool,
+    Prompt,
+    Instructions,
+}
+
 impl Differences {
+    /// Where what is offered says nothing of instructions and prompts, they are not compared.
     pub(super) fn between(locked: Option<&LockFile>, offered: &LockFile) -> Self {
         let nothing = LockFile::default();
         let locked = locked.unwrap_or(&nothing);
-        let tool = |name: &str| {
-            let (before, after) = (locked.shown(name), offered.shown(name));
-            Tool::new(name, before.as_deref(), after.as_deref())
+        let counts = |what: &Locked<'_>| offered.has_words() || matches!(what, Locked::Tool(_));
+        let differs = |what| {
+            let (before, after) = (locked.shown(what), offered.shown(what));
+            Difference::new(what, before.as_deref(), after.as_deref())
         };
-        let added = offered
-            .names()
-            .filter(|name| locked.definition(name).is_none());
-        let removed = locked
-            .names()
-            .filter(|name| offered.definition(name).is_none());
-        let changed = locked.names().filter(|name| {
-            let now = offered.definition(name);
-            now.is_some() && now != locked.definition(name)
+        let added = offered.all().filter(|it| locked.said(*it).is_none());
+        let known = || locked.all().filter(counts);
+        let removed = known().filter(|it| offered.said(*it).is_none());
+        let changed = known().filter(|it| {
+            let now = offered.said(*it);
+            now.is_some() && now != locked.said(*it)
         });
         Self {
-            added: added.map(tool).collect(),
-            removed: removed.map(tool).collect(),
-            changed: changed.map(tool).collect(),
+            added: added.map(differs).collect(),
+            removed: removed.map(differs).collect(),
+            changed: changed.map(differs).collect(),
         }
     }
 
@@ -55,15 +64,15 @@ impl Differences {
         self.added.is_empty() && self.removed.is_empty() && self.changed.is_empty()
     }
 
-    pub(super) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
-        for tools in [&mut self.added, &mut self.removed, &mut self.changed] {
-            tools.retain(|tool| keep(&tool.name));
+    pub(super) fn retain(&mut self, keep: impl Fn(Locked<'_>) -> bool) {
+        for found in [&mut self.added, &mut self.removed, &mut self.changed] {
+            found.retain(|one| keep(one.what()));
         }
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn all(&self) -> impl Iterator<Item = Locked<'_>> {
         let all = self.added.iter().chain(&self.removed).chain(&self.changed);
-        all.map(|tool| tool.name.as_str())
+        all.map(Difference::what)
     }
 
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -73,14 +82,19 @@ impl Differences {
             ("changed", &self.changed),
         ];
         let mut first = true;
-        for (word, tools) in groups {
-            for tool in tools {
+        for (word, found) in groups {
+            for one in found {
                 if !first {
                     writeln!(out)?;
                 }
                 first = false;
-                writeln!(out, "{word}: {}", lines::shown(&tool.name))?;
-                for line in &tool.lines {
+                let name = lines::shown(&one.name);
+                match one.kind {
+                    Kind::Tool => writeln!(out, "{word}: {name}")?,
+                    Kind::Prompt => writeln!(out, "{word}: prompt {name}")?,
+                    Kind::Instructions => writeln!(out, "{word}: the server's instructions")?,
+                }
+                for line in &one.lines {
                     writeln!(out, "  {line}")?;
                 }
             }
@@ -89,12 +103,35 @@ impl Differences {
     }
 }
 
-impl Tool {
-    fn new(name: &str, before: Option<&str>, after: Option<&str>) -> Self {
-        let lines = lines::difference(before.unwrap_or_default(), after.unwrap_or_default());
+impl Difference {
+    fn new(what: Locked<'_>, before: Option<&str>, after: Option<&str>) -> Self {
+        let (kind, name) = match what {
+            Locked::Tool(name) => (Kind::Tool, name),
+            Locked::Prompt(name) => (Kind::Prompt, name),
+            Locked::Instructions => (Kind::Instructions, "instructions"),
+        };
         Self {
             name: name.to_owned(),
-            lines,
+            kind,
+            lines: lines::difference(before.unwrap_or_default(), after.unwrap_or_default()),
         }
+    }
+
+    fn what(&self) -> Locked<'_> {
+        match self.kind {
+            Kind::Tool => Locked::Tool(&self.name),
+            Kind::Prompt => Locked::Prompt(&self.name),
+            Kind::Instructions => Locked::Instructions,
+        }
+    }
+}
+
+impl Kind {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde hands over a reference"
+    )]
+    fn is_tool(&self) -> bool {
+        *self == Self::Tool
     }
 }

@@ -10,7 +10,7 @@ use super::ask::{self, AskFault};
 use super::place::Place;
 use crate::audit::SecretTooShort;
 use crate::config::{Config, ConfigErrors};
-use crate::loading::{LOCK_FILE, LockFile, Unfit};
+use crate::loading::{LOCK_FILE, LockFile, Locked, Unfit};
 use crate::policy::PolicyErrors;
 use crate::wire::{Document, Limits, Value};
 
@@ -44,8 +44,11 @@ pub(super) enum Failure {
     Unhidden(#[from] SecretTooShort),
     #[error("the server could not be asked: {0}")]
     Ask(#[from] AskFault),
-    #[error("no tool is called `{name}`{}", nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
-    UnknownTool {
+    #[error("neither the lock nor the server has instructions")]
+    NoInstructions,
+    #[error("no {kind} is called `{name}`{}", nearest.as_ref().map(|it| format!("; did you mean `{it}`?")).unwrap_or_default())]
+    Unknown {
+        kind: &'static str,
         name: String,
         nearest: Option<String>,
     },
@@ -77,14 +80,36 @@ impl Asked {
 
 fn asked(config: &Config) -> Result<LockFile, Failure> {
     let secrets = proxy::upstream_secrets(config)?;
-    let pages = ask::ask(config, &secrets)?;
-    let tools = pages.iter().filter_map(|page| page.result()?.get("tools"));
-    let lock = locked(tools)?;
+    let told = ask::ask(config, &secrets)?;
+    let tools = told
+        .tools
+        .iter()
+        .filter_map(|page| page.result()?.get("tools"));
+    let mut lock = locked(tools)?;
+    let opened = told.opened.result();
+    let instructions = opened.and_then(|result| result.get("instructions"));
+    let mut unfit: Vec<Unfit> = lock
+        .set_instructions(instructions)
+        .err()
+        .into_iter()
+        .collect();
+    let prompts = told
+        .prompts
+        .iter()
+        .filter_map(|page| page.result()?.get("prompts"));
+    let prompts = prompts.flat_map(Value::items);
+    unfit.extend(prompts.filter_map(|prompt| lock.add_prompt(prompt).err()));
+    if !unfit.is_empty() {
+        return Err(Failure::Unfit(unfit));
+    }
     // A lock is kept where everybody reads it.
-    for name in lock.names() {
-        let text = lock.definition(name).unwrap_or_default();
+    for what in lock.all() {
+        let text = lock.said(what).unwrap_or_default();
         if secrets.redact(text) != text {
-            return Err(Failure::Secret(super::lines::shown(name)));
+            return Err(Failure::Secret(match what {
+                Locked::Tool(name) | Locked::Prompt(name) => super::lines::shown(name),
+                Locked::Instructions => "instructions".to_owned(),
+            }));
         }
     }
     Ok(lock)
@@ -141,7 +166,8 @@ impl Failure {
             | Self::Secret(_)
             | Self::Unhidden(_)
             | Self::Ask(_)
-            | Self::UnknownTool { .. }
+            | Self::NoInstructions
+            | Self::Unknown { .. }
             | Self::Report(_) => writeln!(out, "error: {self}"),
         }
     }

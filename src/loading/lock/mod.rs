@@ -1,4 +1,5 @@
-//! `tools.lock`: the tool definitions that the host has approved.
+//! `tools.lock`: the definitions of tools that the host has approved, and what else a server says to
+//! models: its instructions and prompts.
 //!
 //! It is JSON, for that is what definitions are: one tool after the other by name, each with the
 //! digest of its definition, and in a form that shows every change in a review. It is read as
@@ -14,7 +15,9 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::policy::{Fingerprint, Lock, LockedTool, Origin, PolicyProblem, PolicySource};
+use crate::policy::{
+    Fingerprint, Lock, LockedPrompt, LockedTool, LockedWords, Origin, PolicyProblem, PolicySource,
+};
 use crate::wire::{Definition, Document, JsonError, Limits};
 
 pub use text::{pretty, push_quoted};
@@ -23,8 +26,11 @@ pub use write::Unfit;
 /// The name of the file.
 pub const FILE: &str = "tools.lock";
 
-/// The version of the format.
-const VERSION: i64 = 1;
+/// The version of the format that speaks of tools alone.
+const TOOLS_ALONE: i64 = 1;
+
+/// The version that speaks of instructions and prompts as well.
+const WITH_WORDS: i64 = 2;
 
 /// The code of every problem with a lock.
 const CODE: &str = "policy::lock";
@@ -42,9 +48,27 @@ pub(super) const LIMITS: Limits = Limits {
 pub struct LockFile {
     /// By name.
     tools: BTreeMap<String, Entry>,
+    /// `None` where nothing is said of them.
+    words: Option<Words>,
 }
 
-/// One tool of a lock.
+/// What an agent reads beside tools.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Words {
+    instructions: Option<String>,
+    /// By name.
+    prompts: BTreeMap<String, Entry>,
+}
+
+/// What a lock holds one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locked<'n> {
+    Tool(&'n str),
+    Prompt(&'n str),
+    Instructions,
+}
+
+/// One tool or prompt of a lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Entry {
     /// The whole definition, its name included, as canonical JSON.
@@ -63,15 +87,58 @@ impl LockFile {
         self.tools.get(name).map(|entry| &*entry.definition)
     }
 
-    /// Takes over what another lock says of a tool: its definition, or that it is not there.
-    pub fn adopt(&mut self, name: &str, from: &Self) {
-        match from.tools.get(name) {
-            Some(entry) => {
-                self.tools.insert(name.to_owned(), entry.clone());
+    /// Whether it says anything of instructions and prompts.
+    pub fn has_words(&self) -> bool {
+        self.words.is_some()
+    }
+
+    /// Everything that it holds, tools first.
+    pub fn all(&self) -> impl Iterator<Item = Locked<'_>> {
+        let words = self.words.as_ref();
+        let prompts = words.into_iter().flat_map(|words| words.prompts.keys());
+        let instructions = words.and_then(|words| words.instructions.as_ref());
+        let tools = self.names().map(Locked::Tool);
+        tools
+            .chain(prompts.map(|name| Locked::Prompt(name)))
+            .chain(instructions.map(|_| Locked::Instructions))
+    }
+
+    /// What it says of one thing: a definition as canonical JSON, or instructions as they are.
+    pub fn said(&self, of: Locked<'_>) -> Option<&str> {
+        match of {
+            Locked::Tool(name) => self.definition(name),
+            Locked::Prompt(name) => {
+                let entry = self.words.as_ref()?.prompts.get(name)?;
+                Some(&entry.definition)
             }
-            None => {
-                self.tools.remove(name);
+            Locked::Instructions => self.words.as_ref()?.instructions.as_deref(),
+        }
+    }
+
+    /// Takes over what another lock says of one thing: what it is, or that it is not there.
+    pub fn adopt(&mut self, what: Locked<'_>, from: &Self) {
+        let known = from.words.as_ref();
+        match what {
+            Locked::Tool(name) => put(&mut self.tools, name, from.tools.get(name)),
+            Locked::Prompt(name) => {
+                let prompts = &mut self.words.get_or_insert_default().prompts;
+                put(
+                    prompts,
+                    name,
+                    known.and_then(|words| words.prompts.get(name)),
+                );
             }
+            Locked::Instructions => {
+                let words = self.words.get_or_insert_default();
+                words.instructions = known.and_then(|words| words.instructions.clone());
+            }
+        }
+    }
+
+    /// Keeps what another lock says of instructions and prompts, where this one says nothing.
+    pub fn keep_words(&mut self, of: &Self) {
+        if self.words.is_none() {
+            self.words.clone_from(&of.words);
         }
     }
 
@@ -98,7 +165,38 @@ impl LockFile {
             };
             Ok((name.clone(), tool))
         });
-        tools.collect::<Result<_, _>>().map(Lock::new)
+        let tools = tools.collect::<Result<_, _>>()?;
+        let words = self.words.as_ref().map(Words::locked).transpose()?;
+        Ok(Lock::new(tools).with_words(words))
+    }
+}
+
+impl Words {
+    fn locked(&self) -> Result<LockedWords, JsonError> {
+        let prompts = self.prompts.iter().map(|(name, entry)| {
+            let document = Document::decode(entry.definition.as_bytes(), &LIMITS)?;
+            let Definition { schema, words } = Definition::of(document.root());
+            let prompt = LockedPrompt {
+                fingerprint: Fingerprint::of(&schema, &words),
+                definition: entry.definition.as_str().into(),
+            };
+            Ok((name.clone(), prompt))
+        });
+        Ok(LockedWords {
+            instructions: self.instructions.as_deref().map(Into::into),
+            prompts: prompts.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+fn put(entries: &mut BTreeMap<String, Entry>, name: &str, entry: Option<&Entry>) {
+    match entry {
+        Some(entry) => {
+            entries.insert(name.to_owned(), entry.clone());
+        }
+        None => {
+            entries.remove(name);
+        }
     }
 }
 

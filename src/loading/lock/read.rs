@@ -1,12 +1,13 @@
 //! A text to a lock, or everything that is wrong with it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::policy::{PolicyProblem, PolicySource};
 use crate::wire::{Document, Fragment, Kind, Value, input_offsets};
 
 use super::write::{digest, quoted};
-use super::{CODE, Entry, LIMITS, LockFile, VERSION};
+use super::{CODE, Entry, LIMITS, LockFile, TOOLS_ALONE, WITH_WORDS, Words};
 
 /// What `tools lock` and its like are for.
 const HELP: &str =
@@ -17,6 +18,22 @@ struct Finding {
     place: Range<usize>,
     message: String,
     help: Option<String>,
+}
+
+/// What an array of a lock defines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Defines {
+    Tools,
+    Prompts,
+}
+
+impl Defines {
+    fn key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+        }
+    }
 }
 
 struct Reading {
@@ -57,21 +74,61 @@ impl Reading {
     fn file(&mut self, root: Value<'_>) -> (LockFile, Vec<(usize, String)>) {
         let mut file = LockFile::default();
         let mut places = Vec::new();
-        let [version, tools] = self.members(root, ["version", "tools"]);
+        let version = root.get("version");
         if let Some(version) = version
-            && version.as_i64() != Some(VERSION)
+            && ![Some(TOOLS_ALONE), Some(WITH_WORDS)].contains(&version.as_i64())
         {
-            let message = format!("this version of the gate reads locks of version {VERSION}");
+            let message = format!(
+                "this version of the gate reads locks of version {TOOLS_ALONE} and {WITH_WORDS}"
+            );
             self.find(version, message, Some(HELP.to_owned()));
             return (file, places);
         }
-        if let Some(tools) = tools {
+        if version.and_then(Value::as_i64) != Some(WITH_WORDS) {
+            let [_, tools] = self.members(root, ["version", "tools"]);
+            file.tools = self.entries(tools, Defines::Tools, &mut places);
+            return (file, places);
+        }
+        let keys = ["version", "instructions", "tools", "prompts"];
+        let [_, instructions, tools, prompts] = self.members(root, keys);
+        file.tools = self.entries(tools, Defines::Tools, &mut places);
+        let mut elsewhere = Vec::new();
+        file.words = Some(Words {
+            instructions: instructions.and_then(|given| self.instructions(given)),
+            prompts: self.entries(prompts, Defines::Prompts, &mut elsewhere),
+        });
+        (file, places)
+    }
+
+    /// What is approved, or that there are none: `null`.
+    fn instructions(&mut self, given: Value<'_>) -> Option<String> {
+        if given.is_null() {
+            return None;
+        }
+        let [sha256, text] = self.members(given, ["sha256", "text"]);
+        let (sha256, text) = (sha256?, text?);
+        let text = self.lines("text", text)?;
+        if sha256.as_str().as_deref() != Some(&*digest(&text)) {
+            self.wrong(sha256, "the digest is not that of the instructions");
+        }
+        Some(text)
+    }
+
+    /// An array of definitions by name, and where each stands in the compact text.
+    fn entries(
+        &mut self,
+        given: Option<Value<'_>>,
+        what: Defines,
+        places: &mut Vec<(usize, String)>,
+    ) -> BTreeMap<String, Entry> {
+        let mut entries = BTreeMap::new();
+        if let Some(tools) = given {
             if !tools.is_array() {
-                self.wrong(tools, "`tools` has to be an array");
+                self.wrong(tools, &format!("`{}` has to be an array", what.key()));
             }
             let mut last: Option<String> = None;
             for tool in tools.items() {
-                let Some((name, entry)) = self.tool(tool) else {
+                let Some((name, entry)) = self.entry(tool, what) else {
                     continue;
                 };
                 match last.as_deref().map(|last| last.cmp(&name)) {
@@ -86,14 +143,14 @@ impl Reading {
                     Some(std::cmp::Ordering::Less) | None => {}
                 }
                 places.push((tool.range().start, name.clone()));
-                file.tools.insert(name.clone(), entry);
+                entries.insert(name.clone(), entry);
                 last = Some(name);
             }
         }
-        (file, places)
+        entries
     }
 
-    fn tool(&mut self, tool: Value<'_>) -> Option<(String, Entry)> {
+    fn entry(&mut self, tool: Value<'_>, what: Defines) -> Option<(String, Entry)> {
         let before = self.findings.len();
         let [name, sha256, definition] = self.members(tool, ["name", "sha256", "definition"]);
         let (name, sha256, definition) = (name?, sha256?, definition?);
@@ -111,7 +168,8 @@ impl Reading {
             self.wrong(second, "the name stands before the definition, not in it");
         }
         let schema = definition.get("inputSchema");
-        if definition.is_object() && !schema.is_some_and(Value::is_object) {
+        let is_tool = what == Defines::Tools;
+        if is_tool && definition.is_object() && !schema.is_some_and(Value::is_object) {
             self.wrong(definition, "`inputSchema` has to be an object");
         }
         let text = text.into_owned();
@@ -139,7 +197,7 @@ impl Reading {
         let mut members = vec![("name".to_owned(), Fragment::string(name))];
         for (key, member) in definition.entries() {
             let fragment = if key == "description" {
-                Fragment::string(&self.description(member)?)
+                Fragment::string(&self.lines("description", member)?)
             } else {
                 Fragment::copy_of(member)
             };
@@ -156,7 +214,8 @@ impl Reading {
         }
     }
 
-    fn description(&mut self, given: Value<'_>) -> Option<String> {
+    /// A text, or its lines.
+    fn lines(&mut self, key: &str, given: Value<'_>) -> Option<String> {
         if let Some(text) = given.as_str() {
             return Some(text.into_owned());
         }
@@ -166,10 +225,8 @@ impl Reading {
                 Some(lines.join("\n"))
             }
             _ => {
-                self.wrong(
-                    given,
-                    "`description` has to be a string, or an array of its lines",
-                );
+                let message = format!("`{key}` has to be a string, or an array of its lines");
+                self.wrong(given, &message);
                 None
             }
         }

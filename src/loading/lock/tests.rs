@@ -148,8 +148,8 @@ fn a_lock_that_lies_is_no_lock() {
         "`ecko`: the digest",
     );
     check(
-        &with("\"version\": 1", "\"version\": 2"),
-        "reads locks of version 1",
+        &with("\"version\": 1", "\"version\": 3"),
+        "reads locks of version 1 and 2",
     );
     check(&with("\"version\": 1,", ""), "`version` is missing");
     check(
@@ -424,4 +424,65 @@ fn real_definitions_come_to_these_types() {
         }
     }
     insta::assert_snapshot!(types);
+}
+
+#[test]
+fn instructions_and_prompts_are_locked_in_a_version_of_their_own() {
+    let mut lock_file = file(&[ECHO]);
+    assert!(lock_file.text().contains("\"version\": 1"));
+    assert!(lock(&lock_file).words().is_none());
+    let told =
+        r#"["One line.\nAnother\u202e.", {"name":"greet","description":"a\nb","arguments":[]}]"#;
+    let document = Document::decode(told.as_bytes(), &LIMITS).unwrap();
+    let told: Vec<_> = document.root().items().collect();
+    lock_file.set_instructions(Some(told[0])).unwrap();
+    lock_file.add_prompt(told[1]).unwrap();
+    let text = lock_file.text();
+    insta::assert_snapshot!(text);
+    let again = LockFile::read(&source(&text)).unwrap();
+    assert_eq!(again.text(), text);
+    let read = lock(&again);
+    let words = read.words().unwrap();
+    assert_eq!(
+        words.instructions.as_deref(),
+        Some("One line.\nAnother\u{202e}.")
+    );
+    let pin = |defined| read.prompt_pin("greet", defined);
+    let fingerprint = words.prompts["greet"].fingerprint;
+    assert!(pin(Some(fingerprint)).description_ok && pin(None).description_ok);
+    assert!(!pin(Some(Fingerprint::of("{}", "x"))).description_ok);
+    assert!(!read.prompt_pin("other", None).known);
+    let mut none = LockFile::default();
+    none.set_instructions(None).unwrap();
+    let empty = none.text();
+    assert!(LockFile::read(&source(&empty)).is_ok_and(|it| it.has_words()));
+    for (wrong, says) in [
+        (
+            text.replace("One line", "One word"),
+            "not that of the instructions",
+        ),
+        (text.replace("greet", "great"), "not that of the definition"),
+        (
+            text.replace("\"prompts\"", "\"prompt\""),
+            "`prompts` is missing",
+        ),
+        (
+            text.replace("\"version\": 2", "\"version\": 1"),
+            "no known key",
+        ),
+        (
+            text.replace("\"version\": 2", "\"version\": 3"),
+            "of version 1 and 2",
+        ),
+        (
+            empty.replace("null", "7"),
+            "an object with `sha256`, `text` is meant",
+        ),
+    ] {
+        let found = problems(&wrong);
+        let told = found
+            .iter()
+            .any(|problem| problem.to_string().contains(says));
+        assert!(told, "{says}: {found:?}");
+    }
 }

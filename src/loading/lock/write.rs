@@ -5,13 +5,18 @@ use sha2::{Digest, Sha256};
 use crate::wire::{Document, Value};
 
 use super::text::{break_line, pretty, push_quoted};
-use super::{Entry, LIMITS, LockFile, VERSION};
+use super::{Entry, LIMITS, LockFile, Locked, TOOLS_ALONE, WITH_WORDS, Words};
+use std::collections::BTreeMap;
 
 /// A definition that no lock can hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error("a tool has no `name` that is a string with something in it, and no controls")]
     Name,
+    #[error("a prompt has no `name` that is a string with something in it, and no controls")]
+    PromptName,
+    #[error("its `instructions` are no string")]
+    Instructions,
     #[error("`{0}` is defined more than once, in different ways")]
     Twice(String),
     #[error("`{name}`: its `{member}` is not {wanted}")]
@@ -44,58 +49,143 @@ impl LockFile {
         if description.is_some_and(|it| it.as_str().is_none()) {
             return Err(member("description", "a string"));
         }
-        let entry = Entry {
-            definition: tool.canonical(),
-            line: 0,
-        };
-        match self.tools.get(&*name) {
-            Some(earlier) if earlier.definition != entry.definition => {
-                Err(Unfit::Twice(name.into_owned()))
-            }
-            Some(_) => Ok(()),
-            None => {
-                self.tools.insert(name.into_owned(), entry);
-                Ok(())
-            }
+        meet(&mut self.tools, &name, tool)
+    }
+
+    /// Adds one item of a list of prompts.
+    ///
+    /// # Errors
+    /// [`Unfit`] for what the gate would not show to anybody.
+    pub fn add_prompt(&mut self, prompt: Value<'_>) -> Result<(), Unfit> {
+        let name = prompt
+            .get("name")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if name.is_empty() || name.chars().any(char::is_control) {
+            return Err(Unfit::PromptName);
         }
+        let description = prompt.get("description");
+        if description.is_some_and(|it| it.as_str().is_none()) {
+            return Err(Unfit::Member {
+                name: name.into_owned(),
+                member: "description",
+                wanted: "a string",
+            });
+        }
+        let words = self.words.get_or_insert_default();
+        meet(&mut words.prompts, &name, prompt)
+    }
+
+    /// Says what instructions there are, and that prompts are known as far as they were added.
+    ///
+    /// # Errors
+    /// [`Unfit::Instructions`] for what is no string.
+    pub fn set_instructions(&mut self, given: Option<Value<'_>>) -> Result<(), Unfit> {
+        let words = self.words.get_or_insert_default();
+        words.instructions = match given {
+            None => None,
+            Some(given) => Some(given.as_str().ok_or(Unfit::Instructions)?.into_owned()),
+        };
+        Ok(())
     }
 
     /// The text of the file: the same for the same definitions, however a server writes them.
     pub fn text(&self) -> String {
-        let mut out = format!("{{\n  \"version\": {VERSION},\n  \"tools\": [");
-        for (index, (name, entry)) in self.tools.iter().enumerate() {
-            if index > 0 {
-                out.push(',');
-            }
-            break_line(2, &mut out);
-            out.push('{');
-            let digest = digest(&entry.definition);
-            for (key, value) in [("name", name), ("sha256", &digest)] {
-                break_line(3, &mut out);
-                push_quoted(key, &mut out);
-                out.push_str(": ");
-                push_quoted(value, &mut out);
-                out.push(',');
-            }
-            break_line(3, &mut out);
-            out.push_str("\"definition\": ");
-            definition(&entry.definition, 3, &mut out);
-            break_line(2, &mut out);
-            out.push('}');
+        let version = match &self.words {
+            None => TOOLS_ALONE,
+            Some(_) => WITH_WORDS,
+        };
+        let mut out = format!("{{\n  \"version\": {version},\n");
+        if let Some(words) = &self.words {
+            words.instructions_into(&mut out);
         }
-        if !self.tools.is_empty() {
-            break_line(1, &mut out);
+        entries("tools", &self.tools, &mut out);
+        if let Some(words) = &self.words {
+            out.push_str(",\n");
+            entries("prompts", &words.prompts, &mut out);
         }
-        out.push_str("]\n}\n");
+        out.push_str("\n}\n");
         out
     }
 }
 
+impl Words {
+    fn instructions_into(&self, out: &mut String) {
+        out.push_str("  \"instructions\": ");
+        match &self.instructions {
+            None => out.push_str("null"),
+            Some(text) => {
+                let digest = digest(text);
+                out.push_str("{\n    \"sha256\": ");
+                push_quoted(&digest, out);
+                out.push_str(",\n    \"text\": ");
+                lines(text, 2, out);
+                out.push_str("\n  }");
+            }
+        }
+        out.push_str(",\n");
+    }
+}
+
+fn meet(
+    entries: &mut BTreeMap<String, Entry>,
+    name: &str,
+    definition: Value<'_>,
+) -> Result<(), Unfit> {
+    let entry = Entry {
+        definition: definition.canonical(),
+        line: 0,
+    };
+    let earlier = entries
+        .entry(name.to_owned())
+        .or_insert_with(|| entry.clone());
+    if earlier.definition == entry.definition {
+        Ok(())
+    } else {
+        Err(Unfit::Twice(name.to_owned()))
+    }
+}
+
+/// One member of the file: definitions by name.
+fn entries(key: &str, entries: &BTreeMap<String, Entry>, out: &mut String) {
+    out.push_str("  ");
+    push_quoted(key, out);
+    out.push_str(": [");
+    for (index, (name, entry)) in entries.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        break_line(2, out);
+        out.push('{');
+        let digest = digest(&entry.definition);
+        for (key, value) in [("name", name), ("sha256", &digest)] {
+            break_line(3, out);
+            push_quoted(key, out);
+            out.push_str(": ");
+            push_quoted(value, out);
+            out.push(',');
+        }
+        break_line(3, out);
+        out.push_str("\"definition\": ");
+        definition(&entry.definition, 3, out);
+        break_line(2, out);
+        out.push('}');
+    }
+    if !entries.is_empty() {
+        break_line(1, out);
+    }
+    out.push(']');
+}
+
 impl LockFile {
-    /// The definition of a tool as people compare it.
-    pub fn shown(&self, name: &str) -> Option<String> {
+    /// What it says of one thing, as people compare it.
+    pub fn shown(&self, what: Locked<'_>) -> Option<String> {
+        let said = self.said(what)?;
         let mut out = String::new();
-        definition(self.definition(name)?, 0, &mut out);
+        match what {
+            Locked::Tool(_) | Locked::Prompt(_) => definition(said, 0, &mut out),
+            Locked::Instructions => lines(said, 0, &mut out),
+        }
         Some(out)
     }
 }

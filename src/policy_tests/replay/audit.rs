@@ -257,7 +257,10 @@ impl Recorded {
         } else {
             vec![pin(true, true)]
         };
-        let things = pins.into_iter().map(|pin| Things::new(&self.target, pin));
+        let shown = lock.prompt_pin(&self.target, None);
+        let things = pins
+            .into_iter()
+            .map(|pin| Things::new(&self.target, pin, shown));
         things.collect()
     }
 
@@ -453,13 +456,16 @@ struct Things {
 }
 
 impl Things {
-    fn new(target: &str, pin: Pin) -> Self {
+    fn new(target: &str, pin: Pin, prompt: Pin) -> Self {
         Self {
             tool: Tool {
                 pin,
                 ..Tool::named(target)
             },
-            prompt: Prompt::named(target),
+            prompt: Prompt {
+                pin: prompt,
+                ..Prompt::named(target)
+            },
             resource: listing::resource(target.to_owned()),
         }
     }

@@ -12,7 +12,7 @@ use super::inspect::Needs;
 use super::subjects::Subject;
 use super::value::{entity, literal, record, strings};
 use super::vocabulary::{Vocabulary, uid};
-use crate::policy::{Client, Principal, Resource, ResourceFacts, Server, Tool};
+use crate::policy::{Client, Pin, Principal, Resource, ResourceFacts, Server, Tool};
 
 /// The principal and what it refers to, as far as the policies can look at it.
 pub(super) fn principal_entities(
@@ -62,7 +62,8 @@ pub(super) fn resource_entities(
             build(subject, [name()].into_iter().chain(resource_fields(facts)))
         }
         Resource::Prompt(prompt) => {
-            build(subject, [name(), ("name", literal(prompt.name.as_str()))])
+            let own = ("name", literal(prompt.name.as_str()));
+            build(subject, [name(), own, ("pin", pin_record(prompt.pin))])
         }
         Resource::Server(server) => {
             refers = false;
@@ -105,20 +106,23 @@ fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 6] {
         ("idempotent", literal(tool.hints.idempotent)),
         ("openWorld", literal(tool.hints.open_world)),
     ]);
-    let pin = record([
-        ("known", literal(tool.pin.known)),
-        ("schemaOk", literal(tool.pin.schema_ok)),
-        ("descriptionOk", literal(tool.pin.description_ok)),
-    ]);
     let name = literal(tool.name.as_str());
     [
         ("name", name),
         ("hints", hints),
         ("level", literal(tool.level)),
-        ("pin", pin),
+        ("pin", pin_record(tool.pin)),
         ("capabilities", capabilities(words, &tool.capabilities)),
         ("consent", literal(tool.consent.as_str())),
     ]
+}
+
+fn pin_record(pin: Pin) -> Value {
+    record([
+        ("known", literal(pin.known)),
+        ("schemaOk", literal(pin.schema_ok)),
+        ("descriptionOk", literal(pin.description_ok)),
+    ])
 }
 
 fn resource_fields(facts: &ResourceFacts) -> impl Iterator<Item = (&'static str, Value)> {

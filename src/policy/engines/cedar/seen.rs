@@ -16,7 +16,7 @@ use super::verb::Verb;
 use crate::policy::leaves::Leaves;
 use crate::policy::numbers::Exact;
 use crate::policy::{
-    Action, Environment, Leaf, Principal, Received, Record, Resource, ResourceFacts, Scalar,
+    Action, Environment, Leaf, Pin, Principal, Received, Record, Resource, ResourceFacts, Scalar,
     SessionState, Shape, Tool, Touch,
 };
 
@@ -140,6 +140,14 @@ impl<'a> View<'a> {
             Some(method)
         } else {
             None
+        }
+    }
+
+    fn pin(&self) -> Option<Pin> {
+        match self.what {
+            Resource::Tool(tool) => Some(tool.pin),
+            Resource::Prompt(prompt) => Some(prompt.pin),
+            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
         }
     }
 
@@ -307,9 +315,9 @@ fn in_resource(path: &[&str]) -> Option<Look> {
         ["hints", "destructive"] => |view| Some(Seen::Bool(view.tool()?.hints.destructive)),
         ["hints", "idempotent"] => |view| Some(Seen::Bool(view.tool()?.hints.idempotent)),
         ["hints", "openWorld"] => |view| Some(Seen::Bool(view.tool()?.hints.open_world)),
-        ["pin", "known"] => |view| Some(Seen::Bool(view.tool()?.pin.known)),
-        ["pin", "schemaOk"] => |view| Some(Seen::Bool(view.tool()?.pin.schema_ok)),
-        ["pin", "descriptionOk"] => |view| Some(Seen::Bool(view.tool()?.pin.description_ok)),
+        ["pin", "known"] => |view| Some(Seen::Bool(view.pin()?.known)),
+        ["pin", "schemaOk"] => |view| Some(Seen::Bool(view.pin()?.schema_ok)),
+        ["pin", "descriptionOk"] => |view| Some(Seen::Bool(view.pin()?.description_ok)),
         _ => return None,
     };
     Some(look)

@@ -8,7 +8,7 @@ use super::super::cedar::ToolGroups;
 use super::arguments;
 use super::{Node, Object, Unsayable, object, text, texts};
 use crate::policy::{
-    Action, Agent, Client, Consent, Environment, Permissions, Principal, Prompt, Resource,
+    Action, Agent, Client, Consent, Environment, Permissions, Pin, Principal, Prompt, Resource,
     ResourceFacts, Server, SessionState, Tool, Touch,
 };
 
@@ -35,11 +35,12 @@ pub(super) fn resource<'a>(
     match resource {
         Resource::Tool(tool) => belongs(tool_members(tool, groups)),
         Resource::Resource(facts) => belongs(resource_members(facts)),
-        Resource::Prompt(Prompt { name, groups }) => belongs(object([
+        Resource::Prompt(Prompt { name, groups, pin }) => belongs(object([
             ("type", text("Prompt")),
             ("id", text(name)),
             ("name", text(name)),
             ("groups", texts(groups)),
+            ("pin", pin_node(*pin)),
         ])),
         Resource::Server(server) => Node::Object(server_members(server)),
         Resource::Client(client) => Node::Object(client_members(client)),
@@ -150,11 +151,6 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
         ("idempotent", Node::Bool(tool.hints.idempotent)),
         ("openWorld", Node::Bool(tool.hints.open_world)),
     ]);
-    let pin = object([
-        ("known", Node::Bool(tool.pin.known)),
-        ("schemaOk", Node::Bool(tool.pin.schema_ok)),
-        ("descriptionOk", Node::Bool(tool.pin.description_ok)),
-    ]);
     object([
         ("type", text("Tool")),
         ("id", text(&tool.name)),
@@ -164,10 +160,18 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
         ("declaredCapabilities", texts(&tool.capabilities)),
         ("permissions", permissions(tool.permissions)),
         ("hints", Node::Object(hints)),
-        ("pin", Node::Object(pin)),
+        ("pin", pin_node(tool.pin)),
         ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
         ("consent", text(tool.consent.as_str())),
     ])
+}
+
+fn pin_node(pin: Pin) -> Node<'static> {
+    Node::Object(object([
+        ("known", Node::Bool(pin.known)),
+        ("schemaOk", Node::Bool(pin.schema_ok)),
+        ("descriptionOk", Node::Bool(pin.description_ok)),
+    ]))
 }
 
 /// Those that were compiled, and those of `tools.toml`.

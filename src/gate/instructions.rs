@@ -1,0 +1,48 @@
+//! What a server says to a model when a session begins, or when it is discovered.
+
+use tracing::warn;
+
+use crate::policy::{LockMode, PolicySnapshot};
+use crate::wire::{KnownMethod, Value};
+
+use super::identify::Role;
+use super::oblige::Removal;
+use super::pin::Pins;
+use super::understand::Understood;
+
+/// The instructions of a result, if they are not those that were approved, or seen first.
+pub(super) fn unapproved<'m>(
+    understood: &Understood<'m>,
+    snapshot: &PolicySnapshot,
+    pins: Pins<'_>,
+) -> Option<Removal<'m>> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return None;
+    };
+    let opens = [KnownMethod::Initialize, KnownMethod::Discover].contains(&taken.exchange.method);
+    let result = understood.identified.message.result().filter(|_| opens)?;
+    let given = result.get("instructions")?;
+    if is_approved(given, snapshot, pins) {
+        return None;
+    }
+    warn!("the server's instructions are not the approved ones, and are not passed on");
+    Some(Removal {
+        item: given,
+        pointer: "/result/instructions".to_owned(),
+        because: "not the instructions that were approved".to_owned(),
+    })
+}
+
+fn is_approved(given: Value<'_>, snapshot: &PolicySnapshot, pins: Pins<'_>) -> bool {
+    let lock = snapshot.lock();
+    let text = given.as_str();
+    match (lock.mode(), lock.words()) {
+        (LockMode::Off, _) | (LockMode::Enforce | LockMode::Known, None) => true,
+        (LockMode::Enforce | LockMode::Known | LockMode::FirstUse, Some(words)) => {
+            text.is_some() && text.as_deref() == words.instructions.as_deref()
+        }
+        (LockMode::FirstUse, None) => {
+            text.is_some_and(|text| pins.seen.has_same_instructions(&text))
+        }
+    }
+}
