@@ -9,6 +9,7 @@
 mod attacks;
 mod bounds;
 mod cancels;
+mod canonical;
 mod leaks;
 mod life;
 mod lists;
