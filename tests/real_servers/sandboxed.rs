@@ -51,7 +51,7 @@ fn a_real_server_that_would_serve_all_files_serves_those_of_its_sandbox() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("secret.txt");
     std::fs::write(&secret, "not for agents").unwrap();
-    let read = |path: &Path| Call {
+    let reading = |path: &Path| Call {
         tool: "read_text_file",
         arguments: json!({"path": path}),
     };
@@ -60,7 +60,7 @@ fn a_real_server_that_would_serve_all_files_serves_those_of_its_sandbox() {
         let notes = call(&gate.client, &real.read).await.unwrap();
         assert_ne!(notes.is_error, Some(true), "{notes:?}");
         for path in [&*secret, Path::new("/etc/passwd")] {
-            let told = call(&gate.client, &read(path)).await.unwrap();
+            let told = call(&gate.client, &reading(path)).await.unwrap();
             let text = format!("{told:?}");
             let kept = told.is_error == Some(true) && text.contains("EACCES");
             assert!(kept && !text.contains("not for agents"), "{text}");
