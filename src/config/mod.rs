@@ -32,9 +32,9 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
-    HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness,
-    Telemetry, Upstream, Warnings,
+    HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, LockMode, OnFault,
+    OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth,
+    Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

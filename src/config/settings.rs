@@ -68,6 +68,7 @@ pub struct Policy {
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     pub denial: Denial,
+    pub lock: LockMode,
     pub reload: Reload,
     pub on_removal: OnRemoval,
 }
@@ -97,6 +98,15 @@ pub struct Guards {
     pub secrets: Redaction,
     /// Credentials in what the agent sends.
     pub secrets_sent: Strictness,
+    /// Names of tools.
+    pub names: ToolNames,
+}
+
+/// Which names tools may have that `tools.lock` does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolNames {
+    Ascii,
+    Any,
 }
 
 /// What happens where a message is not what a guard asks for.
@@ -119,6 +129,19 @@ pub enum Redaction {
     Warn,
     /// It passes without what was found.
     Redact,
+}
+
+/// What definitions of tools are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    /// Only tools that `tools.lock` approves are there.
+    Enforce,
+    /// What `tools.lock` knows stays as it was approved.
+    Known,
+    /// The same, and other tools stay as the gate saw them first.
+    FirstUse,
+    /// Definitions may change.
+    Off,
 }
 
 /// When the policy directory is read again while the gate runs.
@@ -242,6 +265,7 @@ impl Default for Policy {
             other_methods: OtherMethods::Base,
             warnings: Warnings::Error,
             denial: Denial::Error,
+            lock: LockMode::Known,
             reload: Reload::Watch,
             on_removal: OnRemoval::Keep,
         }
@@ -263,6 +287,7 @@ impl Default for Guards {
             results: Strictness::Off,
             secrets: Redaction::Off,
             secrets_sent: Strictness::Off,
+            names: ToolNames::Ascii,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Reads a page of a list: which items can be judged, by name and in order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::guard::{Look, Looks};
 use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
 use crate::wire::{KnownMethod, Value};
 
@@ -105,12 +106,22 @@ impl Shape {
             match shown.map_or(Err(CONFLICTING), Definitions::show) {
                 Ok(()) => page.items.push(PageItem {
                     index,
+                    definition: (self.kind == ListKind::Tools)
+                        .then(|| offered(&name, item, schemas)),
                     name,
-                    definition: (self.kind == ListKind::Tools).then(|| offered(item, schemas)),
                 }),
                 Err(problem) => page.unusable.push((index, format!("`{name}`: {problem}"))),
             }
         }
+        let mut looks = HashSet::new();
+        let defined = page
+            .items
+            .iter()
+            .filter_map(|item| item.definition.as_ref());
+        page.has_look_alikes = defined.into_iter().any(|offered| {
+            let each: HashSet<Look> = offered.looks.each().collect();
+            each.into_iter().any(|look| !looks.insert(look))
+        });
         page
     }
 
@@ -137,10 +148,14 @@ impl Shape {
     }
 }
 
-fn offered(item: Value<'_>, schemas: Option<&KnownSchemas>) -> Offered {
+fn offered(name: &str, item: Value<'_>, schemas: Option<&KnownSchemas>) -> Offered {
     let print = pin::fingerprint(item);
     let schemas = schemas.and_then(|known| known.of(print, item));
-    Offered { print, schemas }
+    Offered {
+        print,
+        schemas,
+        looks: Looks::of(name),
+    }
 }
 
 /// The longest name of a tool or a prompt, in bytes. The protocol asks for 128 at most (MCP 2026-07-28,

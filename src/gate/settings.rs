@@ -50,6 +50,16 @@ pub struct Guards {
     /// `structuredContent` of results, by `outputSchema`.
     pub results: Level,
     pub secrets: Option<Secrets>,
+    /// Which names tools may have.
+    pub names: ToolNames,
+}
+
+/// Which names tools may have that nobody has approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolNames {
+    #[default]
+    Ascii,
+    Any,
 }
 
 /// What is done about credentials, and which there are. Without it nothing is looked for.

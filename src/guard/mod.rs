@@ -1,8 +1,10 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
 mod leaks;
+mod names;
 mod schema;
 pub mod secrets;
 
 pub use leaks::{Leak, Leaks, leaks};
+pub use names::{Look, Looks};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};

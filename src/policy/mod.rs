@@ -48,7 +48,9 @@ pub use labels::{
     Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical, host_in,
     host_named,
 };
-pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockedTool};
+pub use lock::{
+    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,
+};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::guard::ToolSchemas;
+use crate::guard::{Looks, ToolSchemas};
 use crate::policy::Fingerprint;
 
 /// The items of a page that can be judged, and those that nobody can use.
@@ -17,6 +17,8 @@ pub struct Page {
     pub items: Vec<PageItem>,
     /// By their place in the page, and why.
     pub unusable: Vec<(usize, String)>,
+    /// Whether two names of tools look alike.
+    pub has_look_alikes: bool,
 }
 
 /// An item by its name, and its place in the page.
@@ -34,6 +36,7 @@ pub struct PageItem {
 pub struct Offered {
     pub print: Fingerprint,
     pub schemas: Option<Arc<ToolSchemas>>,
+    pub looks: Looks,
 }
 
 /// Equal definitions have equal schemas.
@@ -145,6 +148,7 @@ impl Page {
             digest,
             items: Vec::new(),
             unusable: Vec::new(),
+            has_look_alikes: false,
         }
     }
 
@@ -158,6 +162,7 @@ impl Page {
             definition: Some(Offered {
                 print: Fingerprint::of("{}", "0"),
                 schemas: None,
+                looks: Looks::of(name),
             }),
         });
         page

@@ -51,6 +51,12 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::Warnings::Error => loading::Warnings::Error,
             config::Warnings::Allow => loading::Warnings::Allow,
         },
+        lock: match policy.lock {
+            config::LockMode::Enforce => loading::LockMode::Enforce,
+            config::LockMode::Known => loading::LockMode::Known,
+            config::LockMode::FirstUse => loading::LockMode::FirstUse,
+            config::LockMode::Off => loading::LockMode::Off,
+        },
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
             config::Reload::Off => loading::Reload::Off,
@@ -197,6 +203,10 @@ pub(super) fn gate(
             arguments: level(guards.arguments),
             results: level(guards.results),
             secrets: of_others(guards),
+            names: match guards.names {
+                config::ToolNames::Ascii => gate::ToolNames::Ascii,
+                config::ToolNames::Any => gate::ToolNames::Any,
+            },
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,

@@ -248,7 +248,7 @@ impl Recorded {
             schema_ok,
             description_ok,
         };
-        let pins = if lock.tool(&self.target).is_none() {
+        let pins = if !lock.unchanged(&self.target).known {
             vec![Pin::default()]
         } else if self.policies.iter().any(|policy| policy == LOCK_DRIFT) {
             let any = [(false, false), (false, true), (true, false), (true, true)];
