@@ -196,7 +196,7 @@ pub(super) fn decide(
             match snapshot.judge(&question.facts(scene, now)) {
                 Decision::Allow(allowance) => allowances.push(allowance),
                 Decision::Deny(denial) => {
-                    return Err(denied(understood, denial, snapshot, session, now));
+                    return Err(denied(understood, denial, readers));
                 }
             }
         }
