@@ -6,11 +6,12 @@ use crate::audit::Redactor;
 use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
-use crate::policy::{Allowance, Decision, Denial, DenialCause};
+use crate::policy::{Allowance, CanonicalPaths, Decision, Denial, DenialCause};
 use crate::policy::{Pin, Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
+use super::canonical;
 use super::identify::{Role, Scene};
 use super::names::Readers;
 use super::own::OwnMessage;
@@ -23,6 +24,8 @@ use super::understand::{Circumstances, Understood};
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub(super) allowances: Vec<Allowance>,
+    /// What is to stand in place of paths among the arguments, by their pointers.
+    pub(super) paths: CanonicalPaths,
     to: Side,
 }
 
@@ -184,11 +187,29 @@ pub(super) fn decide(
             return Err(unknown_tool(name, Hidden::Misleading(misleading)).into());
         }
     }
+    let paths = canonical::due(understood, snapshot, &allowances)?;
+    if !paths.is_empty() {
+        let params = understood.identified.message.params();
+        let arguments = params.and_then(|params| params.get("arguments"));
+        let asked = understood.questions.iter();
+        for question in asked.filter_map(|it| canonical::asked_again(it, arguments, &paths)) {
+            match snapshot.judge(&question.facts(scene, now)) {
+                Decision::Allow(allowance) => allowances.push(allowance),
+                Decision::Deny(denial) => {
+                    return Err(denied(understood, denial, readers));
+                }
+            }
+        }
+    }
     let to = match understood.identified.from {
         Side::Agent => Side::Upstream,
         Side::Upstream => Side::Agent,
     };
-    Ok(Allowed { allowances, to })
+    Ok(Allowed {
+        allowances,
+        paths,
+        to,
+    })
 }
 
 /// Which tools, prompts or resources the agent could use.

@@ -4,6 +4,7 @@ mod answer;
 mod arguments;
 mod bridged;
 mod caching;
+mod canonical;
 mod catalogue;
 mod decide;
 mod drift;

@@ -5,10 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::Obligation;
+use crate::policy::{Obligation, Uncanonical};
 use crate::wire::{Edits, Fragment, Message, Value};
 
 use super::Settings;
+use super::canonical::value_at;
 use super::decide::{Allowed, Permit};
 use super::kept::Shortening;
 use super::leaks;
@@ -82,6 +83,8 @@ pub(super) fn oblige<'m>(
     let due: BTreeSet<&Obligation> = due.flat_map(|allowance| &allowance.obligations).collect();
     for obligation in due {
         match obligation {
+            // Carried out below, where there are any.
+            Obligation::CanonicalPaths => obligations.push(obligation.to_string()),
             // A note for the audit changes nothing in the message.
             Obligation::Annotate(note) => obligations.push(note.to_string()),
             Obligation::StripMeta(key) => {
@@ -114,6 +117,21 @@ pub(super) fn oblige<'m>(
             pointer: rewrite.pointer.into(),
             change: audit::Change::Replaced,
             because: Some(rewrite.because.into()),
+        });
+    }
+    for (pointer, path) in &allowed.paths {
+        let arguments = message.params().and_then(|params| params.get("arguments"));
+        let place = arguments.and_then(|arguments| value_at(arguments, pointer));
+        let Some(value) = place.filter(|value| value.as_str().is_some()) else {
+            // INVARIANT: they were found at their pointers when they were judged.
+            return Err(Uncanonical::Unclear(pointer.clone()).into());
+        };
+        edits.replace(value, Fragment::string(path));
+        own.push(value.range());
+        notes.push(audit::Edit {
+            pointer: format!("/params/arguments{pointer}").into(),
+            change: audit::Change::Replaced,
+            because: Some(Obligation::CanonicalPaths.to_string().into()),
         });
     }
     for (value, id) in route.ids.drain(..) {

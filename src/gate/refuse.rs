@@ -5,7 +5,7 @@
 //! code in the reserved range (−32768…−32000).
 
 use crate::audit;
-use crate::policy::{Denial, DenialCause};
+use crate::policy::{Denial, DenialCause, Uncanonical};
 use crate::session::OutOfOrder;
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
@@ -87,6 +87,9 @@ pub enum Refusal {
     CancelledInTime,
     #[error("invalid params: {0}")]
     Unfit(Unfit),
+    /// It may pass only with paths in their one spelling, and has one that has none.
+    #[error("invalid params: {0}")]
+    Uncanonical(#[from] Uncanonical),
     /// The one who waits is not told more than that: the words are the server's.
     #[error("{0}")]
     BadResult(String),
@@ -223,6 +226,7 @@ impl Refusal {
             | Self::UnknownTask
             | Self::NotKept
             | Self::Unfit(_)
+            | Self::Uncanonical(_)
             | Self::UnknownTool { .. }
             | Self::Unbridged(Unbridged::Foreign(_))
             | Self::UnsupportedVersion {
@@ -302,6 +306,7 @@ impl Refusal {
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
+            Self::Uncanonical(_) => "uncanonical",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
             Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
@@ -365,7 +370,7 @@ impl Refusal {
             | Self::ForeignState
             | Self::Panicked => Stage::Decide,
             Self::Unfit(_) | Self::BadResult(_) => Stage::Guard,
-            Self::Secret => Stage::Oblige,
+            Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,

@@ -9,6 +9,7 @@
 mod attacks;
 mod bounds;
 mod cancels;
+mod canonical;
 mod excerpts;
 mod leaks;
 mod life;

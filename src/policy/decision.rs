@@ -97,6 +97,9 @@ pub enum Obligation {
     /// `@obligation_strip_meta("key")`: the member of `_meta` does not go on. One key for each; an
     /// annotation may name several with spaces between them.
     StripMeta(Arc<str>),
+    /// `@obligation_canonical("paths")`: the arguments of a call that labels call paths go on in the
+    /// one spelling, in which it is judged again.
+    CanonicalPaths,
 }
 
 /// An engine could not judge. Always a denial.
@@ -201,6 +204,7 @@ impl fmt::Display for Obligation {
         match self {
             Self::Annotate(text) => write!(f, "annotate: {text}"),
             Self::StripMeta(key) => write!(f, "strip_meta: {key}"),
+            Self::CanonicalPaths => f.write_str("canonical: paths"),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! says of them, so that every question is asked with the same labels, whoever asks it. What a
 //! server says of its own tools is never read here.
 
+mod canonical;
 mod hosts;
 mod resources;
 mod roots;
@@ -11,6 +12,7 @@ mod touch;
 
 use std::collections::HashMap;
 
+pub use canonical::{CanonicalPaths, Uncanonical};
 pub use hosts::{UNREADABLE_HOST, host_in, host_named};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};

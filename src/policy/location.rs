@@ -160,6 +160,25 @@ impl Location {
         Some(top + &self.parts.join(separator))
     }
 
+    /// A file in the one spelling, as a path or as a URI, whichever the text was.
+    pub(super) fn spelled_like(&self, text: &str) -> Option<String> {
+        if !has_scheme(text) {
+            return self.path();
+        }
+        let Realm::Files(drive) = &self.realm else {
+            return None;
+        };
+        let mut url = Url::parse("file:///").ok()?;
+        let mut segments = url.path_segments_mut().ok()?;
+        segments.clear();
+        segments.extend(drive.map(|drive| format!("{drive}:")));
+        segments.extend(&self.parts);
+        drop(segments);
+        let spelled = url.to_string();
+        // Where writing and reading differ there is no one spelling.
+        (Self::of_file(&spelled).as_ref() == Some(self)).then_some(spelled)
+    }
+
     /// Without what selects something in it.
     pub(super) fn without_query(&self) -> Self {
         let mut whole = self.clone();

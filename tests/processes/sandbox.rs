@@ -37,7 +37,7 @@ for line in sys.stdin:
 fn prefix() -> PathBuf {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     let find = || {
-        let show = Command::new(&python("")[0])
+        let show = Command::new(python("").remove(0))
             .args(["-c", "import sys; print(sys.base_prefix)"])
             .output();
         String::from_utf8(show.unwrap().stdout)

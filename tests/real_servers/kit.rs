@@ -15,11 +15,11 @@ use crate::processes;
 use crate::real::{ALL, Call, Real, each};
 use crate::setup::Setup;
 
-type Client = RunningService<RoleClient, Named>;
+pub(crate) type Client = RunningService<RoleClient, Named>;
 
 /// A client with a name of its own.
 #[derive(Debug, Clone)]
-struct Named;
+pub(crate) struct Named;
 
 impl ClientHandler for Named {
     fn get_info(&self) -> rmcp::model::ClientConfig {
@@ -37,7 +37,7 @@ async fn connect(command: std::process::Command) -> Client {
     Named.serve(process).await.unwrap()
 }
 
-async fn call(client: &Client, call: &Call) -> Result<CallToolResult, ServiceError> {
+pub(crate) async fn call(client: &Client, call: &Call) -> Result<CallToolResult, ServiceError> {
     let arguments = call.arguments.as_object().unwrap().clone();
     client
         .call_tool(CallToolRequestParams::new(call.tool).with_arguments(arguments))
@@ -45,7 +45,7 @@ async fn call(client: &Client, call: &Call) -> Result<CallToolResult, ServiceErr
 }
 
 /// What the server says to somebody who asks it without a gate.
-async fn direct(real: &Real) -> (Vec<Tool>, CallToolResult) {
+pub(crate) async fn direct(real: &Real) -> (Vec<Tool>, CallToolResult) {
     let client = connect(real.direct()).await;
     let tools = client.list_all_tools().await.unwrap();
     let result = call(&client, &real.read).await.unwrap();
@@ -54,13 +54,13 @@ async fn direct(real: &Real) -> (Vec<Tool>, CallToolResult) {
 }
 
 /// A gate whose exit code is written down, since the kit keeps the process to itself.
-struct Gate {
+pub(crate) struct Gate {
     setup: Setup,
-    client: Client,
+    pub(crate) client: Client,
 }
 
 impl Gate {
-    async fn start(setup: Setup) -> Self {
+    pub(crate) async fn start(setup: Setup) -> Self {
         let mut shell = std::process::Command::new("sh");
         shell
             .args(["-c", r#""$@"; echo $? >"$0""#])
@@ -73,7 +73,7 @@ impl Gate {
     }
 
     /// The client closes: the gate ends with 0, nothing else is left, and the audit is complete.
-    async fn end(self) -> Vec<Value> {
+    pub(crate) async fn end(self) -> Vec<Value> {
         self.client.cancel().await.unwrap();
         let exit = processes::eventually(|| {
             let exit = fs::read_to_string(self.setup.path("exit")).unwrap_or_default();
@@ -98,7 +98,7 @@ fn decisions<'a>(audit: &'a [Value], kind: &str) -> Vec<[&'a str; 2]> {
         .collect()
 }
 
-fn block_on<F: Future>(future: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

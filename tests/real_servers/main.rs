@@ -23,6 +23,8 @@ mod processes;
 #[cfg(test)]
 mod real;
 #[cfg(test)]
+mod sandboxed;
+#[cfg(test)]
 #[path = "../support/serving.rs"]
 mod serving;
 #[cfg(test)]

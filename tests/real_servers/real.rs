@@ -20,7 +20,7 @@ pub(crate) const CANARY: &str = "canary-7c1e";
 #[derive(Debug)]
 pub(crate) struct Real {
     pub(crate) name: &'static str,
-    command: Vec<String>,
+    pub(crate) command: Vec<String>,
     env: Vec<(String, String)>,
     files: TempDir,
     /// The allowlist, in another order than the server's, with a tool that nobody offers.
@@ -55,7 +55,7 @@ pub(crate) fn interpreter(environment: &str) -> String {
     in_directory(&Path::new(environment).join("bin/python"))
 }
 
-fn in_directory(name: &Path) -> String {
+pub(crate) fn in_directory(name: &Path) -> String {
     let directory = std::env::var_os(DIRECTORY);
     let directory = directory.unwrap_or_else(|| {
         panic!("`{DIRECTORY}` is not set: install the servers with `.ci/real-servers` first")

@@ -27,6 +27,8 @@ pub(crate) struct Setup {
     pub(crate) url: Option<String>,
     /// Lines of `[upstream]` besides it.
     pub(crate) reaching: String,
+    /// The lines of `[upstream.sandbox]`, if there is one.
+    pub(crate) sandbox: Option<String>,
     /// The lines of `[listen]`.
     pub(crate) listen: String,
     pub(crate) env: Vec<(String, String)>,
@@ -56,6 +58,7 @@ impl Setup {
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
             url: None,
             reaching: String::new(),
+            sandbox: None,
             listen: String::new(),
             env: vec![(MARK.to_owned(), mark)],
             policy: Policy::Allow(Vec::new()),
@@ -129,8 +132,12 @@ impl Setup {
             Some(url) => format!("url = {url:?}\n{}", self.reaching),
             None => format!("command = {:?}\n[upstream.env]\n{env}", self.command),
         };
+        let sandbox = self.sandbox.as_ref();
+        let sandbox = sandbox.map_or(String::new(), |lines| {
+            format!("[upstream.sandbox]\n{lines}")
+        });
         format!(
-            "[upstream]\n{upstream}\n[listen]\n{}\n[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
+            "[upstream]\n{upstream}\n{sandbox}\n[listen]\n{}\n[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
              [limits]\n{}",
             self.listen,
             self.reload,

@@ -77,15 +77,26 @@ fn found<'a>(
     arguments: &'a Arguments<'a>,
     pointers: &'a [String],
 ) -> impl Iterator<Item = Option<Cow<'a, str>>> {
-    pointers.iter().flat_map(|pointer| at(arguments, pointer))
+    found_at(arguments, pointers).map(|(_, text)| text)
 }
 
-fn at<'a>(arguments: &'a Arguments<'a>, pointer: &'a str) -> Vec<Option<Cow<'a, str>>> {
+/// The same, with the pointer of each.
+pub(super) fn found_at<'a>(
+    arguments: &'a Arguments<'a>,
+    pointers: &'a [String],
+) -> impl Iterator<Item = (String, Option<Cow<'a, str>>)> {
+    pointers.iter().flat_map(|pointer| {
+        let texts = at(arguments, pointer).into_iter();
+        texts.map(move |(rest, text)| (format!("{pointer}{rest}"), text))
+    })
+}
+
+fn at<'a>(arguments: &'a Arguments<'a>, pointer: &'a str) -> Vec<(&'a str, Option<Cow<'a, str>>)> {
     let inside = arguments.0.iter().filter_map(|(name, leaf)| {
         let rest = name.strip_prefix(pointer)?;
         (rest.is_empty() || rest.starts_with('/')).then_some((rest, leaf))
     });
-    let inside: Vec<(&str, &Leaf<'_>)> = inside.collect();
+    let inside: Vec<(&'a str, &'a Leaf<'a>)> = inside.collect();
     let is_array = inside.iter().any(|(rest, leaf)| {
         let array = matches!(leaf, Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray);
         rest.is_empty() && array
@@ -94,11 +105,11 @@ fn at<'a>(arguments: &'a Arguments<'a>, pointer: &'a str) -> Vec<Option<Cow<'a, 
         let number = rest.strip_prefix('/');
         number.is_some_and(|number| number.chars().all(|c| c.is_ascii_digit()))
     };
-    let text = |(rest, leaf): (&str, &'a Leaf<'a>)| match leaf {
+    let text = |(rest, leaf): (&'a str, &'a Leaf<'a>)| match leaf {
         // Its items are leaves of their own.
         Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray if rest.is_empty() => None,
         Leaf::String(text) if rest.is_empty() || is_array && is_item(rest) => {
-            Some(Some(Cow::Borrowed(&**text)))
+            Some((rest, Some(Cow::Borrowed(&**text))))
         }
         Leaf::String(_)
         | Leaf::Strings(_)
@@ -107,7 +118,7 @@ fn at<'a>(arguments: &'a Arguments<'a>, pointer: &'a str) -> Vec<Option<Cow<'a, 
         | Leaf::EmptyObject
         | Leaf::Number(_)
         | Leaf::Bool(_)
-        | Leaf::Null => Some(None),
+        | Leaf::Null => Some((rest, None)),
     };
     inside.into_iter().filter_map(text).collect()
 }

@@ -23,13 +23,14 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
 }
 
-const KNOWN: [&str; 7] = [
+const KNOWN: [&str; 8] = [
     "id",
     "code",
     "advice",
     "on_deny",
     "lint_allow",
     "obligation_annotate",
+    "obligation_canonical",
     "obligation_strip_meta",
 ];
 
@@ -81,6 +82,16 @@ impl Annotations {
                 self.error("`@obligation_annotate` needs a text".to_owned(), None);
             }
             "obligation_annotate" => self.obligations.push(Obligation::Annotate(value.into())),
+            "obligation_canonical" if value == "paths" => {
+                self.obligations.push(Obligation::CanonicalPaths);
+            }
+            "obligation_canonical" => self.error(
+                format!(
+                    "`@obligation_canonical` does not know `{}`",
+                    value.escape_debug()
+                ),
+                Some("known: `paths`".to_owned()),
+            ),
             "obligation_strip_meta" => {
                 let keys = value.split_whitespace();
                 let strip = keys.map(|key| Obligation::StripMeta(key.into()));
@@ -99,8 +110,8 @@ impl Annotations {
                 self.error(
                     format!("unknown obligation `@{key}`"),
                     Some(suggestion(key).unwrap_or_else(|| {
-                        "known: `@obligation_annotate`, `@obligation_strip_meta`; an obligation \
-                         that nobody carries out would be an empty promise"
+                        "known: `@obligation_annotate`, `@obligation_canonical`, \
+                         `@obligation_strip_meta`; an obligation that nobody carries out would be an empty promise"
                             .to_owned()
                     })),
                 );

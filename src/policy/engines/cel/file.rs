@@ -114,6 +114,8 @@ impl Reader {
         let advice = table.text("advice").map(|(advice, _)| advice.into());
         let on_deny = table.word("on_deny", &[("ask_consent", OnDeny::AskConsent)]);
         let note = table.text("obligation_annotate");
+        let canonical = table.word("obligation_canonical", &[("paths", ())]);
+        let canonical = canonical.map(|()| Obligation::CanonicalPaths);
         let keys = table.texts("obligation_strip_meta");
         if id.is_none() && !table.has("id") {
             table.report(place.clone(), "a rule has to have an `id`", None);
@@ -122,7 +124,7 @@ impl Reader {
             let help = "write `effect = \"permit\"` or `effect = \"forbid\"`".to_owned();
             table.report(place.clone(), "a rule has to have an `effect`", Some(help));
         }
-        let obliged = note.is_some() || keys.is_some();
+        let obliged = note.is_some() || canonical.is_some() || keys.is_some();
         if effect == Some(Effect::Forbid) && obliged {
             let message = "an obligation on a `forbid` would never be carried out";
             let help = "put it on the `permit` whose use it goes with".to_owned();
@@ -170,7 +172,7 @@ impl Reader {
                 advice,
                 on_deny,
             },
-            obligations: obligations(note, keys),
+            obligations: obligations(note, canonical, keys),
         });
     }
 
@@ -237,11 +239,15 @@ impl Reader {
     }
 }
 
-fn obligations(note: Option<Text>, keys: Option<Vec<Text>>) -> Vec<Obligation> {
+fn obligations(
+    note: Option<Text>,
+    canonical: Option<Obligation>,
+    keys: Option<Vec<Text>>,
+) -> Vec<Obligation> {
     let note = note.map(|(note, _)| Obligation::Annotate(note.into()));
     let keys = keys.into_iter().flatten();
     let keys = keys.map(|(key, _)| Obligation::StripMeta(key.into()));
-    note.into_iter().chain(keys).collect()
+    note.into_iter().chain(canonical).chain(keys).collect()
 }
 
 /// The actions that a rule is about, those of the groups that it names included; otherwise all.

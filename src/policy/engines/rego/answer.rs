@@ -2,7 +2,7 @@
 //!
 //! `{"allow": bool, "deny": bool, "reasons": […], "obligations": […]}`, where `allow` has to be there.
 //! `deny` wins over `allow`; neither is no opinion. A reason is `{"id", "code", "advice", "on_deny"}`, an
-//! obligation `{"annotate": "…"}` or `{"strip_meta": "…"}`.
+//! obligation `{"annotate": "…"}`, `{"canonical": "paths"}` or `{"strip_meta": "…"}`.
 
 use std::sync::Arc;
 
@@ -78,13 +78,19 @@ fn reason(value: &Value, ids: &Ids) -> Result<Reason, String> {
 }
 
 fn obligation(value: &Value) -> Result<Obligation, String> {
-    let members = members(value, "an obligation", &["annotate", "strip_meta"])?;
+    let members = members(
+        value,
+        "an obligation",
+        &["annotate", "canonical", "strip_meta"],
+    )?;
     let [(key, value)] = members.as_slice() else {
         return Err("an obligation has not exactly one member".to_owned());
     };
     let what = text(value, "what an obligation says")?;
     match *key {
         _ if what.is_empty() => Err("an obligation says nothing".to_owned()),
+        "canonical" if &*what == "paths" => Ok(Obligation::CanonicalPaths),
+        "canonical" => Err("an obligation `canonical` is not `paths`".to_owned()),
         "strip_meta" => Ok(Obligation::StripMeta(what)),
         _ => Ok(Obligation::Annotate(what)),
     }

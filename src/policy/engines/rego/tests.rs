@@ -64,6 +64,7 @@ fn an_answer_of_another_shape_is_a_fault() {
         "{\"allow\": true, \"obligations\": [{}]}",
         "{\"allow\": true, \"obligations\": [{\"annotate\": \"\"}]}",
         "{\"allow\": true, \"obligations\": [{\"redact\": \"/a\"}]}",
+        "{\"allow\": true, \"obligations\": [{\"canonical\": \"urls\"}]}",
     ] {
         check(answer, "fault");
     }
@@ -101,6 +102,23 @@ fn reasons_carry_code_and_advice_and_notes() {
         .collect();
     assert_eq!(told, ["one t.rego:5 Some(\"c\")", "two t.rego:7 None"]);
     assert_eq!(allowance.obligations.len(), 1);
+}
+
+#[test]
+fn each_obligation_has_its_member() {
+    let text = "package mcp\n\n\
+        decision := {\"allow\": true, \"obligations\": \
+        [{\"annotate\": \"seen\"}, {\"canonical\": \"paths\"}, {\"strip_meta\": \"a\"}]}\n";
+    let tool = tool("read");
+    let Decision::Allow(allowance) = snapshot(text).unwrap().judge(&World::new().call(&tool))
+    else {
+        panic!("denied");
+    };
+    let told = allowance.obligations.iter().map(ToString::to_string);
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        ["annotate: seen", "strip_meta: a", "canonical: paths"]
+    );
 }
 
 #[test]

@@ -59,6 +59,15 @@ fn annotations_that_promise_too_much_are_refused() {
             "@on_deny(\"ask_consent\")",
             Some("`@on_deny` on a `permit` would never be read"),
         ),
+        ("@obligation_canonical(\"paths\")", None),
+        (
+            "@obligation_canonical(\"urls\")",
+            Some("`@obligation_canonical` does not know `urls`"),
+        ),
+        (
+            "@obligation_canonical",
+            Some("`@obligation_canonical` does not know ``"),
+        ),
         ("@obligation_strip_meta(\"a b/c\")", None),
         (
             "@obligation_strip_meta(\" \")",

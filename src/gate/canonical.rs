@@ -1,0 +1,77 @@
+//! `@obligation_canonical("paths")`: what a server reads as a path is what was judged as one.
+//!
+//! Labels compare paths in one spelling, and a server reads the one that the agent wrote: `/srv/x/../a`
+//! is below `/srv` for both, until `x` is a symbolic link. So the call goes on with the one spelling.
+//! Conditions on the text of arguments would then have been asked of another text, so that the call is
+//! judged again as it will be sent, and both have to be allowed.
+
+use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot};
+use crate::wire::{Fragment, Value};
+
+use super::decide::called_tool;
+use super::refuse::Refusal;
+use super::understand::{About, Doing, Question, Understood};
+
+/// The paths of a call that are to be written otherwise, if allowances ask for that. Messages that are
+/// no calls have none.
+///
+/// # Errors
+/// [`Refusal::Uncanonical`]: what an allowance obliges to is done, or the message does not pass.
+pub(super) fn due(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    allowances: &[Allowance],
+) -> Result<CanonicalPaths, Refusal> {
+    let mut obligations = allowances.iter().flat_map(|it| &it.obligations);
+    if !obligations.any(|it| *it == Obligation::CanonicalPaths) {
+        return Ok(CanonicalPaths::new());
+    }
+    let Some(name) = called_tool(understood) else {
+        return Ok(CanonicalPaths::new());
+    };
+    let mut paths = CanonicalPaths::new();
+    for question in &understood.questions {
+        if let Doing::CallTool(arguments, _) = &question.doing {
+            paths.extend(snapshot.labels().canonical_paths(name, arguments)?);
+        }
+    }
+    Ok(paths)
+}
+
+/// The question of a call as it will be sent.
+pub(super) fn asked_again<'m>(
+    question: &Question<'m>,
+    arguments: Option<Value<'m>>,
+    paths: &CanonicalPaths,
+) -> Option<Question<'m>> {
+    let (About::Tool(tool), Doing::CallTool(said, touch)) = (&question.about, &question.doing)
+    else {
+        return None;
+    };
+    let mut touch = touch.clone();
+    for (pointer, path) in paths {
+        let before = arguments.and_then(|all| value_at(all, pointer));
+        let before = before.map_or(0, |value| value.text().len());
+        let length = |bytes: usize| i64::try_from(bytes).unwrap_or(i64::MAX);
+        let after = length(Fragment::string(path).into_string().len());
+        touch.bytes = touch
+            .bytes
+            .saturating_add(after.saturating_sub(length(before)));
+    }
+    Some(Question {
+        asks: question.asks,
+        about: About::Tool(tool.clone()),
+        doing: Doing::CallTool(said.with(paths), touch),
+    })
+}
+
+/// The value at a JSON pointer (RFC 6901).
+pub(super) fn value_at<'m>(value: Value<'m>, pointer: &str) -> Option<Value<'m>> {
+    pointer.split('/').skip(1).try_fold(value, |value, step| {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        match value.get(&step) {
+            Some(member) => Some(member),
+            None => value.items().nth(step.parse().ok()?),
+        }
+    })
+}

@@ -1,0 +1,192 @@
+//! Paths among arguments, in the one spelling in which they were judged.
+
+use std::collections::BTreeMap;
+
+use super::super::facts::{Arguments, Leaf};
+use super::super::location::Location;
+use super::{Labels, touch};
+
+/// What is to stand in place of each path, by its JSON pointer among the arguments (RFC 6901). Only
+/// those that are written otherwise.
+pub type CanonicalPaths = BTreeMap<String, String>;
+
+/// Why paths of a call cannot be written in one way.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Uncanonical {
+    #[error("the gate was not told which arguments of this tool are paths")]
+    Undeclared,
+    /// By its pointer among the arguments.
+    #[error("what stands at `{}` is no path that all readers take for the same place", .0.escape_debug())]
+    Unclear(String),
+}
+
+impl Labels {
+    /// The paths of a call of this tool, as far as they are not written in the one spelling already:
+    /// absolute, without `.`, `..` and what is empty; the URI of a file stays one.
+    ///
+    /// # Errors
+    /// [`Uncanonical`] where some path has no such spelling, or nobody said what is a path.
+    pub fn canonical_paths(
+        &self,
+        tool: &str,
+        arguments: &Arguments<'_>,
+    ) -> Result<CanonicalPaths, Uncanonical> {
+        let pointers = self.of_tool(tool).paths.as_deref();
+        let pointers = pointers.ok_or(Uncanonical::Undeclared)?;
+        let mut paths = CanonicalPaths::new();
+        for (pointer, text) in touch::found_at(arguments, pointers) {
+            let text = text.as_deref();
+            let canonical = text.and_then(|text| Location::of_file(text)?.spelled_like(text));
+            let Some(canonical) = canonical else {
+                return Err(Uncanonical::Unclear(pointer));
+            };
+            if text != Some(&canonical) {
+                paths.insert(pointer, canonical);
+            }
+        }
+        Ok(paths)
+    }
+}
+
+impl Arguments<'_> {
+    /// The same with these strings in place of those at their pointers.
+    #[must_use]
+    pub fn with(&self, strings: &CanonicalPaths) -> Self {
+        let mut arguments = self.clone();
+        for (pointer, leaf) in &mut arguments.0 {
+            match leaf {
+                Leaf::String(text) => {
+                    if let Some(other) = strings.get(pointer) {
+                        *text = other.clone().into();
+                    }
+                }
+                Leaf::Strings(items) => {
+                    for (index, item) in items.iter_mut().enumerate() {
+                        if let Some(other) = strings.get(&format!("{pointer}/{index}")) {
+                            *item = other.clone().into();
+                        }
+                    }
+                }
+                Leaf::Number(_)
+                | Leaf::Bool(_)
+                | Leaf::Null
+                | Leaf::EmptyObject
+                | Leaf::EmptyArray
+                | Leaf::Array => {}
+            }
+        }
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::super::fixture::World;
+    use super::super::ToolLabels;
+    use super::*;
+
+    fn labels(paths: Option<&[&str]>) -> Labels {
+        let paths = paths.map(|paths| paths.iter().map(ToString::to_string).collect());
+        Labels {
+            unlabelled: ToolLabels {
+                paths,
+                ..ToolLabels::default()
+            },
+            ..Labels::default()
+        }
+    }
+
+    fn one(text: &str) -> Result<String, Uncanonical> {
+        let world = World::new().with(&[("/path", text)]);
+        let paths = labels(Some(&["/path"])).canonical_paths("t", &world.arguments)?;
+        let path = paths.get("/path").cloned();
+        Ok(path.unwrap_or_else(|| text.to_owned()))
+    }
+
+    #[test]
+    fn a_path_has_one_spelling_and_the_uri_of_a_file_stays_one() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(one(text).as_deref(), Ok(expected), "{text}");
+        };
+        check("/srv/data", "/srv/data");
+        check("/srv//x/.././data/", "/srv/data");
+        check("/..x/", "/..x");
+        check("/srv/..", "/");
+        check("/srv/my notes/é", "/srv/my notes/é");
+        check("c:/srv\\x/../data", "C:\\srv\\data");
+        check("c:\\", "C:\\");
+        check("file:///srv/a/../data", "file:///srv/data");
+        check("FILE://localhost/srv/my%20notes", "file:///srv/my%20notes");
+        check("file:///srv/%c3%a9/", "file:///srv/%C3%A9");
+    }
+
+    #[test]
+    fn what_has_no_one_spelling_is_told_by_its_pointer() {
+        for text in [
+            "a",
+            "../a",
+            "/srv/../../a",
+            "/srv/%2e%2e/a",
+            "~/a",
+            "notes://team/a",
+            "",
+        ] {
+            let expected = Uncanonical::Unclear("/path".to_owned());
+            assert_eq!(one(text), Err(expected), "{text}");
+        }
+        let world = World::new().with(&[("/path", "/a")]);
+        let undeclared = labels(None).canonical_paths("t", &world.arguments);
+        assert_eq!(undeclared, Err(Uncanonical::Undeclared));
+        let none = labels(Some(&[])).canonical_paths("t", &world.arguments);
+        assert_eq!(none, Ok(CanonicalPaths::new()));
+    }
+
+    #[test]
+    fn each_item_of_an_array_has_its_spelling_and_other_arguments_stay() {
+        let items = ["/a/../b", "/c", "/d/"];
+        let mut world = World::new().with(&[("/other", "/x/../y")]);
+        let strings = items.iter().map(|it| (*it).into()).collect();
+        world
+            .arguments
+            .0
+            .push(("/paths".to_owned(), Leaf::Strings(strings)));
+        for (index, item) in items.iter().enumerate() {
+            let leaf = Leaf::String((*item).into());
+            world.arguments.0.push((format!("/paths/{index}"), leaf));
+        }
+        let labels = labels(Some(&["/paths", "/paths/0", "/absent"]));
+        let paths = labels.canonical_paths("t", &world.arguments).unwrap();
+        let expected = [("/paths/0", "/b"), ("/paths/2", "/d")];
+        let expected = expected.map(|(at, text)| (at.to_owned(), text.to_owned()));
+        assert_eq!(paths, CanonicalPaths::from(expected));
+        let again = world.arguments.with(&paths);
+        let all = ["/b", "/c", "/d"].map(Into::into).to_vec();
+        assert!(again.0.contains(&("/paths".to_owned(), Leaf::Strings(all))));
+        assert!(
+            again
+                .0
+                .contains(&("/paths/2".to_owned(), Leaf::String("/d".into())))
+        );
+        assert!(
+            again
+                .0
+                .contains(&("/other".to_owned(), Leaf::String("/x/../y".into())))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_one_spelling_is_the_same_place_and_its_own_spelling(
+            start in prop::sample::select(vec!["/", "c:\\", "file:///", "file:///c:/"]),
+            parts in prop::collection::vec("[a-c%é .]{0,3}|\\.\\.|\\.", 0..6),
+        ) {
+            let text = format!("{start}{}", parts.join("/"));
+            if let Ok(canonical) = one(&text) {
+                prop_assert_eq!(Location::of_file(&canonical), Location::of_file(&text));
+                prop_assert_eq!(one(&canonical).unwrap(), canonical);
+            }
+        }
+    }
+}
