@@ -29,10 +29,10 @@ mod variables;
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, Guards, HttpListen,
-    HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault, OnRemoval,
-    OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth, Strictness,
-    Telemetry, Upstream, Warnings,
+    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, Guards,
+    HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault,
+    OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth,
+    Strictness, Telemetry, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -129,7 +129,11 @@ impl Gate {
         self.audit.record(taken_in).await?;
         let is_awaited = {
             let mut state = talk.session.state();
-            let page = Shape::TOOLS.read(listed, &mut state.pages, self.schemas());
+            let page = Shape::TOOLS.read(
+                listed,
+                &mut state.pages,
+                self.reading(&self.policy.current()),
+            );
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             !state.parked.is_empty()
         };

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::{Lock, Pin, PolicySnapshot};
+use crate::policy::{Pin, PolicySnapshot};
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Page, PageItem, Session, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
@@ -15,9 +15,9 @@ use super::decide::visible_in;
 use super::forward::UpstreamFault;
 use super::identify::{Role, Scene};
 use super::oblige::Removal;
-use super::page::{ListKind, Shape};
+use super::page::{ListKind, Reading, Shape};
+use super::pin;
 use super::refuse::Refusal;
-use super::schemas::KnownSchemas;
 use super::understand::{Circumstances, Understood, resource_facts};
 
 /// An item that can be judged.
@@ -48,7 +48,7 @@ pub(super) async fn listing<'m>(
     snapshot: &PolicySnapshot,
     session: &Session,
     now: Circumstances,
-    schemas: Option<&KnownSchemas>,
+    reading: Reading<'_>,
 ) -> Result<Listing<'m>, Refusal> {
     let Role::Reply(taken) = &understood.identified.role else {
         return Ok(Listing::default());
@@ -61,7 +61,7 @@ pub(super) async fn listing<'m>(
     };
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
-    let page = shape.read(list, &mut session.state().pages, schemas);
+    let page = shape.read(list, &mut session.state().pages, reading);
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let earlier = &session.state().tools;
         let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
@@ -132,7 +132,7 @@ async fn shown(
 ) -> Vec<bool> {
     let items: Vec<Item> = judged
         .iter()
-        .map(|item| Item::of(shape, item, snapshot.lock()))
+        .map(|item| Item::of(shape, item, snapshot))
         .collect();
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
     let mut shown = Vec::with_capacity(resources.len());
@@ -208,8 +208,18 @@ pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Refusal> 
     Ok(Some(text.into_owned()))
 }
 
+/// What policies see of it: nothing where none of them looks.
+fn flags(item: &PageItem, snapshot: &PolicySnapshot) -> Vec<String> {
+    if snapshot.looks_for().flags {
+        pin::names_of(item.flags)
+    } else {
+        Vec::new()
+    }
+}
+
 impl Item {
-    fn of(shape: &Shape, item: &PageItem, lock: &Lock) -> Self {
+    fn of(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot) -> Self {
+        let lock = snapshot.lock();
         let name = item.name.as_str();
         match shape.kind {
             ListKind::Tools => Self::Tool(Tool {
@@ -218,9 +228,13 @@ impl Item {
                 } else {
                     lock.pin(name, item.definition.as_ref().map(|it| it.print))
                 },
+                flags: flags(item, snapshot),
                 ..Tool::named(name)
             }),
-            ListKind::Prompts => Self::Prompt(Prompt::named(name)),
+            ListKind::Prompts => Self::Prompt(Prompt {
+                flags: flags(item, snapshot),
+                ..Prompt::named(name)
+            }),
             ListKind::Resources | ListKind::ResourceTemplates => {
                 Self::Resource(resource_facts(name))
             }

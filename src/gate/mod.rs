@@ -30,6 +30,7 @@ mod shadow;
 mod stage;
 mod talk;
 mod tasks;
+mod text;
 mod tracing;
 mod understand;
 mod upkeep;
@@ -42,7 +43,7 @@ use std::time::Duration;
 
 use crate::audit::{Audit, Record};
 use crate::clock::Clock;
-use crate::policy::PolicyStore;
+use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
@@ -50,6 +51,7 @@ use decide::Stop;
 use identify::{Identified, Role};
 use listing::Listing;
 use oblige::Wanted;
+use page::{Looked, Names, Reading};
 use panics::Panicked;
 use record::{Came, Trail};
 use rounds::Rounds;
@@ -66,7 +68,7 @@ pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
-pub use settings::{DenialForm, Guards, Level, Secrets, Settings, Treatment};
+pub use settings::{Cleaning, DenialForm, Guards, Level, Secrets, Settings, Texts, Treatment};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -231,12 +233,22 @@ impl Gate {
         trail.offered = schemas::offered(&understood.target, session, guards);
         trail.found(leaks::sent(&message, from, guards.secrets.as_ref())?);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
-        let Listing { mut removals, page } =
-            listing::listing(&understood, &snapshot, session, now, self.schemas()).await?;
+        let Listing { mut removals, page } = listing::listing(
+            &understood,
+            &snapshot,
+            session,
+            now,
+            self.reading(&snapshot),
+        )
+        .await?;
         removals.extend(standing.unasked);
         removals.extend(self.tasks_removals(&understood, &snapshot, session, now)?);
+        let text::Found { strings, findings } =
+            text::cleaned(&understood.identified, page.as_deref(), &guards.texts);
+        trail.found(findings);
         let wanted = Wanted {
             removals,
+            texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
         };
         let turn = standing.turn;
@@ -314,7 +326,7 @@ impl Gate {
         method: KnownMethod,
         turn: Turn,
         understood: &Understood<'_>,
-        snapshot: &Arc<crate::policy::PolicySnapshot>,
+        snapshot: &Arc<PolicySnapshot>,
         trail: &Trail,
     ) -> Exchange {
         let timeout = self.timeout(&understood.target);
@@ -365,12 +377,22 @@ impl Gate {
         leaks::without(text, self.settings.guards.secrets.as_ref())
     }
 
-    /// Where schemas of tools are kept, if anything is checked against them.
-    fn schemas(&self) -> Option<&KnownSchemas> {
-        self.settings
-            .guards
-            .needs_schemas()
-            .then_some(&self.schemas)
+    /// What is looked at in lists.
+    fn reading(&self, snapshot: &PolicySnapshot) -> Reading<'_> {
+        let guards = &self.settings.guards;
+        let is_off = guards.texts.definitions == Cleaning::Off;
+        Reading {
+            schemas: guards.needs_schemas().then_some(&self.schemas),
+            flags: if is_off && !snapshot.looks_for().flags {
+                Looked::Past
+            } else {
+                Looked::For
+            },
+            names: match guards.texts.definitions {
+                Cleaning::Clean => Names::Plain,
+                Cleaning::Off | Cleaning::Warn => Names::Any,
+            },
+        }
     }
 
     fn circumstances(&self, session: &Session) -> Circumstances {

@@ -1,7 +1,7 @@
 //! Carries out what an allowance obliges to. The only code that edits a message.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
@@ -14,6 +14,7 @@ use super::leaks;
 use super::passage::Passage;
 use super::refuse::Refusal;
 use super::route::Route;
+use super::text::Cleaned;
 
 /// A message as it will be sent, and what was changed in it for the audit.
 #[derive(Debug)]
@@ -29,6 +30,9 @@ pub(super) struct Obliged {
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration-secret";
+
+/// The most texts of one message whose change is told of each by itself.
+const MOST_NOTED: usize = 64;
 
 /// An item that a list does not show, and why.
 #[derive(Debug)]
@@ -54,6 +58,7 @@ pub(super) struct Rewrite<'m> {
 pub(super) struct Wanted<'m> {
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) rewrites: Vec<Rewrite<'m>>,
+    pub(super) texts: Vec<Cleaned<'m>>,
 }
 
 /// Applies obligations, removals, rewrites, ids and redactions to a message, and seals it.
@@ -93,6 +98,7 @@ pub(super) fn oblige<'m>(
             }
         }
     }
+    let gone: Vec<Range<usize>> = wanted.removals.iter().map(|it| it.item.range()).collect();
     for removal in wanted.removals {
         edits.remove(removal.item);
         notes.push(audit::Edit {
@@ -115,9 +121,17 @@ pub(super) fn oblige<'m>(
         own.push(value.range());
         edits.replace(value, id);
     }
+    let texts = cleaned(wanted.texts, &gone, &own, &mut notes);
     let of_others = settings.guards.secrets.as_ref();
-    let found = leaks::received(message, allowed.from(), &own, of_others)?;
+    // What is hidden in a credential may not hide it.
+    let found = leaks::received(message, allowed.from(), &own, &texts, of_others)?;
     let mut redactions = Vec::new();
+    for (value, text) in texts.values() {
+        let redacted = secrets.redact(text);
+        redactions.extend(matches!(redacted, Cow::Owned(_)).then(|| OWN_SECRET.to_owned()));
+        edits.replace(*value, Fragment::string(&redacted));
+        own.push(value.range());
+    }
     for leak in found.strings {
         // Its own secrets are no less secret where others stand beside them.
         edits.replace(leak.value, Fragment::string(&secrets.redact(&leak.without)));
@@ -144,6 +158,32 @@ pub(super) fn oblige<'m>(
         redactions,
         findings: found.findings,
     })
+}
+
+/// What texts say from here on, by where they begin: all that are still there, and not the gate's own.
+fn cleaned<'m>(
+    texts: Vec<Cleaned<'m>>,
+    gone: &[Range<usize>],
+    own: &[Range<usize>],
+    notes: &mut Vec<audit::Edit>,
+) -> HashMap<usize, (Value<'m>, String)> {
+    let before = notes.len();
+    let stays = |text: &Cleaned<'_>| {
+        let range = text.value.range();
+        let within = |it: &Range<usize>| it.start <= range.start && range.end <= it.end;
+        !gone.iter().any(within) && !own.contains(&range)
+    };
+    let kept = texts.into_iter().filter(stays).map(|text| {
+        if notes.len() - before < MOST_NOTED {
+            notes.push(audit::Edit {
+                pointer: text.pointer.into(),
+                change: audit::Change::Replaced,
+                because: Some(format!("hidden text: {}", text.removed).into()),
+            });
+        }
+        (text.value.range().start, (text.value, text.without))
+    });
+    kept.collect()
 }
 
 /// Where the members are that a protocol of others may read, and their place (RFC 6901).

@@ -93,7 +93,7 @@ impl Gate {
         let new = self.policy.current();
         let session = &talk.session;
         let seen = |name: &String, under: &PolicySnapshot| {
-            sees(name, pin::of(name, under, session), &scene, under, now)
+            sees(&pin::tool(name, under, session), &scene, under, now)
         };
         let differs = |name: &String| seen(name, old) != seen(name, &new);
         if !names.is_empty() && !names.iter().any(differs) {

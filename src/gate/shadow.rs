@@ -29,6 +29,7 @@ pub(super) fn shadow(
         let tool = match facts.resource {
             Resource::Tool(tool) => Some(Tool {
                 pin: pin::of(&tool.name, candidate, session),
+                flags: pin::flags(&tool.name, candidate, session),
                 ..tool.clone()
             }),
             Resource::Resource(_)
@@ -56,13 +57,7 @@ pub(super) fn shadow(
     }
     if shadow.would == Would::Allow
         && let Some(name) = called_tool(understood)
-        && !listed(
-            name,
-            pin::of(name, candidate, session),
-            scene,
-            candidate,
-            now,
-        )
+        && !listed(&pin::tool(name, candidate, session), scene, candidate, now)
     {
         // As for the gate itself: what must not be listed is not there.
         shadow.would = Would::Deny;

@@ -3,6 +3,9 @@
 mod leaks;
 mod schema;
 pub mod secrets;
+pub mod text;
+mod words;
 
 pub use leaks::{Leak, Leaks, leaks};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};
+pub use words::{Part, Role, Word, words};

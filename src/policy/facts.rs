@@ -82,6 +82,8 @@ pub struct Tool {
     pub groups: Vec<String>,
     pub consent: ConsentRule,
     pub pin: Pin,
+    /// What instructs or hides in the server's definition; found by the gate.
+    pub flags: Vec<String>,
 }
 
 /// What a tool may do, as the host says. The default is the worst case: it writes and connects, and
@@ -135,6 +137,8 @@ pub struct ResourceFacts {
 pub struct Prompt {
     pub name: String,
     pub groups: Vec<String>,
+    /// As of a tool.
+    pub flags: Vec<String>,
 }
 
 /// What the arguments reach for, derived by the gate; never written by the agent.

@@ -132,6 +132,7 @@ impl Labels {
             groups: labels.groups.clone(),
             consent: labels.consent,
             pin: tool.pin,
+            flags: tool.flags.clone(),
         }
     }
 
@@ -146,7 +147,12 @@ impl Labels {
             Resource::Prompt(prompt) => {
                 let groups = self.prompts.get(&prompt.name)?.clone();
                 let name = prompt.name.clone();
-                Some(LabelledItem::Prompt(Prompt { name, groups }))
+                let flags = prompt.flags.clone();
+                Some(LabelledItem::Prompt(Prompt {
+                    name,
+                    groups,
+                    flags,
+                }))
             }
             Resource::Server(_) | Resource::Client(_) => None,
         }

@@ -78,7 +78,7 @@ impl<'s> Bench<'s> {
     /// What a test came to.
     pub(super) async fn report(&self, test: &Test) -> TestReport {
         match &test.plan {
-            Plan::Replay(recorded) => replay::replay(self, test, recorded).await,
+            Plan::Replay(recorded) => Box::pin(replay::replay(self, test, recorded)).await,
             Plan::Message(_) | Plan::Conversation(_) => {
                 let came = Box::pin(self.judge(test)).await;
                 TestReport::new(test, came, &self.policies.current())

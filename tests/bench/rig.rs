@@ -27,6 +27,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
             arguments: Level::Warn,
             results: Level::Off,
             secrets: None,
+            ..Guards::default()
         },
         secrets: Redactor::default(),
         tracing: mcp_protector::gate::Tracing::Off,

@@ -195,9 +195,22 @@ pub(super) fn gate(
             arguments: level(guards.arguments),
             results: level(guards.results),
             secrets: of_others(guards),
+            texts: gate::Texts {
+                definitions: cleaning(guards.definitions),
+                content: cleaning(guards.text),
+                longest: guards.description_length,
+            },
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
+    }
+}
+
+fn cleaning(cleaning: config::Cleaning) -> gate::Cleaning {
+    match cleaning {
+        config::Cleaning::Off => gate::Cleaning::Off,
+        config::Cleaning::Warn => gate::Cleaning::Warn,
+        config::Cleaning::Clean => gate::Cleaning::Clean,
     }
 }
 

@@ -187,6 +187,7 @@ async fn what_the_gate_quotes_of_a_definition_is_without_credentials_too() {
                 received: Treatment::Redact,
                 rules: Arc::new(Rules::builtin()),
             }),
+            ..Guards::default()
         };
     });
     bench.shake_hands().await;

@@ -30,7 +30,7 @@ fn arguments(level: Level) -> Guards {
     Guards {
         arguments: level,
         results: Level::Off,
-        secrets: None,
+        ..Guards::default()
     }
 }
 
@@ -159,7 +159,7 @@ async fn structured_results_are_what_the_definition_says() {
             let guards = Guards {
                 arguments: Level::Off,
                 results: level,
-                secrets: None,
+                ..Guards::default()
             };
             let bench = offered(TOOL, guards).await;
             bench.agent(&call(FITS)).await;
@@ -184,7 +184,7 @@ async fn a_result_is_held_to_what_the_tool_was_when_it_was_called() {
     let guards = Guards {
         arguments: Level::Off,
         results: Level::Strict,
-        secrets: None,
+        ..Guards::default()
     };
     let bench = offered(TOOL, guards).await;
     bench.agent(&call(FITS)).await;

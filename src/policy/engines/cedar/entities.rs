@@ -62,7 +62,9 @@ pub(super) fn resource_entities(
             build(subject, [name()].into_iter().chain(resource_fields(facts)))
         }
         Resource::Prompt(prompt) => {
-            build(subject, [name(), ("name", literal(prompt.name.as_str()))])
+            let flags = ("flags", strings(&prompt.flags));
+            let own = ("name", literal(prompt.name.as_str()));
+            build(subject, [name(), own, flags])
         }
         Resource::Server(server) => {
             refers = false;
@@ -98,7 +100,7 @@ fn capabilities(words: &Vocabulary, names: &[String]) -> Value {
     Value::set_of_lits(uids, None)
 }
 
-fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 6] {
+fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 7] {
     let hints = record([
         ("readOnly", literal(tool.hints.read_only)),
         ("destructive", literal(tool.hints.destructive)),
@@ -116,6 +118,7 @@ fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 6] {
         ("hints", hints),
         ("level", literal(tool.level)),
         ("pin", pin),
+        ("flags", strings(&tool.flags)),
         ("capabilities", capabilities(words, &tool.capabilities)),
         ("consent", literal(tool.consent.as_str())),
     ]

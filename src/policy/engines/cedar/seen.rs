@@ -307,6 +307,11 @@ fn in_resource(path: &[&str]) -> Option<Look> {
         ["hints", "destructive"] => |view| Some(Seen::Bool(view.tool()?.hints.destructive)),
         ["hints", "idempotent"] => |view| Some(Seen::Bool(view.tool()?.hints.idempotent)),
         ["hints", "openWorld"] => |view| Some(Seen::Bool(view.tool()?.hints.open_world)),
+        ["flags"] => |view| match view.what {
+            Resource::Tool(tool) => Some(Seen::Texts(Texts::Owned(&tool.flags))),
+            Resource::Prompt(prompt) => Some(Seen::Texts(Texts::Owned(&prompt.flags))),
+            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
+        },
         ["pin", "known"] => |view| Some(Seen::Bool(view.tool()?.pin.known)),
         ["pin", "schemaOk"] => |view| Some(Seen::Bool(view.tool()?.pin.schema_ok)),
         ["pin", "descriptionOk"] => |view| Some(Seen::Bool(view.tool()?.pin.description_ok)),

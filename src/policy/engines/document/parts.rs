@@ -35,11 +35,16 @@ pub(super) fn resource<'a>(
     match resource {
         Resource::Tool(tool) => belongs(tool_members(tool, groups)),
         Resource::Resource(facts) => belongs(resource_members(facts)),
-        Resource::Prompt(Prompt { name, groups }) => belongs(object([
+        Resource::Prompt(Prompt {
+            name,
+            groups,
+            flags,
+        }) => belongs(object([
             ("type", text("Prompt")),
             ("id", text(name)),
             ("name", text(name)),
             ("groups", texts(groups)),
+            ("flags", texts(flags)),
         ])),
         Resource::Server(server) => Node::Object(server_members(server)),
         Resource::Client(client) => Node::Object(client_members(client)),
@@ -165,6 +170,7 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
         ("permissions", permissions(tool.permissions)),
         ("hints", Node::Object(hints)),
         ("pin", Node::Object(pin)),
+        ("flags", texts(&tool.flags)),
         ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
         ("consent", text(tool.consent.as_str())),
     ])
