@@ -162,6 +162,8 @@ pub enum Event {
     Died,
     /// The upstream was started again, or connected to again.
     Restarted,
+    /// A tool of the upstream is no longer defined as it was approved.
+    Changed,
     /// A human was asked.
     Asked,
     /// A human consented.
@@ -178,10 +180,11 @@ pub enum Event {
 
 impl Event {
     /// Every event, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Started,
         Self::Died,
         Self::Restarted,
+        Self::Changed,
         Self::Asked,
         Self::Granted,
         Self::Denied,

@@ -9,7 +9,9 @@
 //!   no byte passes through it.
 //!   The cost: a daemon that the server starts on purpose (an `ssh` master, a build daemon) ends with
 //!   it as well.
-//! - the *executor* becomes the server, after asking the kernel to kill it when the supervisor dies.
+//! - the *executor* becomes the server, after asking the kernel to kill it when the supervisor dies,
+//!   and, where there is a sandbox, after confining itself. The supervisor is not confined, so that
+//!   it can end whatever the server becomes; the server can neither signal nor trace it.
 //!
 //! The parent-death signal is sent when the *thread* that started us ends. The supervisor looks
 //! whether its parent is still the same process, so it does not matter which thread that was.
@@ -18,6 +20,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::upstream::launcher::Step;
+use crate::upstream::sandbox;
 
 /// The arguments of the hidden subcommand.
 #[derive(Debug, clap::Args)]
@@ -31,6 +34,8 @@ pub struct Launch {
     parent: i32,
     #[arg(long, value_enum)]
     step: Step,
+    #[command(flatten)]
+    sandbox: sandbox::Arguments,
     /// The server's command line.
     #[arg(last = true, required = true)]
     command: Vec<OsString>,

@@ -47,6 +47,7 @@ fn policies(policy: &Policy) -> Result<validate_config::Policies, PolicyErrors> 
         revision: loaded.snapshot.revision().as_str().to_owned(),
         surfaces: loaded.surfaces.to_string(),
         notices: loaded.notices,
+        roots: loaded.snapshot.labels().roots.clone(),
     })
 }
 

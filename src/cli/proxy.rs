@@ -1,6 +1,7 @@
 //! `proxy`: runs the gate.
 
 mod agents;
+mod confinement;
 mod conversations;
 mod converse;
 mod network;
@@ -71,9 +72,27 @@ pub fn default_gate_settings() -> gate::Settings {
     )
 }
 
-/// How the server is started, in the environment that it is to have.
-pub(super) fn upstream_settings(config: &Config) -> crate::upstream::Settings {
-    settings::upstream(config)
+/// What the server may reach, if that is limited, with these roots.
+pub(super) fn upstream_sandbox(
+    config: &Config,
+    roots: &policy::Roots,
+) -> Result<Option<crate::upstream::sandbox::Sandbox>, confinement::Nested> {
+    confinement::sandbox(config.upstream.sandbox.as_ref(), roots)
+}
+
+/// How the server is started, in the environment that it is to have, confined as for agents.
+pub(super) fn upstream_settings(config: &Config) -> Result<crate::upstream::Settings, String> {
+    let confinement = config.upstream.sandbox.as_ref();
+    let takes_roots = confinement.is_some_and(|it| it.roots == config::SandboxedRoots::Granted);
+    let sandbox = if takes_roots {
+        let loaded = loading::load(&policy_settings(&config.policy));
+        let loaded = loaded.map_err(|errors| format!("`upstream.sandbox.roots`: {errors}"))?;
+        confinement::sandbox(confinement, &loaded.snapshot.labels().roots)
+    } else {
+        confinement::sandbox(confinement, &policy::Roots::default())
+    };
+    let sandbox = sandbox.map_err(|nested| format!("`upstream.sandbox.roots`: {nested}"))?;
+    Ok(settings::upstream(config, sandbox))
 }
 
 /// How the server is reached if it is not started. What is read or fetched for it is learned by `secrets`.
@@ -285,7 +304,9 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
     let audit = observed(audit, metrics.as_ref(), spans.as_ref());
-    let upstreams = Upstreams::of(config, &secrets, &clock).map_err(|cause| invalid(&cause))?;
+    let roots = &loaded.snapshot.labels().roots;
+    let upstreams =
+        Upstreams::of(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));

@@ -10,8 +10,9 @@ use super::exit::Exit;
 use super::report;
 use crate::config::{Config, ConfigError, ConfigErrors, Policy};
 use crate::findings::{Finding, Level};
-use crate::policy::PolicyProblem;
+use crate::policy::{PolicyProblem, Roots};
 
+mod sandbox;
 mod summary;
 
 /// The result as a program reads it: one line on standard output, the one thing this command ever
@@ -59,6 +60,8 @@ pub struct Policies {
     /// What is open.
     pub surfaces: String,
     pub notices: Vec<PolicyProblem>,
+    /// Which the server's sandbox may be granted.
+    pub roots: Roots,
 }
 
 /// What checking found.
@@ -74,7 +77,8 @@ enum Findings<E> {
     },
 }
 
-/// Checks the file, then the policies it names through `load_policies`. Reports for people go to `stderr`, those for programs to `stdout`.
+/// Checks the file, then the policies it names through `load_policies`, then whether the server could
+/// be confined as the file says. Reports for people go to `stderr`, those for programs to `stdout`.
 pub fn run<E: Diagnostic>(
     args: &ValidateConfigArgs,
     load_policies: impl FnOnce(&Policy) -> Result<Policies, E>,
@@ -88,9 +92,12 @@ pub fn run<E: Diagnostic>(
                 warnings: config.warnings,
                 errors,
             },
-            Ok(policies) => Findings::Valid {
-                config: Box::new(config),
-                policies,
+            Ok(policies) => match sandbox::problems(&config, &policies.roots, &args.config) {
+                Some(errors) => Findings::WrongConfig(errors),
+                None => Findings::Valid {
+                    config: Box::new(config),
+                    policies,
+                },
             },
         },
     };
@@ -236,6 +243,7 @@ mod tests {
             revision: revision.to_owned(),
             surfaces: "tools: read; open: prompts".to_owned(),
             notices: vec![PolicyProblem::warning("policy::x", "worth knowing")],
+            roots: Roots::default(),
         }
     }
 

@@ -87,6 +87,7 @@ impl Config {
                 command,
                 env,
                 cwd: None,
+                sandbox: None,
                 http: None,
             },
             listen: Listen::Stdio,

@@ -75,6 +75,9 @@ pub enum Reason {
     MalformedVariable(&'static str),
     #[error("{0} is not available in this version")]
     NotAvailable(&'static str),
+    /// What the server is to be confined to cannot be, here and now.
+    #[error("{0}")]
+    Unconfinable(String),
     /// Valid, and without effect beside another setting.
     #[error("has no effect {0}")]
     NoEffect(&'static str),
@@ -94,6 +97,12 @@ impl ConfigErrors {
         }
     }
 
+    /// What was found beside the reading of a file; `None` where nothing was.
+    pub fn of(file: &Path, problems: Vec<ConfigError>) -> Option<Self> {
+        let origin = file.display().to_string();
+        (!problems.is_empty()).then_some(Self { origin, problems })
+    }
+
     /// The single problems, in the order of the file where they have a place in it.
     pub fn problems(&self) -> &[ConfigError] {
         &self.problems
@@ -101,6 +110,11 @@ impl ConfigErrors {
 }
 
 impl ConfigError {
+    /// What the file alone does not show.
+    pub fn of_the_sandbox(field: &str, why: String, help: &str) -> Self {
+        Self::without_place(field, Reason::Unconfinable(why), help)
+    }
+
     pub(super) fn without_place(field: &str, reason: Reason, help: &str) -> Self {
         Self {
             field: field.to_owned(),
@@ -173,6 +187,7 @@ impl Reason {
                 "config::variable"
             }
             Self::NotAvailable(_) => "config::not-available",
+            Self::Unconfinable(_) => "config::sandbox",
             Self::NoEffect(_) => "config::no-effect",
             Self::Suspicious(_) => "config::suspicious",
         }

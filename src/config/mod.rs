@@ -16,6 +16,7 @@ mod load;
 mod network;
 mod reading;
 mod resolve;
+mod sandbox;
 mod section;
 mod settings;
 mod suggest;
@@ -28,11 +29,12 @@ mod variables;
 
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
+pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, Guards,
-    HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, OnFault,
-    OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth,
-    Strictness, Telemetry, Upstream, Warnings,
+    HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth, LockMode,
+    OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload, ServerAuth,
+    Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

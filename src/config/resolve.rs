@@ -14,8 +14,8 @@ use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, Guards, Limits, Listen,
-    ListenAuth, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload, ServerAuth,
-    Strictness, Warnings,
+    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction, Reload,
+    ServerAuth, Strictness, ToolNames, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -101,6 +101,17 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
                 ],
             )
             .unwrap_or(default.denial),
+        lock: section
+            .one_of(
+                "lock",
+                &[
+                    ("enforce", LockMode::Enforce),
+                    ("known", LockMode::Known),
+                    ("first-use", LockMode::FirstUse),
+                    ("off", LockMode::Off),
+                ],
+            )
+            .unwrap_or(default.lock),
         reload: section
             .one_of("reload", &[("watch", Reload::Watch), ("off", Reload::Off)])
             .unwrap_or(default.reload),
@@ -125,6 +136,10 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
     }
     if !section.has("dir") {
         let is_read_again = section.has("shadow");
+        if policy.lock == LockMode::Enforce {
+            let reason = Reason::RequiredWhen("lock is \"enforce\"");
+            section.require("dir", reason, "`tools.lock` lies among the policies");
+        }
         for key in ["reload", "on_removal"] {
             if section.has(key) && !is_read_again {
                 let reason = Reason::NoEffect("without `dir`: only a directory is read again");
@@ -246,6 +261,12 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
         description_length: section
             .count("description_length", &(16..=100_000))
             .unwrap_or(default.description_length),
+        names: section
+            .one_of(
+                "names",
+                &[("ascii", ToolNames::Ascii), ("any", ToolNames::Any)],
+            )
+            .unwrap_or(default.names),
     };
     section.finish();
     guards

@@ -8,6 +8,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 use super::errors::ConfigError;
+use super::sandbox::Confinement;
 
 mod network;
 mod telemetry;
@@ -49,6 +50,8 @@ pub struct Upstream {
     pub env: BTreeMap<String, SecretString>,
     /// The working directory of the child; the gate's own when absent.
     pub cwd: Option<PathBuf>,
+    /// What the child may reach of this machine, if not everything.
+    pub sandbox: Option<Confinement>,
     /// The server is elsewhere, and nothing is started.
     pub http: Option<HttpUpstream>,
 }
@@ -65,6 +68,7 @@ pub struct Policy {
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
     pub denial: Denial,
+    pub lock: LockMode,
     pub reload: Reload,
     pub on_removal: OnRemoval,
 }
@@ -100,6 +104,15 @@ pub struct Guards {
     pub text: Cleaning,
     /// The most characters of a description where definitions are cleaned.
     pub description_length: usize,
+    /// Names of tools.
+    pub names: ToolNames,
+}
+
+/// Which names tools may have that `tools.lock` does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolNames {
+    Ascii,
+    Any,
 }
 
 /// What happens where a message is not what a guard asks for.
@@ -133,6 +146,19 @@ pub enum Cleaning {
     Warn,
     /// It passes without that.
     Clean,
+}
+
+/// What definitions of tools are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockMode {
+    /// Only tools that `tools.lock` approves are there.
+    Enforce,
+    /// What `tools.lock` knows stays as it was approved.
+    Known,
+    /// The same, and other tools stay as the gate saw them first.
+    FirstUse,
+    /// Definitions may change.
+    Off,
 }
 
 /// When the policy directory is read again while the gate runs.
@@ -256,6 +282,7 @@ impl Default for Policy {
             other_methods: OtherMethods::Base,
             warnings: Warnings::Error,
             denial: Denial::Error,
+            lock: LockMode::Known,
             reload: Reload::Watch,
             on_removal: OnRemoval::Keep,
         }
@@ -280,6 +307,7 @@ impl Default for Guards {
             definitions: Cleaning::Off,
             text: Cleaning::Off,
             description_length: 500,
+            names: ToolNames::Ascii,
         }
     }
 }
@@ -322,6 +350,7 @@ impl fmt::Debug for Upstream {
             .field("arguments", &self.command.len().saturating_sub(1))
             .field("env", &self.env)
             .field("cwd", &self.cwd)
+            .field("sandbox", &self.sandbox)
             .field("http", &self.http)
             .finish()
     }

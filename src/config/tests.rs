@@ -7,6 +7,7 @@ mod network;
 mod published;
 mod published_http;
 mod reports;
+mod sandbox;
 mod secrets;
 mod telemetry;
 mod unreadable;

@@ -10,6 +10,7 @@ use url::Url;
 use super::authentication::to_the_server;
 use super::errors::Reason;
 use super::network::{is_loopback, web_url};
+use super::sandbox::sandbox;
 use super::section::{Field, Section};
 use super::settings::{HttpUpstream, PlainHttp, Upstream};
 use super::variables::Variables;
@@ -51,6 +52,7 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
     let command = command(&mut section, base);
     let env = environment(section.section("env"));
     let cwd = section.path("cwd", base);
+    let confinement = sandbox(section.section("sandbox"), base);
     let auth = to_the_server(section.section("auth"), base);
     let ca_file = section.path("ca_file", base);
     let plain_http = section
@@ -62,12 +64,14 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         command: Vec::new(),
         env: BTreeMap::new(),
         cwd: None,
+        sandbox: None,
         http: None,
     };
     match way {
         Way::Process => {
             started(&mut section);
             (upstream.command, upstream.env, upstream.cwd) = (command, env, cwd);
+            upstream.sandbox = confinement;
         }
         Way::Http(url) => {
             let http = HttpUpstream {
@@ -135,7 +139,7 @@ fn started(section: &mut Section<'_, '_>) {
 fn reached(section: &mut Section<'_, '_>, http: &HttpUpstream) {
     let reason = "only applies when url is \"stdio\"";
     let help = "remove it: the gate starts no server that it reaches over HTTP";
-    section.only_when(&["command", "env", "cwd"], reason, help);
+    section.only_when(&["command", "env", "cwd", "sandbox"], reason, help);
     let is_plain = http.url.scheme() == "http";
     if !is_plain && http.plain_http == PlainHttp::Allowed {
         let reason = Reason::NoEffect("beside an `https` URL");

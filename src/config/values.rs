@@ -85,12 +85,22 @@ impl<'t> Section<'_, 't> {
         key: &'static str,
         range: &RangeInclusive<u64>,
     ) -> Option<usize> {
-        let field = self.take_shown(key)?;
+        let field = self.take(key)?;
+        self.count_in(&field, range)
+    }
+
+    /// The whole number in a field.
+    pub(super) fn count_in(
+        &mut self,
+        field: &Field<'t>,
+        range: &RangeInclusive<u64>,
+    ) -> Option<usize> {
+        self.show(field);
         let DeValue::Integer(integer) = field.value else {
-            self.wrong_type(&field, "a whole number", None);
+            self.wrong_type(field, "a whole number", None);
             return None;
         };
-        let count = self.within(&field, unsigned(integer), range, ToString::to_string)?;
+        let count = self.within(field, unsigned(integer), range, ToString::to_string)?;
         usize::try_from(count).ok()
     }
 

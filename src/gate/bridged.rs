@@ -187,8 +187,13 @@ impl Gate {
         let recalled = self.tasks.recall(&identified, session, elapsed);
         let understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
-        let allowed = decide::decide(&understood, &snapshot, session, now)?;
+        trail.shadowed(shadow::shadow(
+            &understood,
+            &snapshot,
+            self.pins(session),
+            now,
+        ));
+        let allowed = decide::decide(&understood, &snapshot, self.pins(session), now)?;
         trail.allowed(&allowed);
         let record = trail.settled(self.clock.elapsed());
         self.audit.record(self.concealed(record)).await?;

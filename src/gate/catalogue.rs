@@ -15,6 +15,7 @@ use crate::wire::{Fragment, Id, Message, Side, Stream, Value};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
+use super::drift;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::listing;
 use super::own::{Occasion, OwnMessage};
@@ -127,16 +128,20 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.audit.record(taken_in).await?;
+        let snapshot = self.policy.current();
+        let page = {
+            let pages = &mut talk.session.state().pages;
+            Shape::TOOLS.read(listed, pages, self.reading(&snapshot))
+        };
+        let pins = self.pins(&talk.session);
+        let drifts = drift::drifts(listed, page.items.iter(), &snapshot, pins);
+        self.tell_of(talk, &snapshot, &drifts).await?;
         let is_awaited = {
             let mut state = talk.session.state();
-            let page = Shape::TOOLS.read(
-                listed,
-                &mut state.pages,
-                self.reading(&self.policy.current()),
-            );
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             !state.parked.is_empty()
         };
+        self.tell_agent_of(talk, &drifts).await?;
         match cursor {
             None => talk.session.catalogue_is_settled(),
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,

@@ -12,9 +12,10 @@ use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
 use super::identify::{Role, Scene};
+use super::names::Readers;
 use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
-use super::pin;
+use super::pin::Pins;
 use super::refuse::{Hidden, Refusal};
 use super::understand::{Circumstances, Understood};
 
@@ -153,26 +154,34 @@ impl Allowed {
 pub(super) fn decide(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     now: Circumstances,
 ) -> Result<Allowed, Stop> {
     let scene = &understood.identified.scene;
+    let readers = Readers {
+        snapshot,
+        pins,
+        scene,
+        now,
+    };
     let mut allowances = Vec::with_capacity(understood.questions.len());
     for question in &understood.questions {
         match snapshot.judge(&question.facts(scene, now)) {
             Decision::Allow(allowance) => allowances.push(allowance),
             Decision::Deny(denial) => {
-                return Err(denied(understood, denial, snapshot, session, now));
+                return Err(denied(understood, denial, readers));
             }
         }
     }
     if let Some(name) = called_tool(understood) {
         // A call that is permitted could still be of a tool that may not be listed.
-        let tool = pin::tool(name, snapshot, session);
-        if !listed(&tool, scene, snapshot, now) {
+        if !listed(&pins.tool(name, snapshot), scene, snapshot, now) {
             return Err(unknown_tool(name, Hidden::NotListed).into());
         }
-        exists(name, session)?;
+        exists(name, pins.session)?;
+        if let Some(misleading) = readers.misled(name) {
+            return Err(unknown_tool(name, Hidden::Misleading(misleading)).into());
+        }
     }
     let to = match understood.identified.from {
         Side::Agent => Side::Upstream,
@@ -255,21 +264,24 @@ pub(super) fn asked_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> 
 
 /// A tool that the agent cannot see is answered as one that does not exist, and the answer for a
 /// visible one must not come before it is known that the tool exists.
-fn denied(
-    understood: &Understood<'_>,
-    denial: Denial,
-    snapshot: &PolicySnapshot,
-    session: &Session,
-    now: Circumstances,
-) -> Stop {
+fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> Stop {
+    let Readers {
+        snapshot,
+        pins,
+        scene,
+        now,
+    } = readers;
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    let tool = pin::tool(name, snapshot, session);
-    if !sees(&tool, &understood.identified.scene, snapshot, now) {
+    if !sees(&pins.tool(name, snapshot), scene, snapshot, now) {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
-    match exists(name, session) {
+    match exists(name, pins.session) {
+        // What the agent cannot see is answered as everything that it cannot see.
+        Ok(()) if readers.misled(name).is_some() => {
+            unknown_tool(name, Hidden::Denied(denial)).into()
+        }
         Ok(()) => Refusal::Denied { denial }.into(),
         Err(stop) => stop,
     }

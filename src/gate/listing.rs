@@ -6,17 +6,19 @@
 
 use std::sync::Arc;
 
-use crate::policy::{Pin, PolicySnapshot};
+use crate::policy::PolicySnapshot;
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
-use crate::session::{Page, PageItem, Session, State, Traversal};
+use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
 
 use super::decide::visible_in;
+use super::drift::{self, Drift};
 use super::forward::UpstreamFault;
 use super::identify::{Role, Scene};
+use super::names::Readers;
 use super::oblige::Removal;
 use super::page::{ListKind, Reading, Shape};
-use super::pin;
+use super::pin::{self, Pins};
 use super::refuse::Refusal;
 use super::understand::{Circumstances, Understood, resource_facts};
 
@@ -36,6 +38,8 @@ pub(super) struct Listing<'m> {
     /// What the agent must not see.
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) page: Option<Arc<Page>>,
+    /// Tools that are not what was approved.
+    pub(super) drifts: Vec<Drift<'m>>,
 }
 
 /// Reads the reply to a list, and finds what is to be removed from it.
@@ -46,10 +50,11 @@ pub(super) struct Listing<'m> {
 pub(super) async fn listing<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     now: Circumstances,
     reading: Reading<'_>,
 ) -> Result<Listing<'m>, Refusal> {
+    let session = pins.session;
     let Role::Reply(taken) = &understood.identified.role else {
         return Ok(Listing::default());
     };
@@ -62,23 +67,40 @@ pub(super) async fn listing<'m>(
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
     let page = shape.read(list, &mut session.state().pages, reading);
+    let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let earlier = &session.state().tools;
-        let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
         let items = page.items.iter();
         items.partition(|item| earlier.is_conflicting(at, item))
     };
     let shown = if conflicting.is_empty() {
-        shown_of_page(&page, &shape, snapshot, session, scene, now).await
+        shown_of_page(&page, &shape, snapshot, pins, scene, now).await
     } else {
-        shown(&judged, &shape, snapshot, session, scene, now)
+        shown(&judged, &shape, snapshot, pins, scene, now)
             .await
             .into()
     };
-    let hidden = judged
+    let both: (Vec<_>, Vec<_>) = judged
         .into_iter()
         .zip(shown.iter())
-        .filter(|(_, shown)| !**shown);
+        .partition(|(_, shown)| **shown);
+    let [seen, hidden] = [both.0, both.1].map(|items| {
+        let items = items.into_iter().map(|(item, _)| item);
+        items.collect::<Vec<&PageItem>>()
+    });
+    let readers = Readers {
+        snapshot,
+        pins,
+        scene,
+        now,
+    };
+    let misleading = if shape.kind == ListKind::Tools {
+        readers.misled_by_page(&seen, page.has_look_alikes, at)
+    } else {
+        Vec::new()
+    };
+    // A tool that has changed is hidden, so that the others need not be asked about.
+    let drifts = drift::drifts(list, hidden.iter().copied(), snapshot, pins);
     let removed: Vec<(usize, String)> = page
         .unusable
         .iter()
@@ -88,11 +110,21 @@ pub(super) async fn listing<'m>(
                 .iter()
                 .map(|item| (item.index, item.because(OTHERWISE))),
         )
-        .chain(hidden.map(|(item, _)| (item.index, item.because("not permitted"))))
+        .chain(
+            hidden
+                .iter()
+                .map(|item| (item.index, item.because("not permitted"))),
+        )
+        .chain(
+            misleading
+                .iter()
+                .map(|(item, why)| (item.index, item.because(&why.to_string()))),
+        )
         .collect();
     Ok(Listing {
         removals: removals_of(&shape, list, removed),
         page: Some(page),
+        drifts,
     })
 }
 
@@ -101,10 +133,11 @@ async fn shown_of_page(
     page: &Page,
     shape: &Shape,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     scene: &Scene,
     now: Circumstances,
 ) -> Arc<[bool]> {
+    let session = pins.session;
     let env = now.environment(scene);
     let (generation, known) =
         session
@@ -115,7 +148,7 @@ async fn shown_of_page(
         return known;
     }
     let all: Vec<&PageItem> = page.items.iter().collect();
-    let shown = shown(&all, shape, snapshot, session, scene, now).await;
+    let shown = shown(&all, shape, snapshot, pins, scene, now).await;
     let visibilities = &mut session.state().visibilities;
     visibilities.keep_page(generation, page.digest, &shown);
     shown.into()
@@ -126,18 +159,18 @@ async fn shown(
     judged: &[&PageItem],
     shape: &Shape,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     scene: &Scene,
     now: Circumstances,
 ) -> Vec<bool> {
     let items: Vec<Item> = judged
         .iter()
-        .map(|item| Item::of(shape, item, snapshot))
+        .map(|item| Item::of(shape, item, snapshot, pins))
         .collect();
     let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
     let mut shown = Vec::with_capacity(resources.len());
     for some in resources.chunks(AT_ONCE) {
-        shown.append(&mut visible_in(session, snapshot, scene, now, some));
+        shown.append(&mut visible_in(pins.session, snapshot, scene, now, some));
         // Other messages, and time, go on beside a list of any length.
         if shown.len() < resources.len() {
             tokio::task::yield_now().await;
@@ -218,16 +251,11 @@ fn flags(item: &PageItem, snapshot: &PolicySnapshot) -> Vec<String> {
 }
 
 impl Item {
-    fn of(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot) -> Self {
-        let lock = snapshot.lock();
+    fn of(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot, pins: Pins<'_>) -> Self {
         let name = item.name.as_str();
         match shape.kind {
             ListKind::Tools => Self::Tool(Tool {
-                pin: if lock.is_empty() {
-                    Pin::default()
-                } else {
-                    lock.pin(name, item.definition.as_ref().map(|it| it.print))
-                },
+                pin: pins.of_item(item, snapshot),
                 flags: flags(item, snapshot),
                 ..Tool::named(name)
             }),

@@ -6,11 +6,13 @@ mod bridged;
 mod caching;
 mod catalogue;
 mod decide;
+mod drift;
 mod forward;
 mod identify;
 mod inspect;
 mod leaks;
 mod listing;
+mod names;
 mod oblige;
 mod own;
 mod page;
@@ -25,6 +27,7 @@ mod remember;
 mod rounds;
 mod route;
 mod schemas;
+mod seen;
 mod settings;
 mod shadow;
 mod stage;
@@ -53,10 +56,12 @@ use listing::Listing;
 use oblige::Wanted;
 use page::{Looked, Names, Reading};
 use panics::Panicked;
+use pin::Pins;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
 use schemas::KnownSchemas;
+use seen::Seen;
 use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
@@ -64,11 +69,14 @@ pub use bridged::{Settled, Source};
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
+pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
-pub use settings::{Cleaning, DenialForm, Guards, Level, Secrets, Settings, Texts, Treatment};
+pub use settings::{
+    Cleaning, DenialForm, Guards, Level, Secrets, Settings, Texts, ToolNames, Treatment,
+};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -83,6 +91,7 @@ pub struct Gate {
     rounds: Rounds,
     tasks: Tasks,
     schemas: KnownSchemas,
+    seen: Seen,
 }
 
 impl Gate {
@@ -100,6 +109,7 @@ impl Gate {
             rounds: Rounds::default(),
             tasks: Tasks::default(),
             schemas: KnownSchemas::default(),
+            seen: Seen::default(),
         }
     }
 
@@ -207,6 +217,7 @@ impl Gate {
         let from = came.from;
         let session = &talk.session;
         let now = self.circumstances(session);
+        let pins = self.pins(session);
 
         let message = self.decode(talk, from, frame, trail)?;
         let max_in_flight = self.settings.max_in_flight;
@@ -224,25 +235,22 @@ impl Gate {
             .recall(&identified, session, self.clock.elapsed());
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        pin::pin(&mut understood, &snapshot, session)?;
-        trail.shadowed(shadow::shadow(&understood, &snapshot, session, now));
-        let allowed = decide::decide(&understood, &snapshot, session, now)?;
+        pin::pin(&mut understood, &snapshot, pins)?;
+        trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
+        let allowed = decide::decide(&understood, &snapshot, pins, now)?;
         trail.allowed(&allowed);
         let guards = &self.settings.guards;
         trail.found(schemas::check(&understood, session, guards)?);
         trail.offered = schemas::offered(&understood.target, session, guards);
         trail.found(leaks::sent(&message, from, guards.secrets.as_ref())?);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
-        let Listing { mut removals, page } = listing::listing(
-            &understood,
-            &snapshot,
-            session,
-            now,
-            self.reading(&snapshot),
-        )
-        .await?;
+        let Listing {
+            mut removals,
+            page,
+            drifts,
+        } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
         removals.extend(standing.unasked);
-        removals.extend(self.tasks_removals(&understood, &snapshot, session, now)?);
+        removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let text::Found { strings, findings } =
             text::cleaned(&understood.identified, page.as_deref(), &guards.texts);
         trail.found(findings);
@@ -271,6 +279,7 @@ impl Gate {
 
         let passed = async {
             talk.reachable(obliged.permit.to())?;
+            self.tell_of(talk, &snapshot, &drifts).await?;
             let record = trail.passed(obliged.permit.to(), self.clock.elapsed());
             self.audit.record(self.concealed(record)).await?;
             trail.departed();
@@ -280,7 +289,7 @@ impl Gate {
             if !route.still_waits(from, &mut session.state()) {
                 return Err(Stop::Settled);
             }
-            remember::remember(talk, &understood, page.as_deref());
+            remember::remember(talk, &understood, page.as_deref(), &drifts);
             let at = self.clock.elapsed();
             self.rounds.note(&understood, at);
             self.tasks.note(&understood, session, at);
@@ -392,6 +401,14 @@ impl Gate {
                 Cleaning::Clean => Names::Plain,
                 Cleaning::Off | Cleaning::Warn => Names::Any,
             },
+        }
+    }
+
+    fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {
+        Pins {
+            session,
+            seen: &self.seen,
+            names: self.settings.guards.names,
         }
     }
 

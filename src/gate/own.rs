@@ -29,6 +29,8 @@ pub(super) enum Occasion<'o> {
     GivenUp(&'o str),
     /// New policies may show another list; what tells the agent.
     NewPolicies(KnownMethod),
+    /// A tool of a list that the agent has got is not what was approved any more; what tells it.
+    Drift,
     /// A question that the bridge put to the agent for the server needs no answer any more.
     Withdrawn,
 }
@@ -41,6 +43,7 @@ impl Occasion<'_> {
             Self::Initialized => KnownMethod::Initialized,
             Self::GivenUp(_) | Self::Withdrawn => KnownMethod::Cancelled,
             Self::NewPolicies(changed) => *changed,
+            Self::Drift => KnownMethod::ToolsListChanged,
         }
     }
 
@@ -50,7 +53,7 @@ impl Occasion<'_> {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::GivenUp(_) | Self::Withdrawn => "own-cancellation",
-            Self::NewPolicies(_) => "own-list-changed",
+            Self::NewPolicies(_) | Self::Drift => "own-list-changed",
         }
     }
 
@@ -59,6 +62,7 @@ impl Occasion<'_> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
+            Self::Drift => Some("the definition of a tool has changed".to_owned()),
             Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }
     }

@@ -1,9 +1,10 @@
 //! Reads a page of a list: which items can be judged, by name and in order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::guard::text::Flags;
+use crate::guard::{Look, Looks};
 use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
 use crate::wire::{KnownMethod, Value};
 
@@ -145,17 +146,27 @@ impl Shape {
             match shown.map_or(Err(CONFLICTING), Definitions::show) {
                 Ok(()) => {
                     let flags = (reading.flags == Looked::For).then(|| text::flags_of(item));
-                    let offered = || offered(item, flags, reading.schemas);
+                    let is_tool = self.kind == ListKind::Tools;
+                    let definition = is_tool.then(|| offered(&name, item, flags, reading.schemas));
                     page.items.push(PageItem {
                         index,
                         name,
-                        definition: (self.kind == ListKind::Tools).then(offered),
+                        definition,
                         flags,
                     });
                 }
                 Err(problem) => page.unusable.push((index, format!("`{name}`: {problem}"))),
             }
         }
+        let mut looks = HashSet::new();
+        let defined = page
+            .items
+            .iter()
+            .filter_map(|item| item.definition.as_ref());
+        page.has_look_alikes = defined.into_iter().any(|offered| {
+            let each: HashSet<Look> = offered.looks.each().collect();
+            each.into_iter().any(|look| !looks.insert(look))
+        });
         page
     }
 
@@ -182,13 +193,19 @@ impl Shape {
     }
 }
 
-fn offered(item: Value<'_>, flags: Option<Flags>, schemas: Option<&KnownSchemas>) -> Offered {
+fn offered(
+    name: &str,
+    item: Value<'_>,
+    flags: Option<Flags>,
+    schemas: Option<&KnownSchemas>,
+) -> Offered {
     let print = pin::fingerprint(item);
     let schemas = schemas.and_then(|known| known.of(print, item));
     Offered {
         print,
         flags,
         schemas,
+        looks: Looks::of(name),
     }
 }
 

@@ -1,17 +1,79 @@
 //! Whether a tool is what the host has approved, and what is flagged in its definition: `resource.pin` and
 //! `resource.flags` of policies.
 //!
-//! The lock of the snapshot that judges says what was approved; the upstream's own lists say what
-//! there is.
+//! The lock of the snapshot that judges says what was approved, or else what was seen first; the
+//! upstream's own lists say what there is.
 
 use crate::guard::text::Flags;
-use crate::policy::{Fingerprint, Pin, PolicySnapshot, Tool};
-use crate::session::{Offer, Session};
+use crate::policy::{Fingerprint, LockMode, Pin, PolicySnapshot, Tool};
+use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
 use super::decide::{Stop, asked_tool};
 use super::forward::UpstreamFault;
+use super::seen::Seen;
+use super::settings::ToolNames;
 use super::understand::{About, Understood};
+
+/// What tells how the tools of one session are defined, how they were when they were first seen, and
+/// how they may be called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pins<'p> {
+    pub(super) session: &'p Session,
+    pub(super) seen: &'p Seen,
+    pub(super) names: ToolNames,
+}
+
+impl Pins<'_> {
+    /// Of a tool as the upstream's lists define it.
+    pub(super) fn of(&self, name: &str, snapshot: &PolicySnapshot) -> Pin {
+        if !snapshot.lock().pins() {
+            return Pin::default();
+        }
+        let state = self.session.state();
+        self.held(name, state.tools.definitions(name), snapshot)
+    }
+
+    /// The tool as policies see it.
+    pub(super) fn tool(&self, name: &str, snapshot: &PolicySnapshot) -> Tool {
+        Tool {
+            pin: self.of(name, snapshot),
+            flags: self.flags(name, snapshot),
+            ..Tool::named(name)
+        }
+    }
+
+    /// What is flagged in a tool as the upstream's lists define it.
+    pub(super) fn flags(&self, name: &str, snapshot: &PolicySnapshot) -> Vec<String> {
+        if snapshot.looks_for().flags {
+            names_of(self.session.state().tools.flags(name))
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Of a tool as an item of a list defines it.
+    pub(super) fn of_item(&self, item: &PageItem, snapshot: &PolicySnapshot) -> Pin {
+        if !snapshot.lock().pins() {
+            return Pin::default();
+        }
+        let defined = item.definition.as_ref().map(|it| it.print);
+        self.held(&item.name, defined, snapshot)
+    }
+
+    fn held(
+        &self,
+        name: &str,
+        defined: impl IntoIterator<Item = Fingerprint>,
+        snapshot: &PolicySnapshot,
+    ) -> Pin {
+        let lock = snapshot.lock();
+        if lock.mode() == LockMode::FirstUse && lock.tool(name).is_none() {
+            return self.seen.pin(name, defined);
+        }
+        lock.pin(name, defined)
+    }
+}
 
 /// Says of each tool that is asked about whether it is the approved one.
 ///
@@ -21,25 +83,25 @@ use super::understand::{About, Understood};
 pub(super) fn pin(
     understood: &mut Understood<'_>,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
 ) -> Result<(), Stop> {
-    if snapshot.lock().is_empty() && !snapshot.looks_for().flags {
+    if !snapshot.lock().pins() && !snapshot.looks_for().flags {
         return Ok(());
     }
     if let Some(name) = asked_tool(understood) {
         // The lock is given back before any arm takes it again.
-        let offer = session.state().tools.offers(name);
+        let offer = pins.session.state().tools.offers(name);
         match offer {
             Offer::Unknown => return Err(Stop::Park),
             Offer::Unlisted => return Err(UpstreamFault::Unlisted.into()),
             Offer::NotOffered => {}
-            Offer::Offered => is_read(name, snapshot, session)?,
+            Offer::Offered => is_read(name, snapshot, pins.session)?,
         }
     }
     for question in &mut understood.questions {
         if let About::Tool(tool) = &mut question.about {
-            tool.pin = of(&tool.name, snapshot, session);
-            tool.flags = flags(&tool.name, snapshot, session);
+            tool.pin = pins.of(&tool.name, snapshot);
+            tool.flags = pins.flags(&tool.name, snapshot);
         }
     }
     Ok(())
@@ -55,24 +117,6 @@ fn is_read(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Result<(
     Err(Stop::Park)
 }
 
-/// The tool as policies see it.
-pub(super) fn tool(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Tool {
-    Tool {
-        pin: of(name, snapshot, session),
-        flags: flags(name, snapshot, session),
-        ..Tool::named(name)
-    }
-}
-
-/// What is flagged in a tool as the upstream's lists define it.
-pub(super) fn flags(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Vec<String> {
-    if snapshot.looks_for().flags {
-        names_of(session.state().tools.flags(name))
-    } else {
-        Vec::new()
-    }
-}
-
 /// What has not been looked at is not without flags.
 pub(super) fn names_of(flags: Option<Flags>) -> Vec<String> {
     flags.map_or_else(|| vec![UNREAD.to_owned()], Flags::names)
@@ -80,15 +124,6 @@ pub(super) fn names_of(flags: Option<Flags>) -> Vec<String> {
 
 /// What policies are told where nobody has looked.
 const UNREAD: &str = "unread";
-
-/// The pin of a tool as the upstream's lists define it.
-pub(super) fn of(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Pin {
-    if snapshot.lock().is_empty() {
-        return Pin::default();
-    }
-    let state = session.state();
-    snapshot.lock().pin(name, state.tools.definitions(name))
-}
 
 pub(super) fn fingerprint(definition: Value<'_>) -> Fingerprint {
     let Definition { schema, words } = Definition::of(definition);

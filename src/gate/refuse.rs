@@ -10,6 +10,7 @@ use crate::session::OutOfOrder;
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
 use super::forward::UpstreamFault;
+use super::names::Misleading;
 use super::schemas::Unfit;
 use super::stage::Stage;
 use super::tasks::EXTENSION;
@@ -123,6 +124,8 @@ pub enum Hidden {
     NotOffered,
     /// It could be called, and must not be listed.
     NotListed,
+    /// Its name could be taken for another.
+    Misleading(Misleading),
     Denied(Denial),
 }
 
@@ -264,6 +267,14 @@ impl Refusal {
                 cause: Hidden::NotListed,
                 ..
             } => "not-listed",
+            Self::UnknownTool {
+                cause: Hidden::Misleading(Misleading::NotAscii),
+                ..
+            } => "not-ascii",
+            Self::UnknownTool {
+                cause: Hidden::Misleading(Misleading::LooksLike(_)),
+                ..
+            } => "look-alike",
             Self::Stray => "stray",
             Self::UnknownTool {
                 cause: Hidden::NotOffered,

@@ -14,7 +14,6 @@ use super::decide::sees;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{FIRST_STATELESS, Scene};
 use super::own::{Occasion, OwnMessage};
-use super::pin;
 use super::talk::Talk;
 
 /// The step that records of new policies name.
@@ -91,9 +90,9 @@ impl Gate {
         };
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();
-        let session = &talk.session;
+        let pins = self.pins(&talk.session);
         let seen = |name: &String, under: &PolicySnapshot| {
-            sees(&pin::tool(name, under, session), &scene, under, now)
+            sees(&pins.tool(name, under), &scene, under, now)
         };
         let differs = |name: &String| seen(name, old) != seen(name, &new);
         if !names.is_empty() && !names.iter().any(differs) {

@@ -6,6 +6,7 @@ use crate::policy::{self, Client};
 use crate::session::{Exchange, Lifecycle, Page, State, Traversal};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
+use super::drift::Drift;
 use super::forward::Upstream;
 use super::identify::{META_CLIENT, Role, handshake};
 use super::listing;
@@ -17,6 +18,7 @@ pub(super) fn remember<U: Upstream, A>(
     talk: &Talk<U, A>,
     understood: &Understood<'_>,
     listed: Option<&Page>,
+    drifts: &[Drift<'_>],
 ) {
     let identified = &understood.identified;
     let message = identified.message;
@@ -49,10 +51,14 @@ pub(super) fn remember<U: Upstream, A>(
         Role::Notification { method } => {
             if *method == KnownMethod::ToolsListChanged {
                 state.tools.forget();
+                state.drifts.told();
             }
             return;
         }
         Role::Reply(taken) => {
+            if taken.exchange.method == KnownMethod::ToolsList && listed.is_some() {
+                state.drifts.listed(drifts.iter().map(Drift::named));
+            }
             if identified.from == Side::Upstream
                 && replied(&mut state, &taken.exchange, message, listed) == Handshake::Completed
             {

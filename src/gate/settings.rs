@@ -51,6 +51,8 @@ pub struct Guards {
     pub results: Level,
     pub secrets: Option<Secrets>,
     pub texts: Texts,
+    /// Which names tools may have.
+    pub names: ToolNames,
 }
 
 /// What is done about what nobody sees in the text that a server sends.
@@ -74,6 +76,14 @@ pub enum Cleaning {
     Warn,
     /// It passes without that, and its record tells.
     Clean,
+}
+
+/// Which names tools may have that nobody has approved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolNames {
+    #[default]
+    Ascii,
+    Any,
 }
 
 /// What is done about credentials, and which there are. Without it nothing is looked for.

@@ -2,10 +2,9 @@
 
 use crate::audit::{Shadow, Would};
 use crate::policy::{Decision, DenialCause, PolicySnapshot, Resource, Tool};
-use crate::session::Session;
 
 use super::decide::{called_tool, listed};
-use super::pin;
+use super::pin::Pins;
 use super::understand::{Circumstances, Understood};
 
 /// Asks the candidate of a snapshot, if it has one, what the snapshot itself is asked: the first
@@ -13,7 +12,7 @@ use super::understand::{Circumstances, Understood};
 pub(super) fn shadow(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
-    session: &Session,
+    pins: Pins<'_>,
     now: Circumstances,
 ) -> Option<Shadow> {
     let candidate = snapshot.candidate()?;
@@ -28,8 +27,8 @@ pub(super) fn shadow(
         // It may have approved other definitions.
         let tool = match facts.resource {
             Resource::Tool(tool) => Some(Tool {
-                pin: pin::of(&tool.name, candidate, session),
-                flags: pin::flags(&tool.name, candidate, session),
+                pin: pins.of(&tool.name, candidate),
+                flags: pins.flags(&tool.name, candidate),
                 ..tool.clone()
             }),
             Resource::Resource(_)
@@ -57,7 +56,7 @@ pub(super) fn shadow(
     }
     if shadow.would == Would::Allow
         && let Some(name) = called_tool(understood)
-        && !listed(&pin::tool(name, candidate, session), scene, candidate, now)
+        && !listed(&pins.tool(name, candidate), scene, candidate, now)
     {
         // As for the gate itself: what must not be listed is not there.
         shadow.would = Would::Deny;

@@ -13,6 +13,7 @@ mod leaks;
 mod life;
 mod lists;
 mod malformed;
+mod names;
 mod own;
 mod parked;
 mod passage;

@@ -16,6 +16,7 @@ use super::arguments::leaves;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
+use super::pin::Pins;
 use super::refuse::Refusal;
 use super::tasks::{self, Recalled, Work};
 
@@ -178,6 +179,7 @@ pub(super) fn may_ask(
     works: &[Work],
     scene: &Scene,
     snapshot: &PolicySnapshot,
+    pins: Pins<'_>,
     now: Circumstances,
     look: Look<'_>,
 ) -> bool {
@@ -187,8 +189,12 @@ pub(super) fn may_ask(
             ..scene.clone()
         };
         let asked = ask(work.method, work.asks, Some(work.params.root()), look);
-        asked.is_ok_and(|(_, questions)| {
-            questions.iter().all(|question| {
+        asked.is_ok_and(|(_, mut questions)| {
+            questions.iter_mut().all(|question| {
+                if let About::Tool(tool) = &mut question.about {
+                    tool.pin = pins.of(&tool.name, snapshot);
+                    tool.flags = pins.flags(&tool.name, snapshot);
+                }
                 let decision = snapshot.judge(&question.facts(&scene, now));
                 matches!(decision, Decision::Allow(_))
             })

@@ -1,11 +1,13 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
 mod leaks;
+mod names;
 mod schema;
 pub mod secrets;
 pub mod text;
 mod words;
 
 pub use leaks::{Leak, Leaks, leaks};
+pub use names::{Look, Looks};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};
 pub use words::{Part, Role, Word, words};

@@ -23,7 +23,7 @@ use crate::policy::{
 };
 
 pub use self::lock::{FILE as LOCK_FILE, LockFile, Unfit, pretty, push_quoted};
-pub use crate::policy::Warnings;
+pub use crate::policy::{LockMode, Warnings};
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
 use self::directory::Directory;
@@ -43,6 +43,8 @@ pub struct Settings {
     pub shadow: Option<PathBuf>,
     pub other_methods: OtherMethods,
     pub warnings: Warnings,
+    /// What definitions of tools are held to.
+    pub lock: LockMode,
     /// When the directory is read again.
     pub reload: Reload,
     /// What happens when it then lacks policies.
@@ -201,12 +203,19 @@ fn compile_one(
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
     }
-    let lock = Arc::new(lock);
-    if !lock.is_empty() {
+    let lock = Arc::new(lock.with_mode(settings.lock));
+    if lock.pins() {
         sources.push(builtin(
             "<lock.cedar>",
             include_str!("../policy/builtin/lock.cedar"),
         ));
+    }
+    if lock.mode() == LockMode::Enforce {
+        sources.push(builtin(
+            "<approved.cedar>",
+            include_str!("../policy/builtin/approved.cedar"),
+        ));
+        found.notices.extend(nothing_approved(&lock));
     }
     let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
     let compiled = kinds.compile(&sources).and_then(|compiled| {
@@ -310,6 +319,13 @@ fn no_tools(settings: &Settings) -> PolicyProblem {
         (_, Some(_)) => "no policy permits it",
     };
     PolicyProblem::warning("policy::no_tools", format!("no tool can be called: {why}"))
+}
+
+fn nothing_approved(lock: &Lock) -> Option<PolicyProblem> {
+    let message = "no tool can be called: the lock is enforced, and approves none";
+    let help = "`mcp-protector tools lock --config FILE` writes `tools.lock` beside the policies";
+    lock.is_empty()
+        .then(|| PolicyProblem::warning("policy::no_tools", message).with_help(help))
 }
 
 /// A name in the allowlist that looks as if more was meant than the exact name.

@@ -147,6 +147,19 @@ impl Location {
         }
     }
 
+    /// A path in the one spelling: absolute, without `.`, `..` and what is empty. `None` for what is no
+    /// file.
+    pub(super) fn path(&self) -> Option<String> {
+        let Realm::Files(drive) = &self.realm else {
+            return None;
+        };
+        let (top, separator) = match drive {
+            Some(drive) => (format!("{drive}:\\"), "\\"),
+            None => ("/".to_owned(), "/"),
+        };
+        Some(top + &self.parts.join(separator))
+    }
+
     /// Without what selects something in it.
     pub(super) fn without_query(&self) -> Self {
         let mut whole = self.clone();

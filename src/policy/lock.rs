@@ -17,6 +17,20 @@ pub const ARGUMENTS: &str = "lock.arguments";
 /// The policy in `builtin/lock.cedar` that forbids a tool whose definition is not the approved one.
 pub const DRIFT: &str = "lock.drift";
 
+/// What definitions are held to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LockMode {
+    /// Only what the lock approves is there.
+    Enforce,
+    /// What the lock approves stays as it is; of what it does not know it says nothing.
+    #[default]
+    Known,
+    /// The same, and what the lock does not know stays as it was first seen.
+    FirstUse,
+    /// Nothing. The lock still gives the arguments of calls their types.
+    Off,
+}
+
 /// What stands for it among the policies.
 pub(super) fn entry() -> PolicyEntry {
     PolicyEntry {
@@ -29,9 +43,10 @@ pub(super) fn entry() -> PolicyEntry {
     }
 }
 
-/// Every approved definition. An empty one says nothing of any tool.
+/// Every approved definition. An empty one says nothing of any tool, unless it is enforced.
 #[derive(Debug, Clone, Default)]
 pub struct Lock {
+    mode: LockMode,
     /// By exact name.
     tools: BTreeMap<String, LockedTool>,
 }
@@ -66,7 +81,29 @@ impl Fingerprint {
 
 impl Lock {
     pub fn new(tools: BTreeMap<String, LockedTool>) -> Self {
-        Self { tools }
+        Self {
+            tools,
+            ..Self::default()
+        }
+    }
+
+    #[must_use]
+    pub fn with_mode(mut self, mode: LockMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    pub fn mode(&self) -> LockMode {
+        self.mode
+    }
+
+    /// Whether any definition is held to anything.
+    pub fn pins(&self) -> bool {
+        match self.mode {
+            LockMode::Enforce | LockMode::FirstUse => true,
+            LockMode::Known => !self.is_empty(),
+            LockMode::Off => false,
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -91,20 +128,24 @@ impl Lock {
     /// Whether a tool is what was approved. Of several definitions, as different lists gave them,
     /// all must be; without any, nothing is in order.
     pub fn pin(&self, name: &str, defined: impl IntoIterator<Item = Fingerprint>) -> Pin {
-        let Some(tool) = self.tools.get(name) else {
-            return Pin::default();
-        };
-        let mut pin = Pin {
-            known: true,
-            ..Pin::default()
-        };
-        for (index, defined) in defined.into_iter().enumerate() {
-            let before = index == 0;
-            let Fingerprint { schema, words } = tool.fingerprint;
-            pin.schema_ok = (before || pin.schema_ok) && defined.schema == schema;
-            pin.description_ok = (before || pin.description_ok) && defined.words == words;
+        match self.tools.get(name) {
+            Some(tool) if self.mode != LockMode::Off => tool.fingerprint.pin(defined),
+            Some(_) | None => Pin::default(),
         }
-        pin
+    }
+
+    /// The pin of a tool that is as the lock says, or as it was first seen.
+    pub fn unchanged(&self, name: &str) -> Pin {
+        let known = match self.mode {
+            LockMode::Enforce | LockMode::Known => self.tools.contains_key(name),
+            LockMode::FirstUse => true,
+            LockMode::Off => false,
+        };
+        Pin {
+            known,
+            schema_ok: known,
+            description_ok: known,
+        }
     }
 
     /// Why a call is refused whatever the policies say.
@@ -117,6 +158,22 @@ impl Lock {
         let locked = self.tools.get(&tool.name)?;
         let record = locked.arguments.as_ref().ok()?;
         Some(locked.reason(&record.fit(arguments).err()?))
+    }
+}
+
+impl Fingerprint {
+    /// What definitions come to if this is the approved one.
+    pub fn pin(&self, defined: impl IntoIterator<Item = Self>) -> Pin {
+        let mut pin = Pin {
+            known: true,
+            ..Pin::default()
+        };
+        for (index, defined) in defined.into_iter().enumerate() {
+            let before = index == 0;
+            pin.schema_ok = (before || pin.schema_ok) && defined.schema == self.schema;
+            pin.description_ok = (before || pin.description_ok) && defined.words == self.words;
+        }
+        pin
     }
 }
 
@@ -171,5 +228,18 @@ mod tests {
         check("u", &[one], [false, false, false]);
         let nothing = Lock::default().pin("t", [one]);
         assert_eq!(nothing, Pin::default());
+        let off = lock.clone().with_mode(LockMode::Off);
+        assert_eq!(off.pin("t", [words]), Pin::default());
+    }
+
+    #[test]
+    fn what_is_held_to_a_definition_depends_on_the_mode_and_never_on_what_is_missing() {
+        let check = |mode, pins: bool| {
+            assert_eq!(Lock::default().with_mode(mode).pins(), pins, "{mode:?}");
+        };
+        check(LockMode::Enforce, true);
+        check(LockMode::FirstUse, true);
+        check(LockMode::Known, false);
+        check(LockMode::Off, false);
     }
 }

@@ -47,7 +47,9 @@ pub use labels::{
     AgentLabels, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem, Resources, Root,
     RootProblem, Roots, ToolLabels, UNREADABLE_HOST, host_in, host_named,
 };
-pub use lock::{ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockedTool};
+pub use lock::{
+    ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,
+};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Judged, Listed, Observer};
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};

@@ -145,7 +145,7 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
         Listed::Tools => {
             let lock = snapshot.lock();
             let tool = |name: String| Tool {
-                pin: lock.pin(&name, lock.tool(&name).map(|tool| tool.fingerprint)),
+                pin: lock.unchanged(&name),
                 name,
                 ..Tool::default()
             };

@@ -1,11 +1,11 @@
 //! What the upstream offers, as far as its lists have told.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::guard::text::Flags;
 use crate::policy::Fingerprint;
 
+use super::offered_names::{Definition, Names};
 use super::pages::{Offered, Page, PageDigest, PageItem};
 
 /// Names from the upstream's lists. A list comes in pages: what its first page starts, its last one
@@ -19,16 +19,6 @@ pub struct Catalogue {
     /// The cursor with which the agent's traversal goes on.
     agents_next: Option<String>,
     fetch: Fetch,
-}
-
-/// Names, and how the pages of one list define them.
-type Names = HashMap<String, Definition>;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Definition {
-    One(Offered),
-    /// Pages disagree: whoever saw one of them does not know what would be called.
-    Conflicting,
 }
 
 /// Whether the upstream offers a name.
@@ -77,6 +67,9 @@ impl Catalogue {
 
     /// The names with which it asks for no further page.
     pub const MAX_NAMES: usize = 65_536;
+
+    /// So many names that look alike that nobody looks at them one by one.
+    pub const MANY: usize = 8;
 
     pub fn offers(&self, name: &str) -> Offer {
         let complete = self.complete.as_ref().map(|names| names.get(name));
@@ -128,20 +121,13 @@ impl Catalogue {
     /// Every name that is known, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let lists = [Some(&self.agents), self.complete.as_ref()];
-        let names: HashSet<&String> = lists
-            .into_iter()
-            .flatten()
-            .flat_map(HashMap::keys)
-            .collect();
+        let names: HashSet<&String> = lists.into_iter().flatten().flat_map(Names::names).collect();
         names.into_iter().map(String::as_str)
     }
 
     /// Whether an earlier page of the agent's traversal defines a name in another way.
     pub fn is_conflicting(&self, at: Traversal<'_>, item: &PageItem) -> bool {
-        let goes_on = match at {
-            Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
-            Traversal::AgentBegins | Traversal::Gate => false,
-        };
+        let goes_on = self.goes_on(at);
         let (earlier, now) = (self.agents.get(&item.name), item.definition.as_ref());
         let differs = |earlier: &Definition| match (earlier, now) {
             (Definition::One(earlier), Some(now)) => earlier != now,
@@ -149,6 +135,34 @@ impl Catalogue {
             (_, None) => false,
         };
         goes_on && earlier.is_some_and(differs)
+    }
+
+    /// Names of earlier pages of the agent's traversal that look like this one; not more than tell
+    /// that there are many.
+    pub fn earlier_look_alikes(&self, at: Traversal<'_>, item: &PageItem) -> Vec<String> {
+        let offered = item.definition.as_ref().filter(|_| self.goes_on(at));
+        let others = offered.map(|it| self.agents.look_alikes(&item.name, it.looks));
+        some_of(others.into_iter().flatten())
+    }
+
+    /// Names that are offered and look like this one, which is offered as well; not more than tell
+    /// that there are many.
+    pub fn look_alikes(&self, name: &str) -> Vec<String> {
+        let lists = [Some(&self.agents), self.complete.as_ref()];
+        let lists = || lists.into_iter().flatten();
+        let looks = lists().find_map(|list| match list.get(name)? {
+            Definition::One(offered) => Some(offered.looks),
+            Definition::Conflicting => None,
+        });
+        let others = looks.map(|looks| lists().flat_map(move |it| it.look_alikes(name, looks)));
+        some_of(others.into_iter().flatten())
+    }
+
+    fn goes_on(&self, at: Traversal<'_>) -> bool {
+        match at {
+            Traversal::AgentGoesOn(cursor) => self.agents_next.as_deref() == Some(cursor),
+            Traversal::AgentBegins | Traversal::Gate => false,
+        }
     }
 
     /// Adds a page, and completes the list if it is the last one: if no cursor comes next.
@@ -178,23 +192,13 @@ impl Catalogue {
             // The pages between are not known: this one tells what there is, not what is missing.
             (Traversal::AgentGoesOn(_), _) => {
                 for (name, offered) in names {
-                    let entry = self.agents.entry(name);
-                    entry.or_insert(Definition::One(offered));
+                    self.agents.meet_anywhere(name, offered);
                 }
                 return;
             }
         };
         for (name, offered) in names {
-            let defined = Definition::One(offered);
-            match growing.entry(name) {
-                Entry::Vacant(vacant) => {
-                    vacant.insert(defined);
-                }
-                Entry::Occupied(mut occupied) if *occupied.get() != defined => {
-                    occupied.insert(Definition::Conflicting);
-                }
-                Entry::Occupied(_) => {}
-            }
+            growing.meet(name, offered);
         }
         if last {
             self.complete = Some(std::mem::take(growing));
@@ -225,7 +229,7 @@ impl Catalogue {
         if idle {
             self.fetch = Fetch::Running {
                 pages: 1,
-                names: Names::new(),
+                names: Names::default(),
             };
         }
         idle
@@ -257,6 +261,20 @@ impl Catalogue {
     }
 }
 
+/// Each once, and one more than [`Catalogue::MANY`] at most.
+fn some_of<'n>(names: impl Iterator<Item = &'n String>) -> Vec<String> {
+    let mut some: Vec<String> = Vec::new();
+    for name in names {
+        if !some.contains(name) {
+            some.push(name.clone());
+        }
+        if some.len() > Catalogue::MANY {
+            break;
+        }
+    }
+    some
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +297,7 @@ mod tests {
                 print: print(words),
                 schemas: None,
                 flags: None,
+                looks: crate::guard::Looks::of(name),
             }),
             flags: None,
         };
@@ -309,6 +328,46 @@ mod tests {
         assert_eq!(catalogue.offers("b"), Offer::Offered);
         page(&mut catalogue, Traversal::AgentBegins, &["a"], LAST);
         assert_eq!(catalogue.offers("a"), Offer::Offered);
+    }
+
+    #[test]
+    fn names_that_look_alike_are_known_across_pages_and_lists() {
+        let mut catalogue = Catalogue::default();
+        page(
+            &mut catalogue,
+            Traversal::AgentBegins,
+            &["a_1", "b"],
+            Some("2"),
+        );
+        assert!(catalogue.look_alikes("a_1").is_empty());
+        let second = Traversal::AgentGoesOn("2");
+        let later = defined(&["a_l"], "0");
+        assert_eq!(
+            catalogue.earlier_look_alikes(second, &later.items[0]),
+            ["a_1"]
+        );
+        let elsewhere = Traversal::AgentGoesOn("3");
+        assert!(
+            catalogue
+                .earlier_look_alikes(elsewhere, &later.items[0])
+                .is_empty()
+        );
+        catalogue.add_page(second, &later, None);
+        assert_eq!(catalogue.look_alikes("a_1"), ["a_l"]);
+        assert_eq!(catalogue.look_alikes("a_l"), ["a_1"]);
+        assert!(catalogue.look_alikes("b").is_empty());
+        assert!(catalogue.look_alikes("missing").is_empty());
+        // A list that begins anew still has to be told from the last complete one.
+        page(&mut catalogue, Traversal::AgentBegins, &["B"], Some("2"));
+        assert_eq!(catalogue.look_alikes("B"), ["b"]);
+        page(&mut catalogue, Traversal::AgentBegins, &["a_1"], LAST);
+        assert!(catalogue.look_alikes("a_1").is_empty());
+        let many: Vec<String> = (0..20)
+            .map(|blanks| format!("x{}", " ".repeat(blanks)))
+            .collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        page(&mut catalogue, Traversal::AgentBegins, &many, LAST);
+        assert_eq!(catalogue.look_alikes("x").len(), Catalogue::MANY + 1);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! `await`.
 
 mod catalogue;
+mod drifts;
 mod ledger;
 mod lifecycle;
+mod offered_names;
 mod pages;
 mod pending;
 mod visibility;
@@ -23,6 +25,7 @@ use crate::policy::{Agent, Client, Consent, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
 pub use catalogue::{Catalogue, Offer, Traversal};
+pub use drifts::Drifts;
 pub use ledger::{Keep, Ledger, TooLarge};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
@@ -89,6 +92,8 @@ pub struct State {
     pub to_agent: PendingTable,
     /// What the upstream offers, as far as its lists have told.
     pub tools: Catalogue,
+    /// What the agent knows of tools whose definition has changed.
+    pub drifts: Drifts,
     /// The pages of lists that were read lately.
     pub pages: Pages,
     /// Which items of lists the agent may see, as far as that is known.
@@ -240,6 +245,7 @@ impl Session {
                 to_upstream: PendingTable::default(),
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
+                drifts: Drifts::default(),
                 pages: Pages::default(),
                 visibilities: Visibilities::default(),
                 promised: Vec::new(),

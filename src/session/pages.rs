@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::guard::ToolSchemas;
 use crate::guard::text::Flags;
+use crate::guard::{Looks, ToolSchemas};
 use crate::policy::Fingerprint;
 
 /// The items of a page that can be judged, and those that nobody can use.
@@ -18,6 +18,8 @@ pub struct Page {
     pub items: Vec<PageItem>,
     /// By their place in the page, and why.
     pub unusable: Vec<(usize, String)>,
+    /// Whether two names of tools look alike.
+    pub has_look_alikes: bool,
 }
 
 /// An item by its name, and its place in the page.
@@ -39,6 +41,7 @@ pub struct Offered {
     /// What instructs or hides in it, if that was looked at.
     pub flags: Option<Flags>,
     pub schemas: Option<Arc<ToolSchemas>>,
+    pub looks: Looks,
 }
 
 /// Equal definitions have equal schemas and flags.
@@ -150,6 +153,7 @@ impl Page {
             digest,
             items: Vec::new(),
             unusable: Vec::new(),
+            has_look_alikes: false,
         }
     }
 
@@ -164,6 +168,7 @@ impl Page {
                 print: Fingerprint::of("{}", "0"),
                 flags: Some(Flags::default()),
                 schemas: None,
+                looks: Looks::of(name),
             }),
             flags: Some(Flags::default()),
         });

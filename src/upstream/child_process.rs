@@ -16,6 +16,7 @@ use super::command::{self, DEFAULT_INHERITED, Launcher, StartError};
 use super::events::ChildEvents;
 use super::keeper::{Keeper, Order, Phase, ordered};
 use super::process::Process;
+use super::sandbox::{self, Sandbox};
 use super::stderr;
 
 /// What to run, and how.
@@ -41,6 +42,8 @@ pub struct Settings {
     pub backoff: Backoff,
     pub stop: StopLadder,
     pub launcher: Launcher,
+    /// What the server may reach of this machine; everything that we may if absent. Takes a launcher.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl Settings {
@@ -58,6 +61,7 @@ impl Settings {
             backoff: Backoff::default(),
             stop: StopLadder::default(),
             launcher: Launcher::Own,
+            sandbox: None,
         }
     }
 }
@@ -217,6 +221,14 @@ impl Shared {
     fn start(&self) -> Result<Started, StartError> {
         let settings = &self.settings;
         let command = command::build(settings)?;
+        // Each time: an operator who reads of a restart must not take the server for confined.
+        if let Some(Ok(Some(lacks))) = settings.sandbox.as_ref().map(sandbox::check) {
+            let server = &settings.name;
+            tracing::warn!(
+                server,
+                "the server is not confined as `upstream.sandbox` says: {lacks}"
+            );
+        }
         let (process, streams) = Process::start(command, &settings.launcher)
             .map_err(|cause| command::refused(settings, &cause))?;
         let writer = LineWriter::spawn(streams.stdin, settings.queue_bytes);

@@ -9,6 +9,7 @@ use secrecy::ExposeSecret;
 use tokio::process::Command;
 
 use super::child_process::Settings;
+use super::sandbox::{self, Access, Place, Sandbox, SandboxError};
 
 /// Variables that a server gets from our own environment unless the configuration says otherwise.
 ///
@@ -73,6 +74,9 @@ pub enum StartError {
     NoDirectory { directory: String },
     #[error("`upstream.env`: `{name}` cannot be the name of a variable")]
     VariableName { name: String },
+    /// All that is wrong with it.
+    #[error("{}", listed(.0))]
+    Sandbox(Vec<SandboxError>),
 }
 
 /// The command for one start. Looks at the file system each time: programs are replaced while
@@ -89,9 +93,13 @@ pub(super) fn build(settings: &Settings) -> Result<Command, StartError> {
         .iter()
         .find(|(name, _)| name == "PATH")
         .map(|(_, path)| path.as_os_str());
-    check_program(program, path, settings.cwd.as_deref())?;
+    let file = check_program(program, path, settings.cwd.as_deref())?;
+    let sandbox = settings.sandbox.as_ref();
+    let sandbox = sandbox
+        .map(|sandbox| confined(sandbox, &settings.launcher, file))
+        .transpose()?;
 
-    let mut command = launched(&settings.launcher, program)?;
+    let mut command = launched(&settings.launcher, program, sandbox.as_ref())?;
     command
         .args(arguments)
         .env_clear()
@@ -116,8 +124,38 @@ pub(super) fn refused(settings: &Settings, cause: &io::Error) -> StartError {
     }
 }
 
+/// The sandbox in which the program itself is found: whoever named it wants it executed.
+fn confined(
+    sandbox: &Sandbox,
+    launcher: &Launcher,
+    program: PathBuf,
+) -> Result<Sandbox, StartError> {
+    if *launcher == Launcher::Absent {
+        return Err(StartError::Sandbox(vec![SandboxError::NoLauncher]));
+    }
+    let mut sandbox = sandbox.clone();
+    sandbox.places.push(Place {
+        setting: "upstream.command".to_owned(),
+        access: Access::Execute,
+        path: program,
+    });
+    match sandbox::check(&sandbox) {
+        Ok(_) => Ok(sandbox),
+        Err(problems) => Err(StartError::Sandbox(problems)),
+    }
+}
+
+fn listed(problems: &[SandboxError]) -> String {
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    problems.join("; ")
+}
+
 #[cfg(target_os = "linux")]
-fn launched(launcher: &Launcher, program: &str) -> Result<Command, StartError> {
+fn launched(
+    launcher: &Launcher,
+    program: &str,
+    sandbox: Option<&Sandbox>,
+) -> Result<Command, StartError> {
     let launcher = match launcher {
         // Names the running program even after its file was replaced by an update.
         Launcher::Own => Path::new("/proc/self/exe"),
@@ -130,7 +168,9 @@ fn launched(launcher: &Launcher, program: &str) -> Result<Command, StartError> {
         });
     }
     let mut command = Command::new(launcher);
-    let own = super::launcher::arguments(super::launcher::Step::Supervise, std::process::id());
+    let sandbox = sandbox::Arguments::of(sandbox);
+    let supervise = super::launcher::Step::Supervise;
+    let own = super::launcher::arguments(supervise, std::process::id(), &sandbox);
     command.arg0("mcp-protector").args(own).arg(program);
     Ok(command)
 }
@@ -140,7 +180,11 @@ fn launched(launcher: &Launcher, program: &str) -> Result<Command, StartError> {
     clippy::unnecessary_wraps,
     reason = "the launcher can be missing on Linux"
 )]
-fn launched(_launcher: &Launcher, program: &str) -> Result<Command, StartError> {
+fn launched(
+    _launcher: &Launcher,
+    program: &str,
+    _sandbox: Option<&Sandbox>,
+) -> Result<Command, StartError> {
     Ok(Command::new(program))
 }
 
@@ -166,13 +210,14 @@ fn environment(settings: &Settings) -> Result<Vec<(OsString, OsString)>, StartEr
     Ok(inherited.chain(named).collect())
 }
 
-/// Says beforehand, and better than an error number could, that a command cannot be started.
+/// The file of the program. Says beforehand, and better than an error number could, that a command
+/// cannot be started.
 #[cfg(unix)]
 fn check_program(
     program: &str,
     path: Option<&OsStr>,
     cwd: Option<&Path>,
-) -> Result<(), StartError> {
+) -> Result<PathBuf, StartError> {
     let executable = |file: &Path| {
         file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
     };
@@ -184,7 +229,7 @@ fn check_program(
         // As the kernel resolves it: from the directory in which the server will run.
         let file = cwd.map_or_else(|| PathBuf::from(program), |cwd| cwd.join(program));
         return if executable(&file) {
-            Ok(())
+            Ok(file)
         } else if file.exists() {
             Err(StartError::NotExecutable {
                 program: program.to_owned(),
@@ -195,19 +240,17 @@ fn check_program(
     }
     let path = path.ok_or_else(|| not_found(": the server has no PATH".to_owned()))?;
     let mut files = std::env::split_paths(path).map(|directory| directory.join(program));
-    if files.any(|file| executable(&file)) {
-        Ok(())
-    } else {
-        Err(not_found(format!(" in PATH `{}`", path.display())))
-    }
+    files
+        .find(|file| executable(file))
+        .ok_or_else(|| not_found(format!(" in PATH `{}`", path.display())))
 }
 
 /// The search for `PATHEXT` is left to the operating system.
 #[cfg(not(unix))]
 fn check_program(
-    _program: &str,
+    program: &str,
     _path: Option<&OsStr>,
     _cwd: Option<&Path>,
-) -> Result<(), StartError> {
-    Ok(())
+) -> Result<PathBuf, StartError> {
+    Ok(program.into())
 }

@@ -1,5 +1,9 @@
 //! What the gate and its launcher agree on; the launcher itself is [`crate::cli::launch`].
 
+use std::ffi::OsString;
+
+use super::sandbox;
+
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "launch";
 
@@ -24,18 +28,15 @@ pub enum Step {
 }
 
 /// What stands before the server's own command line. `parent` is the caller's process id.
-pub fn arguments(step: Step, parent: u32) -> [String; 6] {
+pub fn arguments(step: Step, parent: u32, sandbox: &sandbox::Arguments) -> Vec<OsString> {
     let step = match step {
         Step::Supervise => "supervise",
         Step::Execute => "execute",
     };
-    [
-        SUBCOMMAND,
-        "--parent",
-        &parent.to_string(),
-        "--step",
-        step,
-        "--",
-    ]
-    .map(str::to_owned)
+    let parent = parent.to_string();
+    let own = [SUBCOMMAND, "--parent", &parent, "--step", step];
+    let mut arguments: Vec<OsString> = own.map(OsString::from).into();
+    arguments.extend(sandbox.to_command_line());
+    arguments.push("--".into());
+    arguments
 }

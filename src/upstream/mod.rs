@@ -14,6 +14,7 @@ pub mod http;
 mod keeper;
 pub mod launcher;
 mod process;
+pub mod sandbox;
 mod stderr;
 
 pub use backoff::{Backoff, Delays};

@@ -26,7 +26,6 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
         guards: Guards {
             arguments: Level::Warn,
             results: Level::Off,
-            secrets: None,
             ..Guards::default()
         },
         secrets: Redactor::default(),

@@ -86,7 +86,7 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
                 _ => succeeds(&output),
             }
         }
-        ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
+        ["mkdir", _] | ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
         ["cargo", "run", ..] if words.ends_with(&["--example", "quickstart"]) => {
             ci_runs(command)?;
             succeeds(&workshop.run(&quickstart().display().to_string(), &[]))

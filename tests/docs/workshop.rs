@@ -38,6 +38,7 @@ impl Workshop {
             fs::write(&file, script).unwrap();
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         }
+        symlink(example("notes-server"), programs.join("notes-server")).unwrap();
         let mut path = programs.into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -67,19 +68,28 @@ impl Workshop {
     }
 }
 
-/// The program of the quickstart, built once: `cargo test --test docs` alone does not build it.
-pub(crate) fn quickstart() -> &'static Path {
+/// The program of the quickstart.
+pub(crate) fn quickstart() -> PathBuf {
+    example("quickstart")
+}
+
+/// A program beside the gate, built once: `cargo test --test docs` alone does not build it.
+fn example(name: &str) -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
+    let directory = BUILT.get_or_init(|| {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--example", "quickstart"]);
+        command.args(["build", "--quiet"]);
+        for name in ["quickstart", "notes-server"] {
+            command.args(["--example", name]);
+        }
         if !cfg!(debug_assertions) {
             command.arg("--release");
         }
         let built = command.current_dir(root()).status().unwrap();
-        assert!(built.success(), "the quickstart builds");
+        assert!(built.success(), "the programs build");
         let gate = Path::new(env!("CARGO_BIN_EXE_mcp-protector"));
-        gate.parent().unwrap().join("examples/quickstart")
-    })
+        gate.parent().unwrap().join("examples")
+    });
+    directory.join(name)
 }

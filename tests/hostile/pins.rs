@@ -62,6 +62,60 @@ fn a_poisoned_definition_is_neither_shown_nor_called_once_the_tools_are_locked()
 }
 
 #[test]
+fn what_definitions_are_held_to_is_for_the_configuration_to_say() {
+    // The server defines `safe` in another way in each list.
+    for (mode, lock, seen) in [
+        ("changing-tools", "first-use", [true, false]),
+        ("changing-tools", "known", [true, true]),
+        ("proper", "first-use", [true, true]),
+        ("proper", "enforce", [false, false]),
+    ] {
+        let mut setup = before(mode);
+        setup.reload = format!("lock = \"{lock}\"");
+        let mut talk = Talk::through(setup);
+        talk.open();
+        for (id, is_there) in ["\"first\"", "\"second\""].into_iter().zip(seen) {
+            let listed = talk.ask(id, r#""tools/list""#);
+            assert_eq!(listed.contains("\"safe\""), is_there, "{lock}: {listed}");
+        }
+        talk.call("7", "safe", "x");
+        let answer = talk.answer("7");
+        if seen[1] {
+            assert_eq!(answer, SAFE_RAN.replace("$ID", "7"));
+        } else {
+            assert!(answer.contains("Unknown tool: safe"), "{answer}");
+        }
+        let past = talk.end();
+        let changed = past.of_kind("upstream_event");
+        let changed = changed.filter(|record| record["event"] == "changed");
+        assert_eq!(
+            changed.count(),
+            usize::from(seen == [true, false]),
+            "{lock}"
+        );
+    }
+}
+
+#[test]
+fn names_that_could_be_taken_for_another_are_not_shown() {
+    let mut talk = Talk::through(before("look-alike-names"));
+    talk.open();
+    let listed = talk.ask("\"list\"", r#""tools/list""#);
+    // `safe`, `Safe` and `safe ` are all permitted, and none of them can be told from the others.
+    assert!(!listed.to_lowercase().contains("safe"), "{listed}");
+    assert!(listed.contains("\"evil\""), "{listed}");
+    talk.call("7", "safe", "x");
+    assert!(talk.answer("7").contains("Unknown tool: safe"));
+    let past = talk.end();
+    let refused = past
+        .audit
+        .iter()
+        .find(|it| it["kind"] == "tool_call")
+        .unwrap();
+    assert_eq!(refused["reason"]["code"], "look-alike", "{refused}");
+}
+
+#[test]
 fn what_a_hostile_server_lists_is_locked_as_a_whole_or_not_at_all() {
     for (mode, says) in [
         ("conflicting-tools", "`safe` is defined more than once"),

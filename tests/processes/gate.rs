@@ -8,6 +8,7 @@
     reason = "the tests read both"
 )]
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use clap::Parser;
 use mcp_protector::agent::stdio::{self, AgentInput, AgentWriter};
 use mcp_protector::cli::launch::Launch;
 use mcp_protector::shutdown::{Cause, Shutdown};
+use mcp_protector::upstream::sandbox::{Access, Place, Sandbox};
 use mcp_protector::upstream::{
     Backoff, ChildEvents, ChildProcess, ChildSender, Event, Launcher, Settings, StopLadder,
 };
@@ -31,6 +33,9 @@ struct Gate {
     /// A variable of the server, `NAME=value`.
     #[arg(long)]
     env: Vec<String>,
+    /// Confine the server, and let it read this.
+    #[arg(long)]
+    read: Option<PathBuf>,
     /// Start the server directly.
     #[arg(long)]
     without_launcher: bool,
@@ -74,6 +79,14 @@ impl Gate {
         if self.without_launcher {
             settings.launcher = Launcher::Absent;
         }
+        settings.sandbox = self.read.map(|path| Sandbox {
+            places: vec![Place {
+                setting: "upstream.sandbox.read[0]".to_owned(),
+                access: Access::Read,
+                path,
+            }],
+            ..Sandbox::default()
+        });
         settings.backoff = Backoff {
             first: Duration::from_millis(10),
             ..Backoff::default()

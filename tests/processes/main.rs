@@ -10,6 +10,7 @@
 mod environment;
 mod orphans;
 mod restarts;
+mod sandbox;
 mod shutdowns;
 mod standard_streams;
 mod streams;

@@ -15,6 +15,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::Launch;
 use crate::upstream::launcher::{self, Step};
+use crate::upstream::sandbox;
 
 /// Does not end the supervisor: it first looks whether the gate is really dead.
 const PARENT_DIED: Signal = Signal::USR1;
@@ -38,7 +39,37 @@ fn execute(launch: &Launch) -> ExitCode {
     let Some((program, arguments)) = launch.command.split_first() else {
         return cannot_start(&io::ErrorKind::InvalidInput.into());
     };
-    cannot_start(&Command::new(program).args(arguments).exec())
+    // The last thing before the server: from here on we may not do much more than it.
+    match confine(launch) {
+        Ok(confined) => {
+            let error = Command::new(program).args(arguments).exec();
+            let is_kept = error.kind() == io::ErrorKind::PermissionDenied;
+            if confined == Confined::Yes && is_kept {
+                let help = "the sandbox lets it, or what it is read by, not be executed: name its \
+                            directory in `upstream.sandbox.execute`";
+                return cannot_start(&io::Error::other(format!("{error}; {help}")));
+            }
+            cannot_start(&error)
+        }
+        Err(error) => cannot_start(&error),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Confined {
+    Yes,
+    No,
+}
+
+/// Where it fails there may be half a sandbox around us, so that nothing may follow but the end.
+fn confine(launch: &Launch) -> io::Result<Confined> {
+    match launch.sandbox.sandbox().map_err(io::Error::other)? {
+        None => Ok(Confined::No),
+        Some(sandbox) => {
+            sandbox::confine(&sandbox).map_err(io::Error::other)?;
+            Ok(Confined::Yes)
+        }
+    }
 }
 
 fn supervise(launch: &Launch) -> io::Result<ExitCode> {
@@ -113,7 +144,11 @@ impl Supervised {
 fn start_executor(launch: &Launch) -> io::Result<Pid> {
     let child = Command::new("/proc/self/exe")
         .arg0("mcp-protector")
-        .args(launcher::arguments(Step::Execute, std::process::id()))
+        .args(launcher::arguments(
+            Step::Execute,
+            std::process::id(),
+            &launch.sandbox,
+        ))
         .args(&launch.command)
         .spawn()?;
     i32::try_from(child.id())

@@ -10,12 +10,13 @@ use crate::audit::Redactor;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
+use crate::policy::Roots;
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
 use crate::wire::{Form, Stream};
 
 use super::pulse::{Started, Starts};
-use super::{network, settings};
+use super::{confinement, network, settings};
 
 /// How servers are reached: each conversation has one of its own.
 #[derive(Debug, Clone)]
@@ -67,6 +68,15 @@ pub(super) enum Occurrence<'e> {
     GaveUp(String),
 }
 
+/// Why no server can be reached with this configuration.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("{0}")]
+    Http(#[from] HttpClientError),
+    #[error("`upstream.sandbox.roots`: {0}")]
+    Sandbox(#[from] confinement::Nested),
+}
+
 /// How long a message may wait for a server whose queue is full. Messages come one after the other:
 /// while one waits, the gate hears neither the agent's next one nor that it has gone.
 const STALLED: Duration = Duration::from_secs(5);
@@ -75,13 +85,17 @@ impl Upstreams {
     /// Connects to nothing yet.
     pub(super) fn of(
         config: &Config,
+        roots: &Roots,
         secrets: &Redactor,
         clock: &Arc<dyn Clock>,
-    ) -> Result<Self, HttpClientError> {
+    ) -> Result<Self, Unusable> {
         Ok(match network::over_http(config, secrets, clock) {
             Some(settings) => Self::Http(HttpClient::new(&settings)?),
             None => Self::Command {
-                settings: Arc::new(settings::upstream(config)),
+                settings: {
+                    let sandbox = confinement::sandbox(config.upstream.sandbox.as_ref(), roots)?;
+                    Arc::new(settings::upstream(config, sandbox))
+                },
                 starts: Starts::new(Arc::clone(clock)),
             },
         })

@@ -13,6 +13,7 @@ use crate::guard::secrets::Rules;
 use crate::loading;
 use crate::upstream;
 use crate::upstream::http::ClientSecret;
+use crate::upstream::sandbox::Sandbox;
 use crate::wire::Limits;
 
 /// Words in the name of a variable that holds a secret.
@@ -49,6 +50,12 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
         warnings: match policy.warnings {
             config::Warnings::Error => loading::Warnings::Error,
             config::Warnings::Allow => loading::Warnings::Allow,
+        },
+        lock: match policy.lock {
+            config::LockMode::Enforce => loading::LockMode::Enforce,
+            config::LockMode::Known => loading::LockMode::Known,
+            config::LockMode::FirstUse => loading::LockMode::FirstUse,
+            config::LockMode::Off => loading::LockMode::Off,
         },
         reload: match policy.reload {
             config::Reload::Watch => loading::Reload::Watch,
@@ -144,7 +151,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         .chain(shown_by_agents.into_iter().flatten())
 }
 
-pub(super) fn upstream(config: &Config) -> upstream::Settings {
+pub(super) fn upstream(config: &Config, sandbox: Option<Sandbox>) -> upstream::Settings {
     let mut settings = upstream::Settings::new(
         config.upstream.name.clone(),
         config.upstream.command.clone(),
@@ -155,6 +162,7 @@ pub(super) fn upstream(config: &Config) -> upstream::Settings {
     settings.inherit = Vec::new();
     settings.cwd.clone_from(&config.upstream.cwd);
     settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
+    settings.sandbox = sandbox;
     settings
 }
 
@@ -199,6 +207,10 @@ pub(super) fn gate(
                 definitions: cleaning(guards.definitions),
                 content: cleaning(guards.text),
                 longest: guards.description_length,
+            },
+            names: match guards.names {
+                config::ToolNames::Ascii => gate::ToolNames::Ascii,
+                config::ToolNames::Any => gate::ToolNames::Any,
             },
         },
         secrets: Redactor::default(),

@@ -23,6 +23,8 @@ pub(super) enum AskFault {
     #[error("{0}")]
     Start(#[from] StartError),
     #[error("{0}")]
+    Sandbox(String),
+    #[error("{0}")]
     Client(#[from] HttpClientError),
     #[error("it did not answer `{method}`: {why}")]
     Failed { method: &'static str, why: String },

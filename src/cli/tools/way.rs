@@ -35,7 +35,10 @@ impl Way {
             let (sender, events) = HttpClient::new(&settings)?.connect();
             Ok(Self::Http(sender, events))
         } else {
-            let (sender, events) = ChildProcess::start(proxy::upstream_settings(config))?;
+            let (sender, events) = {
+                let settings = proxy::upstream_settings(config).map_err(AskFault::Sandbox)?;
+                ChildProcess::start(settings)?
+            };
             Ok(Self::Child(sender, events))
         }
     }

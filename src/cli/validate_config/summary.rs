@@ -14,9 +14,13 @@ pub(super) fn upstream(upstream: &Upstream) -> String {
     match &upstream.http {
         Some(http) => format!("`{name}`: {}{}", http.place(), token(http)),
         None => format!(
-            "`{name}`: `{}` over stdio, {}",
+            "`{name}`: `{}` over stdio, {}{}",
             upstream.program(),
             count(upstream.command.len().saturating_sub(1), "argument"),
+            match upstream.sandbox {
+                Some(_) => ", in a sandbox",
+                None => "",
+            },
         ),
     }
 }

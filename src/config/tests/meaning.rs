@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 
 use super::{valid, valid_with};
 use crate::config::{
-    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, OnFault, OnRemoval,
+    Audit, CommandLine, Config, Denial, Durability, Limits, Listen, LockMode, OnFault, OnRemoval,
     OtherMethods, Policy, Reload, Warnings,
 };
 
@@ -65,6 +65,7 @@ fn the_defaults_are_the_published_ones() {
         (policy.reload, policy.on_removal),
         (Reload::Watch, OnRemoval::Keep)
     );
+    assert_eq!(policy.lock, LockMode::Known);
 }
 
 #[test]
@@ -86,6 +87,7 @@ fn every_key_arrives_where_it_belongs() {
         shadow = "next"
         allow_warnings = true
         denial = "tool_result"
+        lock = "first-use"
         reload = "watch"
         on_removal = "accept"
         [audit]
@@ -119,6 +121,7 @@ fn every_key_arrives_where_it_belongs() {
         other_methods: OtherMethods::Base,
         warnings: Warnings::Allow,
         denial: Denial::ToolResult,
+        lock: LockMode::FirstUse,
         reload: Reload::Watch,
         on_removal: OnRemoval::Accept,
     };

@@ -100,12 +100,18 @@ const ONLY_OVER_HTTP: [&str; 12] = [
     "upstream.auth",
 ];
 
+/// Where there is a sandbox: without one its keys mean nothing, and each of them begins one.
+const CONFINED: &str = "
+    upstream.command = [\"server\"]
+    upstream.sandbox.write = []
+";
+
 #[test]
 fn the_schema_has_the_defaults_of_the_code() {
     let schema = schema();
     let mut found = Vec::new();
     properties(&schema, &schema, "", &mut found);
-    let (mut over_stdio, mut over_http) = (Vec::new(), Vec::new());
+    let (mut over_stdio, mut over_http, mut confined) = (Vec::new(), Vec::new(), Vec::new());
     for (path, property) in found {
         if let Some(default) = property.get("default") {
             let value = if default.is_object() {
@@ -117,6 +123,8 @@ fn the_schema_has_the_defaults_of_the_code() {
             let line = format!("{path} = {value}\n");
             if ONLY_OVER_HTTP.iter().any(|only| path.starts_with(only)) {
                 over_http.push(line);
+            } else if path.starts_with("upstream.sandbox.") {
+                confined.push(line);
             } else {
                 over_stdio.push(line);
             }
@@ -125,7 +133,13 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_stdio.len() >= 15, "{over_stdio:?}");
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
-    for (base, defaults) in [(base, over_stdio), (OVER_HTTP, over_http)] {
+    assert_eq!(confined.len(), 5, "{confined:?}");
+    let groups = [
+        (base, over_stdio),
+        (OVER_HTTP, over_http),
+        (CONFINED, confined),
+    ];
+    for (base, defaults) in groups {
         let defaults = defaults.concat();
         let (with, without) = (valid(&format!("{base}{defaults}")), valid(base));
         // A warning says where it stands.
@@ -254,6 +268,21 @@ fn the_schema_and_the_code_refuse_the_same() {
         "upstream.env.A = 1",
         "upstream.env.\"A=B\" = \"\"",
         "upstream.cwd = \"\"",
+        "upstream.sandbox = true",
+        "upstream.sandbox.raed = []",
+        "upstream.sandbox.read = \"/srv\"",
+        "upstream.sandbox.read = [\"\"]",
+        "upstream.sandbox.write = [1]",
+        "upstream.sandbox.network = \"off\"",
+        "upstream.sandbox.network = []",
+        "upstream.sandbox.network = [0]",
+        "upstream.sandbox.network = [65536]",
+        "upstream.sandbox.network = [\"443\"]",
+        "upstream.sandbox.network = true",
+        "upstream.sandbox.roots = [\"work\"]",
+        "upstream.sandbox.system = \"no\"",
+        "upstream.sandbox.local_sockets = 1",
+        "upstream.sandbox.required = \"yes\"",
         "listen.transport = \"http\"",
         "listen.transport = \"tcp\"",
         "listen.port = 1",
@@ -289,6 +318,9 @@ fn the_schema_and_the_code_refuse_the_same() {
         "policy.denial = \"no\"",
         "policy.reload = \"poll\"",
         "policy.on_removal = \"refuse\"",
+        "policy.lock = \"first_use\"",
+        "guards.names = \"utf8\"",
+        "policy.lock = \"enforce\"",
         "audit.durability = \"strict\"",
         "audit.on_fault = \"allow\"",
         "limits.max_message_bytes = 1",

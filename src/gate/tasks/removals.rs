@@ -8,10 +8,10 @@ use crate::gate::identify::Role;
 use crate::gate::inspect::bad;
 use crate::gate::listing::next_cursor;
 use crate::gate::oblige::Removal;
+use crate::gate::pin::Pins;
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::{Circumstances, Understood, may_ask};
 use crate::policy::PolicySnapshot;
-use crate::session::Session;
 use crate::wire::{KnownMethod, Value};
 
 impl Gate {
@@ -21,10 +21,11 @@ impl Gate {
         &self,
         understood: &Understood<'m>,
         snapshot: &PolicySnapshot,
-        session: &Session,
+        pins: Pins<'_>,
         now: Circumstances,
     ) -> Result<Vec<Removal<'m>>, Refusal> {
         let at = self.clock.elapsed();
+        let session = pins.session;
         let identified = &understood.identified;
         match &identified.role {
             Role::Request {
@@ -56,14 +57,9 @@ impl Gate {
                 let mut is_shown = |id: Cow<'_, str>| {
                     *known.entry(id.into_owned()).or_insert_with_key(|id| {
                         let works = self.tasks.listed(understood, session, at, id);
-                        !works.is_empty()
-                            && may_ask(
-                                &works,
-                                &identified.scene,
-                                snapshot,
-                                now,
-                                self.look(snapshot),
-                            )
+                        let look = self.look(snapshot);
+                        let scene = &identified.scene;
+                        !works.is_empty() && may_ask(&works, scene, snapshot, pins, now, look)
                     })
                 };
                 let hidden = items.items().enumerate().filter(|(_, item)| {

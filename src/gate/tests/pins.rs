@@ -3,7 +3,8 @@
 use super::*;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{
-    self, EngineKind as _, Lock, LockedTool, Member, Origin, Presence, Scalar, Shape, Warnings,
+    self, EngineKind as _, Lock, LockMode, LockedTool, Member, Origin, Presence, Scalar, Shape,
+    Warnings,
 };
 
 const APPROVED: &str = r#"{"name":"echo","description":"Says it again.","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}}"#;
@@ -30,17 +31,23 @@ fn locked(policies: &str) -> Bench {
 
 /// The same, with other arguments.
 fn locked_with(policies: &str, arguments: policy::Record) -> Bench {
+    held(policies, Some(arguments), LockMode::Known)
+}
+
+/// A gate in this mode, and what its lock holds if it has one.
+fn held(policies: &str, arguments: Option<policy::Record>, mode: LockMode) -> Bench {
     let document = crate::wire::Document::decode(APPROVED.as_bytes(), &Limits::default()).unwrap();
     let tool = LockedTool {
         fingerprint: pin::fingerprint(document.root()),
         definition: APPROVED.into(),
-        arguments: Ok(arguments),
+        arguments: Ok(arguments.clone().unwrap_or_default()),
         origin: Origin {
             file: "tools.lock".into(),
             line: 4,
         },
     };
-    let lock = Arc::new(Lock::new([("echo".to_owned(), tool)].into()));
+    let tools = arguments.map(|_| ("echo".to_owned(), tool)).into_iter();
+    let lock = Arc::new(Lock::new(tools.collect()).with_mode(mode));
     let cedar = Cedar {
         lock: Arc::clone(&lock),
         warnings: Warnings::Allow,
@@ -52,13 +59,16 @@ fn locked_with(policies: &str, arguments: policy::Record) -> Bench {
     };
     let drift = include_str!("../../policy/builtin/lock.cedar");
     let core = include_str!("../../policy/builtin/core.cedar");
-    let sources = [
-        source("p.cedar", policies),
-        source("<lock.cedar>", drift),
-        source("<core.cedar>", core),
-    ];
+    let approved = include_str!("../../policy/builtin/approved.cedar");
+    let mut sources = vec![source("p.cedar", policies), source("<core.cedar>", core)];
+    if lock.pins() {
+        sources.push(source("<lock.cedar>", drift));
+    }
+    if mode == LockMode::Enforce {
+        sources.push(source("<approved.cedar>", approved));
+    }
     let compiled = cedar.compile(&sources).unwrap();
-    let snapshot = PolicySnapshot::new(vec![compiled.engine], sources.to_vec(), compiled.policies);
+    let snapshot = PolicySnapshot::new(vec![compiled.engine], sources, compiled.policies);
     let bench = Bench::new(open);
     bench.gate.policy.publish(snapshot.with_lock(lock));
     bench
@@ -250,4 +260,135 @@ async fn two_places_that_differ_are_never_taken_for_one() {
         let (reached, _) = call(&bench, "echo", &arguments).await;
         assert_eq!(reached, reaches, "{arguments}");
     }
+}
+
+#[tokio::test]
+async fn an_enforced_lock_leaves_nothing_but_what_it_approves() {
+    let text = || record([("/text", Shape::One(Scalar::String))]);
+    for (lock, there) in [(Some(text()), vec!["echo"]), (None, vec![])] {
+        let bench = held(ALL, lock, LockMode::Enforce);
+        bench.shake_hands().await;
+        assert_eq!(shown(&bench, &[APPROVED, OTHER]).await, there);
+        let (reached, _) = call(&bench, "echo", r#"{"text":"a"}"#).await;
+        assert_eq!(reached, !there.is_empty());
+        let (reached, answers) = call(&bench, "other", "{}").await;
+        assert!(!reached);
+        assert!(answers[0].contains("Unknown tool: other"), "{answers:?}");
+        let records = bench.records().await;
+        let last = records.last().unwrap().text();
+        assert!(
+            last.contains("lock.unapproved") && last.contains("tool-not-approved"),
+            "{last}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_was_seen_first_stays_in_every_session_of_the_gate() {
+    let changed = OTHER.replace("object\"", "object\",\"title\":\"x\"");
+    let mut bench = held(ALL, None, LockMode::FirstUse);
+    bench.shake_hands().await;
+    assert_eq!(shown(&bench, &[OTHER]).await, ["other"]);
+    assert!(call(&bench, "other", "{}").await.0);
+    assert_eq!(shown(&bench, &[&changed, APPROVED]).await, ["echo"]);
+    assert!(!call(&bench, "other", "{}").await.0);
+    assert!(call(&bench, "echo", r#"{"text":"a"}"#).await.0);
+    // The server has started anew, and nobody lists.
+    bench.gate.upstream_died(&bench.talk).await.unwrap();
+    bench.gate.upstream_restarted(&bench.talk).await;
+    let handshake = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{handshake},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#
+        ))
+        .await;
+    bench.to_upstream();
+    bench.to_agent();
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"late","method":"tools/call","params":{"name":"other","arguments":{}}}"#)
+        .await;
+    let asked = bench.to_upstream();
+    assert!(asked[0].contains("tools/list"), "{asked:?}");
+    let list = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{changed}]}}}}"#,
+        id_of(&asked[0])
+    );
+    bench.upstream(&list).await;
+    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_agent()[0].contains("Unknown tool: other"));
+    // Another session is held to the same.
+    let session = Session::new(SessionId::from_random(8), "stdio", Server::default(), 0);
+    bench.talk = Talk::new(session, Recorder::default(), Recorder::default());
+    bench.shake_hands().await;
+    assert_eq!(shown(&bench, &[&changed, APPROVED]).await, ["echo"]);
+    assert_eq!(shown(&bench, &[OTHER]).await, ["other"]);
+}
+
+#[tokio::test]
+async fn a_lock_that_is_off_hides_nothing_and_still_types_arguments() {
+    let text = record([("/text", Shape::One(Scalar::String))]);
+    let bench = held(ALL, Some(text), LockMode::Off);
+    bench.shake_hands().await;
+    let changed = APPROVED.replace("again", "twice");
+    assert_eq!(shown(&bench, &[&changed, OTHER]).await, ["echo", "other"]);
+    assert!(call(&bench, "echo", r#"{"text":"a"}"#).await.0);
+    assert!(!call(&bench, "echo", r#"{"text":1}"#).await.0);
+}
+
+#[tokio::test]
+async fn a_change_is_recorded_once_and_an_agent_that_cannot_know_of_it_is_told_once() {
+    let bench = locked(ALL);
+    bench.shake_hands().await;
+    bench.talk.session.state().promised = vec![KnownMethod::ToolsListChanged];
+    assert_eq!(shown(&bench, &[APPROVED]).await, ["echo"]);
+    let changed = APPROVED.replace("again", "twice");
+    // The server has changed it and told nobody; the gate looks because it was started anew.
+    for again in 0..3 {
+        bench.talk.session.state().tools.start_over();
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":"call-{again}","method":"tools/call","params":{{"name":"echo","arguments":{{"text":"a"}}}}}}"#
+            ))
+            .await;
+        let asked = id_of(&bench.to_upstream()[0]);
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"tools":[{changed}]}}}}"#
+            ))
+            .await;
+        let told = bench.to_agent();
+        let news = told
+            .iter()
+            .filter(|line| line.contains("notifications/tools/list_changed"));
+        assert_eq!(news.count(), usize::from(again == 0), "{told:?}");
+        assert!(told.last().unwrap().contains("Unknown tool: echo"));
+    }
+    assert!(shown(&bench, &[&changed]).await.is_empty());
+    let records = bench.records_of("upstream_event").await;
+    assert_eq!(records.len(), 1);
+    let record = &records[0];
+    assert_eq!(
+        [record.get(&["event"]), record.get(&["target"])],
+        ["changed", "echo"]
+    );
+    let said = record.get(&["reason", "text"]);
+    assert!(
+        said.starts_with("what it says beside its schemas differs; SHA-256 ")
+            && said.contains(", approved "),
+        "{said}"
+    );
+    // Another change is told again.
+    let more = APPROVED.replace("again", "three times");
+    assert!(shown(&bench, &[&more]).await.is_empty());
+    assert_eq!(bench.records_of("upstream_event").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_name_that_the_lock_approves_is_there_whatever_it_looks_like() {
+    let bench = locked(ALL);
+    bench.shake_hands().await;
+    let other = APPROVED.replace("\"echo\"", "\"Echo\"");
+    assert_eq!(shown(&bench, &[&other, APPROVED]).await, ["echo"]);
+    assert!(call(&bench, "echo", r#"{"text":"a"}"#).await.0);
+    assert!(!call(&bench, "Echo", r#"{"text":"a"}"#).await.0);
 }

@@ -54,6 +54,11 @@ impl Roots {
         self.0.iter().map(|root| root.name.as_str())
     }
 
+    /// The outer ones first.
+    pub fn iter(&self) -> impl Iterator<Item = &Root> {
+        self.0.iter()
+    }
+
     /// Two roots at one place.
     pub fn twins(&self) -> Option<(&str, &str)> {
         let mut pairs = self.0.iter().enumerate().flat_map(|(at, one)| {
@@ -94,6 +99,16 @@ impl Root {
             writable: false,
             labels: Vec::new(),
         })
+    }
+
+    /// Where it is, if it is a place of files.
+    pub fn path(&self) -> Option<String> {
+        self.location.path()
+    }
+
+    /// Whether all of it lies in the other.
+    pub fn lies_in(&self, other: &Self) -> bool {
+        self.location.below(&other.location) == Below::Yes
     }
 }
 

@@ -172,6 +172,9 @@ impl Recorded {
         let Some(method) = KnownMethod::from_name(&self.method) else {
             return unknown("its method is not known to this version");
         };
+        if method == KnownMethod::ToolsCall && snapshot.looks_for().flags {
+            return unknown("what is flagged in the tool's definition is not recorded");
+        }
         let Some((agent, client)) = self.who(bench) else {
             return Now::Unknown(format!(
                 "who the agent `{}` is stands only in `[agents]`, which does not name it",
@@ -248,7 +251,7 @@ impl Recorded {
             schema_ok,
             description_ok,
         };
-        let pins = if lock.tool(&self.target).is_none() {
+        let pins = if !lock.unchanged(&self.target).known {
             vec![Pin::default()]
         } else if self.policies.iter().any(|policy| policy == LOCK_DRIFT) {
             let any = [(false, false), (false, true), (true, false), (true, true)];

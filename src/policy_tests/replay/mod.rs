@@ -52,7 +52,7 @@ const MOST_PROBLEMS: usize = 20;
 pub(super) async fn replay(bench: &Bench<'_>, test: &Test, replay: &Replay) -> TestReport {
     let compared = match &replay.recording {
         Some(Recording::Audit(entries)) => audit::compare(bench, entries),
-        Some(Recording::Transcript(said)) => transcript::compare(bench, test, said).await,
+        Some(Recording::Transcript(said)) => Box::pin(transcript::compare(bench, test, said)).await,
         None => Vec::new(),
     };
     let mut told = ReplayReport {

@@ -1,0 +1,128 @@
+//! Tools whose names could be taken for others.
+
+use super::*;
+
+fn any(settings: &mut Settings) {
+    settings.guards.names = ToolNames::Any;
+}
+
+/// What the agent sees of a list of one page with these names.
+async fn shown(bench: &Bench, names: &[&str]) -> Vec<String> {
+    let line = bench.list(names).await;
+    let message = Message::decode(line.as_bytes(), &Limits::default()).unwrap();
+    let tools = message.result().unwrap().get("tools").unwrap();
+    tools
+        .items()
+        .map(|tool| tool.get("name").unwrap().as_str().unwrap().into_owned())
+        .collect()
+}
+
+/// Whether a call reached the server; if not, it was answered as one of a tool that is not there,
+/// with this code in its record.
+async fn reaches(bench: &Bench, name: &str) -> Result<(), String> {
+    bench.agent(&call("\"call\"", name)).await;
+    let sent = bench.to_upstream();
+    if !sent.is_empty() {
+        let id = id_of(&sent[0]);
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#
+            ))
+            .await;
+        bench.to_agent();
+        return Ok(());
+    }
+    let answers = bench.to_agent();
+    assert!(answers[0].contains("Unknown tool: "), "{answers:?}");
+    let last = bench.records().await.pop().unwrap();
+    Err(last.get(&["reason", "code"]))
+}
+
+#[tokio::test]
+async fn an_agent_never_sees_two_names_that_look_alike() {
+    for (names, there) in [
+        (vec!["read", "write"], vec!["read", "write"]),
+        (vec!["read", "Read", "write"], vec!["write"]),
+        (vec!["list_1", "list_l", "list_I"], vec![]),
+        (vec!["read", "read "], vec![]),
+        // Nobody takes it for what he does not see.
+        (vec!["hidden_1", "hidden_l", "read"], vec!["read"]),
+        (vec!["hidden", "Hidden"], vec!["Hidden"]),
+        // What is not shown for itself hides nothing else.
+        (vec!["safe", "s\u{430}fe"], vec!["safe"]),
+    ] {
+        let bench = Bench::new(guarded);
+        bench.shake_hands().await;
+        assert_eq!(shown(&bench, &names).await, there, "{names:?}");
+        for name in &names {
+            let is_there = there.contains(name);
+            assert_eq!(
+                reaches(&bench, name).await.is_ok(),
+                is_there,
+                "{name} of {names:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_name_outside_ascii_is_there_only_where_it_is_asked_for() {
+    let names = ["s\u{430}fe", "gr\u{f6}\u{df}e", "safe"];
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    assert_eq!(shown(&bench, &names).await, ["safe"]);
+    assert_eq!(reaches(&bench, names[1]).await.unwrap_err(), "not-ascii");
+    assert_eq!(reaches(&bench, "safe").await, Ok(()));
+    let list = bench.records().await;
+    let told = list
+        .iter()
+        .any(|it| it.text().contains("its name is not ASCII"));
+    assert!(told);
+    let bench = Bench::with(open, any);
+    bench.shake_hands().await;
+    assert_eq!(shown(&bench, &names).await, [names[1]]);
+    assert_eq!(reaches(&bench, names[1]).await, Ok(()));
+    assert_eq!(reaches(&bench, "safe").await.unwrap_err(), "look-alike");
+}
+
+#[tokio::test]
+async fn a_name_that_looks_like_one_of_an_earlier_page_is_hidden_and_neither_is_called() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    for (cursor, name, next, there) in [
+        ("", "read", r#","nextCursor":"2""#, true),
+        (r#","params":{"cursor":"2"}"#, "Read", "", false),
+    ] {
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":"list","method":"tools/list"{cursor}}}"#
+            ))
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let tool = format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#);
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]{next}}}}}"#
+            ))
+            .await;
+        assert_eq!(bench.to_agent()[0].contains(&tool), there, "{name}");
+    }
+    for name in ["read", "Read"] {
+        assert_eq!(reaches(&bench, name).await.unwrap_err(), "look-alike");
+    }
+    // Without the other, it is there again.
+    assert_eq!(shown(&bench, &["read"]).await, ["read"]);
+    assert_eq!(reaches(&bench, "read").await, Ok(()));
+}
+
+#[tokio::test]
+async fn of_very_many_names_that_look_alike_none_is_there() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    let names: Vec<String> = (0..500)
+        .map(|blanks| format!("x{}y", " ".repeat(blanks)))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert!(shown(&bench, &names).await.is_empty());
+    assert_eq!(reaches(&bench, names[7]).await.unwrap_err(), "look-alike");
+}
