@@ -31,10 +31,10 @@ pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Config, Denial, Durability, ExcerptPreset, Excerpts,
-    Guards, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen, ListenAuth,
-    LockMode, OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction, Reload,
-    ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
+    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset,
+    Excerpts, Guards, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen,
+    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction,
+    Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -13,9 +13,9 @@ use super::listen::{HTTP_ONLY, Transport, listen};
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
-    Audit, Bearer, Bridging, Config, Denial, Durability, ExcerptPreset, Excerpts, Guards, Limits,
-    Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction,
-    Reload, ServerAuth, Strictness, ToolNames, Warnings,
+    Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset, Excerpts, Guards,
+    Limits, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol,
+    Redaction, Reload, ServerAuth, Strictness, ToolNames, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -228,6 +228,11 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
         ("warn", Strictness::Warn),
         ("strict", Strictness::Strict),
     ];
+    let cleanings = [
+        ("off", Cleaning::Off),
+        ("warn", Cleaning::Warn),
+        ("clean", Cleaning::Clean),
+    ];
     let default = Guards::default();
     let guards = Guards {
         arguments: section
@@ -249,6 +254,13 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
         secrets_sent: section
             .one_of("secrets_sent", &levels)
             .unwrap_or(default.secrets_sent),
+        definitions: section
+            .one_of("definitions", &cleanings)
+            .unwrap_or(default.definitions),
+        text: section.one_of("text", &cleanings).unwrap_or(default.text),
+        description_length: section
+            .count("description_length", &(16..=100_000))
+            .unwrap_or(default.description_length),
         names: section
             .one_of(
                 "names",

@@ -98,6 +98,12 @@ pub struct Guards {
     pub secrets: Redaction,
     /// Credentials in what the agent sends.
     pub secrets_sent: Strictness,
+    /// What nobody sees in what tools, prompts, resources and the server say of themselves, and in prompts.
+    pub definitions: Cleaning,
+    /// The same in results, errors, notifications and questions.
+    pub text: Cleaning,
+    /// The most characters of a description where definitions are cleaned.
+    pub description_length: usize,
     /// Names of tools.
     pub names: ToolNames,
     /// Long texts of tools' results, if they are shortened.
@@ -150,6 +156,17 @@ pub enum Redaction {
     Warn,
     /// It passes without what was found.
     Redact,
+}
+
+/// What happens to text with something in it that nobody sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cleaning {
+    /// It is not looked at.
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It passes without that.
+    Clean,
 }
 
 /// What definitions of tools are held to.
@@ -308,6 +325,9 @@ impl Default for Guards {
             results: Strictness::Off,
             secrets: Redaction::Off,
             secrets_sent: Strictness::Off,
+            definitions: Cleaning::Off,
+            text: Cleaning::Off,
+            description_length: 500,
             names: ToolNames::Ascii,
             excerpts: None,
         }

@@ -109,7 +109,14 @@ pub(super) fn is_open_in_records(asked: &Asked, what: &str) -> bool {
     let of_server = asked.principal.is_server() && !said("env");
     let of_result = asked.action == ActionName::ReceiveResult && said("result");
     let of_session = said("env.session") || said("env.consent");
-    said("args") || said("argument") || said("touch") || of_server || of_result || of_session
+    let of_definition = what.starts_with("resource.flags");
+    of_definition
+        || said("args")
+        || said("argument")
+        || said("touch")
+        || of_server
+        || of_result
+        || of_session
 }
 
 impl Who {

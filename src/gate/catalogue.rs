@@ -128,11 +128,11 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.audit.record(taken_in).await?;
+        let snapshot = self.policy.current();
         let page = {
             let pages = &mut talk.session.state().pages;
-            Shape::TOOLS.read(listed, pages, self.schemas())
+            Shape::TOOLS.read(listed, pages, self.reading(&snapshot))
         };
-        let snapshot = self.policy.current();
         let pins = self.pins(&talk.session);
         let drifts = drift::drifts(listed, page.items.iter(), &snapshot, pins);
         Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;

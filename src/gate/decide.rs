@@ -7,7 +7,7 @@ use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
 use crate::policy::{Allowance, CanonicalPaths, Decision, Denial, DenialCause};
-use crate::policy::{Pin, Principal, Resource, Tool};
+use crate::policy::{Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
@@ -178,8 +178,7 @@ pub(super) fn decide(
     }
     if let Some(name) = called_tool(understood) {
         // A call that is permitted could still be of a tool that may not be listed.
-        let pin = pins.of(name, snapshot);
-        if !listed(name, pin, scene, snapshot, now) {
+        if !listed(&pins.tool(name, snapshot), scene, snapshot, now) {
             return Err(unknown_tool(name, Hidden::NotListed).into());
         }
         exists(name, pins.session)?;
@@ -296,8 +295,7 @@ fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> 
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    let pin = pins.of(name, snapshot);
-    if !sees(name, pin, scene, snapshot, now) {
+    if !sees(&pins.tool(name, snapshot), scene, snapshot, now) {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
     match exists(name, pins.session) {
@@ -313,20 +311,15 @@ fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> 
 /// Whether a list would show a tool that some call is permitted of: unless a policy forbids to list
 /// it. This very call proves the rest, at a fraction of the cost of [`sees`].
 pub(super) fn listed(
-    name: &str,
-    pin: Pin,
+    tool: &Tool,
     scene: &Scene,
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    let tool = Tool {
-        pin,
-        ..Tool::named(name)
-    };
     let decision = snapshot.judge(&Facts {
         principal: Principal::Agent(&scene.agent),
         action: Action::ListTool,
-        resource: Resource::Tool(&tool),
+        resource: Resource::Tool(tool),
         env: now.environment(scene),
     });
     match decision {
@@ -335,19 +328,14 @@ pub(super) fn listed(
     }
 }
 
-/// Whether the agent is shown a tool of this name, if there is one.
+/// Whether the agent is shown the tool, if there is one of its name.
 pub(super) fn sees(
-    name: &str,
-    pin: Pin,
+    tool: &Tool,
     scene: &Scene,
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    let tool = Tool {
-        pin,
-        ..Tool::named(name)
-    };
-    visible(snapshot, scene, now, &[Resource::Tool(&tool)]) == [true]
+    visible(snapshot, scene, now, &[Resource::Tool(tool)]) == [true]
 }
 
 fn unknown_tool(name: &str, cause: Hidden) -> Refusal {

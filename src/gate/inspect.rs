@@ -111,6 +111,7 @@ pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_
             bytes: i64::try_from(value.text().len()).unwrap_or(i64::MAX),
             is_error,
             secrets: look.secrets(Some(value)),
+            flags: look.flags(value),
             ..Received::default()
         }),
     }

@@ -1,19 +1,22 @@
 //! Credentials in messages: what the agent sends may be refused for them, what it gets is without.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use crate::audit::Record;
 use crate::guard::secrets::{Redacted, RuleId, Rules};
-use crate::guard::{Leak, leaks};
+use crate::guard::{Leak, Part, leaks};
 use crate::policy::PolicySnapshot;
 use crate::wire::{Message, Side, Value};
 
 use super::Gate;
 use super::inspect;
+use super::page::Looked;
 use super::refuse::Refusal;
 use super::schemas::Unfit;
 use super::settings::{Level, Secrets, Treatment};
+use super::text;
 
 /// What credentials look like where only policies ask.
 static BUILTIN: LazyLock<Rules> = LazyLock::new(Rules::builtin);
@@ -23,20 +26,32 @@ static BUILTIN: LazyLock<Rules> = LazyLock::new(Rules::builtin);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Look<'r> {
     credentials: Option<&'r Rules>,
+    words: Looked,
 }
 
 impl Look<'_> {
     /// Nothing is looked for.
-    pub(super) const AWAY: Self = Look { credentials: None };
+    pub(super) const AWAY: Self = Look {
+        credentials: None,
+        words: Looked::Past,
+    };
 
     /// The kinds of credentials that a part of a message shows.
     pub(super) fn secrets(self, value: Option<Value<'_>>) -> Vec<String> {
         let (Some(rules), Some(value)) = (self.credentials, value) else {
             return Vec::new();
         };
-        let found = leaks(value, &[], rules);
+        let found = leaks(value, &[], &|_| None, rules);
         let shown = found.strings.into_iter().flat_map(|leak| leak.rules);
         named(shown.chain(found.names))
+    }
+
+    /// What instructs or hides in the words of a result.
+    pub(super) fn flags(self, value: Value<'_>) -> Vec<String> {
+        match self.words {
+            Looked::For => text::flags_in(value, Part::Content).names(),
+            Looked::Past => Vec::new(),
+        }
     }
 }
 
@@ -46,7 +61,12 @@ impl Gate {
             let configured = self.settings.guards.secrets.as_ref();
             configured.map_or(&*BUILTIN, |secrets| &*secrets.rules)
         });
-        Look { credentials }
+        let words = if snapshot.looks_for().flags {
+            Looked::For
+        } else {
+            Looked::Past
+        };
+        Look { credentials, words }
     }
 }
 
@@ -69,7 +89,7 @@ pub(super) fn sent(
     let Some(secrets) = secrets.filter(|it| from == Side::Agent && it.sent != Level::Off) else {
         return Ok(Vec::new());
     };
-    let found = leaks(message.document().root(), &[], &secrets.rules);
+    let found = leaks(message.document().root(), &[], &|_| None, &secrets.rules);
     let rules = found.strings.into_iter().flat_map(|leak| leak.rules);
     let rules = named(rules.chain(found.names));
     match secrets.sent {
@@ -81,7 +101,8 @@ pub(super) fn sent(
     }
 }
 
-/// Looks at what the server sends; what stands at `ids` the gate wrote itself.
+/// Looks at what the server sends; what stands at `ids` the gate wrote itself, and `texts` say something else
+/// already, by where they begin.
 ///
 /// # Errors
 /// When the name of a member shows a credential: nothing can stand for it.
@@ -89,13 +110,15 @@ pub(super) fn received<'m>(
     message: &'m Message,
     from: Side,
     ids: &[Range<usize>],
+    texts: &HashMap<usize, (Value<'m>, String)>,
     secrets: Option<&Secrets>,
 ) -> Result<Received<'m>, Refusal> {
+    let said = |value: Value<'m>| Some(texts.get(&value.range().start)?.1.clone());
     let wanted = |it: &&Secrets| from == Side::Upstream && it.received != Treatment::Off;
     let Some(secrets) = secrets.filter(wanted) else {
         return Ok(Received::default());
     };
-    let found = leaks(message.document().root(), ids, &secrets.rules);
+    let found = leaks(message.document().root(), ids, &said, &secrets.rules);
     let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
     match secrets.received {
         Treatment::Redact => match found.names.first() {
@@ -124,7 +147,9 @@ pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record
         return record;
     };
     let said = [&mut record.target, &mut record.reason.text];
+    let pointers = record.edits.iter_mut().map(|edit| &mut edit.pointer);
     let said = said.into_iter().flatten().chain(&mut record.findings);
+    let said = said.chain(pointers);
     for text in said {
         let Redacted {
             text: without,

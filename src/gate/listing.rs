@@ -17,10 +17,9 @@ use super::forward::UpstreamFault;
 use super::identify::{Role, Scene};
 use super::names::Readers;
 use super::oblige::Removal;
-use super::page::{ListKind, Shape};
-use super::pin::Pins;
+use super::page::{ListKind, Reading, Shape};
+use super::pin::{self, Pins};
 use super::refuse::Refusal;
-use super::schemas::KnownSchemas;
 use super::understand::{Circumstances, Understood, resource_facts};
 
 /// An item that can be judged.
@@ -53,7 +52,7 @@ pub(super) async fn listing<'m>(
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,
     now: Circumstances,
-    schemas: Option<&KnownSchemas>,
+    reading: Reading<'_>,
 ) -> Result<Listing<'m>, Refusal> {
     let session = pins.session;
     let Role::Reply(taken) = &understood.identified.role else {
@@ -67,7 +66,7 @@ pub(super) async fn listing<'m>(
     };
     next_cursor(understood.identified.message)?;
     let list = shape.list(result)?;
-    let page = shape.read(list, &mut session.state().pages, schemas);
+    let page = shape.read(list, &mut session.state().pages, reading);
     let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let state = session.state();
@@ -248,16 +247,27 @@ pub(super) fn next_cursor(message: &Message) -> Result<Option<String>, Refusal> 
     Ok(Some(text.into_owned()))
 }
 
+/// What policies see of it: nothing where none of them looks.
+fn flags(item: &PageItem, snapshot: &PolicySnapshot) -> Vec<String> {
+    if snapshot.looks_for().flags {
+        pin::names_of(item.flags)
+    } else {
+        Vec::new()
+    }
+}
+
 impl Item {
     fn of(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot, pins: Pins<'_>) -> Self {
         let name = item.name.as_str();
         match shape.kind {
             ListKind::Tools => Self::Tool(Tool {
                 pin: pins.of_item(item, snapshot),
+                flags: flags(item, snapshot),
                 ..Tool::named(name)
             }),
             ListKind::Prompts => Self::Prompt(Prompt {
                 pin: pins.of_listed_prompt(item, snapshot),
+                flags: flags(item, snapshot),
                 ..Prompt::named(name)
             }),
             ListKind::Resources | ListKind::ResourceTemplates => {

@@ -36,6 +36,7 @@ mod shadow;
 mod stage;
 mod talk;
 mod tasks;
+mod text;
 mod tracing;
 mod understand;
 mod upkeep;
@@ -48,7 +49,7 @@ use std::time::Duration;
 
 use crate::audit::{Audit, Record};
 use crate::clock::Clock;
-use crate::policy::PolicyStore;
+use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
@@ -57,6 +58,7 @@ use identify::{Identified, Role};
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
+use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
 use record::{Came, Trail};
@@ -76,7 +78,9 @@ pub use passage::{Carried, Passage};
 pub use refuse::{DENIED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
-pub use settings::{DenialForm, Excerpts, Guards, Level, Secrets, Settings, ToolNames, Treatment};
+pub use settings::{
+    Cleaning, DenialForm, Excerpts, Guards, Level, Secrets, Settings, Texts, ToolNames, Treatment,
+};
 pub use stage::Stage;
 pub use talk::Talk;
 pub use tracing::{Share, Tracing};
@@ -255,12 +259,16 @@ impl Gate {
             mut removals,
             page,
             drifts,
-        } = listing::listing(&understood, &snapshot, pins, now, self.schemas()).await?;
+        } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
         removals.extend(standing.unasked);
         removals.extend(instructions::unapproved(&understood, &snapshot, pins));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
+        let text::Found { strings, findings } =
+            text::cleaned(&understood.identified, page.as_deref(), &guards.texts);
+        trail.found(findings);
         let wanted = Wanted {
             removals,
+            texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
             shortening: self.shortening(&understood),
         };
@@ -343,7 +351,7 @@ impl Gate {
         method: KnownMethod,
         turn: Turn,
         understood: &Understood<'_>,
-        snapshot: &Arc<crate::policy::PolicySnapshot>,
+        snapshot: &Arc<PolicySnapshot>,
         trail: &Trail,
     ) -> Exchange {
         let timeout = self.timeout(&understood.target);
@@ -394,12 +402,22 @@ impl Gate {
         leaks::without(text, self.settings.guards.secrets.as_ref())
     }
 
-    /// Where schemas of tools are kept, if anything is checked against them.
-    fn schemas(&self) -> Option<&KnownSchemas> {
-        self.settings
-            .guards
-            .needs_schemas()
-            .then_some(&self.schemas)
+    /// What is looked at in lists.
+    fn reading(&self, snapshot: &PolicySnapshot) -> Reading<'_> {
+        let guards = &self.settings.guards;
+        let is_off = guards.texts.definitions == Cleaning::Off;
+        Reading {
+            schemas: guards.needs_schemas().then_some(&self.schemas),
+            flags: if is_off && !snapshot.looks_for().flags {
+                Looked::Past
+            } else {
+                Looked::For
+            },
+            names: match guards.texts.definitions {
+                Cleaning::Clean => Names::Plain,
+                Cleaning::Off | Cleaning::Warn => Names::Any,
+            },
+        }
     }
 
     fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::guard::Look;
-use crate::policy::{PolicySnapshot, Resource, Tool};
+use crate::policy::{PolicySnapshot, Resource};
 use crate::session::{Catalogue, PageItem, Traversal};
 
 use super::decide::visible_in;
@@ -95,10 +95,7 @@ impl Readers<'_> {
         }
         others.retain(|other| self.is_approved(other) || !self.is_foreign(other));
         others.into_iter().find(|other| {
-            let tool = Tool {
-                pin: self.pins.of(other, self.snapshot),
-                ..Tool::named(other.as_str())
-            };
+            let tool = self.pins.tool(other, self.snapshot);
             let item = [Resource::Tool(&tool)];
             let session = self.pins.session;
             visible_in(session, self.snapshot, self.scene, self.now, &item) == [true]

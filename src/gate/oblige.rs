@@ -16,6 +16,7 @@ use super::leaks;
 use super::passage::Passage;
 use super::refuse::Refusal;
 use super::route::Route;
+use super::text::Cleaned;
 
 /// A message as it will be sent, and what was changed in it for the audit.
 #[derive(Debug)]
@@ -31,6 +32,9 @@ pub(super) struct Obliged {
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration-secret";
+
+/// The most texts of one message whose change is told of each by itself.
+const MOST_NOTED: usize = 64;
 
 /// An item that a list does not show, and why.
 #[derive(Debug)]
@@ -56,6 +60,7 @@ pub(super) struct Rewrite<'m> {
 pub(super) struct Wanted<'m> {
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) rewrites: Vec<Rewrite<'m>>,
+    pub(super) texts: Vec<Cleaned<'m>>,
     pub(super) shortening: Option<Shortening<'m>>,
 }
 
@@ -101,6 +106,7 @@ pub(super) fn oblige<'m>(
             }
         }
     }
+    let gone: Vec<Range<usize>> = wanted.removals.iter().map(|it| it.item.range()).collect();
     for removal in wanted.removals {
         edits.remove(removal.item);
         notes.push(audit::Edit {
@@ -138,10 +144,17 @@ pub(super) fn oblige<'m>(
         own.push(value.range());
         edits.replace(value, id);
     }
+    let texts = cleaned(wanted.texts, &gone, &own, &mut notes);
     let of_others = settings.guards.secrets.as_ref();
-    let found = leaks::received(message, allowed.from(), &own, of_others)?;
+    // What is hidden in a credential may not hide it.
+    let found = leaks::received(message, allowed.from(), &own, &texts, of_others)?;
     let mut redactions = Vec::new();
     let mut said = Said::default();
+    for (start, (value, text)) in texts {
+        let redacted = secrets.redact(&text);
+        redactions.extend(matches!(redacted, Cow::Owned(_)).then(|| OWN_SECRET.to_owned()));
+        said.insert(start, (value, redacted.into_owned()));
+    }
     for leak in found.strings {
         redactions.extend(leak.rules.iter().map(ToString::to_string));
         // Its own secrets are no less secret where others stand beside them.
@@ -174,6 +187,32 @@ pub(super) fn oblige<'m>(
         redactions,
         findings: found.findings,
     })
+}
+
+/// What texts say from here on, by where they begin: all that are still there, and not the gate's own.
+fn cleaned<'m>(
+    texts: Vec<Cleaned<'m>>,
+    gone: &[Range<usize>],
+    own: &[Range<usize>],
+    notes: &mut Vec<audit::Edit>,
+) -> HashMap<usize, (Value<'m>, String)> {
+    let before = notes.len();
+    let stays = |text: &Cleaned<'_>| {
+        let range = text.value.range();
+        let within = |it: &Range<usize>| it.start <= range.start && range.end <= it.end;
+        !gone.iter().any(within) && !own.contains(&range)
+    };
+    let kept = texts.into_iter().filter(stays).map(|text| {
+        if notes.len() - before < MOST_NOTED {
+            notes.push(audit::Edit {
+                pointer: text.pointer.into(),
+                change: audit::Change::Replaced,
+                because: Some(format!("hidden text: {}", text.removed).into()),
+            });
+        }
+        (text.value.range().start, (text.value, text.without))
+    });
+    kept.collect()
 }
 
 /// Where the members are that a protocol of others may read, and their place (RFC 6901).

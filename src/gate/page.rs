@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
 use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
 use crate::wire::{KnownMethod, Value};
@@ -11,12 +12,39 @@ use super::forward::UpstreamFault;
 use super::pin;
 use super::refuse::Refusal;
 use super::schemas::KnownSchemas;
+use super::text;
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 pub(super) struct Shape {
     pub(super) kind: ListKind,
     pub(super) items: &'static str,
     name: &'static str,
+    /// What its pages are kept as where flags are looked for: a page that was read without is of no use then.
+    flagged: &'static str,
+}
+
+/// What is looked at when a page is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading<'k> {
+    /// Where schemas of tools are kept, if anything is checked against them.
+    pub(super) schemas: Option<&'k KnownSchemas>,
+    pub(super) flags: Looked,
+    pub(super) names: Names,
+}
+
+/// Whether it is looked for what instructs or hides in definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looked {
+    For,
+    Past,
+}
+
+/// Which names an item may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    Any,
+    /// Without what nobody sees, in its definition too.
+    Plain,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,21 +59,25 @@ impl Shape {
     pub(super) const TOOLS: Self = Self {
         kind: ListKind::Tools,
         items: "tools",
+        flagged: "tools, flagged",
         name: "name",
     };
     const PROMPTS: Self = Self {
         kind: ListKind::Prompts,
         items: "prompts",
+        flagged: "prompts, flagged",
         name: "name",
     };
     const RESOURCES: Self = Self {
         kind: ListKind::Resources,
         items: "resources",
+        flagged: "resources, flagged",
         name: "uri",
     };
     const RESOURCE_TEMPLATES: Self = Self {
         kind: ListKind::ResourceTemplates,
         items: "resourceTemplates",
+        flagged: "resourceTemplates, flagged",
         name: "uriTemplate",
     };
 
@@ -73,24 +105,32 @@ impl Shape {
         }
     }
 
-    /// What the page holds. A page that was read before is not read again.
+    /// What the page holds. A page that was read before in this way is not read again.
     pub(super) fn read(
         &self,
         list: Value<'_>,
         pages: &mut Pages,
-        schemas: Option<&KnownSchemas>,
+        reading: Reading<'_>,
     ) -> Arc<Page> {
-        pages.of(self.items, list.text(), |digest| {
-            self.page(list, digest, schemas)
+        let read_as = match reading.flags {
+            Looked::For => self.flagged,
+            Looked::Past => self.items,
+        };
+        pages.of(read_as, list.text(), |digest| {
+            self.page(list, digest, reading)
         })
     }
 
     /// Of equal definitions under one name the first stays; conflicting ones are all unusable.
-    fn page(&self, list: Value<'_>, digest: PageDigest, schemas: Option<&KnownSchemas>) -> Page {
+    fn page(&self, list: Value<'_>, digest: PageDigest, reading: Reading<'_>) -> Page {
         let mut page = Page::new(digest);
         let mut named = Vec::new();
         for (index, item) in list.items().enumerate() {
-            match self.name(item) {
+            let named_well = self.name(item).and_then(|name| match reading.names {
+                Names::Plain => plainly_named(name, item),
+                Names::Any => Ok(name),
+            });
+            match named_well {
                 Ok(name) => named.push((index, name, item)),
                 Err(problem) => page.unusable.push((index, problem)),
             }
@@ -102,16 +142,21 @@ impl Shape {
             known.meet(item.text());
         }
         // Only tools have arguments that are checked.
-        let schemas = schemas.filter(|_| self.kind == ListKind::Tools);
+        let schemas = reading.schemas.filter(|_| self.kind == ListKind::Tools);
         for (index, name, item) in named {
             let shown = definitions.get_mut(&name);
             match shown.map_or(Err(CONFLICTING), Definitions::show) {
-                Ok(()) => page.items.push(PageItem {
-                    index,
-                    definition: matches!(self.kind, ListKind::Tools | ListKind::Prompts)
-                        .then(|| offered(&name, item, schemas)),
-                    name,
-                }),
+                Ok(()) => {
+                    let flags = (reading.flags == Looked::For).then(|| text::flags_of(item));
+                    let is_defined = matches!(self.kind, ListKind::Tools | ListKind::Prompts);
+                    let definition = is_defined.then(|| offered(&name, item, flags, schemas));
+                    page.items.push(PageItem {
+                        index,
+                        name,
+                        definition,
+                        flags,
+                    });
+                }
                 Err(problem) => page.unusable.push((index, format!("`{name}`: {problem}"))),
             }
         }
@@ -150,13 +195,31 @@ impl Shape {
     }
 }
 
-fn offered(name: &str, item: Value<'_>, schemas: Option<&KnownSchemas>) -> Offered {
+fn offered(
+    name: &str,
+    item: Value<'_>,
+    flags: Option<Flags>,
+    schemas: Option<&KnownSchemas>,
+) -> Offered {
     let print = pin::fingerprint(item);
     let schemas = schemas.and_then(|known| known.of(print, item));
     Offered {
         print,
+        flags,
         schemas,
         looks: Looks::of(name),
+    }
+}
+
+/// Nothing can be taken out of what names something, so what hides in a name hides the item.
+fn plainly_named(name: String, item: Value<'_>) -> Result<String, String> {
+    let hidden = text::hidden_names(item);
+    if hidden.is_empty() {
+        Ok(name)
+    } else {
+        Err(format!(
+            "`{name}`: hidden characters in a name or a value of its definition ({hidden})"
+        ))
     }
 }
 
@@ -199,6 +262,12 @@ mod tests {
     use super::*;
     use crate::wire::{Document, Limits};
 
+    const READING: Reading<'_> = Reading {
+        schemas: None,
+        flags: Looked::Past,
+        names: Names::Any,
+    };
+
     #[test]
     fn a_name_is_no_longer_than_what_is_kept_of_it() {
         for (kind, length, usable) in [
@@ -210,7 +279,7 @@ mod tests {
             let name = "n".repeat(length);
             let text = format!(r#"[{{"name":"{name}","uri":"{name}","inputSchema":{{}}}}]"#);
             let list = Document::decode(text.as_bytes(), &Limits::default()).unwrap();
-            let page = kind.read(list.root(), &mut Pages::default(), None);
+            let page = kind.read(list.root(), &mut Pages::default(), READING);
             assert_eq!(
                 page.items.len(),
                 usize::from(usable),

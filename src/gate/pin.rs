@@ -1,9 +1,11 @@
-//! Whether a tool or prompt is what the host has approved: `resource.pin` of policies.
+//! Whether a tool or prompt is what the host has approved, and what is flagged in its definition:
+//! `resource.pin` and `resource.flags` of policies.
 //!
 //! The lock of the snapshot that judges says what was approved, or else what was seen first; the
 //! upstream's own lists say what there is.
 
-use crate::policy::{Fingerprint, LockMode, Pin, PolicySnapshot};
+use crate::guard::text::Flags;
+use crate::policy::{Fingerprint, LockMode, Pin, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
 
@@ -30,6 +32,33 @@ impl Pins<'_> {
         }
         let state = self.session.state();
         self.held(name, state.tools.definitions(name), snapshot)
+    }
+
+    /// The tool as policies see it.
+    pub(super) fn tool(&self, name: &str, snapshot: &PolicySnapshot) -> Tool {
+        Tool {
+            pin: self.of(name, snapshot),
+            flags: self.flags(name, snapshot),
+            ..Tool::named(name)
+        }
+    }
+
+    /// What is flagged in a tool as the upstream's lists define it.
+    pub(super) fn flags(&self, name: &str, snapshot: &PolicySnapshot) -> Vec<String> {
+        if snapshot.looks_for().flags {
+            names_of(self.session.state().tools.flags(name))
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// The same of a prompt.
+    pub(super) fn prompt_flags(&self, name: &str, snapshot: &PolicySnapshot) -> Vec<String> {
+        if snapshot.looks_for().flags {
+            names_of(self.session.state().prompts.flags(name))
+        } else {
+            Vec::new()
+        }
     }
 
     /// Of a tool as an item of a list defines it.
@@ -97,14 +126,17 @@ pub(super) fn pin(
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,
 ) -> Result<(), Stop> {
-    if !snapshot.lock().pins() {
+    if !snapshot.lock().pins() && !snapshot.looks_for().flags {
         return Ok(());
     }
     if let Some(name) = asked_tool(understood) {
-        match pins.session.state().tools.offers(name) {
+        // The lock is given back before any arm takes it again.
+        let offer = pins.session.state().tools.offers(name);
+        match offer {
             Offer::Unknown => return Err(Stop::Park),
             Offer::Unlisted => return Err(UpstreamFault::Unlisted.into()),
-            Offer::Offered | Offer::NotOffered => {}
+            Offer::NotOffered => {}
+            Offer::Offered => is_read(name, snapshot, pins.session)?,
         }
     }
     for question in &mut understood.questions {
@@ -114,15 +146,39 @@ pub(super) fn pin(
 }
 
 impl About {
-    /// Says of what is asked about whether it is the approved one.
+    /// Says of what is asked about whether it is the approved one, and what is flagged in it.
     pub(super) fn pin(&mut self, pins: Pins<'_>, snapshot: &PolicySnapshot) {
         match self {
-            Self::Tool(tool) => tool.pin = pins.of(&tool.name, snapshot),
-            Self::Prompt(prompt) => prompt.pin = pins.of_prompt(&prompt.name, snapshot),
+            Self::Tool(tool) => {
+                tool.pin = pins.of(&tool.name, snapshot);
+                tool.flags = pins.flags(&tool.name, snapshot);
+            }
+            Self::Prompt(prompt) => {
+                prompt.pin = pins.of_prompt(&prompt.name, snapshot);
+                prompt.flags = pins.prompt_flags(&prompt.name, snapshot);
+            }
             Self::Resource(_) | Self::Server | Self::Client => {}
         }
     }
 }
+
+/// The list may have come before any policy looked at flags: then it is asked for again.
+fn is_read(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Result<(), Stop> {
+    let mut state = session.state();
+    if !snapshot.looks_for().flags || state.tools.flags(name).is_some() {
+        return Ok(());
+    }
+    state.tools.forget();
+    Err(Stop::Park)
+}
+
+/// What has not been looked at is not without flags.
+pub(super) fn names_of(flags: Option<Flags>) -> Vec<String> {
+    flags.map_or_else(|| vec![UNREAD.to_owned()], Flags::names)
+}
+
+/// What policies are told where nobody has looked.
+const UNREAD: &str = "unread";
 
 pub(super) fn fingerprint(definition: Value<'_>) -> Fingerprint {
     let Definition { schema, words } = Definition::of(definition);

@@ -92,7 +92,7 @@ impl Gate {
         let new = self.policy.current();
         let pins = self.pins(&talk.session);
         let seen = |name: &String, under: &PolicySnapshot| {
-            sees(name, pins.of(name, under), &scene, under, now)
+            sees(&pins.tool(name, under), &scene, under, now)
         };
         let differs = |name: &String| seen(name, old) != seen(name, &new);
         if !names.is_empty() && !names.iter().any(differs) {

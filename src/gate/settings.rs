@@ -51,6 +51,7 @@ pub struct Guards {
     /// `structuredContent` of results, by `outputSchema`.
     pub results: Level,
     pub secrets: Option<Secrets>,
+    pub texts: Texts,
     /// Which names tools may have.
     pub names: ToolNames,
     /// What happens to long texts of results.
@@ -66,6 +67,29 @@ pub struct Excerpts {
     pub presets: HashMap<String, Preset>,
     /// Bytes that are kept for each agent.
     pub keep: usize,
+}
+
+/// What is done about what nobody sees in the text that a server sends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Texts {
+    /// In what tools, prompts, resources and the server say of themselves, and in prompts.
+    pub definitions: Cleaning,
+    /// In results, errors, notifications and questions.
+    pub content: Cleaning,
+    /// The most characters of a description.
+    pub longest: usize,
+}
+
+/// What happens to a text with something in it that nobody sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cleaning {
+    /// It is not looked at.
+    #[default]
+    Off,
+    /// It passes, and its record tells.
+    Warn,
+    /// It passes without that, and its record tells.
+    Clean,
 }
 
 /// Which names tools may have that nobody has approved.

@@ -30,6 +30,7 @@ pub(super) fn shadow(
             Resource::Tool(known) => {
                 tool = Tool {
                     pin: pins.of(&known.name, candidate),
+                    flags: pins.flags(&known.name, candidate),
                     ..known.clone()
                 };
                 facts.resource = Resource::Tool(&tool);
@@ -37,6 +38,7 @@ pub(super) fn shadow(
             Resource::Prompt(known) => {
                 prompt = Prompt {
                     pin: pins.of_prompt(&known.name, candidate),
+                    flags: pins.prompt_flags(&known.name, candidate),
                     ..known.clone()
                 };
                 facts.resource = Resource::Prompt(&prompt);
@@ -60,7 +62,7 @@ pub(super) fn shadow(
     }
     if shadow.would == Would::Allow
         && let Some(name) = called_tool(understood)
-        && !listed(name, pins.of(name, candidate), scene, candidate, now)
+        && !listed(&pins.tool(name, candidate), scene, candidate, now)
     {
         // As for the gate itself: what must not be listed is not there.
         shadow.would = Would::Deny;

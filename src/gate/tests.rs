@@ -25,6 +25,7 @@ mod schemas;
 mod shadow;
 mod streams;
 mod tasks;
+mod text;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,8 +37,8 @@ use jiff::Timestamp;
 use super::*;
 use crate::audit::{self, Durability, Memory, OnFault, Redactor, Stream};
 use crate::policy::{
-    Action, EngineFault, EngineName, Facts, ListFacts, PolicySnapshot, PolicySource, PolicyStore,
-    Principal, Resource, RuleEngine, Server, Verdict, Visibility,
+    Action, EngineFault, EngineName, Facts, ListFacts, LooksFor, PolicySnapshot, PolicySource,
+    PolicyStore, Principal, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
 use crate::wire::Limits;
@@ -322,6 +323,14 @@ impl RuleEngine for Scripted {
 
     fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         (self.0)(facts)
+    }
+
+    /// No rule of these tests asks for flags, so nobody has to list tools for one.
+    fn looks_for(&self) -> LooksFor {
+        LooksFor {
+            flags: false,
+            ..LooksFor::ALL
+        }
     }
 
     fn visible(

@@ -1,5 +1,6 @@
 //! Credentials in a whole message: which strings show some, and what they say without them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -59,12 +60,20 @@ const MOST_KNOWN: usize = 256;
 ///
 /// What one string shows is taken out of all others too: a secret that structured content gives away
 /// by the name of its member stands in a text as well, without that name.
-pub fn leaks<'m>(message: Value<'m>, spare: &[Range<usize>], rules: &Rules) -> Leaks<'m> {
+///
+/// A string for which `said` has another text is looked at as if it said that.
+pub fn leaks<'m>(
+    message: Value<'m>,
+    spare: &[Range<usize>],
+    said: &dyn Fn(Value<'m>) -> Option<String>,
+    rules: &Rules,
+) -> Leaks<'m> {
     let handles = HANDLES.iter().filter_map(|path| message.at(path));
     let handles = handles.filter(|handle| handle.as_str().is_some());
     let spare = spare.iter().cloned().chain(handles.map(Value::range));
     let mut search = Search {
         rules,
+        said,
         spare: spare.collect(),
         strings: Vec::new(),
         names: Vec::new(),
@@ -94,6 +103,7 @@ pub fn leaks<'m>(message: Value<'m>, spare: &[Range<usize>], rules: &Rules) -> L
 
 struct Search<'s, 'm> {
     rules: &'s Rules,
+    said: &'s dyn Fn(Value<'m>) -> Option<String>,
     spare: Vec<Range<usize>>,
     strings: Vec<(Value<'m>, String, Vec<Finding>)>,
     names: Vec<RuleId>,
@@ -112,7 +122,8 @@ impl<'m> Search<'_, 'm> {
         for item in value.items() {
             self.visit(item, name);
         }
-        if let Some(text) = value.as_str()
+        let said = || (self.said)(value).map(Cow::Owned);
+        if let Some(text) = value.as_str().map(|text| said().unwrap_or(text))
             && !self.spare.contains(&value.range())
         {
             let found = self.find(&text, name);
@@ -208,7 +219,7 @@ mod tests {
     fn check(message: &str, without: &[&str]) {
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        let found = leaks(document.root(), &[], &rules);
+        let found = leaks(document.root(), &[], &|_| None, &rules);
         let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
         assert_eq!(texts, without, "{message}");
         assert!(found.names.is_empty());
@@ -224,7 +235,7 @@ mod tests {
         let found = [&format!("a {marker} b"), marker, marker];
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        let got = leaks(document.root(), &[], &rules);
+        let got = leaks(document.root(), &[], &|_| None, &rules);
         let rule = got.strings[0].rules[0].as_str().to_owned();
         let texts: Vec<String> = got
             .strings
@@ -246,7 +257,7 @@ mod tests {
         );
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        let found = leaks(document.root(), &[], &rules);
+        let found = leaks(document.root(), &[], &|_| None, &rules);
         assert_eq!(found.strings.len(), 2, "{found:?}");
         assert!(
             found
@@ -268,7 +279,9 @@ mod tests {
         let elsewhere = format!(r#"{{"params":{{"arguments":{{"cursor":["{token}"]}}}}}}"#);
         let document = Document::decode(elsewhere.as_bytes(), &Limits::default()).unwrap();
         assert_eq!(
-            leaks(document.root(), &[], &Rules::builtin()).strings.len(),
+            leaks(document.root(), &[], &|_| None, &Rules::builtin())
+                .strings
+                .len(),
             1
         );
         check(
@@ -282,7 +295,10 @@ mod tests {
         let message = format!(r#"{{"{}":1}}"#, token());
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        assert_eq!(leaks(document.root(), &[], &rules).names.len(), 1);
+        assert_eq!(
+            leaks(document.root(), &[], &|_| None, &rules).names.len(),
+            1
+        );
     }
 
     #[test]
@@ -292,7 +308,7 @@ mod tests {
         let message =
             format!(r#"{{"structuredContent":{{"password":"{secret}"}},"text":"{text}"}}"#);
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
-        let found = leaks(document.root(), &[], &Rules::builtin());
+        let found = leaks(document.root(), &[], &|_| None, &Rules::builtin());
         let without = &found.strings.last().unwrap().without;
         assert!(!without.contains(&secret) && without.len() < text.len());
     }
@@ -305,7 +321,7 @@ mod tests {
             serde_json::Value::from(long)
         );
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
-        let found = leaks(document.root(), &[], &Rules::builtin());
+        let found = leaks(document.root(), &[], &|_| None, &Rules::builtin());
         assert!(found.strings.len() <= 1, "{found:?}");
     }
 }

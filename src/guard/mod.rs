@@ -5,8 +5,11 @@ mod leaks;
 mod names;
 mod schema;
 pub mod secrets;
+pub mod text;
+mod words;
 
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use leaks::{Leak, Leaks, leaks};
 pub use names::{Look, Looks};
 pub use schema::{Schema, SchemaProblem, ToolSchemas, Violation};
+pub use words::{Part, Role, Word, words};

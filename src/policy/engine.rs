@@ -83,16 +83,25 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
 pub struct LooksFor {
     /// `context.touch.secrets` and `context.result.secrets`.
     pub secrets: bool,
+    /// `resource.flags` and `context.result.flags`.
+    pub flags: bool,
 }
 
 impl LooksFor {
-    pub const ALL: Self = Self { secrets: true };
-    pub const NOTHING: Self = Self { secrets: false };
+    pub const ALL: Self = Self {
+        secrets: true,
+        flags: true,
+    };
+    pub const NOTHING: Self = Self {
+        secrets: false,
+        flags: false,
+    };
 
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
             secrets: self.secrets || other.secrets,
+            flags: self.flags || other.flags,
         }
     }
 
@@ -100,6 +109,7 @@ impl LooksFor {
     pub fn named_in<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let named = texts.into_iter().map(|text| Self {
             secrets: text.contains("secrets"),
+            flags: text.contains("flags"),
         });
         named.fold(Self::NOTHING, Self::and)
     }

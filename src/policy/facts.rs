@@ -82,6 +82,8 @@ pub struct Tool {
     pub groups: Vec<String>,
     pub consent: ConsentRule,
     pub pin: Pin,
+    /// What instructs or hides in the server's definition; found by the gate.
+    pub flags: Vec<String>,
 }
 
 /// What a tool may do, as the host says. The default is the worst case: it writes and connects, and
@@ -136,6 +138,8 @@ pub struct Prompt {
     pub name: String,
     pub groups: Vec<String>,
     pub pin: Pin,
+    /// As of a tool.
+    pub flags: Vec<String>,
 }
 
 /// What the arguments reach for, derived by the gate; never written by the agent.
@@ -169,6 +173,9 @@ pub struct Received {
     /// The kinds of credentials that it shows. Sorted; empty unless some rule
     /// [looks for them](super::LooksFor).
     pub secrets: Vec<String>,
+    /// What in it instructs a model, or hides. Sorted; empty unless some rule
+    /// [looks for it](super::LooksFor).
+    pub flags: Vec<String>,
 }
 
 /// The leaves of the `arguments` object by JSON pointer (RFC 6901), for example `/opts/depth`.

@@ -134,6 +134,7 @@ impl Labels {
             groups: labels.groups.clone(),
             consent: labels.consent,
             pin: tool.pin,
+            flags: tool.flags.clone(),
         }
     }
 
@@ -147,8 +148,10 @@ impl Labels {
                 .map(LabelledItem::Resource),
             Resource::Prompt(prompt) => {
                 let groups = self.prompts.get(&prompt.name)?.clone();
-                let (name, pin) = (prompt.name.clone(), prompt.pin);
-                Some(LabelledItem::Prompt(Prompt { name, groups, pin }))
+                Some(LabelledItem::Prompt(Prompt {
+                    groups,
+                    ..(*prompt).clone()
+                }))
             }
             Resource::Server(_) | Resource::Client(_) => None,
         }

@@ -1,6 +1,6 @@
 //! What a fixture says, once everything in it has been checked that can be without the policies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -33,6 +33,8 @@ pub(super) struct Offers {
     pub(super) tools: Vec<String>,
     pub(super) prompts: Vec<String>,
     pub(super) resources: Vec<String>,
+    /// What tools say of themselves, by name.
+    pub(super) descriptions: HashMap<String, String>,
 }
 
 /// One session of one agent, and what must become of what is sent in it. A `[[test]]` with a matrix

@@ -39,10 +39,8 @@ impl Catalogue {
         let tool = |name: &String| {
             let locked = lock.tool(name);
             let locked = locked.and_then(|tool| Fragment::decode(&tool.definition).ok());
-            (
-                name.clone(),
-                locked.unwrap_or_else(|| item(Listed::Tools, name)),
-            )
+            let described = || described(name, offers.descriptions.get(name));
+            (name.clone(), locked.unwrap_or_else(described))
         };
         let prompt = |name: &String| {
             let locked = lock.words().and_then(|words| words.prompts.get(name));
@@ -89,6 +87,15 @@ pub(super) fn called_tool(message: &Message) -> Option<String> {
     }
     let name = message.params()?.get("name").and_then(Value::as_str)?;
     Some(name.into_owned())
+}
+
+/// A tool that says this of itself.
+fn described(name: &str, description: Option<&String>) -> Fragment {
+    let schema = Fragment::object([("type", Fragment::string("object"))]);
+    let mut members = vec![("name", Fragment::string(name))];
+    members.extend(description.map(|text| ("description", Fragment::string(text))));
+    members.push(("inputSchema", schema));
+    Fragment::object(members)
 }
 
 /// The least that an item must have.

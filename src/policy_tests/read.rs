@@ -1,6 +1,6 @@
 //! The text of a fixture to what it says, or to everything that is wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -223,7 +223,18 @@ fn offers(top: &Table<'_>, tests: &[Test]) -> Offers {
             None => mentioned,
         };
     }
+    offers.descriptions = descriptions(top);
     offers
+}
+
+/// What tools say of themselves, unless a lock says it.
+fn descriptions(top: &Table<'_>) -> HashMap<String, String> {
+    let told = top.any_table("descriptions").into_iter().flatten();
+    let told = told.filter_map(|(name, description)| {
+        let description = top.reading.text(description)?.into_inner();
+        Some((name.get_ref().to_string(), description))
+    });
+    told.collect()
 }
 
 /// A list cannot show what is not offered, so whoever expects it to means another name.

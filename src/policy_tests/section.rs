@@ -45,6 +45,7 @@ impl Section {
                 "tools",
                 "prompts",
                 "resources",
+                "descriptions",
                 "server",
                 "agents",
                 "test",

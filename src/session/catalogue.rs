@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::guard::text::Flags;
 use crate::policy::Fingerprint;
 
 use super::offered_names::{Definition, Names};
@@ -104,6 +105,17 @@ impl Catalogue {
             Definition::One(offered) => Some(offered.clone()),
             Definition::Conflicting => None,
         }
+    }
+
+    /// What instructs or hides in what the lists say of a name, if that was looked at in all of them.
+    pub fn flags(&self, name: &str) -> Option<Flags> {
+        let complete = self.complete.as_ref().and_then(|names| names.get(name));
+        let found = [self.agents.get(name), complete].into_iter().flatten();
+        let flags = found.map(|found| match found {
+            Definition::One(offered) => offered.flags,
+            Definition::Conflicting => None,
+        });
+        flags.reduce(|one, other| Some(one?.and(other?))).flatten()
     }
 
     /// Every name that is known, in no order.
@@ -284,8 +296,10 @@ mod tests {
             definition: Some(Offered {
                 print: print(words),
                 schemas: None,
+                flags: None,
                 looks: crate::guard::Looks::of(name),
             }),
+            flags: None,
         };
         let text = format!("{names:?}: {words}");
         let mut page = Page::new(PageDigest::of("tools", &text));

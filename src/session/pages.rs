@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::guard::text::Flags;
 use crate::guard::{Looks, ToolSchemas};
 use crate::policy::Fingerprint;
 
@@ -28,6 +29,8 @@ pub struct PageItem {
     pub name: String,
     /// Of a tool, what it is defined as.
     pub definition: Option<Offered>,
+    /// What instructs or hides in its definition, if that was looked at.
+    pub flags: Option<Flags>,
 }
 
 /// A tool as it is offered: what its definition is, and what it says of arguments and results where
@@ -35,11 +38,13 @@ pub struct PageItem {
 #[derive(Debug, Clone)]
 pub struct Offered {
     pub print: Fingerprint,
+    /// What instructs or hides in it, if that was looked at.
+    pub flags: Option<Flags>,
     pub schemas: Option<Arc<ToolSchemas>>,
     pub looks: Looks,
 }
 
-/// Equal definitions have equal schemas.
+/// Equal definitions have equal schemas and flags.
 impl PartialEq for Offered {
     fn eq(&self, other: &Self) -> bool {
         self.print == other.print
@@ -161,9 +166,11 @@ impl Page {
             name: name.to_owned(),
             definition: Some(Offered {
                 print: Fingerprint::of("{}", "0"),
+                flags: Some(Flags::default()),
                 schemas: None,
                 looks: Looks::of(name),
             }),
+            flags: Some(Flags::default()),
         });
         page
     }
@@ -245,6 +252,7 @@ mod tests {
             index,
             name: index.to_string(),
             definition: None,
+            flags: None,
         };
         let mut page = Page::new(PageDigest::of(list, text));
         page.items = (0..items).map(item).collect();

@@ -41,10 +41,11 @@ struct Asked {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Item {
-    /// What a tool or prompt is shown as depends on whether its definition is the approved one.
-    Tool(String, Pin),
+    /// What a tool or prompt is shown as depends on whether its definition is the approved one, and on
+    /// what is flagged in it.
+    Tool(String, Pin, Vec<String>),
     Resource(String),
-    Prompt(String, Pin),
+    Prompt(String, Pin, Vec<String>),
 }
 
 /// The most items that are kept. A server can name any number.
@@ -162,9 +163,14 @@ fn name<'r>(item: &'r Resource<'_>) -> &'r str {
 impl Item {
     fn of(item: Resource<'_>) -> Option<Self> {
         match item {
-            Resource::Tool(tool) => Some(Self::Tool(tool.name.clone(), tool.pin)),
+            Resource::Tool(tool) => {
+                Some(Self::Tool(tool.name.clone(), tool.pin, tool.flags.clone()))
+            }
             Resource::Resource(facts) => Some(Self::Resource(facts.uri.clone())),
-            Resource::Prompt(prompt) => Some(Self::Prompt(prompt.name.clone(), prompt.pin)),
+            Resource::Prompt(prompt) => {
+                let (name, flags) = (prompt.name.clone(), prompt.flags.clone());
+                Some(Self::Prompt(name, prompt.pin, flags))
+            }
             Resource::Server(_) | Resource::Client(_) => None,
         }
     }

@@ -204,6 +204,11 @@ pub(super) fn gate(
             arguments: level(guards.arguments),
             results: level(guards.results),
             secrets: of_others(guards),
+            texts: gate::Texts {
+                definitions: cleaning(guards.definitions),
+                content: cleaning(guards.text),
+                longest: guards.description_length,
+            },
             names: match guards.names {
                 config::ToolNames::Ascii => gate::ToolNames::Ascii,
                 config::ToolNames::Any => gate::ToolNames::Any,
@@ -228,6 +233,14 @@ fn excerpts(excerpts: &config::Excerpts) -> gate::Excerpts {
         over: excerpts.over,
         keep: excerpts.keep,
         presets: tools.collect(),
+    }
+}
+
+fn cleaning(cleaning: config::Cleaning) -> gate::Cleaning {
+    match cleaning {
+        config::Cleaning::Off => gate::Cleaning::Off,
+        config::Cleaning::Warn => gate::Cleaning::Warn,
+        config::Cleaning::Clean => gate::Cleaning::Clean,
     }
 }
 

@@ -172,6 +172,9 @@ impl Recorded {
         let Some(method) = KnownMethod::from_name(&self.method) else {
             return unknown("its method is not known to this version");
         };
+        if method == KnownMethod::ToolsCall && snapshot.looks_for().flags {
+            return unknown("what is flagged in the tool's definition is not recorded");
+        }
         let Some((agent, client)) = self.who(bench) else {
             return Now::Unknown(format!(
                 "who the agent `{}` is stands only in `[agents]`, which does not name it",

@@ -18,13 +18,15 @@ pub mod wire;
 #[path = "../../../src/wire/tests/oracle.rs"]
 mod oracle;
 
-/// What is said to be secret, from its source. INVARIANT: it imports nothing else of the gate.
+/// What is said to be secret, and what is hidden or instructs, from their source. INVARIANT: it imports nothing else of the gate.
 #[path = "."]
 pub mod guard {
     #[path = "../../../src/guard/secrets/mod.rs"]
     pub mod secrets;
+    #[path = "../../../src/guard/text/mod.rs"]
+    pub mod text;
 }
-use guard::secrets;
+use guard::{secrets, text as guarded_text};
 
 #[path = "../../../src/guard/secrets/tests/oracle.rs"]
 mod secrets_oracle;
@@ -34,6 +36,19 @@ pub fn secrets(input: &[u8]) {
     static RULES: std::sync::LazyLock<secrets::Rules> =
         std::sync::LazyLock::new(secrets::Rules::builtin);
     secrets_oracle::laws(&RULES, &String::from_utf8_lossy(input));
+}
+
+#[path = "."]
+mod text_laws {
+    use super::guarded_text as text;
+
+    #[path = "../../../src/guard/text/tests/oracle.rs"]
+    pub(super) mod oracle;
+}
+
+/// A cleaned text is as it was but for what nobody sees, no longer, and stays as it is.
+pub fn text(input: &[u8]) {
+    text_laws::oracle::laws(&String::from_utf8_lossy(input));
 }
 
 /// Frames are what splitting at LF gives, whatever the sizes of the reads.

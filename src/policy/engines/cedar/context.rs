@@ -185,6 +185,7 @@ fn result_value(received: &Received) -> Value {
         ("bytes", literal(received.bytes)),
         ("isError", literal(received.is_error)),
         ("secrets", strings(&received.secrets)),
+        ("flags", strings(&received.flags)),
     ])
 }
 

@@ -62,8 +62,10 @@ pub(super) fn resource_entities(
             build(subject, [name()].into_iter().chain(resource_fields(facts)))
         }
         Resource::Prompt(prompt) => {
+            let flags = ("flags", strings(&prompt.flags));
             let own = ("name", literal(prompt.name.as_str()));
-            build(subject, [name(), own, ("pin", pin_record(prompt.pin))])
+            let pin = ("pin", pin_record(prompt.pin));
+            build(subject, [name(), own, flags, pin])
         }
         Resource::Server(server) => {
             refers = false;
@@ -99,7 +101,7 @@ fn capabilities(words: &Vocabulary, names: &[String]) -> Value {
     Value::set_of_lits(uids, None)
 }
 
-fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 6] {
+fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 7] {
     let hints = record([
         ("readOnly", literal(tool.hints.read_only)),
         ("destructive", literal(tool.hints.destructive)),
@@ -112,6 +114,7 @@ fn tool_fields(words: &Vocabulary, tool: &Tool) -> [(&'static str, Value); 6] {
         ("hints", hints),
         ("level", literal(tool.level)),
         ("pin", pin_record(tool.pin)),
+        ("flags", strings(&tool.flags)),
         ("capabilities", capabilities(words, &tool.capabilities)),
         ("consent", literal(tool.consent.as_str())),
     ]

@@ -84,7 +84,9 @@ impl Needs {
     pub(super) const CALL: Self = Self(1 << 15);
     /// `secrets`, of the touch or of a result.
     pub(super) const SECRETS: Self = Self(1 << 16);
-    pub(super) const ALL: Self = Self((1 << 17) - 1);
+    /// `flags` of a tool, a prompt or a result.
+    pub(super) const FLAGS: Self = Self(1 << 17);
+    pub(super) const ALL: Self = Self((1 << 18) - 1);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -106,6 +108,7 @@ impl Needs {
             "touch" => Self::TOUCH,
             "arguments" => Self::ARGUMENTS,
             "secrets" => Self::SECRETS,
+            "flags" => Self::FLAGS.and(Self::DETAILS),
             "now" => Self::NOW,
             "startedAt" => Self::STARTED_AT,
             "at" => Self::CONSENT_AT,

@@ -109,6 +109,7 @@ impl CedarEngine {
             lists_by: rules.lists_by(),
             looks_for: LooksFor {
                 secrets: rules.needs().has(Needs::SECRETS),
+                flags: rules.needs().has(Needs::FLAGS),
             },
             rules,
             idle: Idle::get()?,

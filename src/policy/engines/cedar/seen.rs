@@ -285,6 +285,7 @@ fn in_context(path: &[&str]) -> Option<Look> {
         ["touch", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.hosts))),
         ["touch", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.secrets))),
         ["result", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.secrets))),
+        ["result", "flags"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.flags))),
         ["method"] => |view| view.method().map(Seen::Text),
         ["result", "level"] => |view| Some(Seen::Long(view.result()?.level)),
         ["result", "labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.labels))),
@@ -318,6 +319,11 @@ fn in_resource(path: &[&str]) -> Option<Look> {
         ["pin", "known"] => |view| Some(Seen::Bool(view.pin()?.known)),
         ["pin", "schemaOk"] => |view| Some(Seen::Bool(view.pin()?.schema_ok)),
         ["pin", "descriptionOk"] => |view| Some(Seen::Bool(view.pin()?.description_ok)),
+        ["flags"] => |view| match view.what {
+            Resource::Tool(tool) => Some(Seen::Texts(Texts::Owned(&tool.flags))),
+            Resource::Prompt(prompt) => Some(Seen::Texts(Texts::Owned(&prompt.flags))),
+            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
+        },
         _ => return None,
     };
     Some(look)

@@ -35,12 +35,18 @@ pub(super) fn resource<'a>(
     match resource {
         Resource::Tool(tool) => belongs(tool_members(tool, groups)),
         Resource::Resource(facts) => belongs(resource_members(facts)),
-        Resource::Prompt(Prompt { name, groups, pin }) => belongs(object([
+        Resource::Prompt(Prompt {
+            name,
+            groups,
+            pin,
+            flags,
+        }) => belongs(object([
             ("type", text("Prompt")),
             ("id", text(name)),
             ("name", text(name)),
             ("groups", texts(groups)),
             ("pin", pin_node(*pin)),
+            ("flags", texts(flags)),
         ])),
         Resource::Server(server) => Node::Object(server_members(server)),
         Resource::Client(client) => Node::Object(client_members(client)),
@@ -88,6 +94,7 @@ pub(super) fn context<'a>(
                 ("bytes", Node::Integer(received.bytes)),
                 ("isError", Node::Bool(received.is_error)),
                 ("secrets", texts(&received.secrets)),
+                ("flags", texts(&received.flags)),
             ]);
             put("result", Node::Object(result));
         }
@@ -161,6 +168,7 @@ fn tool_members<'a>(tool: &'a Tool, groups: &'a ToolGroups) -> Object<'a> {
         ("permissions", permissions(tool.permissions)),
         ("hints", Node::Object(hints)),
         ("pin", pin_node(tool.pin)),
+        ("flags", texts(&tool.flags)),
         ("groups", tool_groups(groups.of(&tool.name), &tool.groups)),
         ("consent", text(tool.consent.as_str())),
     ])

@@ -332,6 +332,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 bytes: world.touch.bytes,
                 is_error: world.touch.outside,
                 secrets: world.touch.roots.clone(),
+                flags: world.touch.hosts.clone(),
             };
             world.arguments = arguments;
             world.now_ms = now_ms;

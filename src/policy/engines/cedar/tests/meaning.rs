@@ -117,6 +117,10 @@ fn every_part_of_the_context_can_be_asked_for() {
         ),
         (
             "receive_result",
+            r#"context.result.flags.contains("override")"#,
+        ),
+        (
+            "receive_result",
             r#"context.result.secrets == ["github-token"]"#,
         ),
         (
@@ -426,6 +430,7 @@ fn fill(world: &mut World) {
         bytes: 100,
         is_error: true,
         secrets: vec!["github-token".to_owned()],
+        flags: vec!["override".to_owned()],
     };
     world.touch.secrets = world.received.secrets.clone();
 }

@@ -1,0 +1,171 @@
+//! Text that a server sends: without what nobody sees, and told of where it instructs.
+
+use crate::guard::text::{Flags, Kinds, clean, flags, revealed};
+use crate::guard::{Part, Role as WordRole, words};
+use crate::session::Page;
+use crate::wire::{KnownMethod, Message, Side, Value};
+
+use super::identify::{Identified, Role};
+use super::settings::{Cleaning, Texts};
+
+/// What is found in the text of a message.
+#[derive(Debug, Default)]
+pub(super) struct Found<'m> {
+    pub(super) strings: Vec<Cleaned<'m>>,
+    pub(super) findings: Vec<String>,
+}
+
+/// A string that says something else from here on.
+#[derive(Debug)]
+pub(super) struct Cleaned<'m> {
+    pub(super) value: Value<'m>,
+    /// Where it stands (RFC 6901).
+    pub(super) pointer: String,
+    pub(super) without: String,
+    pub(super) removed: Kinds,
+}
+
+/// The most items of a list whose flags are told of each by itself.
+const MOST_TOLD: usize = 32;
+
+/// Looks at what the server sends.
+pub(super) fn cleaned<'m>(
+    identified: &Identified<'m>,
+    page: Option<&Page>,
+    texts: &Texts,
+) -> Found<'m> {
+    if identified.from != Side::Upstream {
+        return Found::default();
+    }
+    let message: &'m Message = identified.message;
+    let mut look = Look {
+        strings: Vec::new(),
+        cleaning: Cleaning::Off,
+        removed: Kinds::default(),
+        named: Kinds::default(),
+        flags: Flags::default(),
+        has_page: page.is_some(),
+    };
+    let (result, error, params) = (message.result(), message.error(), message.params());
+    let result = result.map(|result| (result, "result", result_of(identified, texts)));
+    let error = error.map(|error| (error, "error", (Part::Content, texts.content)));
+    let params = params.map(|params| (params, "params", (Part::Content, texts.content)));
+    for (value, place, (part, cleaning)) in [result, error, params].into_iter().flatten() {
+        if cleaning != Cleaning::Off {
+            look.at(value, place, part, cleaning);
+        }
+    }
+    let mut findings = look.told();
+    if look.cleaning != Cleaning::Off {
+        findings.extend(page.into_iter().flat_map(told_of_items));
+    }
+    Found {
+        strings: look.strings,
+        findings,
+    }
+}
+
+/// What a result consists of, and what is done about it.
+fn result_of(identified: &Identified<'_>, texts: &Texts) -> (Part, Cleaning) {
+    let defines = matches!(&identified.role, Role::Reply(taken) if matches!(
+        taken.exchange.method,
+        KnownMethod::Initialize
+            | KnownMethod::Discover
+            | KnownMethod::ToolsList
+            | KnownMethod::PromptsList
+            | KnownMethod::ResourcesList
+            | KnownMethod::ResourceTemplatesList
+            | KnownMethod::PromptsGet
+    ));
+    if defines {
+        (Part::Definition(texts.longest), texts.definitions)
+    } else {
+        (Part::Content, texts.content)
+    }
+}
+
+struct Look<'m> {
+    strings: Vec<Cleaned<'m>>,
+    cleaning: Cleaning,
+    removed: Kinds,
+    /// What hides in names, where nothing can be taken out.
+    named: Kinds,
+    flags: Flags,
+    /// Then its flags are known already, by item.
+    has_page: bool,
+}
+
+impl<'m> Look<'m> {
+    fn at(&mut self, value: Value<'m>, place: &'static str, part: Part, cleaning: Cleaning) {
+        self.cleaning = cleaning;
+        words(value, &[place], part, &mut |word| match word.role {
+            WordRole::Identifier => {
+                self.named = self.named.and(revealed(&word.text).removed);
+            }
+            WordRole::Text(what) => {
+                if !self.has_page {
+                    self.flags = self.flags.and(flags(&word.text));
+                }
+                let found = clean(&word.text, what);
+                self.removed = self.removed.and(found.removed);
+                let wanted = cleaning == Cleaning::Clean && !found.removed.is_empty();
+                if let (Some(value), true) = (word.value, wanted) {
+                    self.strings.push(Cleaned {
+                        value,
+                        pointer: word.pointer(),
+                        without: found.text.into_owned(),
+                        removed: found.removed,
+                    });
+                }
+            }
+        });
+    }
+
+    fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.cleaning == Cleaning::Warn && !self.removed.is_empty() {
+            told.push(format!("text: {}", self.removed));
+        }
+        if !self.named.is_empty() {
+            told.push(format!("text: in a name: {}", self.named));
+        }
+        if !self.flags.is_empty() {
+            told.push(format!("flags: {}", self.flags));
+        }
+        told
+    }
+}
+
+/// The flags of what a list defines.
+fn told_of_items(page: &Page) -> impl Iterator<Item = String> {
+    let flagged = page.items.iter().filter_map(|item| {
+        let flags = item.flags.filter(|flags| !flags.is_empty())?;
+        Some(item.because(&format!("flags: {flags}")))
+    });
+    flagged.take(MOST_TOLD)
+}
+
+/// What instructs or hides in a definition, in all its words and names.
+pub(super) fn flags_of(definition: Value<'_>) -> Flags {
+    flags_in(definition, Part::Definition(usize::MAX))
+}
+
+/// The same of any part of a message.
+pub(super) fn flags_in(value: Value<'_>, part: Part) -> Flags {
+    let mut found = Flags::default();
+    words(value, &[], part, &mut |word| {
+        found = found.and(flags(&word.text));
+    });
+    found
+}
+
+/// What hides in the names of a definition, where nothing can be taken out.
+pub(super) fn hidden_names(definition: Value<'_>) -> Kinds {
+    let mut found = Kinds::default();
+    words(definition, &[], Part::Definition(usize::MAX), &mut |word| {
+        if word.role == WordRole::Identifier {
+            found = found.and(revealed(&word.text).removed);
+        }
+    });
+    found
+}

@@ -1,0 +1,86 @@
+//! A text as a person would see it.
+
+use std::borrow::Cow;
+
+use super::hidden;
+use super::kind::{Kind, Kinds};
+use super::markup::{self, Markup};
+
+/// What a text is, which says what belongs in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// What a tool, a parameter or a prompt says of itself, in at most this many characters.
+    Description(usize),
+    /// Other words of definitions, instructions, prompts: no markup belongs there.
+    Instruction,
+    /// Whatever a tool gives out; source code and HTML among other things.
+    Content,
+}
+
+/// A text without what nobody sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cleaned<'t> {
+    /// Borrowed if nothing was taken out. Never longer than the text was, in bytes.
+    pub text: Cow<'t, str>,
+    pub removed: Kinds,
+}
+
+/// What stands for the rest of a text that is too long.
+const REST: &str = "...";
+
+/// The text without what nobody sees. Cleaning it again changes nothing.
+pub fn clean(text: &str, what: What) -> Cleaned<'_> {
+    let shown = revealed(text);
+    let how = match what {
+        What::Description(_) | What::Instruction => Markup::Foreign,
+        What::Content => Markup::Content,
+    };
+    let plain = then(shown, |text| markup::without(text, how));
+    match what {
+        What::Description(longest) => then(plain, |text| shortened(text, longest)),
+        What::Instruction | What::Content => plain,
+    }
+}
+
+/// The text without what is invisible or speaks to terminals; markup stays.
+pub fn revealed(text: &str) -> Cleaned<'_> {
+    hidden::revealed(text)
+}
+
+/// One step after another, borrowed as long as nothing changes.
+fn then(before: Cleaned<'_>, step: impl FnOnce(&str) -> Cleaned<'_>) -> Cleaned<'_> {
+    let Cleaned { text, removed } = before;
+    let after = step(&text);
+    let removed = removed.and(after.removed);
+    let changed = match after.text {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(changed) => Some(changed),
+    };
+    Cleaned {
+        text: changed.map_or(text, Cow::Owned),
+        removed,
+    }
+}
+
+/// A text with its mark is longer than the limit, so one that is longer by no more than that stays:
+/// else to cut it again would cut the mark, or to cut it at all would make it longer.
+fn shortened(text: &str, longest: usize) -> Cleaned<'_> {
+    let kept = Cleaned {
+        text: text.into(),
+        removed: Kinds::default(),
+    };
+    let is_longer = text
+        .chars()
+        .nth(longest.saturating_add(REST.len()))
+        .is_some();
+    let end = text.char_indices().nth(longest).map(|(end, _)| end);
+    let Some(head) = end.filter(|_| is_longer).and_then(|end| text.get(..end)) else {
+        return kept;
+    };
+    // What was kept for the sake of what came after it has nothing to stand for now.
+    let head = head.trim_end_matches(hidden::is_invisible);
+    Cleaned {
+        text: [head, REST].concat().into(),
+        removed: [Kind::Length].into_iter().collect(),
+    }
+}

@@ -1,0 +1,40 @@
+//! What instructs a model in a text.
+
+use std::borrow::Cow;
+
+use super::clean::{What, clean, revealed};
+use super::flag::Flags;
+use super::fold::folded;
+use super::kind::Kind;
+use super::patterns::PATTERNS;
+
+/// What in the text instructs a model, or hides.
+///
+/// It is looked for in what is there behind the hidden characters, in the same without markup where there
+/// is some (a tag may part a word), and in what the characters of the block of tags spell.
+pub fn flags(text: &str) -> Flags {
+    let shown = revealed(text);
+    let mut found = Flags::from(shown.removed);
+    found = found.and(instructions(&shown.text));
+    let plain = clean(&shown.text, What::Instruction);
+    if let Cow::Owned(text) = &plain.text {
+        found = found.and(plain.removed.into()).and(instructions(text));
+    }
+    if shown.removed.contains(Kind::TagCharacters) {
+        found = found.and(instructions(&spelt(text)));
+    }
+    found
+}
+
+fn instructions(text: &str) -> Flags {
+    PATTERNS.find(&folded(text))
+}
+
+/// What the characters of the block of tags say, each of which stands for one of ASCII.
+fn spelt(text: &str) -> String {
+    let letters = text.chars().filter_map(|one| {
+        let ascii = u32::from(one).checked_sub(0xe_0000)?;
+        char::from_u32(ascii).filter(|it| matches!(it, ' '..='~'))
+    });
+    letters.collect()
+}

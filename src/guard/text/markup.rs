@@ -1,0 +1,249 @@
+//! Comments and tags.
+//!
+//! What is kept is put on a stack, and what completes a comment or a tag is looked for at its top: what
+//! taking one out joins is found in the same pass, and each byte is pushed once.
+
+use std::collections::HashSet;
+
+use super::clean::Cleaned;
+use super::kind::{Kind, Kinds};
+
+/// How much markup belongs in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Markup {
+    /// None: tags go, and a comment without an end takes the rest of the text along.
+    Foreign,
+    /// Tags belong to it, as in HTML and source code. A comment without an end is no more than its first
+    /// four characters, since the rest of a file may stand behind them.
+    Content,
+}
+
+const OPENS: &str = "<!--";
+
+pub(super) fn without(text: &str, markup: Markup) -> Cleaned<'_> {
+    let kept = |removed| Cleaned {
+        text: text.into(),
+        removed,
+    };
+    if memchr::memchr(b'<', text.as_bytes()).is_none() {
+        return kept(Kinds::default());
+    }
+    let mut stack = Stack {
+        out: String::with_capacity(text.len()),
+        open: Vec::new(),
+        closed: match markup {
+            Markup::Foreign => closed_names(text),
+            Markup::Content => HashSet::new(),
+        },
+        removed: Kinds::default(),
+    };
+    let mut rest = text;
+    let mut is_open_ended = false;
+    while let Some(at) = memchr::memchr3(b'<', b'>', b'-', rest.as_bytes()) {
+        let Some((plain, from)) = rest.split_at_checked(at + 1) else {
+            break;
+        };
+        rest = from;
+        stack.out.push_str(plain);
+        match (plain.bytes().next_back(), markup) {
+            (Some(b'<'), _) => stack.open.push(stack.out.len() - 1),
+            (Some(b'>'), Markup::Foreign) => stack.close(),
+            (Some(b'-'), _) if stack.out.ends_with(OPENS) => {
+                stack.take(stack.out.len() - OPENS.len(), Kind::Comment);
+                let end = if is_open_ended {
+                    None
+                } else {
+                    end_of_comment(rest)
+                };
+                is_open_ended = end.is_none();
+                rest = match (end, markup) {
+                    (Some(end), _) => rest.get(end..).unwrap_or_default(),
+                    (None, Markup::Foreign) => "",
+                    (None, Markup::Content) => rest,
+                };
+            }
+            _ => {}
+        }
+    }
+    if stack.removed.is_empty() {
+        return kept(stack.removed);
+    }
+    stack.out.push_str(rest);
+    Cleaned {
+        text: stack.out.into(),
+        removed: stack.removed,
+    }
+}
+
+/// What is kept so far.
+struct Stack {
+    out: String,
+    /// Where in it angle brackets open that none has closed yet.
+    open: Vec<usize>,
+    /// Names that some closing tag has, in lower case.
+    closed: HashSet<String>,
+    removed: Kinds,
+}
+
+impl Stack {
+    /// The last byte closes an angle bracket: together with what it closes it is a tag, or it stays.
+    fn close(&mut self) {
+        let open = self.open.last().copied();
+        let inner = open.and_then(|open| self.out.get(open + 1..self.out.len() - 1));
+        let (Some(open), Some(tag)) = (open, inner.and_then(|inner| self.tag(inner))) else {
+            // Whatever is open before it stays open: a tag has no angle brackets in it.
+            self.open.clear();
+            return;
+        };
+        self.take(open, Kind::Tag);
+        let follows_word = self.out.ends_with(|one: char| !one.is_whitespace());
+        if tag == Tag::Block && follows_word {
+            self.out.push(' ');
+        }
+    }
+
+    fn take(&mut self, from: usize, kind: Kind) {
+        self.out.truncate(from);
+        while self.open.last().is_some_and(|open| *open >= from) {
+            self.open.pop();
+        }
+        self.removed.add(kind);
+    }
+
+    /// What stands between angle brackets, if it is a tag and not what people write in them: a placeholder
+    /// (`<owner>`), a type (`Vec<T>`), an address.
+    fn tag(&self, inner: &str) -> Option<Tag> {
+        let (name, rest) = name(inner.strip_prefix('/').unwrap_or(inner))?;
+        let name = name.to_ascii_lowercase();
+        let looks_like_one = if inner.starts_with('/') {
+            rest.trim().is_empty()
+        } else if inner.starts_with(['!', '?'])
+            || (rest.contains('=') && rest.starts_with(char::is_whitespace))
+        {
+            true
+        } else if rest.trim().is_empty() || rest.trim_end().ends_with('/') {
+            rest.trim() == "/"
+                || is_markup(&name)
+                || asks_for_attention(&name)
+                || self.closed.contains(&name)
+        } else {
+            rest.starts_with(char::is_whitespace)
+                && (asks_for_attention(&name) || self.closed.contains(&name))
+        };
+        looks_like_one.then(|| {
+            if BLOCKS.contains(&name.as_str()) {
+                Tag::Block
+            } else {
+                Tag::Inline
+            }
+        })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tag {
+    /// It stands between words: a blank stands for it.
+    Block,
+    Inline,
+}
+
+/// Where a comment ends that has begun, as HTML says (§13.2.5.43 to .52).
+fn end_of_comment(text: &str) -> Option<usize> {
+    let at_once = [">", "->"].into_iter().find(|end| text.starts_with(end));
+    if let Some(end) = at_once {
+        return Some(end.len());
+    }
+    let mut ends = memchr::memchr_iter(b'>', text.as_bytes());
+    let is_end = |at: &usize| {
+        let before = text.get(..*at).unwrap_or_default();
+        before.ends_with("--") || before.ends_with("--!")
+    };
+    ends.find(is_end).map(|at| at + 1)
+}
+
+/// The name that a tag begins with, and the rest of it; of declarations too.
+fn name(inner: &str) -> Option<(&str, &str)> {
+    let inner = inner.strip_prefix(['!', '?']).unwrap_or(inner);
+    if inner.starts_with('[') {
+        return Some(("", inner));
+    }
+    if !inner.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        return None;
+    }
+    let is_part = |one: char| one.is_alphanumeric() || matches!(one, '-' | '_' | '.');
+    let end = inner.find(|one| !is_part(one)).unwrap_or(inner.len());
+    inner.split_at_checked(end)
+}
+
+/// Names of closing tags. A name between brackets that none of them closes is a placeholder.
+fn closed_names(text: &str) -> HashSet<String> {
+    let after = text.split("</").skip(1);
+    let closed = after.filter_map(|after| {
+        let (name, rest) = name(after)?;
+        let is_closing = rest.trim_start().starts_with('>') && !after.starts_with(['!', '?', '[']);
+        is_closing.then(|| name.to_ascii_lowercase())
+    });
+    closed.collect()
+}
+
+/// Names that are no placeholders, even where nothing closes them.
+fn is_markup(name: &str) -> bool {
+    MARKUP.contains(&name) || BLOCKS.contains(&name)
+}
+
+const BLOCKS: [&str; 20] = [
+    "br",
+    "hr",
+    "p",
+    "div",
+    "li",
+    "ul",
+    "ol",
+    "tr",
+    "td",
+    "th",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "blockquote",
+    "pre",
+    "tbody",
+    "thead",
+];
+
+const MARKUP: [&str; 28] = [
+    "b", "big", "blink", "body", "center", "del", "details", "em", "font", "html", "i", "iframe",
+    "img", "ins", "kbd", "mark", "marquee", "noscript", "script", "small", "span", "strong",
+    "style", "sub", "sup", "svg", "textarea", "tt",
+];
+
+/// Whether a name is made to catch a model's eye.
+pub(super) fn asks_for_attention(name: &str) -> bool {
+    const PARTS: [&str; 7] = [
+        "important",
+        "instruct",
+        "critical",
+        "urgent",
+        "attention",
+        "mandatory",
+        "override",
+    ];
+    const WHOLE: [&str; 12] = [
+        "system",
+        "system-prompt",
+        "system_prompt",
+        "system-reminder",
+        "system_reminder",
+        "secret",
+        "hidden",
+        "admin",
+        "assistant",
+        "developer",
+        "priority",
+        "sys",
+    ];
+    PARTS.iter().any(|part| name.contains(part)) || WHOLE.contains(&name)
+}

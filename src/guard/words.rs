@@ -1,0 +1,343 @@
+//! Which strings of a message are words for people and models, and which name things.
+//!
+//! What names something goes back to whoever wrote it, or is compared by others: it is never to be edited.
+
+use std::borrow::Cow;
+
+use crate::wire::Value;
+
+use super::text::What;
+
+/// What a message, or a part of one, consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Tools, prompts, resources and servers as they describe themselves. Descriptions have at most this
+    /// many characters.
+    Definition(usize),
+    /// What comes of using them.
+    Content,
+}
+
+/// A string of a message.
+#[derive(Debug)]
+pub struct Word<'w, 'm> {
+    pub role: Role,
+    pub text: Cow<'m, str>,
+    /// `None` for the name of a member.
+    pub value: Option<Value<'m>>,
+    path: &'w [Step<'m>],
+}
+
+/// What a string is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Text(What),
+    /// It names something, or is compared.
+    Identifier,
+}
+
+#[derive(Debug, Clone)]
+enum Step<'m> {
+    Member(Cow<'m, str>),
+    Item(usize),
+}
+
+/// Where in a message the members mean what the protocol says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Protocol,
+    /// JSON Schema.
+    Schema,
+    /// Names of members are names of properties; what is in them is a schema.
+    Properties,
+    /// Any JSON at all.
+    Free,
+    /// Nothing in it is text.
+    Identifiers,
+}
+
+/// Not looked at: neither words, nor what a model reads.
+const OPAQUE: [&str; 5] = ["_meta", "icons", "blob", "capabilities", "extensions"];
+
+/// Members of the protocol's own that name something or have few values.
+const IDENTIFIERS: [&str; 31] = [
+    "action",
+    "createdAt",
+    "cursor",
+    "elicitationId",
+    "id",
+    "includeContext",
+    "lastModified",
+    "lastUpdatedAt",
+    "level",
+    "logger",
+    "method",
+    "mimeType",
+    "mode",
+    "model",
+    "name",
+    "nextCursor",
+    "progressToken",
+    "protocolVersion",
+    "requestId",
+    "requestState",
+    "resultType",
+    "role",
+    "status",
+    "stopReason",
+    "taskId",
+    "toolUseId",
+    "type",
+    "uri",
+    "uriTemplate",
+    "url",
+    "version",
+];
+
+const SCHEMAS: [&str; 3] = ["inputSchema", "outputSchema", "requestedSchema"];
+
+/// Keywords of JSON Schema whose members are properties, or schemas under names.
+const NAMED_SCHEMAS: [&str; 5] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+];
+
+/// Keywords of JSON Schema whose values are compared.
+const COMPARED: [&str; 15] = [
+    "$anchor",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "$id",
+    "$ref",
+    "$schema",
+    "const",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "dependentRequired",
+    "enum",
+    "format",
+    "pattern",
+    "required",
+];
+
+/// Tells of each string in a value that the protocol puts where `part` says.
+///
+/// `within` is the place of the value in its message, as the names of members.
+pub fn words<'m>(
+    value: Value<'m>,
+    within: &[&'m str],
+    part: Part,
+    tell: &mut dyn FnMut(Word<'_, 'm>),
+) {
+    let path = within.iter().map(|key| Step::Member(Cow::Borrowed(*key)));
+    let mut walk = Walk {
+        part,
+        path: path.collect(),
+        tell,
+    };
+    walk.visit(value, Mode::Protocol, "");
+}
+
+struct Walk<'t, 'm> {
+    part: Part,
+    path: Vec<Step<'m>>,
+    tell: &'t mut dyn FnMut(Word<'_, 'm>),
+}
+
+impl<'m> Walk<'_, 'm> {
+    /// The wire's depth limit bounds the recursion.
+    fn visit(&mut self, value: Value<'m>, mode: Mode, name: &str) {
+        if let Some(text) = value.as_str() {
+            let role = self.role(mode, name);
+            self.tell(role, text, Some(value));
+        }
+        for (index, item) in value.items().enumerate() {
+            self.path.push(Step::Item(index));
+            self.visit(item, mode, name);
+            self.path.pop();
+        }
+        let is_media = value
+            .get("type")
+            .and_then(Value::as_str)
+            .is_some_and(|kind| matches!(&*kind, "image" | "audio"));
+        for (key, member) in value.entries() {
+            let Some(below) = below(mode, &key, is_media) else {
+                continue;
+            };
+            self.path.push(Step::Member(key.clone()));
+            if matches!(mode, Mode::Properties | Mode::Free | Mode::Identifiers) {
+                self.tell(Role::Identifier, key.clone(), None);
+            }
+            self.visit(member, below, &key);
+            self.path.pop();
+        }
+    }
+
+    fn role(&self, mode: Mode, name: &str) -> Role {
+        let is_identifier = match mode {
+            Mode::Protocol => IDENTIFIERS.contains(&name),
+            Mode::Schema => name == "type",
+            Mode::Identifiers => true,
+            Mode::Free | Mode::Properties => false,
+        };
+        if is_identifier {
+            return Role::Identifier;
+        }
+        Role::Text(match self.part {
+            Part::Content => What::Content,
+            // A resource within a prompt is what it is, and not what somebody says of it.
+            Part::Definition(_) if mode == Mode::Free || self.is_embedded() => What::Content,
+            Part::Definition(longest) if name == "description" => What::Description(longest),
+            Part::Definition(_) => What::Instruction,
+        })
+    }
+
+    fn is_embedded(&self) -> bool {
+        let is_resource = |step: &Step<'_>| matches!(step, Step::Member(key) if key == "resource");
+        self.path.iter().rev().take(2).any(is_resource)
+    }
+
+    fn tell(&mut self, role: Role, text: Cow<'m, str>, value: Option<Value<'m>>) {
+        (self.tell)(Word {
+            role,
+            text,
+            value,
+            path: &self.path,
+        });
+    }
+}
+
+/// What the member of this name is in a value that is looked at in this way; `None` if it is not.
+fn below(mode: Mode, key: &str, is_media: bool) -> Option<Mode> {
+    Some(match mode {
+        Mode::Protocol if OPAQUE.contains(&key) => return None,
+        Mode::Protocol if is_media && key == "data" => return None,
+        Mode::Protocol if SCHEMAS.contains(&key) => Mode::Schema,
+        Mode::Protocol if matches!(key, "structuredContent" | "data" | "input") => Mode::Free,
+        Mode::Protocol => Mode::Protocol,
+        Mode::Schema if COMPARED.contains(&key) => Mode::Identifiers,
+        Mode::Schema if NAMED_SCHEMAS.contains(&key) => Mode::Properties,
+        Mode::Schema if key == "examples" => Mode::Free,
+        Mode::Schema | Mode::Properties => Mode::Schema,
+        Mode::Free => Mode::Free,
+        Mode::Identifiers => Mode::Identifiers,
+    })
+}
+
+impl Word<'_, '_> {
+    /// Where it stands (RFC 6901).
+    pub fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        for step in self.path {
+            pointer.push('/');
+            match step {
+                Step::Member(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                Step::Item(index) => pointer.push_str(&index.to_string()),
+            }
+        }
+        pointer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{Document, Limits};
+
+    /// The texts of a value, each with its role: `d` of a description, `w` of other words, `c` of content,
+    /// `i` of an identifier.
+    fn check(part: Part, json: &str, expected: &[&str]) {
+        let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
+        let mut found = Vec::new();
+        words(document.root(), &[], part, &mut |word| {
+            let role = match word.role {
+                Role::Text(What::Description(_)) => 'd',
+                Role::Text(What::Instruction) => 'w',
+                Role::Text(What::Content) => 'c',
+                Role::Identifier => 'i',
+            };
+            found.push(format!("{role} {} {}", word.pointer(), word.text));
+        });
+        found.sort();
+        let mut expected: Vec<String> = expected.iter().map(|it| (*it).to_owned()).collect();
+        expected.sort();
+        assert_eq!(found, expected, "{json}");
+    }
+
+    #[test]
+    fn a_definition_is_words_and_what_is_compared() {
+        check(
+            Part::Definition(500),
+            r#"{"name":"n","title":"t","description":"d","icons":[{"src":"x"}],"_meta":{"a":"b"},
+                "inputSchema":{"type":"object","title":"st","description":"sd","required":["a/b"],
+                  "properties":{"a/b":{"description":"pd","enum":["e"],"default":{"k":"v"},"examples":["x"]},
+                                "default":{"description":"q","pattern":"p"}}}}"#,
+            &[
+                "i /name n",
+                "w /title t",
+                "d /description d",
+                "i /inputSchema/type object",
+                "w /inputSchema/title st",
+                "d /inputSchema/description sd",
+                "i /inputSchema/required/0 a/b",
+                "i /inputSchema/properties/a~1b a/b",
+                "d /inputSchema/properties/a~1b/description pd",
+                "i /inputSchema/properties/a~1b/enum/0 e",
+                "i /inputSchema/properties/a~1b/default/k k",
+                "i /inputSchema/properties/a~1b/default/k v",
+                "c /inputSchema/properties/a~1b/examples/0 x",
+                "i /inputSchema/properties/default default",
+                "d /inputSchema/properties/default/description q",
+                "i /inputSchema/properties/default/pattern p",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_result_is_content_but_for_what_names_things() {
+        check(
+            Part::Content,
+            r#"{"content":[{"type":"text","text":"a"},{"type":"image","data":"AAAA","mimeType":"image/png"},
+                 {"type":"resource","resource":{"uri":"u","mimeType":"m","text":"r","blob":"BBBB"}}],
+                "structuredContent":{"name":"n","uri":["v"]},"requestState":"s","_meta":{"k":"v"}}"#,
+            &[
+                "i /content/0/type text",
+                "c /content/0/text a",
+                "i /content/1/type image",
+                "i /content/1/mimeType image/png",
+                "i /content/2/type resource",
+                "i /content/2/resource/uri u",
+                "i /content/2/resource/mimeType m",
+                "c /content/2/resource/text r",
+                "i /structuredContent/name name",
+                "c /structuredContent/name n",
+                "i /structuredContent/uri uri",
+                "c /structuredContent/uri/0 v",
+                "i /requestState s",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_embedded_in_a_prompt_is_content() {
+        check(
+            Part::Definition(500),
+            r#"{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"t"}},
+                 {"role":"user","content":{"type":"resource","resource":{"uri":"u","text":"r"}}}]}"#,
+            &[
+                "d /description d",
+                "i /messages/0/role user",
+                "i /messages/0/content/type text",
+                "w /messages/0/content/text t",
+                "i /messages/1/role user",
+                "i /messages/1/content/type resource",
+                "i /messages/1/content/resource/uri u",
+                "c /messages/1/content/resource/text r",
+            ],
+        );
+    }
+}
