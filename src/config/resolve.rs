@@ -274,8 +274,8 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
 }
 
 fn excerpts(mut section: Section<'_, '_>) -> Option<Excerpts> {
-    const OVER: RangeInclusive<u64> = 256..=16 << 20;
-    const KEEP: RangeInclusive<u64> = 0..=1 << 30;
+    const OVER: RangeInclusive<u64> = 1 << 10..=16 << 20;
+    const KEEP: RangeInclusive<u64> = 1 << 10..=256 << 20;
     let is_present = section.is_present();
     let over = section.size("over", &OVER).unwrap_or(64 << 10);
     let keep = section.size("keep", &KEEP).unwrap_or(16 << 20);
@@ -294,7 +294,6 @@ fn excerpts(mut section: Section<'_, '_>) -> Option<Excerpts> {
             tools.insert(field.key.to_owned(), preset);
         }
     }
-    of_tools.finish();
     section.finish();
     is_present.then_some(Excerpts { over, keep, tools })
 }

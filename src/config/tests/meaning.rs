@@ -40,11 +40,11 @@ fn excerpts_are_made_only_where_they_are_asked_for() {
     };
     assert_eq!(with("[guards.excerpts]"), Some(default));
     let asked = Excerpts {
-        over: 1000,
-        keep: 0,
+        over: 1024,
+        keep: 2048,
         tools: BTreeMap::from([("q".to_owned(), ExcerptPreset::SqlQuery)]),
     };
-    let text = "[guards.excerpts]\nover = 1000\nkeep = 0\ntools = { q = \"sql_query\" }";
+    let text = "[guards.excerpts]\nover = 1024\nkeep = 2048\ntools = { q = \"sql_query\" }";
     assert_eq!(with(text), Some(asked));
 }
 

@@ -9,6 +9,7 @@ const ZERO: &str = r"\u200b";
 
 fn looking(definitions: Cleaning, content: Cleaning) -> impl FnOnce(&mut Settings) {
     move |settings| {
+        settings.guards.names = ToolNames::Any;
         settings.guards.texts = Texts {
             definitions,
             content,
