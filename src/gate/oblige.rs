@@ -125,21 +125,7 @@ pub(super) fn oblige<'m>(
             because: Some(rewrite.because.into()),
         });
     }
-    for (pointer, path) in &allowed.paths {
-        let arguments = message.params().and_then(|params| params.get("arguments"));
-        let place = arguments.and_then(|arguments| value_at(arguments, pointer));
-        let Some(value) = place.filter(|value| value.as_str().is_some()) else {
-            // INVARIANT: they were found at their pointers when they were judged.
-            return Err(Uncanonical::Unclear(pointer.clone()).into());
-        };
-        edits.replace(value, Fragment::string(path));
-        own.push(value.range());
-        notes.push(audit::Edit {
-            pointer: format!("/params/arguments{pointer}").into(),
-            change: audit::Change::Replaced,
-            because: Some(Obligation::CanonicalPaths.to_string().into()),
-        });
-    }
+    respell(message, &allowed, &mut edits, &mut own, &mut notes)?;
     for (value, id) in route.ids.drain(..) {
         own.push(value.range());
         edits.replace(value, id);
@@ -189,13 +175,39 @@ pub(super) fn oblige<'m>(
     })
 }
 
+/// Writes paths of a call as they were judged.
+fn respell<'m>(
+    message: &'m Message,
+    allowed: &Allowed,
+    edits: &mut Edits<'m>,
+    own: &mut Vec<Range<usize>>,
+    notes: &mut Vec<audit::Edit>,
+) -> Result<(), Refusal> {
+    for (pointer, path) in &allowed.paths {
+        let arguments = message.params().and_then(|params| params.get("arguments"));
+        let place = arguments.and_then(|arguments| value_at(arguments, pointer));
+        let Some(value) = place.filter(|value| value.as_str().is_some()) else {
+            // INVARIANT: they were found at their pointers when they were judged.
+            return Err(Uncanonical::Unclear(pointer.clone()).into());
+        };
+        edits.replace(value, Fragment::string(path));
+        own.push(value.range());
+        notes.push(audit::Edit {
+            pointer: format!("/params/arguments{pointer}").into(),
+            change: audit::Change::Replaced,
+            because: Some(Obligation::CanonicalPaths.to_string().into()),
+        });
+    }
+    Ok(())
+}
+
 /// What texts say from here on, by where they begin: all that are still there, and not the gate's own.
 fn cleaned<'m>(
     texts: Vec<Cleaned<'m>>,
     gone: &[Range<usize>],
     own: &[Range<usize>],
     notes: &mut Vec<audit::Edit>,
-) -> HashMap<usize, (Value<'m>, String)> {
+) -> Said<'m> {
     let before = notes.len();
     let stays = |text: &Cleaned<'_>| {
         let range = text.value.range();

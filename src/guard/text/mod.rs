@@ -1,7 +1,7 @@
 //! Text that models read: what a person would not see in it, taken out; what instructs a model, named.
 //!
 //! Three steps, each linear in the text and each stable on its own output: what is invisible or speaks to
-//! terminals ([`hidden`]), markup ([`markup`]), length. One after the other they are stable too, because
+//! terminals (`hidden`), markup (`markup`), length. One after the other they are stable too, because
 //! what the first one keeps for the sake of its neighbours never has an angle bracket among them, and the
 //! second one takes out nothing but what begins with one and ends with one (or with the text).
 

@@ -85,7 +85,7 @@ impl Arguments {
     /// `None` where nothing is to be confined.
     ///
     /// # Errors
-    /// [`Unreadable`]: nobody but the gate writes these, so that it is the gate's mistake.
+    /// Nobody but the gate writes these, so that what cannot be read is the gate's mistake.
     pub fn sandbox(&self) -> Result<Option<Sandbox>, Unreadable> {
         if !self.sandbox {
             return Ok(None);
