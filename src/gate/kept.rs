@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guard::{Preset, excerpt, piece};
-use crate::policy::{PolicySnapshot, Received, Tool};
+use crate::policy::{LooksFor, PolicySnapshot, Received, Tool};
 use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -17,7 +17,7 @@ use super::Gate;
 use super::decide::{self, Stop};
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{FIRST_STATELESS, Identified, Role};
-use super::oblige::escaped;
+use super::leaks::Look;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::pin;
 use super::record::Trail;
@@ -48,6 +48,8 @@ struct Whole {
     text: String,
     tool: String,
     received: Received,
+    /// What the facts were made for.
+    looked_for: LooksFor,
 }
 
 /// A place in what may be kept.
@@ -66,10 +68,25 @@ pub(super) struct Shortening<'g> {
     owner: &'g str,
     tool: &'g str,
     received: &'g Received,
+    looked_for: LooksFor,
     now: Duration,
 }
 
 impl Whole {
+    /// What policies are told of it. Those of today may look for more than those of its day did.
+    fn facts(&self, look: Look<'_>, looks_for: LooksFor) -> Received {
+        let mut received = self.received.clone();
+        if self.looked_for.and(looks_for) != self.looked_for {
+            received.secrets.extend(look.secrets_of(&self.text));
+            received.flags.extend(look.flags_of(&self.text));
+            for found in [&mut received.secrets, &mut received.flags] {
+                found.sort_unstable();
+                found.dedup();
+            }
+        }
+        received
+    }
+
     /// What stands at a place, and where it goes on.
     fn piece(&self, asked: &Asked, most: usize) -> String {
         let (name, all) = (&asked.name, self.text.len());
@@ -95,13 +112,31 @@ impl Kept {
 }
 
 impl Shortening<'_> {
-    /// The strings of a result that are texts: members named `text`, and everything in structured
-    /// content. Others are names, addresses and encoded bytes, of which no part is of any use.
+    /// The texts of what a tool answers that are too long. Structured content stays: what a schema says
+    /// of a string may not be so of a part of it.
     pub(super) fn texts(self, message: &Message) -> Vec<(Value<'_>, String)> {
-        let mut texts = Vec::new();
-        let (root, over) = (message.document().root(), self.excerpts.over);
-        gather(root, "", Within::Envelope, over, &mut texts);
-        texts
+        let (result, params) = (message.result(), message.params());
+        // A task's result stands within what is told of the task.
+        let answers = [
+            ("/result", result),
+            ("/result/result", result.and_then(|told| told.get("result"))),
+            ("/params/result", params.and_then(|told| told.get("result"))),
+        ];
+        let blocks = answers.into_iter().flat_map(|(place, answer)| {
+            let content = answer.and_then(|answer| answer.get("content"));
+            let blocks = content.into_iter().flat_map(Value::items).enumerate();
+            blocks.map(move |(index, block)| (format!("{place}/content/{index}"), block))
+        });
+        let texts = blocks.flat_map(|(place, block)| {
+            ["text", "resource/text"].map(|path| {
+                let keys: Vec<&str> = path.split('/').collect();
+                Some((block.at(&keys)?, format!("{place}/{path}")))
+            })
+        });
+        // A text cannot be longer than it is written.
+        let over = self.excerpts.over;
+        let is_long = |(text, _): &(Value<'_>, String)| text.text().len() > over;
+        texts.flatten().filter(is_long).collect()
     }
 
     /// What stands for a text that is too long; `None` where it may stay.
@@ -132,6 +167,7 @@ impl Shortening<'_> {
             text: text.to_owned(),
             tool: self.tool.to_owned(),
             received: self.received.clone(),
+            looked_for: self.looked_for,
         });
         let keep = Keep {
             until: self.now + KEPT_FOR,
@@ -141,53 +177,6 @@ impl Shortening<'_> {
         let noted = self.kept.0.note(self.owner, name.clone(), self.now, make);
         noted.ok().map(|()| name)
     }
-}
-
-/// Where a value stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Within {
-    Envelope,
-    Structured,
-}
-
-/// The wire's depth limit bounds the recursion. What is written in few bytes holds nothing long.
-fn gather<'m>(
-    value: Value<'m>,
-    pointer: &str,
-    within: Within,
-    over: usize,
-    texts: &mut Vec<(Value<'m>, String)>,
-) {
-    let members = value.entries().map(|(key, member)| {
-        let structured = within == Within::Structured;
-        let is_text = structured || key == "text";
-        let within = if structured || key == "structuredContent" {
-            Within::Structured
-        } else {
-            Within::Envelope
-        };
-        (escaped(&key), member, is_text, within)
-    });
-    let items = value.items().enumerate();
-    let items = items.map(|(index, item)| {
-        let is_text = within == Within::Structured;
-        (index.to_string(), item, is_text, within)
-    });
-    for (key, child, is_text, within) in members.chain(items) {
-        if child.text().len() <= over {
-            continue;
-        }
-        let pointer = format!("{pointer}/{key}");
-        if is_text && is_string(child) {
-            texts.push((child, pointer));
-        } else {
-            gather(child, &pointer, within, over, texts);
-        }
-    }
-}
-
-fn is_string(value: Value<'_>) -> bool {
-    value.text().starts_with('"')
 }
 
 /// What a message asks for of what is kept, if it is that.
@@ -212,11 +201,19 @@ pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
     })
 }
 
+/// Whether a message is about a resource of the gate's own in any other way: no server has it.
+pub(super) fn names_ours(understood: &Understood<'_>) -> bool {
+    let from_agent = understood.identified.from == Side::Agent;
+    let is_ours = |question: &Question<'_>| matches!(&question.about, About::Resource(resource) if resource.scheme == SCHEME);
+    from_agent && understood.questions.iter().any(is_ours)
+}
+
 impl Gate {
     /// How the texts of a result are to be shortened, if they are.
     pub(super) fn shortening<'g>(
         &'g self,
         understood: &'g Understood<'_>,
+        snapshot: &PolicySnapshot,
     ) -> Option<Shortening<'g>> {
         let excerpts = self.settings.guards.excerpts.as_ref()?;
         let Target::Tool(tool) = &understood.target else {
@@ -236,6 +233,7 @@ impl Gate {
             owner: owner(&understood.identified.scene.agent),
             tool,
             received,
+            looked_for: snapshot.looks_for(),
             now: self.clock.elapsed(),
         })
     }
@@ -271,7 +269,7 @@ impl Gate {
         let question = Question {
             asks: Asks::Agent,
             about: About::Tool(Tool::named(whole.tool.clone())),
-            doing: Doing::ReceiveResult(whole.received.clone()),
+            doing: Doing::ReceiveResult(whole.facts(self.look(snapshot), snapshot.looks_for())),
         };
         let mut understood = Understood {
             identified,

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use crate::audit::Record;
 use crate::guard::secrets::{Redacted, RuleId, Rules};
+use crate::guard::text::flags;
 use crate::guard::{Leak, Part, leaks};
 use crate::policy::PolicySnapshot;
 use crate::wire::{Message, Side, Value};
@@ -44,6 +45,19 @@ impl Look<'_> {
         let found = leaks(value, &[], &|_| None, rules);
         let shown = found.strings.into_iter().flat_map(|leak| leak.rules);
         named(shown.chain(found.names))
+    }
+
+    /// The same of a text.
+    pub(super) fn secrets_of(self, text: &str) -> Vec<String> {
+        let found = self.credentials.map(|rules| rules.find(text));
+        named(found.into_iter().flatten().map(|it| it.rule))
+    }
+
+    pub(super) fn flags_of(self, text: &str) -> Vec<String> {
+        match self.words {
+            Looked::For => flags(text).names(),
+            Looked::Past => Vec::new(),
+        }
     }
 
     /// What instructs or hides in the words of a result.

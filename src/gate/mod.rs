@@ -246,6 +246,9 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
+        if kept::names_ours(&understood) {
+            return Err(Refusal::NotKept.into());
+        }
         pin::pin(&mut understood, &snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
         let allowed = decide::decide(&understood, &snapshot, pins, now)?;
@@ -270,7 +273,7 @@ impl Gate {
             removals,
             texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
-            shortening: self.shortening(&understood),
+            shortening: self.shortening(&understood, &snapshot),
         };
         let turn = standing.turn;
         let exchange = |asker: &Asker, method| {

@@ -4,7 +4,7 @@
 //! The lock of the snapshot that judges says what was approved, or else what was seen first; the
 //! upstream's own lists say what there is.
 
-use crate::guard::text::Flags;
+use crate::guard::text::{Flag, Flags};
 use crate::policy::{Fingerprint, LockMode, Pin, PolicySnapshot, Tool};
 use crate::session::{Offer, PageItem, Session};
 use crate::wire::{Definition, Value};
@@ -75,8 +75,20 @@ impl Pins<'_> {
         if !snapshot.lock().pins() {
             return Pin::default();
         }
-        let shown = self.session.state().prompts.defined(name);
-        self.held_prompt(name, shown.map(|it| it.print), snapshot)
+        let (shown, was_told) = {
+            let prompts = &self.session.state().prompts;
+            (prompts.defined(name), prompts.was_told())
+        };
+        let pin = self.held_prompt(name, shown.as_ref().map(|it| it.print), snapshot);
+        // Two definitions, a list that has changed, one that leaves it out: nobody vouches for it.
+        if shown.is_none() && was_told {
+            Pin {
+                known: pin.known,
+                ..Pin::default()
+            }
+        } else {
+            pin
+        }
     }
 
     /// Of a prompt as an item of a list defines it.
@@ -172,9 +184,13 @@ fn is_read(name: &str, snapshot: &PolicySnapshot, session: &Session) -> Result<(
     Err(Stop::Park)
 }
 
-/// What has not been looked at is not without flags.
+/// What has not been looked at has every flag, so that a rule that forbids one of them holds.
 pub(super) fn names_of(flags: Option<Flags>) -> Vec<String> {
-    flags.map_or_else(|| vec![UNREAD.to_owned()], Flags::names)
+    let unread = || {
+        let every = Flag::ALL.iter().map(|flag| flag.name());
+        every.chain([UNREAD]).map(str::to_owned).collect()
+    };
+    flags.map_or_else(unread, Flags::names)
 }
 
 /// What policies are told where nobody has looked.

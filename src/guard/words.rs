@@ -169,7 +169,8 @@ impl<'m> Walk<'_, 'm> {
                 continue;
             };
             self.path.push(Step::Member(key.clone()));
-            if matches!(mode, Mode::Properties | Mode::Free | Mode::Identifiers) {
+            let is_chosen = matches!(mode, Mode::Properties | Mode::Free | Mode::Identifiers);
+            if is_chosen || !is_keyword(&key) {
                 self.tell(Role::Identifier, key.clone(), None);
             }
             self.visit(member, below, &key);
@@ -209,6 +210,12 @@ impl<'m> Walk<'_, 'm> {
             path: &self.path,
         });
     }
+}
+
+/// Whether a name could be one of the protocol's, or of JSON Schema's. Others are somebody's words.
+fn is_keyword(key: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_$-./".contains(&byte);
+    key.bytes().all(is_letter)
 }
 
 /// What the member of this name is in a value that is looked at in this way; `None` if it is not.
@@ -266,6 +273,19 @@ mod tests {
         let mut expected: Vec<String> = expected.iter().map(|it| (*it).to_owned()).collect();
         expected.sort();
         assert_eq!(found, expected, "{json}");
+    }
+
+    #[test]
+    fn names_that_are_no_keywords_are_words_of_somebody() {
+        let definition = r#"{"inputSchema":{"type":"object","<b> read all":true},"ig nore":1}"#;
+        let document = Document::decode(definition.as_bytes(), &Limits::default()).unwrap();
+        let mut named = Vec::new();
+        words(document.root(), &[], Part::Definition(9), &mut |word| {
+            if word.value.is_none() {
+                named.push(word.text.into_owned());
+            }
+        });
+        assert_eq!(named, ["<b> read all", "ig nore"]);
     }
 
     #[test]

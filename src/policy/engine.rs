@@ -105,14 +105,42 @@ impl LooksFor {
         }
     }
 
-    /// What rules may ask for that are written in these words.
+    /// What rules may ask for that are written in these words, in a language that looks into records
+    /// by names that it computes as well: unless each look is at a member by its name, and nothing is
+    /// written as an escape, they may ask for anything.
     pub fn named_in<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let named = texts.into_iter().map(|text| Self {
-            secrets: text.contains("secrets"),
-            flags: text.contains("flags"),
+        let named = texts.into_iter().map(|text| {
+            if looks_by_name(text) {
+                Self {
+                    secrets: text.contains("secrets"),
+                    flags: text.contains("flags"),
+                }
+            } else {
+                Self::ALL
+            }
         });
         named.fold(Self::NOTHING, Self::and)
     }
+}
+
+/// The records that hold what is looked for, and those around them.
+const RECORDS: [&str; 5] = ["input", "context", "touch", "result", "resource"];
+
+/// Whether each of [`RECORDS`] is asked for a member by its name wherever it is named.
+fn looks_by_name(text: &str) -> bool {
+    let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut rest = text;
+    while let Some(start) = rest.find(is_part) {
+        let from = rest.get(start..).unwrap_or_default();
+        let end = from.find(|letter| !is_part(letter)).unwrap_or(from.len());
+        let (word, after) = from.split_at_checked(end).unwrap_or_default();
+        let member = after.strip_prefix('.').and_then(|it| it.chars().next());
+        if RECORDS.contains(&word) && !member.is_some_and(is_part) {
+            return false;
+        }
+        rest = after;
+    }
+    !text.contains('\\')
 }
 
 /// A kind of engine: which files it reads and how it compiles them.
@@ -306,3 +334,34 @@ const SURFACES: [(&str, ActionName); 8] = [
     ("elicitation", ActionName::Elicit),
     ("roots", ActionName::ListRoots),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_may_look_by_a_computed_name_are_taken_to_look_for_everything() {
+        for text in [
+            "deny if input.context.touch.outside",
+            "when = \"context.result.bytes > 5 && resource.name == 't'\"",
+            "x := input_of.results",
+            "",
+        ] {
+            assert_eq!(LooksFor::named_in([text]), LooksFor::NOTHING, "{text}");
+        }
+        for text in [
+            "some k; input.context.touch[k] == 1",
+            "contains(json.marshal(input), `x`)",
+            "t := input.context.touch",
+            "context.touch.exists(k, k == 'a') && context.touch == {}",
+            "context[\"tou\" + \"ch\"].outside",
+            "input.context.result[\"\\u0073ecrets\"]",
+            "context.?touch",
+            "walk(input.context, [p, v])",
+        ] {
+            assert_eq!(LooksFor::named_in([text]), LooksFor::ALL, "{text}");
+        }
+        let named = LooksFor::named_in(["context.touch.secrets.size() > 0"]);
+        assert_eq!((named.secrets, named.flags), (true, false));
+    }
+}

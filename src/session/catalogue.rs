@@ -19,6 +19,8 @@ pub struct Catalogue {
     /// The cursor with which the agent's traversal goes on.
     agents_next: Option<String>,
     fetch: Fetch,
+    /// A page has come since the upstream is this one, whatever was forgotten since.
+    was_told: bool,
 }
 
 /// Whether the upstream offers a name.
@@ -107,6 +109,11 @@ impl Catalogue {
         }
     }
 
+    /// Whether any page of the list was ever seen: what is not known then is not merely unasked for.
+    pub fn was_told(&self) -> bool {
+        self.was_told
+    }
+
     /// What instructs or hides in what the lists say of a name, if that was looked at in all of them.
     pub fn flags(&self, name: &str) -> Option<Flags> {
         let complete = self.complete.as_ref().and_then(|names| names.get(name));
@@ -167,6 +174,7 @@ impl Catalogue {
 
     /// Adds a page, and completes the list if it is the last one: if no cursor comes next.
     pub fn add_page(&mut self, traversal: Traversal<'_>, page: &Page, next: Option<String>) {
+        self.was_told = true;
         let last = next.is_none();
         let alone = last && traversal == Traversal::AgentBegins;
         if alone && self.whole == Some(page.digest) {
@@ -214,6 +222,7 @@ impl Catalogue {
         let fetch = std::mem::take(&mut self.fetch);
         *self = Self {
             fetch,
+            was_told: self.was_told,
             ..Self::default()
         };
     }

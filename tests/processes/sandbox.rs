@@ -300,7 +300,7 @@ fn however_a_path_is_written_it_does_not_lead_outside() {
 }
 
 /// What becomes of sockets of each kind.
-const SOCKETS: [(&str, &str); 9] = [
+const SOCKETS: [(&str, &str); 10] = [
     ("tcp", "socket.socket()"),
     ("tcp6", "socket.socket(socket.AF_INET6)"),
     ("udp", "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)"),
@@ -316,6 +316,11 @@ const SOCKETS: [(&str, &str); 9] = [
     ("packet", "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
     ("local", "socket.socket(socket.AF_UNIX)"),
     ("pair", "socket.socketpair()"),
+    // Either end can send to any address.
+    (
+        "datagrams",
+        "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)",
+    ),
 ];
 
 #[test]
@@ -325,9 +330,17 @@ fn a_confined_server_has_the_sockets_that_it_was_granted() {
     run(async {
         for (network, local, kept) in [
             (Network::Absent, LocalSockets::Withheld, "pair"),
-            (Network::Absent, LocalSockets::Granted, "local pair"),
+            (
+                Network::Absent,
+                LocalSockets::Granted,
+                "local pair datagrams",
+            ),
             (of(&[443]), LocalSockets::Withheld, "tcp tcp6 udp pair"),
-            (of(&[443]), LocalSockets::Granted, "tcp tcp6 udp local pair"),
+            (
+                of(&[443]),
+                LocalSockets::Granted,
+                "tcp tcp6 udp local pair datagrams",
+            ),
         ] {
             let mut server = host.server(|sandbox| {
                 sandbox.network = network.clone();
@@ -384,6 +397,8 @@ fn a_confined_server_connects_to_the_ports_that_it_was_granted() {
             ),
             ("socket.socket().bind(('127.0.0.1', 0))", "EACCES"),
             ("socket.create_server(('127.0.0.1', 0))", "EACCES"),
+            // Without `bind`.
+            ("socket.socket().listen()", "EACCES"),
             // Children are no way round.
             (
                 "say(subprocess.run([sys.executable, '-c', 'import socket; socket.create_connection((\"127.0.0.1\", OTHER))'], capture_output=True).returncode)",

@@ -3,6 +3,7 @@
 use super::*;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
+use crate::policy::LooksFor;
 
 const OVER: usize = 300;
 
@@ -120,7 +121,7 @@ async fn a_log_shows_its_end() {
 }
 
 #[tokio::test]
-async fn structured_texts_are_shortened_too_and_bytes_of_images_are_not() {
+async fn only_texts_of_content_are_shortened() {
     let bench = shortening(open, None).await;
     let long = "x".repeat(OVER + 1);
     let result = serde_json::json!({
@@ -128,7 +129,8 @@ async fn structured_texts_are_shortened_too_and_bytes_of_images_are_not() {
             {"type": "image", "data": long, "mimeType": "image/png"},
             {"type": "resource", "resource": {"uri": "a:b", "text": long}},
         ],
-        "structuredContent": {"a": [{"b": long}], "c": [long, "short"]},
+        "structuredContent": {"a": [{"text": long}], "c": long},
+        "_meta": {"text": long},
     });
     let answer = answered(&bench, "t", &result.to_string()).await;
     let at = |pointer: &str| {
@@ -139,15 +141,58 @@ async fn structured_texts_are_shortened_too_and_bytes_of_images_are_not() {
             .unwrap()
             .to_owned()
     };
-    assert_eq!(at("/result/content/0/data"), long);
-    assert_eq!(at("/result/structuredContent/c/1"), "short");
     for pointer in [
-        "/result/content/1/resource/text",
-        "/result/structuredContent/a/0/b",
-        "/result/structuredContent/c/0",
+        "/result/content/0/data",
+        "/result/structuredContent/a/0/text",
+        "/result/structuredContent/c",
+        "/result/_meta/text",
     ] {
-        assert!(at(pointer).contains("are left out"), "{pointer}");
+        assert_eq!(at(pointer), long, "{pointer}");
     }
+    assert!(at("/result/content/1/resource/text").contains("are left out"));
+}
+
+#[tokio::test]
+async fn what_is_kept_is_judged_by_what_policies_of_today_look_for() {
+    /// Nothing is looked for, or a result with a credential is held back.
+    #[derive(Debug)]
+    struct Looking(LooksFor);
+    impl RuleEngine for Looking {
+        fn name(&self) -> EngineName {
+            EngineName("looking")
+        }
+        fn judge(&self, facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+            let has_one = |received: &crate::policy::Received| !received.secrets.is_empty();
+            Ok(match &facts.action {
+                Action::ReceiveResult { received } if has_one(received) => {
+                    Verdict::Deny { reasons: vec![] }
+                }
+                _ => allow(),
+            })
+        }
+        fn visible(
+            &self,
+            _: &ListFacts<'_>,
+            items: &[Resource<'_>],
+        ) -> Vec<Result<Visibility, EngineFault>> {
+            items.iter().map(|_| Ok(Visibility::Shown)).collect()
+        }
+        fn looks_for(&self) -> LooksFor {
+            self.0
+        }
+    }
+    let snapshot =
+        |looks_for| PolicySnapshot::new(vec![Box::new(Looking(looks_for))], Vec::new(), Vec::new());
+    let bench = shortening(open, None).await;
+    let publish = |looks_for| bench.gate.publish("test", snapshot(looks_for));
+    publish(LooksFor::NOTHING).await.unwrap();
+    let token = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
+    let whole = format!("{}it is {token}.\n{}", lines(100), lines(100));
+    let answer = answered(&bench, "t", &text_result(&whole)).await;
+    let uri = named(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert!(read(&bench, &uri).await["result"].is_object());
+    publish(LooksFor::ALL).await.unwrap();
+    assert!(read(&bench, &uri).await["error"].is_object());
 }
 
 #[tokio::test]
@@ -223,6 +268,21 @@ async fn no_address_of_the_gate_s_own_ever_goes_to_the_server() {
         ] {
             let refused = read(&bench, uri).await;
             assert_eq!(refused["error"]["code"], -32602, "{uri}: {refused}");
+        }
+        for (method, params) in [
+            ("resources/subscribe", r#"{"uri":"mcp-protector://kept/0"}"#),
+            (
+                "completion/complete",
+                r#"{"ref":{"type":"ref/resource","uri":"mcp-protector://kept/0"},"argument":{"name":"a","value":"b"}}"#,
+            ),
+        ] {
+            bench
+                .agent(&format!(
+                    r#"{{"jsonrpc":"2.0","id":3,"method":"{method}","params":{params}}}"#
+                ))
+                .await;
+            assert!(bench.to_upstream().is_empty(), "{method}");
+            assert!(bench.to_agent().remove(0).contains("-32602"), "{method}");
         }
     }
 }

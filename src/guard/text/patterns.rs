@@ -353,17 +353,19 @@ fn is_negated(before: &str) -> bool {
     let from = before.floor_char_boundary(before.len().saturating_sub(REACH));
     let near = before.get(from..).unwrap_or_default();
     let clause = near
-        .rsplit(['.', ';', '!', '?', '\n'])
+        .rsplit(['.', ';', '!', '?', '\n', ',', ':', '(', ')', '-', '–', '—'])
         .next()
         .unwrap_or_default();
+    // As a word of its own, so that nothing that merely ends like one excuses what follows.
+    let clause = format!(" {clause}");
     [
-        "not ",
-        "never ",
+        " not ",
+        " never ",
         "n't ",
-        "cannot ",
-        "no ",
-        "refuses to ",
-        "unable to ",
+        " cannot ",
+        " no ",
+        " refuses to ",
+        " unable to ",
     ]
     .iter()
     .any(|word| clause.contains(word))

@@ -32,7 +32,15 @@ fn program(sandbox: &Sandbox) -> Result<BpfProgram, BackendError> {
     if !refused.is_empty() {
         refuse(&mut rules, libc::SYS_socket, refused);
     }
+    if sandbox.local_sockets != LocalSockets::Granted {
+        // One end of a pair of datagrams can send to any address, and be connected to it.
+        let is_datagram = masked(1, TYPES, DATAGRAM)?;
+        let rule = vec![SeccompRule::new(vec![is_datagram])?];
+        refuse(&mut rules, libc::SYS_socketpair, rule);
+    }
     if matches!(sandbox.network, Network::Ports(_)) {
+        // Without `bind` the kernel takes a port for it, and Landlock is not asked.
+        refuse(&mut rules, libc::SYS_listen, Vec::new());
         // It connects while it sends, where older kernels ask Landlock nothing.
         let fast_open = u64::from(libc::MSG_FASTOPEN.unsigned_abs());
         for (call, argument) in [
@@ -94,7 +102,8 @@ fn socket(sandbox: &Sandbox) -> Result<Vec<SeccompRule>, BackendError> {
 
 /// The bits of the type in `socket`'s second argument.
 const TYPES: u64 = 0xf;
-const STREAMS_AND_DATAGRAMS: [u64; 2] = [1, 2];
+const STREAMS_AND_DATAGRAMS: [u64; 2] = [1, DATAGRAM];
+const DATAGRAM: u64 = 2;
 
 fn refuse(rules: &mut BTreeMap<i64, Vec<SeccompRule>>, call: i64, when: Vec<SeccompRule>) {
     // The same call under the numbers of x32, which count as this architecture.
