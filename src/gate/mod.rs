@@ -53,7 +53,7 @@ use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
-use decide::Stop;
+use decide::{Allowed, Stop};
 use identify::{Identified, Role};
 use kept::Kept;
 use listing::Listing;
@@ -254,9 +254,8 @@ impl Gate {
         let allowed = decide::decide(&understood, &snapshot, pins, now)?;
         trail.allowed(&allowed);
         let guards = &self.settings.guards;
-        trail.found(schemas::check(&understood, session, guards)?);
+        trail.found(self.guard(&understood, &allowed, session)?);
         trail.offered = schemas::offered(&understood.target, session, guards);
-        trail.found(leaks::sent(&message, from, guards.secrets.as_ref())?);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
         let Listing {
             mut removals,
@@ -322,6 +321,27 @@ impl Gate {
                 // answered.
                 Undone::Settled => Stop::Settled,
             })
+    }
+
+    /// Checks what a message holds, and tells what is only to be recorded.
+    fn guard(
+        &self,
+        understood: &Understood<'_>,
+        allowed: &Allowed,
+        session: &Session,
+    ) -> Result<Vec<String>, Refusal> {
+        let (message, from) = (understood.identified.message, understood.identified.from);
+        let guards = &self.settings.guards;
+        let secrets = guards.secrets.as_ref();
+        let mut findings = schemas::check(understood, session, guards)?;
+        findings.extend(leaks::sent(message, from, secrets)?);
+        // As it was written, and as it will be sent.
+        let sent = canonical::respelled(message, &allowed.paths, self.limits(from))?;
+        if let Some(sent) = sent {
+            findings.extend(schemas::check_call(understood, &sent, session, guards)?);
+            findings.extend(leaks::sent(&sent, from, secrets)?);
+        }
+        Ok(findings)
     }
 
     /// Bytes to one strict message.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::guard::{SchemaProblem, ToolSchemas, Violation};
 use crate::policy::Fingerprint;
 use crate::session::{Offered, Session, Target};
-use crate::wire::{KnownMethod, Side, Value};
+use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::decide::called_tool;
 use super::identify::Role;
@@ -87,11 +87,8 @@ pub(super) fn check(
     session: &Session,
     guards: &Guards,
 ) -> Result<Vec<String>, Refusal> {
-    if let Some(name) = called_tool(understood).filter(|_| guards.arguments != Level::Off) {
-        let params = understood.identified.message.params();
-        let arguments = params.and_then(|params| params.get("arguments"));
-        let fit = arguments_fit(name, arguments, session);
-        return held(fit, guards.arguments, "arguments", Refusal::Unfit);
+    if called_tool(understood).is_some() {
+        return check_call(understood, understood.identified.message, session, guards);
     }
     if let Some((offered, result)) =
         result_of_call(understood).filter(|_| guards.results != Level::Off)
@@ -100,6 +97,22 @@ pub(super) fn check(
         return held(fit, guards.results, "results", Refusal::BadResult);
     }
     Ok(Vec::new())
+}
+
+/// The same for a call, by the message that holds its arguments.
+pub(super) fn check_call(
+    understood: &Understood<'_>,
+    message: &Message,
+    session: &Session,
+    guards: &Guards,
+) -> Result<Vec<String>, Refusal> {
+    let Some(name) = called_tool(understood).filter(|_| guards.arguments != Level::Off) else {
+        return Ok(Vec::new());
+    };
+    let params = message.params();
+    let arguments = params.and_then(|params| params.get("arguments"));
+    let fit = arguments_fit(name, arguments, session);
+    held(fit, guards.arguments, "arguments", Refusal::Unfit)
 }
 
 /// What comes of a check at this level: nothing, a finding, or a refusal.

@@ -128,3 +128,43 @@ async fn where_nobody_asks_for_it_paths_go_on_as_they_were_written() {
     let said = r#"{"path":"/srv/x/../a"}"#;
     assert_eq!(forwarded(&bench, "t", said).await.as_deref(), Some(said));
 }
+
+#[tokio::test]
+async fn guards_look_at_a_path_as_it_will_be_sent() {
+    for (said, sent) in [
+        ("/srv/x/./a", Some(r#"{"path":"/srv/x/a"}"#)),
+        // It fits as it is written, and would not as it is sent.
+        ("/srv/x/../a", None),
+    ] {
+        let bench = Bench::with(on_condition, |settings| {
+            settings.guards.arguments = Level::Strict;
+        });
+        let tool = ToolLabels {
+            paths: Some(vec!["/path".to_owned()]),
+            ..ToolLabels::default()
+        };
+        let labels = Labels {
+            tools: [("t".to_owned(), tool)].into(),
+            ..Labels::default()
+        };
+        let policies = snapshot("labelled", on_condition).with_labels(labels);
+        bench.gate.policy.publish(policies);
+        bench.shake_hands().await;
+        bench
+            .agent(r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#)
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let schema = r#"{"type":"object","properties":{"path":{"type":"string","pattern":"/x/"}}}"#;
+        bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}}}"#
+        ))
+        .await;
+        bench.to_agent();
+        let arguments = format!(r#"{{"path":"{said}"}}"#);
+        let forwarded = forwarded(&bench, "t", &arguments).await;
+        assert_eq!(forwarded.as_deref(), sent, "{said}");
+        let refused = bench.to_agent().concat();
+        assert_eq!(refused.contains("pattern"), sent.is_none(), "{refused}");
+    }
+}
