@@ -6,7 +6,7 @@
 //! judged again as it will be sent, and both have to be allowed.
 
 use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot};
-use crate::wire::{Fragment, Limits, Message, Value};
+use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;
 use super::refuse::Refusal;
@@ -63,27 +63,6 @@ pub(super) fn asked_again<'m>(
         about: About::Tool(tool.clone()),
         doing: Doing::CallTool(said.with(paths), touch),
     })
-}
-
-/// The message of a call as it will be sent, as far as its paths are concerned, for whatever else is
-/// asked of its words; `None` where no path is written otherwise.
-pub(super) fn respelled(
-    message: &Message,
-    paths: &CanonicalPaths,
-    limits: &Limits,
-) -> Result<Option<Message>, Refusal> {
-    let arguments = message.params().and_then(|params| params.get("arguments"));
-    let (Some(arguments), false) = (arguments, paths.is_empty()) else {
-        return Ok(None);
-    };
-    let mut edits = message.edits();
-    for (pointer, path) in paths {
-        if let Some(value) = value_at(arguments, pointer) {
-            edits.replace(value, Fragment::string(path));
-        }
-    }
-    let text = edits.finish();
-    Ok(Some(Message::decode(text.as_bytes(), limits)?))
 }
 
 /// The value at a JSON pointer (RFC 6901).

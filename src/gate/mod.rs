@@ -336,7 +336,7 @@ impl Gate {
         let mut findings = schemas::check(understood, session, guards)?;
         findings.extend(leaks::sent(message, from, secrets)?);
         // As it was written, and as it will be sent.
-        let sent = canonical::respelled(message, &allowed.paths, self.limits(from))?;
+        let sent = oblige::respelled(message, &allowed.paths, self.limits(from))?;
         if let Some(sent) = sent {
             findings.extend(schemas::check_call(understood, &sent, session, guards)?);
             findings.extend(leaks::sent(&sent, from, secrets)?);

@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::{Obligation, Uncanonical};
-use crate::wire::{Edits, Fragment, Message, Value};
+use crate::policy::{CanonicalPaths, Obligation, Uncanonical};
+use crate::wire::{Edits, Fragment, Limits, Message, Value};
 
 use super::Settings;
 use super::canonical::value_at;
@@ -125,7 +125,7 @@ pub(super) fn oblige<'m>(
             because: Some(rewrite.because.into()),
         });
     }
-    respell(message, &allowed, &mut edits, &mut own, &mut notes)?;
+    respell(message, &allowed.paths, &mut edits, &mut own, &mut notes)?;
     for (value, id) in route.ids.drain(..) {
         own.push(value.range());
         edits.replace(value, id);
@@ -178,18 +178,13 @@ pub(super) fn oblige<'m>(
 /// Writes paths of a call as they were judged.
 fn respell<'m>(
     message: &'m Message,
-    allowed: &Allowed,
+    paths: &CanonicalPaths,
     edits: &mut Edits<'m>,
     own: &mut Vec<Range<usize>>,
     notes: &mut Vec<audit::Edit>,
 ) -> Result<(), Refusal> {
-    for (pointer, path) in &allowed.paths {
-        let arguments = message.params().and_then(|params| params.get("arguments"));
-        let place = arguments.and_then(|arguments| value_at(arguments, pointer));
-        let Some(value) = place.filter(|value| value.as_str().is_some()) else {
-            // INVARIANT: they were found at their pointers when they were judged.
-            return Err(Uncanonical::Unclear(pointer.clone()).into());
-        };
+    for place in places(message, paths) {
+        let (value, pointer, path) = place?;
         edits.replace(value, Fragment::string(path));
         own.push(value.range());
         notes.push(audit::Edit {
@@ -199,6 +194,40 @@ fn respell<'m>(
         });
     }
     Ok(())
+}
+
+/// The message of a call as it will be sent, as far as its paths are concerned, for whatever else is
+/// asked of its words; `None` where no path is written otherwise.
+pub(super) fn respelled(
+    message: &Message,
+    paths: &CanonicalPaths,
+    limits: &Limits,
+) -> Result<Option<Message>, Refusal> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let mut edits = message.edits();
+    for place in places(message, paths) {
+        let (value, _, path) = place?;
+        edits.replace(value, Fragment::string(path));
+    }
+    let text = edits.finish();
+    Ok(Some(Message::decode(text.as_bytes(), limits)?))
+}
+
+/// Where the paths of a call stand in its message, by what pointer, and what is written there.
+fn places<'m, 'p>(
+    message: &'m Message,
+    paths: &'p CanonicalPaths,
+) -> impl Iterator<Item = Result<(Value<'m>, &'p str, &'p str), Refusal>> {
+    let arguments = message.params().and_then(|params| params.get("arguments"));
+    paths.iter().map(move |(pointer, path)| {
+        let place = arguments.and_then(|arguments| value_at(arguments, pointer));
+        let value = place.filter(|value| value.as_str().is_some());
+        // INVARIANT: they were found at their pointers when they were judged.
+        let value = value.ok_or_else(|| Uncanonical::Unclear(pointer.clone()))?;
+        Ok((value, pointer.as_str(), path.as_str()))
+    })
 }
 
 /// What texts say from here on, by where they begin: all that are still there, and not the gate's own.
