@@ -21,6 +21,8 @@ pub mod outward;
 // What the gate consults.
 // Structured records of every decision.
 pub mod audit;
+// Asking a person, and the receipts of what they agreed to.
+pub mod consent;
 // Pure checks on what messages hold.
 pub mod guard;
 // Files to policy snapshot, at start and on change.

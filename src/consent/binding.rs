@@ -1,0 +1,186 @@
+//! What consent is given to, and the receipt that says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::policy::Consent;
+use crate::wire::KnownMethod;
+
+use super::settings::By;
+
+/// All that consent is bound to. Two requests with equal bindings are the same request, judged under
+/// the same policies, of a tool that is defined in the same way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// The gate's own id of whoever asks.
+    pub principal: Arc<str>,
+    pub server: Arc<str>,
+    pub method: KnownMethod,
+    /// The tool, prompt or URI.
+    pub name: Arc<str>,
+    /// A digest of how the server defines the tool, if its list has told.
+    pub definition: Option<[u8; 32]>,
+    /// SHA-256 of the canonical text of what the request says: the order of members and the
+    /// spelling of strings make no difference, everything else does.
+    pub arguments: [u8; 32],
+    /// The revision of the policies that asked for consent.
+    pub revision: Arc<str>,
+}
+
+/// A person's yes to one request. Whoever spends it has it no more.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Receipt {
+    binding: Binding,
+    by: By,
+    /// Milliseconds since the Unix epoch.
+    at_ms: i64,
+    /// Until when it can be spent: time since the clock was made.
+    until: Duration,
+}
+
+/// A person's yes to every call of one tool in one session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Of the call that was asked about; its arguments bind nothing here.
+    binding: Binding,
+    consent: Consent,
+}
+
+/// Why a receipt is not good for a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misfit {
+    #[error("the answer is too old")]
+    Expired,
+    #[error("the answer was given to another principal")]
+    Principal,
+    #[error("the answer was given to another request")]
+    Request,
+    #[error("the tool is no longer defined as it was when somebody agreed")]
+    Definition,
+    #[error("the policies are no longer those under which somebody agreed")]
+    Revision,
+}
+
+impl Binding {
+    /// How far it is from another, if it is.
+    fn misfit(&self, other: &Self) -> Option<Misfit> {
+        let Self {
+            principal,
+            server,
+            method,
+            name,
+            definition,
+            arguments,
+            revision,
+        } = other;
+        if self.principal != *principal {
+            Some(Misfit::Principal)
+        } else if self.server != *server
+            || self.method != *method
+            || self.name != *name
+            || self.arguments != *arguments
+        {
+            Some(Misfit::Request)
+        } else if self.definition != *definition {
+            Some(Misfit::Definition)
+        } else if self.revision != *revision {
+            Some(Misfit::Revision)
+        } else {
+            None
+        }
+    }
+
+    /// SHA-256 of a text.
+    pub fn digest(text: &str) -> [u8; 32] {
+        Sha256::digest(text.as_bytes()).into()
+    }
+
+    /// One digest of all of it. Parts cannot be shifted: each has its length before it.
+    pub(super) fn of_all(&self) -> [u8; 32] {
+        let Self {
+            principal,
+            server,
+            method,
+            name,
+            definition,
+            arguments,
+            revision,
+        } = self;
+        let parts = [
+            principal.as_bytes(),
+            server.as_bytes(),
+            method.name().as_bytes(),
+            name.as_bytes(),
+            definition.as_ref().map_or(&[], <[u8; 32]>::as_slice),
+            arguments,
+            revision.as_bytes(),
+        ];
+        let mut hash = Sha256::new();
+        for part in parts {
+            let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+            hash.update(length.to_be_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    }
+}
+
+impl Receipt {
+    pub(super) fn new(binding: Binding, by: By, at_ms: i64, until: Duration) -> Self {
+        Self {
+            binding,
+            by,
+            at_ms,
+            until,
+        }
+    }
+
+    /// Spends it for a request: what policies are told of the consent. It is gone also if it does not
+    /// fit.
+    ///
+    /// # Errors
+    /// [`Misfit`] when it was given to anything else, or is too old.
+    pub fn spend(self, binding: &Binding, now: Duration) -> Result<Consent, Misfit> {
+        if now >= self.until {
+            return Err(Misfit::Expired);
+        }
+        if let Some(misfit) = self.binding.misfit(binding) {
+            return Err(misfit);
+        }
+        Ok(Consent {
+            granted: true,
+            scope: binding.name.as_ref().to_owned(),
+            by: Some(self.by.to_string()),
+            at_ms: Some(self.at_ms),
+        })
+    }
+
+    /// Who has agreed.
+    pub fn by(&self) -> &By {
+        &self.by
+    }
+
+    /// Until when it can be spent.
+    pub fn until(&self) -> Duration {
+        self.until
+    }
+}
+
+impl Standing {
+    /// Consent that was just spent for a request, to be kept for others of its tool.
+    pub fn new(binding: Binding, consent: Consent) -> Self {
+        Self { binding, consent }
+    }
+
+    /// What policies are told of it for another call of the tool.
+    pub fn covers(&self, binding: &Binding) -> Option<Consent> {
+        let as_asked = Binding {
+            arguments: self.binding.arguments,
+            ..binding.clone()
+        };
+        (self.binding == as_asked).then(|| self.consent.clone())
+    }
+}

@@ -1,0 +1,378 @@
+//! The questions that wait for an answer.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+
+use super::binding::{Binding, Receipt};
+use super::question::Question;
+use super::seal::{self, Seal};
+use super::settings::{By, Settings, Way};
+
+/// Every question of the gate, whichever way it is answered. Shared by all conversations, the page
+/// and the command line; nothing waits while its lock is held.
+#[derive(Debug)]
+pub struct Desk {
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    seal: Seal,
+    state: Mutex<State>,
+}
+
+/// A question's number: ten hexadecimal digits, never the same twice in one run. It is no secret, and
+/// to know it is no right to answer.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TicketId(Arc<str>);
+
+/// Something that needs a person's consent.
+#[derive(Debug)]
+pub struct Request {
+    pub binding: Binding,
+    pub question: Question,
+    /// Rung when there is an answer.
+    pub bell: Arc<Notify>,
+}
+
+/// A question that waits, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    pub id: TicketId,
+    pub question: Arc<Question>,
+    /// Milliseconds since the Unix epoch.
+    pub asked_at_ms: i64,
+    /// The same: from then on no answer counts.
+    pub expires_at_ms: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answer {
+    Approve,
+    Deny,
+}
+
+/// What became of a question.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Outcome {
+    Granted(Receipt),
+    Denied(By),
+    /// Nobody answered in time.
+    TimedOut,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    #[error("there is no such question, or nobody waits for its answer any more")]
+    Unknown,
+    #[error("the question has been answered already")]
+    AlreadyAnswered,
+    #[error("the answer comes too late")]
+    Expired,
+    #[error("answers do not count that come this way")]
+    NotThisWay,
+}
+
+/// Why nobody is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Full {
+    #[error("{0} questions of the same principal wait for an answer already")]
+    OfPrincipal(usize),
+    #[error("{0} questions wait for an answer already")]
+    InAll(usize),
+    #[error("the questions that wait for an answer take too much memory")]
+    Memory,
+}
+
+/// What all questions may take in memory, in bytes.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Ended tickets whose numbers are known, so that a second answer is told from a wrong number.
+const MOST_ENDED: usize = 256;
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    /// In the order in which they were asked.
+    open: BTreeMap<u64, Entry>,
+    numbers: BTreeMap<TicketId, u64>,
+    ended: VecDeque<(TicketId, AnswerError)>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: TicketId,
+    binding: Binding,
+    question: Arc<Question>,
+    bell: Arc<Notify>,
+    asked_at_ms: i64,
+    /// Time since the clock was made.
+    until: Duration,
+    answered: Option<Answered>,
+}
+
+#[derive(Debug)]
+struct Answered {
+    answer: Answer,
+    by: By,
+    at_ms: i64,
+    /// Until when a yes can be spent.
+    until: Duration,
+}
+
+impl Desk {
+    /// `seed` must be random, and known to nobody: what agents bring back is sealed with it.
+    pub fn new(settings: Settings, clock: Arc<dyn Clock>, seed: [u8; 32]) -> Self {
+        Self {
+            settings,
+            clock,
+            seal: Seal::new(&seed),
+            state: Mutex::default(),
+        }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Puts a question on the desk. Whoever asked [looks](Self::take) for the outcome when its bell
+    /// rings or its time is over.
+    ///
+    /// # Errors
+    /// [`Full`] when too many questions wait: then nobody is asked.
+    pub fn ask(&self, request: Request) -> Result<TicketId, Full> {
+        let Request {
+            binding,
+            question,
+            bell,
+        } = request;
+        let now = self.clock.elapsed();
+        let mut state = self.state();
+        state.clear(now);
+        let of_principal = |entry: &&Entry| entry.binding.principal == binding.principal;
+        let Settings {
+            timeout,
+            per_principal,
+            in_all,
+            ..
+        } = self.settings;
+        if state.open.values().filter(of_principal).count() >= per_principal {
+            return Err(Full::OfPrincipal(per_principal));
+        }
+        if state.open.len() >= in_all {
+            return Err(Full::InAll(in_all));
+        }
+        let held: usize = state.open.values().map(|it| it.question.weight()).sum();
+        if held.saturating_add(question.weight()) > MOST_BYTES {
+            return Err(Full::Memory);
+        }
+        let id = state.next(&self.seal);
+        let number = state.last;
+        let entry = Entry {
+            id: id.clone(),
+            binding,
+            question: Arc::new(question),
+            bell,
+            asked_at_ms: self.clock.now().as_millisecond(),
+            until: now.saturating_add(timeout),
+            answered: None,
+        };
+        state.open.insert(number, entry);
+        state.numbers.insert(id.clone(), number);
+        Ok(id)
+    }
+
+    /// The questions that wait for an answer, in the order in which they were asked; none where
+    /// nobody may answer but the agents' clients.
+    pub fn pending(&self) -> Vec<Pending> {
+        if !self.settings.has(Way::Page) {
+            return Vec::new();
+        }
+        let now = self.clock.elapsed();
+        let now_ms = self.clock.now().as_millisecond();
+        let state = self.state();
+        let waiting = state.open.values();
+        let waiting = waiting.filter(|entry| entry.answered.is_none() && now < entry.until);
+        let pending = waiting.map(|entry| {
+            let left = entry.until.saturating_sub(now).as_millis();
+            Pending {
+                id: entry.id.clone(),
+                question: Arc::clone(&entry.question),
+                asked_at_ms: entry.asked_at_ms,
+                expires_at_ms: now_ms.saturating_add(i64::try_from(left).unwrap_or(i64::MAX)),
+            }
+        });
+        pending.collect()
+    }
+
+    /// Answers a question. The first answer counts, and rings the bell of whoever asked.
+    ///
+    /// # Errors
+    /// [`AnswerError`] when it changes nothing.
+    pub fn answer(&self, id: &TicketId, answer: Answer, by: By) -> Result<(), AnswerError> {
+        if !self.settings.has(by.via.way()) {
+            return Err(AnswerError::NotThisWay);
+        }
+        let now = self.clock.elapsed();
+        let at_ms = self.clock.now().as_millisecond();
+        let until = now.saturating_add(self.settings.timeout);
+        let mut state = self.state();
+        let Some(entry) = state.entry(id) else {
+            return Err(state.ended_as(id));
+        };
+        if entry.answered.is_some() {
+            return Err(AnswerError::AlreadyAnswered);
+        }
+        if now >= entry.until {
+            return Err(AnswerError::Expired);
+        }
+        entry.answered = Some(Answered {
+            answer,
+            by,
+            at_ms,
+            until,
+        });
+        entry.bell.notify_one();
+        Ok(())
+    }
+
+    /// Takes the outcome of a question, once there is one; the question is gone then. One that is
+    /// not there any more has timed out.
+    pub fn take(&self, id: &TicketId) -> Option<Outcome> {
+        let now = self.clock.elapsed();
+        let mut state = self.state();
+        let Some(entry) = state.entry(id) else {
+            return Some(Outcome::TimedOut);
+        };
+        if entry.answered.is_none() && now < entry.until {
+            return None;
+        }
+        let entry = state.remove(id)?;
+        Some(match entry.answered {
+            None => Outcome::TimedOut,
+            Some(Answered {
+                answer: Answer::Deny,
+                by,
+                ..
+            }) => Outcome::Denied(by),
+            Some(Answered {
+                answer: Answer::Approve,
+                by,
+                at_ms,
+                until,
+            }) => Outcome::Granted(Receipt::new(entry.binding, by, at_ms, until)),
+        })
+    }
+
+    /// Nobody waits for the answer any more: none counts from now on.
+    pub fn withdraw(&self, id: &TicketId) {
+        self.state().remove(id);
+    }
+
+    /// When a question's time is over: time since the clock was made.
+    pub fn until(&self, id: &TicketId) -> Option<Duration> {
+        self.state().entry(id).map(|entry| entry.until)
+    }
+
+    /// What an agent without a session is to bring back for this ticket, and for this request alone.
+    pub fn seal(&self, id: &TicketId, binding: &Binding) -> String {
+        self.seal.close(id, binding)
+    }
+
+    /// The ticket of a state that was sealed here for this very request.
+    pub fn open(&self, state: &str, binding: &Binding) -> Option<TicketId> {
+        self.seal.open(state, binding)
+    }
+
+    /// Whether a state claims to come from here.
+    pub fn is_ours(state: &str) -> bool {
+        seal::is_ours(state)
+    }
+
+    /// A panic while the lock was held leaves at most a number without its question.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn entry(&mut self, id: &TicketId) -> Option<&mut Entry> {
+        let number = self.numbers.get(id)?;
+        self.open.get_mut(number)
+    }
+
+    fn remove(&mut self, id: &TicketId) -> Option<Entry> {
+        let number = self.numbers.remove(id)?;
+        let entry = self.open.remove(&number)?;
+        let how = match entry.answered {
+            Some(_) => AnswerError::AlreadyAnswered,
+            None => AnswerError::Unknown,
+        };
+        self.ended.push_back((id.clone(), how));
+        if self.ended.len() > MOST_ENDED {
+            self.ended.pop_front();
+        }
+        Some(entry)
+    }
+
+    fn ended_as(&self, id: &TicketId) -> AnswerError {
+        let ended = self.ended.iter().find(|(ended, _)| ended == id);
+        ended.map_or(AnswerError::Unknown, |(_, how)| *how)
+    }
+
+    /// Drops what nobody came for: agents without sessions may never return.
+    fn clear(&mut self, now: Duration) {
+        let over = |entry: &&Entry| {
+            let answered = entry.answered.as_ref();
+            now >= answered.map_or(entry.until, |answered| answered.until)
+        };
+        let over = self.open.values().filter(over);
+        let over: Vec<TicketId> = over.map(|entry| entry.id.clone()).collect();
+        for id in over {
+            self.remove(&id);
+        }
+    }
+
+    fn next(&mut self, seal: &Seal) -> TicketId {
+        loop {
+            self.last = self.last.saturating_add(1);
+            let id = TicketId::numbered(seal, self.last);
+            let taken = self.ended.iter().any(|(ended, _)| *ended == id);
+            if !taken && !self.numbers.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+}
+
+impl TicketId {
+    const DIGITS: usize = 10;
+
+    /// Reads a number as it is shown.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        let fits = text.len() == Self::DIGITS && text.bytes().all(is_digit);
+        fits.then(|| Self(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Numbers of two runs of the gate differ, so that nobody answers a question of the run before.
+    fn numbered(seal: &Seal, number: u64) -> Self {
+        let digits = seal.digits(number);
+        Self(digits.chars().take(Self::DIGITS).collect::<String>().into())
+    }
+}
+
+impl fmt::Display for TicketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

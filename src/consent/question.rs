@@ -1,0 +1,106 @@
+//! What a person is asked.
+
+use serde::Serialize;
+
+/// What would happen, exactly, as it is shown to whoever answers. All texts are [shown](super::shown):
+/// nothing in them hides or turns what is beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Question {
+    pub server: String,
+    pub method: String,
+    /// The tool, prompt or URI.
+    pub name: String,
+    /// The arguments as indented JSON, whole; empty where the request has none.
+    pub arguments: String,
+    /// The gate's own id of whoever asks.
+    pub principal: String,
+    /// What the agent calls itself: a label, never an identity.
+    pub client: String,
+    /// The gate's own id of the session.
+    pub session: String,
+    /// What policies say of it: `@advice`.
+    pub advice: Option<String>,
+    /// The policies that ask for consent.
+    pub policies: Vec<String>,
+    pub found: Found,
+}
+
+/// What the arguments reach for, as far as the gate found out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Found {
+    /// Names of the host's roots that paths lie in.
+    pub roots: Vec<String>,
+    /// Some path lies outside of every root; only where there are paths.
+    pub outside: bool,
+    pub hosts: Vec<String>,
+    /// Kinds of credentials among the arguments.
+    pub secrets: Vec<String>,
+}
+
+impl Question {
+    /// The bytes that it takes, about.
+    pub(super) fn weight(&self) -> usize {
+        let texts = [
+            &self.server,
+            &self.method,
+            &self.name,
+            &self.arguments,
+            &self.principal,
+            &self.client,
+            &self.session,
+        ];
+        let found = [&self.found.roots, &self.found.hosts, &self.found.secrets];
+        let lists = found.into_iter().chain([&self.policies]).flatten();
+        let texts = texts.into_iter().chain(&self.advice).chain(lists);
+        texts.map(String::len).sum()
+    }
+
+    /// The question as plain text, for a form that shows nothing else.
+    pub fn message(&self) -> String {
+        let Self {
+            server,
+            method,
+            name,
+            arguments,
+            principal,
+            client,
+            session: _,
+            advice,
+            policies,
+            found,
+        } = self;
+        let mut lines = vec![
+            "mcp-protector asks: may this happen?".to_owned(),
+            format!("Server: {server}"),
+            match method.as_str() {
+                "tools/call" => format!("Tool: {name}"),
+                "prompts/get" => format!("Prompt: {name}"),
+                "resources/read" => format!("Resource: {name}"),
+                method => format!("{method}: {name}"),
+            },
+        ];
+        if !arguments.is_empty() {
+            lines.push(format!("Arguments, {} bytes:", arguments.len()));
+            lines.push(arguments.clone());
+            lines.push("End of the arguments.".to_owned());
+        }
+        lines.push(match client.as_str() {
+            "" => format!("Asked by: {principal}"),
+            client => format!("Asked by: {principal}, which calls itself {client}"),
+        });
+        let mut list = |what: &str, names: &[String]| {
+            if !names.is_empty() {
+                lines.push(format!("{what}: {}", names.join(", ")));
+            }
+        };
+        list("Directories", &found.roots);
+        list("Hosts", &found.hosts);
+        list("Credentials among the arguments", &found.secrets);
+        list("Asked for by", policies);
+        if found.outside {
+            lines.push("Paths lie outside of every known directory.".to_owned());
+        }
+        lines.extend(advice.as_ref().map(|advice| format!("Why: {advice}")));
+        lines.join("\n")
+    }
+}

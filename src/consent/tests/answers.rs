@@ -1,0 +1,215 @@
+//! Which answers count.
+
+use super::*;
+
+/// What comes of a yes.
+fn granted(desk: &Desk, id: &TicketId) -> Receipt {
+    match desk.take(id) {
+        Some(Outcome::Granted(receipt)) => receipt,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_yes_is_a_receipt_that_says_who_agreed_to_what_and_when() {
+    let (desk, clock) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    assert_eq!(desk.take(&id), None);
+    clock.advance(Duration::from_secs(5));
+    desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
+    let receipt = granted(&desk, &id);
+    let consent = receipt.spend(&binding("ann"), clock.elapsed()).unwrap();
+    assert!(consent.granted);
+    assert_eq!(consent.scope, "write");
+    assert_eq!(consent.by.as_deref(), Some("page:olga"));
+    assert_eq!(consent.at_ms, Some(1_005_000));
+    // The question is gone with its outcome.
+    assert_eq!(desk.take(&id), Some(Outcome::TimedOut));
+}
+
+#[test]
+fn only_the_first_answer_counts() {
+    let (desk, _) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    desk.answer(&id, Answer::Deny, By::agent_ui("ann")).unwrap();
+    let again = desk.answer(&id, Answer::Approve, By::page("olga"));
+    assert_eq!(again, Err(AnswerError::AlreadyAnswered));
+    assert_eq!(desk.take(&id), Some(Outcome::Denied(By::agent_ui("ann"))));
+    let late = desk.answer(&id, Answer::Approve, By::page("olga"));
+    assert_eq!(late, Err(AnswerError::AlreadyAnswered));
+}
+
+#[test]
+fn silence_is_a_no_and_what_comes_later_changes_nothing() {
+    let (desk, clock) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    clock.advance(TIMEOUT - Duration::from_millis(1));
+    assert_eq!(desk.take(&id), None);
+    assert_eq!(desk.pending().len(), 1);
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(desk.pending(), []);
+    let late = desk.answer(&id, Answer::Approve, By::page("olga"));
+    assert_eq!(late, Err(AnswerError::Expired));
+    assert_eq!(desk.take(&id), Some(Outcome::TimedOut));
+    let later = desk.answer(&id, Answer::Approve, By::page("olga"));
+    assert_eq!(later, Err(AnswerError::Unknown));
+}
+
+#[test]
+fn a_receipt_is_good_for_what_was_asked_and_for_nothing_else() {
+    fn check(change: impl Fn(&mut Binding), misfit: Misfit) {
+        let (desk, clock) = desk();
+        let id = ask(&desk, "ann").unwrap();
+        desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
+        let mut other = binding("ann");
+        change(&mut other);
+        let spent = granted(&desk, &id).spend(&other, clock.elapsed());
+        assert_eq!(spent, Err(misfit));
+    }
+    check(|it| it.principal = "bob".into(), Misfit::Principal);
+    check(|it| it.server = "other".into(), Misfit::Request);
+    check(|it| it.method = KnownMethod::PromptsGet, Misfit::Request);
+    check(|it| it.name = "delete".into(), Misfit::Request);
+    check(
+        |it| it.arguments = Binding::digest(r#"{"a":1}"#),
+        Misfit::Request,
+    );
+    check(|it| it.definition = Some([2; 32]), Misfit::Definition);
+    check(|it| it.definition = None, Misfit::Definition);
+    check(|it| it.revision = "two".into(), Misfit::Revision);
+}
+
+#[test]
+fn a_receipt_that_nobody_spends_is_void_when_an_answer_would_have_been() {
+    let (desk, clock) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
+    clock.advance(TIMEOUT);
+    let spent = granted(&desk, &id).spend(&binding("ann"), clock.elapsed());
+    assert_eq!(spent, Err(Misfit::Expired));
+}
+
+#[test]
+fn answers_count_only_in_ways_that_are_configured() {
+    fn check(way: Way, by: By, other: By) {
+        let (desk, _) = desk_with(Settings {
+            ways: vec![way],
+            ..settings()
+        });
+        let id = ask(&desk, "ann").unwrap();
+        let refused = desk.answer(&id, Answer::Approve, other);
+        assert_eq!(refused, Err(AnswerError::NotThisWay));
+        assert_eq!(desk.answer(&id, Answer::Approve, by), Ok(()));
+    }
+    check(Way::Page, By::page("olga"), By::agent_ui("ann"));
+    check(Way::Page, By::command_line("olga"), By::agent_ui("ann"));
+    check(Way::Elicitation, By::agent_ui("ann"), By::page("olga"));
+    check(
+        Way::Elicitation,
+        By::agent_ui("ann"),
+        By::command_line("olga"),
+    );
+}
+
+#[test]
+fn where_only_agents_answer_nobody_is_shown_what_waits() {
+    let (desk, _) = desk_with(Settings {
+        ways: vec![Way::Elicitation],
+        ..settings()
+    });
+    ask(&desk, "ann").unwrap();
+    assert_eq!(desk.pending(), []);
+}
+
+#[test]
+fn a_question_that_is_withdrawn_cannot_be_answered() {
+    let (desk, _) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    desk.withdraw(&id);
+    let late = desk.answer(&id, Answer::Approve, By::page("olga"));
+    assert_eq!(late, Err(AnswerError::Unknown));
+    assert_eq!(desk.pending(), []);
+}
+
+#[test]
+fn one_principal_cannot_fill_the_desk_and_all_of_them_cannot_overfill_it() {
+    let (desk, clock) = desk();
+    let first = ask(&desk, "ann").unwrap();
+    ask(&desk, "ann").unwrap();
+    assert_eq!(ask(&desk, "ann"), Err(Full::OfPrincipal(2)));
+    ask(&desk, "bob").unwrap();
+    assert_eq!(ask(&desk, "cid"), Err(Full::InAll(3)));
+    desk.withdraw(&first);
+    ask(&desk, "cid").unwrap();
+    // Whatever nobody came for makes room when its time is over.
+    clock.advance(TIMEOUT);
+    ask(&desk, "ann").unwrap();
+}
+
+#[test]
+fn what_waits_is_bounded_in_bytes() {
+    let (desk, _) = desk();
+    let huge = || Question {
+        arguments: "x".repeat(9 << 20),
+        ..question()
+    };
+    let ask = |principal: &str| {
+        desk.ask(Request {
+            binding: binding(principal),
+            question: huge(),
+            bell: Arc::new(Notify::new()),
+        })
+    };
+    ask("ann").unwrap();
+    assert_eq!(ask("bob"), Err(Full::Memory));
+}
+
+#[tokio::test]
+async fn an_answer_rings_the_bell_of_whoever_asked() {
+    let (desk, _) = desk();
+    let bell = Arc::new(Notify::new());
+    let id = desk
+        .ask(Request {
+            binding: binding("ann"),
+            question: question(),
+            bell: Arc::clone(&bell),
+        })
+        .unwrap();
+    desk.answer(&id, Answer::Deny, By::page("olga")).unwrap();
+    bell.notified().await;
+}
+
+#[test]
+fn equal_requests_have_questions_of_their_own() {
+    let (desk, clock) = desk();
+    let [first, second] = [(); 2].map(|()| ask(&desk, "ann").unwrap());
+    assert_ne!(first, second);
+    desk.answer(&first, Answer::Approve, By::page("olga"))
+        .unwrap();
+    assert_eq!(desk.take(&second), None);
+    let pending = desk.pending();
+    assert_eq!(pending.len(), 1);
+    assert_eq!(pending[0].id, second);
+    assert_eq!(pending[0].expires_at_ms, 1_060_000);
+    let spent = granted(&desk, &first).spend(&binding("ann"), clock.elapsed());
+    assert!(spent.is_ok());
+}
+
+#[test]
+fn what_was_granted_for_a_session_covers_other_arguments_and_nothing_else() {
+    let consent = crate::policy::Consent {
+        granted: true,
+        ..crate::policy::Consent::default()
+    };
+    let standing = Standing::new(binding("ann"), consent.clone());
+    let covers = |change: fn(&mut Binding)| {
+        let mut other = binding("ann");
+        change(&mut other);
+        standing.covers(&other)
+    };
+    assert_eq!(covers(|it| it.arguments = [9; 32]), Some(consent));
+    assert_eq!(covers(|it| it.name = "delete".into()), None);
+    assert_eq!(covers(|it| it.principal = "bob".into()), None);
+    assert_eq!(covers(|it| it.definition = Some([2; 32])), None);
+    assert_eq!(covers(|it| it.revision = "two".into()), None);
+}

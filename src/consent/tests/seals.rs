@@ -1,0 +1,67 @@
+//! What agents bring back.
+
+use super::*;
+
+#[test]
+fn a_state_opens_for_the_request_that_it_was_sealed_for() {
+    let (desk, _) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    let state = desk.seal(&id, &binding("ann"));
+    assert!(Desk::is_ours(&state));
+    assert_eq!(desk.open(&state, &binding("ann")), Some(id));
+    let others: [fn(&mut Binding); 6] = [
+        |it| it.principal = "bob".into(),
+        |it| it.server = "other".into(),
+        |it| it.method = KnownMethod::PromptsGet,
+        |it| it.name = "delete".into(),
+        |it| it.arguments = [0; 32],
+        |it| it.definition = None,
+    ];
+    for change in others {
+        let mut other = binding("ann");
+        change(&mut other);
+        assert_eq!(desk.open(&state, &other), None, "{other:?}");
+    }
+}
+
+#[test]
+fn a_state_that_was_changed_or_made_up_opens_nothing() {
+    let (desk, _) = desk();
+    let [id, other] = [(); 2].map(|()| ask(&desk, "ann").unwrap());
+    let state = desk.seal(&id, &binding("ann"));
+    let tag = state.rsplit_once('.').unwrap().1;
+    let mut flipped = state.clone();
+    let last = flipped.pop().unwrap();
+    flipped.push(if last == '0' { '1' } else { '0' });
+    let forged = [
+        flipped,
+        state.replace(id.as_str(), other.as_str()),
+        state.replace(tag, ""),
+        format!("{state}0"),
+        format!("{state}00"),
+        format!("{state}é"),
+        tag.to_owned(),
+        String::new(),
+        "mcp-protector.consent.1.".to_owned(),
+        format!("mcp-protector.consent.1.{id}"),
+        format!("mcp-protector.consent.1.{id}."),
+    ];
+    for state in forged {
+        assert_eq!(desk.open(&state, &binding("ann")), None, "{state}");
+    }
+}
+
+#[test]
+fn a_state_of_another_run_opens_nothing() {
+    let (desk, clock) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    let state = desk.seal(&id, &binding("ann"));
+    let restarted = Desk::new(settings(), clock, [8; 32]);
+    assert_eq!(restarted.open(&state, &binding("ann")), None);
+}
+
+#[test]
+fn the_key_is_never_shown() {
+    let (desk, _) = desk();
+    assert!(!format!("{desk:?}").contains("7, 7, 7"), "{desk:?}");
+}
