@@ -18,6 +18,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use crate::agent::http::AskHealth;
 use crate::identity::{Authenticate, Challenge};
 
+use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
 use super::metrics::{Figures, Listening, Metrics};
 use super::serve::Sources;
@@ -33,6 +34,7 @@ pub(super) struct Desk {
     pub(super) metrics: Arc<Metrics>,
     health: AskHealth,
     figures: Box<dyn Fn() -> Figures + Send + Sync>,
+    approvals: Option<Approvals>,
     hosts: Vec<String>,
 }
 
@@ -59,6 +61,8 @@ pub(super) enum Refused {
     Challenge(Challenge),
     #[error("the numbers cannot be written")]
     Unwritable,
+    #[error(transparent)]
+    Approvals(approvals::Refused),
 }
 
 impl Desk {
@@ -71,6 +75,7 @@ impl Desk {
             metrics: sources.metrics,
             health: sources.health,
             figures: sources.figures,
+            approvals: sources.approvals,
             hosts,
         }
     }
@@ -83,10 +88,12 @@ impl Desk {
         request: Request<Incoming>,
     ) -> Response {
         let (parts, body) = request.into_parts();
-        let taken = if body.is_end_stream() {
-            self.take(&parts, here, peer).await
-        } else {
-            Err(Refused::HasBody)
+        let approvals = self.approvals.as_ref();
+        let approvals = approvals.filter(|_| approvals::is_ours(parts.uri.path()));
+        let taken = match approvals {
+            Some(approvals) => self.take_answer(approvals, &parts, body, here).await,
+            None if body.is_end_stream() => self.take(&parts, here, peer).await,
+            None => Err(Refused::HasBody),
         };
         match taken {
             Ok(response) => response,
@@ -127,6 +134,23 @@ impl Desk {
         let text =
             expose(&self.metrics, (self.figures)()).map_err(|fmt::Error| Refused::Unwritable)?;
         Ok(response(200, OPENMETRICS, text))
+    }
+
+    async fn take_answer(
+        &self,
+        approvals: &Approvals,
+        parts: &Parts,
+        body: Incoming,
+        here: IpAddr,
+    ) -> Result<Response, Refused> {
+        if parts.version != Version::HTTP_11 {
+            return Err(Refused::HttpVersion);
+        }
+        self.check_host(parts, here)?;
+        approvals
+            .answer(parts, body)
+            .await
+            .map_err(Refused::Approvals)
     }
 
     /// A web page can lead a browser here under a name of its own (DNS rebinding), and cannot do so
@@ -182,21 +206,29 @@ impl Desk {
             Refused::Method => {
                 headers.insert(ALLOW, HeaderValue::from_static("GET"));
             }
-            Refused::Challenge(challenge) => {
+            Refused::Approvals(approvals::Refused::Method(method)) => {
+                headers.insert(ALLOW, HeaderValue::from_static(method));
+            }
+            Refused::Challenge(challenge)
+            | Refused::Approvals(approvals::Refused::Challenge(challenge)) => {
                 let asked = challenge.header(None);
                 if let Some(Ok(asked)) = asked.map(|text| HeaderValue::from_str(&text)) {
                     headers.insert(WWW_AUTHENTICATE, asked);
                 }
             }
             // What follows on the connection cannot be told from the rest of the request.
-            Refused::HttpVersion | Refused::HostMissing | Refused::HasBody => {
+            Refused::HttpVersion
+            | Refused::HostMissing
+            | Refused::HasBody
+            | Refused::Approvals(approvals::Refused::Body) => {
                 headers.insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Refused::Repeated
             | Refused::Host
             | Refused::Origin
             | Refused::Path
-            | Refused::Unwritable => {}
+            | Refused::Unwritable
+            | Refused::Approvals(_) => {}
         }
         response
     }
@@ -212,6 +244,7 @@ impl Refused {
             Self::Method => 405,
             Self::Challenge(challenge) => challenge.status(),
             Self::Unwritable => 500,
+            Self::Approvals(refused) => refused.status(),
         }
     }
 
@@ -228,6 +261,7 @@ impl Refused {
             Self::Method => "http-method",
             Self::Challenge(challenge) => challenge.code(),
             Self::Unwritable => "unwritable",
+            Self::Approvals(refused) => refused.code(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Where operators reach the gate: `GET /health` and `GET /metrics`, on a listener of their own and on
-//! a thread of its own, so that a gate that is busy still says so.
+//! Where operators reach the gate: `GET /health`, `GET /metrics` and the page of approvals, on a listener
+//! of their own and on a thread of its own, so that a gate that is busy still says so.
 //!
 //! Nothing here touches a message. What happens is counted where it is recorded ([`Metrics`] observes
 //! the audit); what is so at the moment ([`Figures`]) is asked for when somebody looks.
@@ -7,6 +7,7 @@
 //! Where to start reading: `answer.rs`, which every request passes.
 
 mod answer;
+mod approvals;
 mod expose;
 mod histogram;
 mod metrics;
@@ -18,6 +19,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use approvals::Approvals;
 pub use metrics::{Figures, Listening, Metrics, Sessions, Traces};
 pub use serve::{Listener, Serving, Sources};
 pub use settings::Settings;

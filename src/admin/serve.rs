@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use crate::agent::http::{AskHealth, Patient};
 
 use super::answer::Desk;
+use super::approvals::Approvals;
 use super::metrics::{Figures, Metrics};
 use super::settings::Settings;
 
@@ -35,6 +36,8 @@ pub struct Sources {
     pub metrics: Arc<Metrics>,
     /// Asked for each `GET /metrics`.
     pub figures: Box<dyn Fn() -> Figures + Send + Sync>,
+    /// Where people answer what agents wait for, if that is done here.
+    pub approvals: Option<Approvals>,
 }
 
 /// Operators are served until this is dropped; then every connection is closed.

@@ -55,6 +55,7 @@ fn rig(metrics: Arc<Metrics>) -> Rig {
         health: Arc::new(|| Health::Starting),
         metrics,
         figures: Box::new(figures),
+        approvals: None,
     });
     Rig {
         serving: serving.unwrap(),

@@ -1,5 +1,6 @@
 //! What can be typed: subcommands, options, and an example for each.
 
+mod approvals;
 mod check;
 mod explain;
 mod proxy;
@@ -13,6 +14,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
 pub use check::{CheckArgs, CheckFormat, Print, ValidateConfigArgs};
 pub use explain::{ExplainArgs, Sender};
 pub use proxy::ProxyArgs;
@@ -47,6 +49,7 @@ pub enum Command {
     TestPolicy(TestPolicyArgs),
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
+    Approvals(ApprovalsArgs),
 }
 
 /// Who reads the output.
@@ -86,8 +89,10 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             Exit::TestsNotRun
         } else if subcommand.as_ref().is_some_and(|name| name == "check") {
             Exit::NotChecked
-        } else if subcommand.is_some_and(|name| name == "explain") {
+        } else if subcommand.as_ref().is_some_and(|name| name == "explain") {
             Exit::NotExplained
+        } else if subcommand.is_some_and(|name| name == "approvals") {
+            Exit::NotAsked
         } else {
             Exit::Invalid
         };

@@ -31,6 +31,10 @@ pub enum Exit {
     Findings,
     /// `check`: nothing could be checked (nothing found, unreadable, wrong usage).
     NotChecked,
+    /// `approvals`: what was named waits no more, or the gate refuses.
+    NotAnswered,
+    /// `approvals`: the gate could not be asked.
+    NotAsked,
 }
 
 impl Exit {
@@ -38,12 +42,18 @@ impl Exit {
     pub const fn code(self) -> u8 {
         match self {
             Self::Success => 0,
-            Self::Invalid | Self::TestsFailed | Self::Denied | Self::Drift | Self::Findings => 1,
+            Self::Invalid
+            | Self::TestsFailed
+            | Self::Denied
+            | Self::Drift
+            | Self::Findings
+            | Self::NotAnswered => 1,
             Self::Unrecoverable
             | Self::TestsNotRun
             | Self::NotExplained
             | Self::NotCompared
-            | Self::NotChecked => 2,
+            | Self::NotChecked
+            | Self::NotAsked => 2,
             Self::PoliciesInvalid => 3,
             Self::CoverageTooLow => 4,
         }
@@ -76,6 +86,8 @@ mod tests {
             (Exit::NotCompared, 2),
             (Exit::Findings, 1),
             (Exit::NotChecked, 2),
+            (Exit::NotAnswered, 1),
+            (Exit::NotAsked, 2),
         ];
         for (exit, code) in published {
             assert_eq!(exit.code(), code, "{exit:?}");

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub mod approvals;
 pub mod args;
 pub mod check;
 pub mod diagnostics;
@@ -37,6 +38,7 @@ pub fn run(typed: Cli) -> Exit {
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
+        Command::Approvals(args) => approvals::run(&args, &mut io::stdout(), &mut io::stderr()),
     }
 }
 

@@ -374,6 +374,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
             Arc::clone(&health),
             connections,
             spans,
+            None,
         )
     });
     let operators = operators

@@ -3,11 +3,20 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use super::authentication::{SHORTEST_AGENT_TOKEN, token_in};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::authentication::{Holders, SHORTEST_AGENT_TOKEN, token_in, tokens};
 use super::errors::Reason;
 use super::listen::allowed_hosts;
 use super::section::Section;
-use super::settings::{Admin, Anonymous, Bearer, Listen};
+use super::settings::{Admin, Anonymous, Bearer, Listen, ListenAuth};
+
+const APPROVERS: Holders = Holders {
+    example: "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`",
+    name: "the name of the person comes first, as in `anna = \"${ANNA_TOKEN}\"`",
+    shared: "is the token of another person too",
+    apart: "a token says who has answered: give each their own",
+};
 
 pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) -> Admin {
     let default = Admin::default();
@@ -24,7 +33,9 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
             Anonymous::LoopbackOnly,
         )
         .unwrap_or(default.anonymous);
+    let approvers = tokens(section.section("approvers"), &APPROVERS);
     let admin = Admin {
+        approvers,
         host: host.unwrap_or(default.host),
         port,
         allowed_hosts: allowed_hosts.unwrap_or_default(),
@@ -32,10 +43,11 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
         anonymous,
     };
     if section.is_present() && !section.has("port") {
-        let help = "as in `port = 9090`: without a port there are no health and no metrics here";
+        let help = "as in `port = 9090`: without a port nothing can be asked here";
         section.require("port", Reason::Required, help);
     }
     who_may_read(&mut section, &admin);
+    who_may_approve(&mut section, &admin, listen);
     if let (Some(port), Listen::Http(agents)) = (admin.port, listen) {
         let meet = |one: IpAddr, other: IpAddr| {
             one == other || one.is_unspecified() || other.is_unspecified()
@@ -73,5 +85,36 @@ fn who_may_read(section: &mut Section<'_, '_>, admin: &Admin) {
                     who reaches the port may read the metrics";
         let reason = Reason::RequiredWhen("the gate listens beyond loopback");
         section.require("token", reason, help);
+    }
+}
+
+/// Whoever may answer for people must be nobody else: neither an agent, which would agree to what it
+/// asks for itself, nor whatever reads the metrics.
+fn who_may_approve(section: &mut Section<'_, '_>, admin: &Admin, listen: &Listen) {
+    let of_agents = match listen {
+        Listen::Http(http) => match &http.auth {
+            ListenAuth::Bearer { tokens } => Some(tokens.values()),
+            ListenAuth::Jwt(_) | ListenAuth::None => None,
+        },
+        Listen::Stdio => None,
+    };
+    let of_metrics = match &admin.token {
+        Some(Bearer::Value(token)) => Some(token),
+        Some(Bearer::File(_)) | None => None,
+    };
+    let mut others = of_agents.into_iter().flatten().chain(of_metrics);
+    let is_approvers = |other: &SecretString| {
+        let mut approvers = admin.approvers.values();
+        approvers.any(|token| token.expose_secret() == other.expose_secret())
+    };
+    if others.any(is_approvers) {
+        let reason = Reason::Invalid("has a token that agents or the metrics have too");
+        let help = "whoever holds it could agree in a person's name: take another one";
+        section.refuse("approvers", reason, Some(help));
+    }
+    if !admin.approvers.is_empty() && !admin.host.is_loopback() && admin.token.is_none() {
+        let reason = Reason::Suspicious("the gate has no TLS, and the tokens cross the network");
+        let help = "end TLS in front of the gate, or keep others out by the network";
+        section.refuse("host", reason, Some(help));
     }
 }

@@ -96,7 +96,7 @@ pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth
         Jwt,
     }
     let kind = section.one_of("type", &[("bearer", Kind::Bearer), ("jwt", Kind::Jwt)]);
-    let tokens = tokens(section.section("tokens"));
+    let tokens = tokens(section.section("tokens"), &AGENTS);
     let jwt = jwt(&mut section, base);
     let auth = match kind {
         Some(Kind::Bearer) => {
@@ -127,18 +127,42 @@ pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth
     auth.unwrap_or(ListenAuth::None)
 }
 
-fn tokens(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
+/// Whose tokens a table holds, as reports say it.
+pub(super) struct Holders {
+    /// How such a table is written.
+    pub(super) example: &'static str,
+    /// What stands in front of a token.
+    pub(super) name: &'static str,
+    /// Two of them have one token.
+    pub(super) shared: &'static str,
+    /// What to do about that.
+    pub(super) apart: &'static str,
+}
+
+const AGENTS: Holders = Holders {
+    example: "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`",
+    name: "the name of the agent comes first, as in `alice = \"${ALICE_TOKEN}\"`",
+    shared: "is the token of another agent too",
+    apart: "a token says which agent it is: give each its own",
+};
+
+/// Tokens that are hard to guess, by the names of those who have them.
+pub(super) fn tokens(
+    mut section: Section<'_, '_>,
+    holders: &Holders,
+) -> BTreeMap<String, SecretString> {
     let mut tokens: BTreeMap<String, SecretString> = BTreeMap::new();
     let fields = section.entries();
     if fields.is_empty() && section.is_present() {
-        let help = "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`";
-        section.refuse_section(Reason::Invalid("expected at least one token"), help);
+        section.refuse_section(
+            Reason::Invalid("expected at least one token"),
+            holders.example,
+        );
     }
     if fields.iter().any(is_swapped) {
         section.hide_keys();
         let reason = Reason::Invalid("expected names in front of tokens of at least 16 bytes");
-        let help = "the name of the agent comes first, as in `alice = \"${ALICE_TOKEN}\"`";
-        section.refuse_section(reason, help);
+        section.refuse_section(reason, holders.name);
         return tokens;
     }
     for field in fields {
@@ -152,9 +176,7 @@ fn tokens(mut section: Section<'_, '_>) -> BTreeMap<String, SecretString> {
         };
         let is_same = |other: &SecretString| other.expose_secret() == token.expose_secret();
         if tokens.values().any(is_same) {
-            let reason = Reason::Invalid("is the token of another agent too");
-            let help = "a token says which agent it is: give each its own";
-            section.tell(&field, reason, Some(help));
+            section.tell(&field, Reason::Invalid(holders.shared), Some(holders.apart));
         }
         tokens.insert(field.key.to_owned(), token);
     }

@@ -31,7 +31,10 @@ const TABLE: [(&str, May); 25] = [
     ("upstream", May::Only(&["gate", "wire", "clock", "outward"])),
     ("identity", May::Only(&["wire", "clock", "outward"])),
     ("agent", May::Only(&["gate", "session", "wire", "identity"])),
-    ("admin", May::Only(&["agent", "audit", "identity"])),
+    (
+        "admin",
+        May::Only(&["agent", "audit", "clock", "consent", "identity", "wire"]),
+    ),
     ("telemetry", May::Only(&["audit", "wire", "clock"])),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
     ("findings", May::Only(&[])),

@@ -6,6 +6,8 @@
 #![cfg(target_os = "linux")]
 
 #[cfg(test)]
+mod approvals;
+#[cfg(test)]
 mod inspector;
 #[cfg(test)]
 #[path = "../support/json.rs"]

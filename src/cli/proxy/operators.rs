@@ -7,9 +7,11 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use tracing::info;
 
-use crate::admin::{Figures, Listener, Metrics, Serving, Settings, Sources, Traces};
+use crate::admin::{Approvals, Figures, Listener, Metrics, Serving, Settings, Sources, Traces};
 use crate::agent::http::{AskHealth, Connections};
+use crate::clock::Clock;
 use crate::config::Config;
+use crate::consent::{Desk, Way};
 use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
 
@@ -36,6 +38,28 @@ pub(super) fn settings(
     }))
 }
 
+/// Where people answer what waits on the desk, if there are any who may.
+pub(super) fn approvals(
+    config: &Config,
+    desk: &Arc<Desk>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Option<Approvals>, StaticTokensError> {
+    let approvers = &config.admin.approvers;
+    if approvers.is_empty() || !desk.settings().has(Way::Page) {
+        return Ok(None);
+    }
+    let approver = |(name, token): (&String, &SecretString)| StaticToken {
+        token: token.clone(),
+        identity: Identity::named(name),
+    };
+    let approvers = StaticTokens::new(approvers.iter().map(approver).collect())?;
+    Ok(Some(Approvals::new(
+        Arc::clone(desk),
+        approvers,
+        Arc::clone(clock),
+    )))
+}
+
 /// Serves operators until what this returns is dropped.
 pub(super) fn serve(
     listener: Listener,
@@ -44,8 +68,13 @@ pub(super) fn serve(
     health: AskHealth,
     connections: Option<Connections>,
     traces: Option<Arc<Spans>>,
+    approvals: Option<Approvals>,
 ) -> io::Result<Serving> {
-    info!("health and metrics on http://{}", listener.address());
+    let address = listener.address();
+    info!("health and metrics on http://{address}");
+    if approvals.is_some() {
+        info!("approvals on http://{address}/approvals");
+    }
     let (gate, audit) = (Arc::clone(&parts.gate), parts.audit.clone());
     let conversations = parts.conversations.clone();
     let asked = Arc::clone(&health);
@@ -65,5 +94,6 @@ pub(super) fn serve(
         health,
         metrics,
         figures: Box::new(figures),
+        approvals,
     })
 }

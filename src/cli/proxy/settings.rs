@@ -148,6 +148,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
     shown_to_the_server
         .into_iter()
         .chain(shown_by_operators)
+        .chain(config.admin.approvers.values())
         .chain(&config.telemetry.secrets)
         .chain(shown_by_agents.into_iter().flatten())
 }

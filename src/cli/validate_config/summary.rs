@@ -40,7 +40,19 @@ pub(super) fn listeners(config: &Config) -> String {
     }
     if let Some(port) = config.admin.port {
         let at = SocketAddr::new(config.admin.host, port);
-        let _ = writeln!(lines, "  admin     http://{at}");
+        let approvers: Vec<_> = config.admin.approvers.keys().collect();
+        let approvers = match approvers.as_slice() {
+            [] => String::new(),
+            _ => format!(
+                ", approvals by {}",
+                approvers
+                    .iter()
+                    .map(|name| format!("`{}`", name.escape_debug()))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        let _ = writeln!(lines, "  admin     http://{at}{approvers}");
     }
     lines
 }

@@ -139,9 +139,11 @@ pub enum JwtAlgorithm {
     EdDsa,
 }
 
-/// A listener of its own for health and metrics.
+/// A listener of its own for health, metrics and approvals.
 #[derive(Debug, Clone)]
 pub struct Admin {
+    /// Who may answer what agents wait for, by name.
+    pub approvers: BTreeMap<String, SecretString>,
     pub host: IpAddr,
     /// `None`: there is no such listener. 0: any port that is free.
     pub port: Option<u16>,
@@ -190,6 +192,7 @@ impl JwtAlgorithm {
 impl Default for Admin {
     fn default() -> Self {
         Self {
+            approvers: BTreeMap::new(),
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: None,
             allowed_hosts: Vec::new(),

@@ -1,0 +1,408 @@
+//! Where people answer what agents wait for: a page for browsers, and the same as JSON for
+//! `mcp-protector approvals`.
+//!
+//! Nobody answers without a token of their own, also on this machine: the agent may run here too. A
+//! browser shows its token once, then a cookie, and with each answer a key that only the page knows; a
+//! program shows the token each time.
+//!
+//! Where to start reading: [`Approvals::answer`].
+
+mod api;
+mod page;
+mod sign_in;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use hyper::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+    LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, StatusCode};
+use serde::Serialize;
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::consent::{Answer, AnswerError, By, Desk, TicketId};
+use crate::identity::{Authenticate as _, Challenge, StaticTokens};
+
+use page::{Notice, Reader};
+use sign_in::{SignIn, SignIns};
+
+type Response = hyper::Response<Full<Bytes>>;
+
+/// The longest form or document that is read, in bytes.
+const MAX_BODY: usize = 32 * 1024;
+
+/// How long one may take to arrive.
+const BODY_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What people answer, and who may.
+#[derive(Debug)]
+pub struct Approvals {
+    desk: Arc<Desk>,
+    approvers: StaticTokens,
+    clock: Arc<dyn Clock>,
+    sign_ins: SignIns,
+}
+
+/// Why a request of somebody who answers is refused. Nothing of the peer's is quoted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("there is nothing at this path")]
+    Path,
+    #[error("only {0} can be done here")]
+    Method(&'static str),
+    #[error("a page elsewhere sent this")]
+    Origin,
+    #[error("the body is too long, too late, or not what is expected here")]
+    Body,
+    #[error(transparent)]
+    Challenge(Challenge),
+    #[error("the operating system gives no random numbers")]
+    NoRandomness,
+    #[error("this is answered already")]
+    Answered,
+    #[error("nothing of this name waits for an answer")]
+    Gone,
+}
+
+/// What a path of ours asks for.
+enum Wanted<'p> {
+    Page,
+    Seen,
+    SignIn,
+    SignOut,
+    Answer(&'p str),
+    List,
+    AnswerAsProgram(&'p str),
+}
+
+impl Approvals {
+    pub fn new(desk: Arc<Desk>, approvers: StaticTokens, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            desk,
+            approvers,
+            clock,
+            sign_ins: SignIns::default(),
+        }
+    }
+
+    /// Answers a request for a path of ours. `Host` has been checked.
+    pub(super) async fn answer(&self, parts: &Parts, body: Incoming) -> Result<Response, Refused> {
+        match wanted(parts)? {
+            Wanted::Page => Ok(self.page(parts)),
+            Wanted::Seen => self.seen(&parts.headers),
+            Wanted::SignIn => {
+                from_here(&parts.headers)?;
+                let form = form(body).await?;
+                self.sign_in(value(&form, "token").unwrap_or_default())
+                    .await
+            }
+            Wanted::SignOut => {
+                from_here(&parts.headers)?;
+                let form = form(body).await?;
+                if self.signed_in_with(&parts.headers, &form).is_none() {
+                    return Ok(back(Some(Notice::Stale)));
+                }
+                let mut response = back(None);
+                set_cookie(&mut response, &self.sign_ins.dismiss(&parts.headers));
+                Ok(response)
+            }
+            Wanted::Answer(id) => {
+                from_here(&parts.headers)?;
+                let form = form(body).await?;
+                let Some(sign_in) = self.signed_in_with(&parts.headers, &form) else {
+                    return Ok(back(Some(Notice::Stale)));
+                };
+                let given = value(&form, "answer")
+                    .and_then(read_answer)
+                    .ok_or(Refused::Body)?;
+                let notice = match (self.give(id, given, By::page(sign_in.name)), given) {
+                    (Ok(()), Answer::Approve) => Notice::Approved,
+                    (Ok(()), Answer::Deny) => Notice::Denied,
+                    (Err(refused), _) if refused == Refused::Answered => Notice::Answered,
+                    (Err(_), _) => Notice::Gone,
+                };
+                Ok(back(Some(notice)))
+            }
+            Wanted::List => {
+                self.program(&parts.headers).await?;
+                Ok(json(&api::Waiting::of(self.desk.pending())))
+            }
+            Wanted::AnswerAsProgram(id) => {
+                let name = self.program(&parts.headers).await?;
+                let given = api::read_answer(&read(body).await?).ok_or(Refused::Body)?;
+                self.give(id, given, By::command_line(name))?;
+                Ok(json(&api::Given::of(id, given)))
+            }
+        }
+    }
+
+    fn give(&self, id: &str, answer: Answer, by: By) -> Result<(), Refused> {
+        let id = TicketId::parse(id).ok_or(Refused::Gone)?;
+        self.desk.answer(&id, answer, by).map_err(|why| match why {
+            AnswerError::AlreadyAnswered => Refused::Answered,
+            AnswerError::Unknown | AnswerError::Expired | AnswerError::NotThisWay => Refused::Gone,
+        })
+    }
+
+    fn page(&self, parts: &Parts) -> Response {
+        let Some(sign_in) = self.sign_ins.of(&parts.headers, self.clock.elapsed()) else {
+            return html(StatusCode::OK, page::sign_in(None));
+        };
+        let query = parts.uri.query().unwrap_or_default();
+        let done = query.strip_prefix("done=");
+        let notice = Notice::ALL
+            .into_iter()
+            .find(|notice| Some(notice.word()) == done);
+        let reader = Reader {
+            name: &sign_in.name,
+            form_key: &sign_in.form_key,
+        };
+        let pending = self.desk.pending();
+        html(
+            StatusCode::OK,
+            page::waiting(&reader, &pending, notice, self.clock.now()),
+        )
+    }
+
+    /// Whether what waits is still what a page shows.
+    fn seen(&self, headers: &HeaderMap) -> Result<Response, Refused> {
+        if self.sign_ins.of(headers, self.clock.elapsed()).is_none() {
+            return Err(Refused::Challenge(Challenge::Missing));
+        }
+        let pending = self.desk.pending();
+        Ok(json(&api::Seen {
+            seen: page::seen(&pending),
+            waiting: pending.len(),
+        }))
+    }
+
+    async fn sign_in(&self, token: &str) -> Result<Response, Refused> {
+        let name = match self.named(token).await {
+            Ok(name) => name,
+            Err(challenge) => {
+                tracing::warn!("somebody showed a token for approvals that is not known");
+                let problem = "This token is not known here.";
+                let status =
+                    StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
+                return Ok(html(status, page::sign_in(Some(problem))));
+            }
+        };
+        let cookie = self.sign_ins.admit(&name, self.clock.elapsed());
+        let cookie = cookie.map_err(|sign_in::NoRandomness| Refused::NoRandomness)?;
+        let mut response = back(None);
+        set_cookie(&mut response, &cookie);
+        Ok(response)
+    }
+
+    /// Who has this token.
+    async fn named(&self, token: &str) -> Result<String, Challenge> {
+        let malformed = Challenge::Malformed("it is no bearer token");
+        let value =
+            HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(|_| malformed)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, value);
+        let known = self
+            .approvers
+            .identify(&headers, [127, 0, 0, 1].into())
+            .await?;
+        Ok(known.subject)
+    }
+
+    /// The program's user. Browsers are not let in here: they could be led.
+    async fn program(&self, headers: &HeaderMap) -> Result<String, Refused> {
+        if headers.contains_key(ORIGIN) {
+            return Err(Refused::Origin);
+        }
+        let known = self
+            .approvers
+            .identify(headers, [127, 0, 0, 1].into())
+            .await;
+        known.map(|known| known.subject).map_err(Refused::Challenge)
+    }
+
+    fn signed_in_with(&self, headers: &HeaderMap, form: &[(String, String)]) -> Option<SignIn> {
+        let sign_in = self.sign_ins.of(headers, self.clock.elapsed())?;
+        let key = value(form, "key")?;
+        sign_in.gave(key).then_some(sign_in)
+    }
+}
+
+/// Whether a path is one of ours.
+pub(super) fn is_ours(path: &str) -> bool {
+    path == "/approvals"
+        || path.starts_with("/approvals/")
+        || path == "/api/approvals"
+        || path.starts_with("/api/approvals/")
+}
+
+fn wanted(parts: &Parts) -> Result<Wanted<'_>, Refused> {
+    let path = parts.uri.path();
+    let (wanted, method) = match path {
+        "/approvals" => (Wanted::Page, "GET"),
+        "/approvals/seen" => (Wanted::Seen, "GET"),
+        "/approvals/sign-in" => (Wanted::SignIn, "POST"),
+        "/approvals/sign-out" => (Wanted::SignOut, "POST"),
+        "/api/approvals" => (Wanted::List, "GET"),
+        other => match (
+            other.strip_prefix("/approvals/"),
+            other.strip_prefix("/api/approvals/"),
+        ) {
+            (Some(id), _) if !id.is_empty() => (Wanted::Answer(id), "POST"),
+            (_, Some(id)) if !id.is_empty() => (Wanted::AnswerAsProgram(id), "POST"),
+            (Some(_) | None, Some(_) | None) => return Err(Refused::Path),
+        },
+    };
+    if parts.method == method {
+        Ok(wanted)
+    } else {
+        Err(Refused::Method(method))
+    }
+}
+
+/// Browsers say where a form stood. A page of ours stands where the request goes; which scheme leads
+/// there is known to whoever ends TLS.
+fn from_here(headers: &HeaderMap) -> Result<(), Refused> {
+    let mut all = headers.get_all(ORIGIN).iter();
+    let (Some(origin), None) = (all.next(), all.next()) else {
+        return Err(Refused::Origin);
+    };
+    let host = headers
+        .get(hyper::header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let origin = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.split_once("://"));
+    match (origin, host) {
+        (Some(("http" | "https", from)), Some(host)) if from.eq_ignore_ascii_case(host) => Ok(()),
+        (Some(_) | None, Some(_) | None) => Err(Refused::Origin),
+    }
+}
+
+async fn read(body: Incoming) -> Result<Bytes, Refused> {
+    let whole = timeout(BODY_DEADLINE, Limited::new(body, MAX_BODY).collect()).await;
+    let whole = whole.map_err(|_late| Refused::Body)?;
+    whole.map(|whole| whole.to_bytes()).map_err(|cause| {
+        let is_long = cause.is::<LengthLimitError>();
+        tracing::debug!(is_long, "a body for approvals could not be read");
+        Refused::Body
+    })
+}
+
+async fn form(body: Incoming) -> Result<Vec<(String, String)>, Refused> {
+    let bytes = read(body).await?;
+    Ok(url::form_urlencoded::parse(&bytes).into_owned().collect())
+}
+
+/// A field that stands once.
+fn value<'f>(form: &'f [(String, String)], name: &str) -> Option<&'f str> {
+    let mut all = form.iter().filter(|(known, _)| known == name);
+    match (all.next(), all.next()) {
+        (Some((_, value)), None) => Some(value),
+        (Some(_), Some(_)) | (None, _) => None,
+    }
+}
+
+fn read_answer(word: &str) -> Option<Answer> {
+    match word {
+        "approve" => Some(Answer::Approve),
+        "deny" => Some(Answer::Deny),
+        _ => None,
+    }
+}
+
+/// To the page, by GET: whoever loads it again answers nothing twice.
+fn back(notice: Option<Notice>) -> Response {
+    let place = notice.map_or_else(
+        || "/approvals".to_owned(),
+        |notice| format!("/approvals?done={}", notice.word()),
+    );
+    let mut response = html(StatusCode::SEE_OTHER, String::new());
+    if let Ok(place) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(LOCATION, place);
+    }
+    response
+}
+
+fn set_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+}
+
+fn html(status: StatusCode, text: String) -> Response {
+    let mut response = respond(status, "text/html; charset=utf-8", text);
+    if let Ok(policy) = HeaderValue::from_str(&page::POLICY) {
+        response
+            .headers_mut()
+            .insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+fn json(document: &impl Serialize) -> Response {
+    // INVARIANT: the documents are structs of strings and numbers, which serde_json always writes.
+    let text = serde_json::to_string(document).unwrap_or_default();
+    respond(StatusCode::OK, "application/json", text)
+}
+
+fn respond(status: StatusCode, media_type: &'static str, text: String) -> Response {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    let fixed: [(HeaderName, &'static str); 6] = [
+        (CONTENT_TYPE, media_type),
+        (CACHE_CONTROL, "no-store"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        // With `no-referrer`, browsers say of a form of ours that its origin is `null`.
+        (REFERRER_POLICY, "same-origin"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+    ];
+    for (name, value) in fixed {
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+impl Refused {
+    pub(super) fn status(&self) -> u16 {
+        match self {
+            Self::Path | Self::Gone => 404,
+            Self::Method(_) => 405,
+            Self::Origin => 403,
+            Self::Body => 400,
+            Self::Challenge(challenge) => challenge.status(),
+            Self::NoRandomness => 500,
+            Self::Answered => 409,
+        }
+    }
+
+    /// A stable word for metrics and tests.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Method(_) => "http-method",
+            Self::Origin => "origin",
+            Self::Body => "body",
+            Self::Challenge(challenge) => challenge.code(),
+            Self::NoRandomness => "unwritable",
+            Self::Answered => "answered",
+            Self::Gone => "gone",
+        }
+    }
+}

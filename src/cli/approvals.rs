@@ -1,0 +1,273 @@
+//! `approvals`: lists and answers what agents wait for, by the admin listener of a running gate.
+
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Limited};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::redirect::Policy;
+use reqwest::{Client, RequestBuilder, StatusCode};
+use url::Url;
+
+use super::args::{ApprovalsArgs, ApprovalsCommand, Format, GateArgs};
+use super::exit::Exit;
+use crate::consent::shown;
+use crate::upstream::http::{HttpClientError, client_tls};
+use crate::wire::{Document, JsonError, Limits, Value};
+
+/// The variable that holds the token.
+const TOKEN: &str = "MCP_PROTECTOR_APPROVER_TOKEN";
+
+/// How long the gate may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The most that is read of an answer: all that the gate keeps of questions, with room for escapes.
+const LONGEST: usize = 64 << 20;
+
+/// Why there is nothing to show.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("`--url`: expected `http://HOST:PORT` or `https://HOST:PORT`, and nothing behind it")]
+    Url,
+    #[error("`--url`: over `http` the token is shown on this machine only; use `https` for `{0}`")]
+    InTheOpen(String),
+    #[error("there is no token: set `{TOKEN}`, or name a file with `--token-file`")]
+    NoToken,
+    #[error("the token file `{}` cannot be read: {cause}", path.display())]
+    TokenFile { path: PathBuf, cause: io::Error },
+    #[error("`{0}` is not a number that `approvals list` shows")]
+    Number(String),
+    #[error("{0}")]
+    Tls(#[from] HttpClientError),
+    #[error("the gate cannot be asked: {0}")]
+    Unreachable(String),
+    #[error("the gate's answer cannot be read: {0}")]
+    Unreadable(#[from] JsonError),
+    #[error("the gate's answer is not of this version")]
+    Foreign,
+    #[error("the gate refuses ({}): {text}", status.as_u16())]
+    Refused { status: StatusCode, text: String },
+    #[error("nothing can be written: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Does what was asked for.
+pub fn run(args: &ApprovalsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
+    match answer(&args.command, stdout) {
+        Ok(()) => Exit::Success,
+        Err(failure) => {
+            // The exit code tells where nobody reads.
+            let _ = writeln!(stderr, "error: {}", shown(&failure.to_string()));
+            match failure {
+                Failure::Refused { status, .. } if status.is_client_error() => Exit::NotAnswered,
+                _ => Exit::NotAsked,
+            }
+        }
+    }
+}
+
+fn answer(command: &ApprovalsCommand, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        ApprovalsCommand::List { gate } => {
+            let text = ask(gate, "api/approvals", None)?;
+            match gate.format {
+                Format::Json => writeln!(out, "{text}")?,
+                Format::Human => list(&text, out)?,
+            }
+        }
+        ApprovalsCommand::Approve { id, gate } => {
+            give(id, gate, ["approve", "approved, once"], out)?
+        }
+        ApprovalsCommand::Deny { id, gate } => give(id, gate, ["deny", "denied"], out)?,
+    }
+    Ok(())
+}
+
+fn give(
+    id: &str,
+    gate: &GateArgs,
+    [word, done]: [&str; 2],
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(Failure::Number(id.to_owned()));
+    }
+    let body = format!("{{\"answer\":\"{word}\"}}");
+    let text = ask(gate, &format!("api/approvals/{id}"), Some(body))?;
+    match gate.format {
+        Format::Json => writeln!(out, "{text}")?,
+        Format::Human => writeln!(out, "{id}: {done}")?,
+    }
+    Ok(())
+}
+
+/// Asks the gate, and takes what it answers as text.
+fn ask(gate: &GateArgs, path: &str, body: Option<String>) -> Result<String, Failure> {
+    let url = place(&gate.url)?;
+    let token = token(gate.token_file.as_deref())?;
+    let tls = client_tls(&url, gate.ca_file.as_deref())?;
+    let unreachable = |cause: &dyn std::error::Error| Failure::Unreachable(chain(cause));
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(Policy::none())
+        .no_proxy()
+        .timeout(PATIENCE)
+        .build()
+        .map_err(|cause| unreachable(&cause))?;
+    let url = url.join(path).map_err(|_| Failure::Url)?;
+    let request = match body {
+        None => client.get(url),
+        Some(body) => client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .body(body),
+    };
+    let request = request
+        .header(ACCEPT, "application/json")
+        .bearer_auth(token);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(exchange(request))
+}
+
+async fn exchange(request: RequestBuilder) -> Result<String, Failure> {
+    let unreachable = |cause: &dyn std::error::Error| Failure::Unreachable(chain(cause));
+    let response = request.send().await.map_err(|cause| unreachable(&cause))?;
+    let status = response.status();
+    let body = reqwest::Body::from(response);
+    let bytes = Limited::new(body, LONGEST).collect().await;
+    let bytes = bytes
+        .map_err(|cause| Failure::Unreachable(cause.to_string()))?
+        .to_bytes();
+    let text = String::from_utf8_lossy(&bytes).trim_end().to_owned();
+    if status == StatusCode::OK {
+        Ok(text)
+    } else {
+        Err(Failure::Refused { status, text })
+    }
+}
+
+/// The root of the listener. A token is shown in the open on this machine alone.
+fn place(text: &str) -> Result<Url, Failure> {
+    let url: Url = text.parse().map_err(|_| Failure::Url)?;
+    let is_root = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    if !is_root || !url.username().is_empty() || url.password().is_some() {
+        return Err(Failure::Url);
+    }
+    let host = url.host().ok_or(Failure::Url)?;
+    let is_here = match host {
+        url::Host::Domain(name) => name == "localhost",
+        url::Host::Ipv4(address) => address.is_loopback(),
+        url::Host::Ipv6(address) => address.to_canonical().is_loopback(),
+    };
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_here => Ok(url),
+        "http" => Err(Failure::InTheOpen(host.to_string())),
+        _ => Err(Failure::Url),
+    }
+}
+
+fn token(file: Option<&Path>) -> Result<String, Failure> {
+    let text = match file {
+        Some(path) => std::fs::read_to_string(path).map_err(|cause| Failure::TokenFile {
+            path: path.to_owned(),
+            cause,
+        })?,
+        None => std::env::var(TOKEN).map_err(|_| Failure::NoToken)?,
+    };
+    let token = text.trim();
+    if token.is_empty() {
+        return Err(Failure::NoToken);
+    }
+    Ok(token.to_owned())
+}
+
+/// For people: each question whole, as the page shows it.
+fn list(text: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    let limits = Limits {
+        max_bytes: LONGEST,
+        ..Limits::default()
+    };
+    let document = Document::decode(text.as_bytes(), &limits)?;
+    let root = document.root();
+    if root.get("schema").and_then(Value::as_i64) != Some(1) {
+        return Err(Failure::Foreign);
+    }
+    let pending = root.get("pending").ok_or(Failure::Foreign)?;
+    let mut items = pending.items().peekable();
+    if items.peek().is_none() {
+        writeln!(out, "nothing waits for an answer")?;
+    }
+    while let Some(item) = items.next() {
+        one(item, out)?;
+        if items.peek().is_some() {
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+    let text = |path: &[&str]| {
+        let value = item.at(path).and_then(Value::as_str);
+        value.map(|text| shown(&text)).unwrap_or_default()
+    };
+    let all = |path: &[&str]| {
+        let items = item.at(path).into_iter().flat_map(Value::items);
+        let texts: Vec<String> = items
+            .filter_map(Value::as_str)
+            .map(|text| shown(&text))
+            .collect();
+        texts.join(", ")
+    };
+    writeln!(
+        out,
+        "{}  {} `{}` on `{}`",
+        text(&["id"]),
+        text(&["question", "method"]),
+        text(&["question", "name"]),
+        text(&["question", "server"])
+    )?;
+    let lines = [
+        ("agent", text(&["question", "principal"])),
+        ("calls itself", text(&["question", "client"])),
+        ("why", text(&["question", "advice"])),
+        ("asked for by", all(&["question", "policies"])),
+        ("directories", all(&["question", "found", "roots"])),
+        ("hosts", all(&["question", "found", "hosts"])),
+        ("credentials", all(&["question", "found", "secrets"])),
+        ("denied at", text(&["expires_at"])),
+    ];
+    for (what, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
+        writeln!(out, "  {what:<13} {value}")?;
+    }
+    if item
+        .at(&["question", "found", "outside"])
+        .and_then(Value::as_bool)
+        == Some(true)
+    {
+        writeln!(out, "  {:<13} outside of every known directory", "paths")?;
+    }
+    let arguments = item.at(&["question", "arguments"]).and_then(Value::as_str);
+    for line in arguments.unwrap_or_default().lines() {
+        writeln!(out, "    {}", shown(line))?;
+    }
+    Ok(())
+}
+
+fn chain(cause: &dyn std::error::Error) -> String {
+    let mut text = cause.to_string();
+    let mut next = cause.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
