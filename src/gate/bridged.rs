@@ -170,7 +170,8 @@ impl Gate {
             Shape::Reply { .. } => return Err(Refusal::Stray.into()),
         };
         let is_request = matches!(role, Role::Request { .. });
-        let mut scene = Scene::of(&session.state(), spoken.clone());
+        let (held, fault) = self.ratchet.held(session).await;
+        let mut scene = Scene::of(&session.state(), spoken.clone(), held);
         scene.peer = source.peer;
         let identified = Identified {
             message: &message,
@@ -181,6 +182,9 @@ impl Gate {
             scene,
         };
         trail.identified(&identified, Side::Agent);
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
         let snapshot = self.policy.current();
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();

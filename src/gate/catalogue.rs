@@ -224,6 +224,7 @@ impl Gate {
             spoken: Spoken::default(),
             turn: Turn::default(),
             task: Task::None,
+            brings: Arc::default(),
             started,
             deadline: Some(started.saturating_add(self.settings.request_timeout)),
             reference,

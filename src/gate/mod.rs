@@ -23,6 +23,7 @@ mod panics;
 mod parked;
 mod passage;
 mod pin;
+mod ratchet;
 mod record;
 mod refuse;
 mod reload;
@@ -61,6 +62,7 @@ use oblige::Wanted;
 use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
+use ratchet::Ratchet;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
@@ -97,6 +99,7 @@ pub struct Gate {
     schemas: KnownSchemas,
     seen: Seen,
     kept: Kept,
+    ratchet: Ratchet,
 }
 
 impl Gate {
@@ -117,6 +120,7 @@ impl Gate {
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
             kept,
+            ratchet: Ratchet::default(),
         }
     }
 
@@ -228,12 +232,16 @@ impl Gate {
 
         let message = self.decode(talk, from, frame, trail)?;
         let max_in_flight = self.settings.max_in_flight;
-        let identified = identify::identify(&message, came, session, max_in_flight)?;
+        let (held, fault) = self.ratchet.held(session).await;
+        let identified = identify::identify(&message, came, session, held, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
         let snapshot = decide::revision(&identified.role, self.policy.current());
         trail.judged_under(&snapshot);
 
@@ -251,10 +259,9 @@ impl Gate {
         }
         pin::pin(&mut understood, &snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
-        let allowed = decide::decide(&understood, &snapshot, pins, now)?;
-        trail.allowed(&allowed);
+        let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
+        let allowed = admitting.await?;
         let guards = &self.settings.guards;
-        trail.found(self.guard(&understood, &allowed, session)?);
         trail.offered = schemas::offered(&understood.target, session, guards);
         let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
         let Listing {
@@ -398,6 +405,7 @@ impl Gate {
             turn,
             offered: trail.offered.clone(),
             task: tasks::of_request(understood),
+            brings: Arc::clone(&trail.brings),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
-use crate::policy::PolicySnapshot;
+use crate::policy::{Held, PolicySnapshot};
 use crate::session::{Asker, Offered, Origin, Target};
 use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
@@ -21,6 +21,7 @@ use super::decide::Allowed;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
+use super::ratchet;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -67,6 +68,8 @@ pub(super) struct Trail {
     pub(super) span: Option<Span>,
     /// How the tool is defined whose result is to be checked.
     pub(super) offered: Option<Offered>,
+    /// What a request that was admitted will read.
+    pub(super) brings: Arc<Held>,
     record: Record,
 }
 
@@ -139,6 +142,7 @@ impl Trail {
             told_by_http: trace,
             span: None,
             offered: None,
+            brings: Arc::default(),
             record,
         }
     }
@@ -277,6 +281,15 @@ impl Trail {
         let redactions = redactions.into_iter().map(Into::into);
         self.record.redactions.extend(redactions);
         self.found(std::mem::take(&mut obliged.findings));
+    }
+
+    /// What the session had read before the message, and what it has read from it on. Nothing is told of
+    /// a session that has read nothing.
+    pub(super) fn raised(&mut self, before: &Held, after: &Held) {
+        let (before, after) = (ratchet::told(before), ratchet::told(after));
+        if after != audit::Level::Public {
+            self.record.sensitivity = Some(audit::Sensitivity { before, after });
+        }
     }
 
     fn about(&mut self, target: &Target) {

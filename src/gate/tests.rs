@@ -20,6 +20,7 @@ mod own;
 mod parked;
 mod passage;
 mod pins;
+mod ratchet;
 mod rounds;
 mod schemas;
 mod shadow;

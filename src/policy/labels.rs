@@ -4,6 +4,7 @@
 //! says of them, so that every question is asked with the same labels, whoever asks it. What a
 //! server says of its own tools is never read here.
 
+mod brings;
 mod canonical;
 mod hosts;
 mod resources;
@@ -63,6 +64,10 @@ pub struct ToolLabels {
     pub paths: Option<Vec<String>>,
     pub groups: Vec<String>,
     pub consent: ConsentRule,
+    /// What kinds of data its answers hold, for example `pii`.
+    pub labels: Vec<String>,
+    /// Whether others write what it answers; by default, if it connects.
+    pub untrusted: Option<bool>,
 }
 
 /// When a human has to agree to a call.
@@ -110,6 +115,12 @@ impl Labels {
             && self.resources.is_empty()
             && self.prompts.is_empty()
             && self.unlabelled == ToolLabels::default()
+    }
+
+    /// Whether anything that is read may raise the level of a session.
+    pub fn raise_levels(&self) -> bool {
+        let mut tools = self.tools.values().chain([&self.unlabelled]);
+        !self.roots.is_empty() || !self.resources.is_empty() || tools.any(|tool| tool.level > 0)
     }
 
     fn of_tool(&self, name: &str) -> &ToolLabels {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, PolicySnapshot};
+use crate::policy::{Agent, Held, PolicySnapshot};
 use crate::wire::{Id, KnownMethod, Span, Stream};
 
 use super::pages::Offered;
@@ -52,6 +52,8 @@ pub struct Exchange {
     pub turn: Turn,
     /// What it has to do with tasks.
     pub task: Task,
+    /// What its result brings into the session, as was known when it was admitted.
+    pub brings: Arc<Held>,
     /// Time since the clock was made.
     pub started: Duration,
     /// When the request has waited long enough; `None` for streams that live until cancelled.

@@ -22,6 +22,7 @@ impl Trail {
             version: None,
             target: Target::Server,
             offered: None,
+            brings: Arc::default(),
             started: exchange.started,
             stream: exchange.stream,
             peer: exchange.peer,

@@ -131,6 +131,12 @@ impl Place<'_> {
         self.roots.iter().flat_map(|root| &root.labels)
     }
 
+    /// The same with the labels of what lies in it: whoever reads all of it reads that as well.
+    pub(super) fn labels_within(&self) -> Vec<String> {
+        let all = self.roots.iter().chain(&self.below);
+        all.flat_map(|root| root.labels.iter().cloned()).collect()
+    }
+
     /// The innermost root decides.
     pub(super) fn level(&self) -> i64 {
         if self.unsure {
