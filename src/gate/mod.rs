@@ -9,6 +9,7 @@ mod catalogue;
 mod decide;
 mod drift;
 mod forward;
+mod guises;
 mod identify;
 mod inspect;
 mod instructions;
@@ -227,6 +228,12 @@ impl Gate {
         let pins = self.pins(session);
 
         let message = self.decode(talk, from, frame, trail)?;
+        let current = self.policy.current();
+        let inward = guises::inward(&message, from, current.labels(), self.limits(from))?;
+        let message = inward.map_or(message, |(inward, places)| {
+            trail.renamed(&places);
+            inward
+        });
         let max_in_flight = self.settings.max_in_flight;
         let identified = identify::identify(&message, came, session, max_in_flight)?;
         trail.identified(&identified, from);
@@ -234,7 +241,7 @@ impl Gate {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
-        let snapshot = decide::revision(&identified.role, self.policy.current());
+        let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
 
         let recalled = self
@@ -273,6 +280,7 @@ impl Gate {
             texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
+            renaming: guises::outward(&understood.identified, &snapshot),
         };
         let turn = standing.turn;
         let exchange = |asker: &Asker, method| {

@@ -5,6 +5,7 @@
 //! server says of its own tools is never read here.
 
 mod canonical;
+mod guises;
 mod hosts;
 mod resources;
 mod roots;
@@ -13,6 +14,7 @@ mod touch;
 use std::collections::HashMap;
 
 pub use canonical::{CanonicalPaths, Uncanonical};
+pub use guises::GuiseProblem;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
@@ -110,6 +112,11 @@ impl Labels {
             && self.resources.is_empty()
             && self.prompts.is_empty()
             && self.unlabelled == ToolLabels::default()
+    }
+
+    /// The JSON pointers of a tool's arguments that are paths, as far as they are known.
+    pub fn path_pointers(&self, tool: &str) -> &[String] {
+        self.of_tool(tool).paths.as_deref().unwrap_or_default()
     }
 
     fn of_tool(&self, name: &str) -> &ToolLabels {
