@@ -9,6 +9,7 @@ mod catalogue;
 mod decide;
 mod drift;
 mod forward;
+mod guises;
 mod identify;
 mod inspect;
 mod instructions;
@@ -231,6 +232,12 @@ impl Gate {
         let pins = self.pins(session);
 
         let message = self.decode(talk, from, frame, trail)?;
+        let current = self.policy.current();
+        let inward = guises::inward(&message, from, current.labels(), self.limits(from))?;
+        let message = inward.map_or(message, |(inward, places)| {
+            trail.renamed(&places);
+            inward
+        });
         let max_in_flight = self.settings.max_in_flight;
         let (held, fault) = self.ratchet.held(session).await;
         let identified = identify::identify(&message, came, session, held, max_in_flight)?;
@@ -242,7 +249,7 @@ impl Gate {
         if let Some(fault) = fault {
             return Err(fault.into());
         }
-        let snapshot = decide::revision(&identified.role, self.policy.current());
+        let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
 
         let recalled = self
@@ -280,6 +287,7 @@ impl Gate {
             texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
+            renaming: guises::outward(&understood.identified, &snapshot),
         };
         let turn = standing.turn;
         let exchange = |asker: &Asker, method| {

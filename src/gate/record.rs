@@ -273,8 +273,18 @@ impl Trail {
         self.record.findings.extend(findings);
     }
 
+    /// What was written in the agent's words before anything was judged.
+    pub(super) fn renamed(&mut self, places: &[String]) {
+        let edits = places.iter().map(|place| audit::Edit {
+            pointer: place.clone().into(),
+            change: audit::Change::Replaced,
+            because: Some("a virtual root".into()),
+        });
+        self.record.edits.extend(edits);
+    }
+
     pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
-        self.record.edits = std::mem::take(&mut obliged.edits);
+        self.record.edits.append(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
         let redactions = std::mem::take(&mut obliged.redactions);

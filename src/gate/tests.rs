@@ -11,6 +11,7 @@ mod bounds;
 mod cancels;
 mod canonical;
 mod excerpts;
+mod guises;
 mod leaks;
 mod life;
 mod lists;

@@ -6,6 +6,7 @@
 
 mod brings;
 mod canonical;
+mod guises;
 mod hosts;
 mod resources;
 mod roots;
@@ -14,6 +15,7 @@ mod touch;
 use std::collections::HashMap;
 
 pub use canonical::{CanonicalPaths, Uncanonical};
+pub use guises::GuiseProblem;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
@@ -121,6 +123,11 @@ impl Labels {
     pub fn raise_levels(&self) -> bool {
         let mut tools = self.tools.values().chain([&self.unlabelled]);
         !self.roots.is_empty() || !self.resources.is_empty() || tools.any(|tool| tool.level > 0)
+    }
+
+    /// The JSON pointers of a tool's arguments that are paths, as far as they are known.
+    pub fn path_pointers(&self, tool: &str) -> &[String] {
+        self.of_tool(tool).paths.as_deref().unwrap_or_default()
     }
 
     fn of_tool(&self, name: &str) -> &ToolLabels {

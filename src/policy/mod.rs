@@ -47,9 +47,9 @@ pub use facts::{
 };
 pub use held::Held;
 pub use labels::{
-    AgentLabels, CanonicalPaths, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem,
-    Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical, host_in,
-    host_named,
+    AgentLabels, CanonicalPaths, ConsentRule, GuiseProblem, Labels, MAX_LEVEL, ResourceLabels,
+    ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical,
+    host_in, host_named,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,

@@ -2,6 +2,7 @@
 
 use super::super::location::{Below, Location};
 use super::MAX_LEVEL;
+use super::guises::Guise;
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Root {
     pub writable: bool,
     /// What kinds of data lie in it.
     pub labels: Vec<String>,
+    /// How agents know it, if otherwise.
+    pub(super) guise: Option<Guise>,
 }
 
 /// Why a text is no place for a root.
@@ -98,7 +101,12 @@ impl Root {
             level: 0,
             writable: false,
             labels: Vec::new(),
+            guise: None,
         })
+    }
+
+    pub(super) fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Where it is, if it is a place of files.
