@@ -6,6 +6,7 @@ mod bridged;
 mod caching;
 mod canonical;
 mod catalogue;
+mod consent;
 mod decide;
 mod drift;
 mod forward;
@@ -49,6 +50,7 @@ use std::time::Duration;
 
 use crate::audit::{Audit, Record};
 use crate::clock::Clock;
+use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
@@ -70,6 +72,7 @@ use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
 pub use bridged::{Settled, Source};
+pub use consent::Unconsented;
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
@@ -97,6 +100,8 @@ pub struct Gate {
     schemas: KnownSchemas,
     seen: Seen,
     kept: Kept,
+    /// Where people are asked, if anybody is.
+    desk: Option<Arc<Desk>>,
 }
 
 impl Gate {
@@ -117,6 +122,7 @@ impl Gate {
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
             kept,
+            desk: None,
         }
     }
 
@@ -187,8 +193,19 @@ impl Gate {
         came: Came,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
+        let trail = Trail::begin(talk, came);
+        self.handle_on(talk, came, frame, trail).await
+    }
+
+    /// The same for one of which something is known already.
+    async fn handle_on<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        mut trail: Trail,
+    ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, came);
         let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
@@ -207,6 +224,7 @@ impl Gate {
                 Ok(())
             }
             Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, &trail, *asking)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -250,13 +268,20 @@ impl Gate {
             return Err(Refusal::NotKept.into());
         }
         pin::pin(&mut understood, &snapshot, pins)?;
+        if self.brings_consent(&understood, trail) {
+            Box::pin(self.consented(session, &mut understood, &snapshot, trail)).await?;
+        }
         trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
-        let allowed = decide::decide(&understood, &snapshot, pins, now)?;
+        let decided = decide::decide(&understood, &snapshot, pins, now);
+        let allowed = self.lifted(decided, &mut understood, &snapshot, pins, now, trail)?;
         trail.allowed(&allowed);
         let guards = &self.settings.guards;
         trail.found(self.guard(&understood, &allowed, session)?);
         trail.offered = schemas::offered(&understood.target, session, guards);
-        let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
+        let at_the_gate = self.at_the_gate(&understood);
+        let standing = self
+            .rounds
+            .standing(&understood, at_the_gate, self.clock.elapsed())?;
         let Listing {
             mut removals,
             page,
@@ -398,6 +423,7 @@ impl Gate {
             turn,
             offered: trail.offered.clone(),
             task: tasks::of_request(understood),
+            agreed: trail.agreed.clone(),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
@@ -455,18 +481,6 @@ impl Gate {
         Circumstances {
             transport: session.transport,
             now_ms: self.clock.now().as_millisecond(),
-        }
-    }
-}
-
-impl Identified<'_> {
-    /// Separates what the gate asked for itself from what goes on through it.
-    fn asked_by_peer(self) -> Result<Self, catalogue::OwnReply> {
-        match self.role {
-            Role::Reply(taken) if taken.exchange.origin.is_gate() => {
-                Err(catalogue::OwnReply(taken))
-            }
-            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
         }
     }
 }
