@@ -118,6 +118,11 @@ pub(super) fn identify<'m>(
         }
     };
     let mut scene = Scene::of(&state, spoken, held);
+    if let Role::Reply(taken) = &role
+        && let Some(agreed) = &taken.exchange.agreed
+    {
+        scene.agrees(&agreed.consent);
+    }
     scene.peer = match &role {
         Role::Reply(taken) => taken.exchange.peer,
         Role::Request { .. } | Role::Notification { .. } => came.peer,
@@ -308,7 +313,8 @@ fn admissible(
         Side::Upstream => &state.to_agent,
     };
     let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
-    if parked || table.is_in_flight(asker) {
+    let asked = from == Side::Agent && state.asking.waits(asker);
+    if parked || asked || table.is_in_flight(asker) {
         return Err(Refusal::ReusedId);
     }
     if table.len() >= max_in_flight {

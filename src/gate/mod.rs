@@ -6,6 +6,7 @@ mod bridged;
 mod caching;
 mod canonical;
 mod catalogue;
+mod consent;
 mod decide;
 mod drift;
 mod forward;
@@ -51,12 +52,12 @@ use std::time::Duration;
 
 use crate::audit::{Audit, Record};
 use crate::clock::Clock;
+use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
 use decide::{Allowed, Stop};
-use identify::{Identified, Role};
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
@@ -73,6 +74,7 @@ use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
 pub use bridged::{Settled, Source};
+pub use consent::Unconsented;
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
@@ -101,6 +103,8 @@ pub struct Gate {
     seen: Seen,
     kept: Kept,
     ratchet: Ratchet,
+    /// Where people are asked, if anybody is.
+    desk: Option<Arc<Desk>>,
 }
 
 impl Gate {
@@ -122,6 +126,7 @@ impl Gate {
             seen: Seen::default(),
             kept,
             ratchet: Ratchet::default(),
+            desk: None,
         }
     }
 
@@ -192,8 +197,19 @@ impl Gate {
         came: Came,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
+        let trail = Trail::begin(talk, came);
+        self.handle_on(talk, came, frame, trail).await
+    }
+
+    /// The same for one of which something is known already.
+    async fn handle_on<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        mut trail: Trail,
+    ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, came);
         let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
@@ -212,6 +228,7 @@ impl Gate {
                 Ok(())
             }
             Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, &trail, *asking)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -265,12 +282,18 @@ impl Gate {
             return Err(Refusal::NotKept.into());
         }
         pin::pin(&mut understood, &snapshot, pins)?;
+        if self.brings_consent(&understood, trail) {
+            Box::pin(self.consented(session, &mut understood, &snapshot, trail)).await?;
+        }
         trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
         let guards = &self.settings.guards;
         trail.offered = schemas::offered(&understood.target, session, guards);
-        let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
+        let at_the_gate = self.at_the_gate(&understood);
+        let standing = self
+            .rounds
+            .standing(&understood, at_the_gate, self.clock.elapsed())?;
         let Listing {
             mut removals,
             page,
@@ -414,6 +437,7 @@ impl Gate {
             offered: trail.offered.clone(),
             task: tasks::of_request(understood),
             brings: Arc::clone(&trail.brings),
+            agreed: trail.agreed.clone(),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
@@ -471,18 +495,6 @@ impl Gate {
         Circumstances {
             transport: session.transport,
             now_ms: self.clock.now().as_millisecond(),
-        }
-    }
-}
-
-impl Identified<'_> {
-    /// Separates what the gate asked for itself from what goes on through it.
-    fn asked_by_peer(self) -> Result<Self, catalogue::OwnReply> {
-        match self.role {
-            Role::Reply(taken) if taken.exchange.origin.is_gate() => {
-                Err(catalogue::OwnReply(taken))
-            }
-            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
         }
     }
 }

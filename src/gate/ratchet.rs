@@ -96,7 +96,7 @@ impl Gate {
     pub(super) async fn admit(
         &self,
         understood: &mut Understood<'_>,
-        snapshot: &PolicySnapshot,
+        snapshot: &Arc<PolicySnapshot>,
         pins: Pins<'_>,
         now: Circumstances,
         trail: &mut Trail,
@@ -104,7 +104,8 @@ impl Gate {
         let session = pins.session;
         let held = Arc::clone(&understood.identified.scene.held);
         trail.raised(&held, &held);
-        let mut allowed = decide::decide(understood, snapshot, pins, now)?;
+        let decided = decide::decide(understood, snapshot, pins, now);
+        let mut allowed = self.lifted(decided, understood, snapshot, pins, now, trail)?;
         let mut findings = self.guard(understood, &allowed, session)?;
         if understood.identified.from == Side::Agent && understood.identified.is_request() {
             let brings = brings(understood, snapshot, now);
@@ -123,7 +124,8 @@ impl Gate {
                 if scene.calls == counted {
                     scene.calls = calls;
                 }
-                allowed = decide::decide(understood, snapshot, pins, now)?;
+                let decided = decide::decide(understood, snapshot, pins, now);
+                allowed = self.lifted(decided, understood, snapshot, pins, now, trail)?;
                 findings = self.guard(understood, &allowed, session)?;
             }
         }

@@ -13,10 +13,11 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Asker, Offered, Origin, Target};
+use crate::session::{Agreed, Asker, Offered, Origin, Target};
 use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
 use super::bridged::Source;
+use super::consent::Brought;
 use super::decide::Allowed;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
@@ -70,6 +71,10 @@ pub(super) struct Trail {
     pub(super) offered: Option<Offered>,
     /// What a request that was admitted will read.
     pub(super) brings: Arc<Held>,
+    /// What it brings of a person's consent.
+    pub(super) brought: Brought,
+    /// What a person agreed to, if it is judged under that.
+    pub(super) agreed: Option<Agreed>,
     record: Record,
 }
 
@@ -143,6 +148,8 @@ impl Trail {
             span: None,
             offered: None,
             brings: Arc::default(),
+            brought: Brought::Nothing,
+            agreed: None,
             record,
         }
     }
@@ -163,6 +170,20 @@ impl Trail {
         if let Some(meta) = message.meta() {
             self.correlate(meta);
         }
+    }
+
+    /// It is a message that the audit has met already.
+    pub(super) fn known_as(mut self, reference: Arc<str>) -> Self {
+        self.record.reference = Some((&reference).into());
+        self.reference = reference;
+        self
+    }
+
+    /// The record of a question about this message.
+    pub(super) fn record_of_consent(&self) -> Record {
+        let mut record = self.record.clone();
+        record.kind = Kind::Consent;
+        record
     }
 
     /// The answer cannot be given under the id of the request.

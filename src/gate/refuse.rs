@@ -5,10 +5,11 @@
 //! code in the reserved range (−32768…−32000).
 
 use crate::audit;
-use crate::policy::{Denial, DenialCause, Uncanonical};
+use crate::policy::{Denial, DenialCause, Reason, Uncanonical};
 use crate::session::{OutOfOrder, StoreFault};
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
+use super::consent::Unconsented;
 use super::forward::UpstreamFault;
 use super::names::Misleading;
 use super::schemas::Unfit;
@@ -69,6 +70,9 @@ pub enum Refusal {
     MissingCapability,
     #[error("denied by policy")]
     Denied { denial: Denial },
+    /// A person's consent would have lifted it.
+    #[error("denied by policy: {why}")]
+    Unconsented { denial: Denial, why: Unconsented },
     #[error("the upstream did not negotiate `{0}`")]
     NotNegotiated(String),
     #[error("{0}")]
@@ -160,6 +164,7 @@ impl Refusal {
         let speaks_for_itself = matches!(
             self,
             Self::Denied { .. }
+                | Self::Unconsented { .. }
                 | Self::Upstream(_)
                 | Self::Audit(_)
                 | Self::UnsupportedVersion { .. }
@@ -185,7 +190,7 @@ impl Refusal {
     /// A server learns nothing of policies: what it may not ask, the agent does not know.
     fn answer_upstream(&self) -> ErrorAnswer {
         let unknown = Self::UnknownMethod(String::new());
-        let told = if matches!(self, Self::Denied { .. }) {
+        let told = if matches!(self, Self::Denied { .. } | Self::Unconsented { .. }) {
             &unknown
         } else {
             self
@@ -200,6 +205,9 @@ impl Refusal {
     fn answer_agent(&self, reference: &str) -> ErrorAnswer {
         if let Self::Denied { denial } = self {
             return denied(denial, reference);
+        }
+        if let Self::Unconsented { denial, why } = self {
+            return unconsented(denial, why, reference);
         }
         let code = self.rpc_code();
         let data = if let Self::UnsupportedVersion { requested, .. } = self {
@@ -246,7 +254,7 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::Stray
             | Self::TooLong(_) => INVALID_REQUEST,
-            Self::Denied { .. } => DENIED,
+            Self::Denied { .. } | Self::Unconsented { .. } => DENIED,
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
@@ -295,6 +303,7 @@ impl Refusal {
                 ..
             }
             | Self::Denied { denial } => denial_code(denial),
+            Self::Unconsented { why, .. } => why.code(),
             Self::ForeignState => "foreign-state",
             Self::UnknownTask => "unknown-task",
             Self::NotKept => "not-kept",
@@ -346,7 +355,8 @@ impl Refusal {
             cause: Hidden::Denied(denial),
             ..
         }
-        | Self::Denied { denial } = self
+        | Self::Denied { denial }
+        | Self::Unconsented { denial, .. } = self
         {
             Some(denial)
         } else {
@@ -375,6 +385,7 @@ impl Refusal {
             | Self::NotNegotiated(_) => Stage::Understand,
             Self::UnknownTool { .. }
             | Self::Denied { .. }
+            | Self::Unconsented { .. }
             | Self::ForeignState
             | Self::Unheld(_)
             | Self::Panicked => Stage::Decide,
@@ -416,6 +427,25 @@ fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
         code,
         message,
         data: Some(pointer_to_audit(reference, Some(denial))),
+    }
+}
+
+/// What became of the question is no secret to whoever asked, and tells a program whether to ask again.
+fn unconsented(denial: &Denial, why: &Unconsented, reference: &str) -> ErrorAnswer {
+    let first = |says: fn(&Reason) -> Option<&str>| denial.first(says);
+    let members = [
+        ("audit", Some(reference)),
+        ("reason", Some(why.code())),
+        ("code", first(|reason| reason.code.as_deref())),
+        ("advice", first(|reason| reason.advice.as_deref())),
+    ];
+    let members = members.into_iter();
+    ErrorAnswer {
+        code: DENIED,
+        message: format!("denied by policy: {}", why.told()),
+        data: Some(Fragment::object(
+            members.filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
+        )),
     }
 }
 

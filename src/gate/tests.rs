@@ -10,6 +10,7 @@ mod attacks;
 mod bounds;
 mod cancels;
 mod canonical;
+mod consent;
 mod excerpts;
 mod guises;
 mod leaks;

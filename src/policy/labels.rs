@@ -197,6 +197,11 @@ impl Labels {
         Some(agent)
     }
 
+    /// When a human has to agree to a call of this tool.
+    pub fn consent(&self, tool: &str) -> ConsentRule {
+        self.of_tool(tool).consent
+    }
+
     pub(super) fn on(&self, facts: &Facts<'_>) -> Labelled {
         let touch = match (facts.resource, facts.action) {
             (Resource::Tool(tool), Action::CallTool { arguments, touch }) => Some(
@@ -226,6 +231,10 @@ impl Labels {
 }
 
 impl Labelled {
+    pub(super) fn touched(self) -> Option<Touch> {
+        self.touch
+    }
+
     pub(super) fn facts<'a>(&'a self, facts: &Facts<'a>) -> Facts<'a> {
         let mut facts = facts.clone();
         if let Some(item) = &self.item {

@@ -4,6 +4,7 @@
 //! and what the upstream offers. Its parts are guarded by one lock that is never held across an
 //! `await`.
 
+mod asked;
 mod catalogue;
 mod drifts;
 mod ledger;
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 use crate::policy::{Agent, Client, Consent, Held, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
+pub use asked::{Agreed, Asked, Asking};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use ledger::{Keep, Ledger, TooLarge};
@@ -50,6 +52,8 @@ pub struct Session {
     nearer: Notify,
     /// Wakes whoever judges the calls that waited for the catalogue.
     catalogue: Notify,
+    /// Wakes whoever goes on with the requests that waited for a person.
+    bell: Arc<Notify>,
     /// Messages that are on their way through the gate.
     in_hand: AtomicUsize,
 }
@@ -111,6 +115,8 @@ pub struct State {
     pub listed: Vec<KnownMethod>,
     /// Calls that wait for the catalogue, in the order in which they came.
     pub parked: VecDeque<Parked>,
+    /// Requests that wait for a person, and what people have agreed to.
+    pub asking: Asking,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
     pub follows_resources: bool,
     /// The revision that the agent speaks, if a bridge stands before it and the server speaks
@@ -133,9 +139,9 @@ pub struct State {
     armed: Option<Duration>,
 }
 
-/// What policies may ask of a session beyond its protocol and what it has read. Nothing in the gate
-/// establishes any of it yet, so it stays what it is by default, except where a test of policies begins
-/// elsewhere.
+/// What policies may ask of a session beyond its protocol and what it has read. Of the session itself the
+/// gate establishes none of it, so it stays what it is by default, except where a test of policies begins
+/// elsewhere; a request that a person has agreed to brings its own consent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Established {
     /// A human's answer for the calls that come.
@@ -257,6 +263,7 @@ impl Session {
                 promised: Vec::new(),
                 listed: Vec::new(),
                 parked: VecDeque::new(),
+                asking: Asking::default(),
                 follows_resources: false,
                 bridged: None,
                 calls: 0,
@@ -270,6 +277,7 @@ impl Session {
             }),
             nearer: Notify::new(),
             catalogue: Notify::new(),
+            bell: Arc::new(Notify::new()),
             in_hand: AtomicUsize::new(0),
         }
     }
@@ -366,6 +374,7 @@ impl Session {
             state.to_upstream.next_deadline(),
             state.to_agent.next_deadline(),
             state.parked.iter().map(|parked| parked.deadline).min(),
+            state.asking.next_deadline(),
         ];
         state.armed = deadlines.into_iter().flatten().min();
         state.armed.map(|deadline| deadline.saturating_sub(now))
@@ -401,11 +410,22 @@ impl Session {
         self.catalogue.notified().await;
     }
 
-    /// Whether nothing waits for a reply of the upstream.
+    /// What rings when a person has answered.
+    pub fn bell(&self) -> &Arc<Notify> {
+        &self.bell
+    }
+
+    /// Resolves after the bell was rung.
+    pub async fn until_the_bell_rings(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Whether nothing waits for a reply of the upstream, or of a person.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
         state.to_upstream.is_quiet()
             && state.parked.is_empty()
+            && state.asking.waiting.is_empty()
             && self.in_hand.load(Ordering::Relaxed) == 0
     }
 }
