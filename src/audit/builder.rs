@@ -32,6 +32,7 @@ impl Record {
             error_code: None,
             correlation: Correlation::default(),
             sensitivity: None,
+            consent: None,
             findings: Vec::new(),
             redactions: Vec::new(),
             lost: None,

@@ -1,6 +1,6 @@
 //! What happens to a record before it is written: secrets out, long strings and lists cut.
 
-use super::record::{Agent, Change, Correlation, Edit, Reason, Record, Shadow};
+use super::record::{Agent, Change, Consent, Correlation, Edit, Reason, Record, Shadow};
 use super::redact::Redactor;
 use super::text::{Finished, Text};
 
@@ -80,6 +80,7 @@ impl Record {
                     traceparent,
                 },
             sensitivity: _,
+            consent,
             findings,
             redactions,
             lost: _,
@@ -103,6 +104,10 @@ impl Record {
         {
             visit(revision);
             policies.iter_mut().for_each(&mut *visit);
+        }
+        if let Some(Consent { ticket, by }) = consent {
+            visit(ticket);
+            by.iter_mut().for_each(&mut *visit);
         }
         for Edit {
             pointer,

@@ -60,6 +60,8 @@ pub struct Record {
     pub correlation: Correlation,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<Sensitivity>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<Consent>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Text>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -303,6 +305,16 @@ impl Correlation {
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Consent {
+    /// Its number, as it is shown to whoever answers.
+    pub ticket: Text,
+    /// Who answered, and how it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<Text>,
 }
 
 /// How sensitive the session was before and after.

@@ -27,6 +27,7 @@ use crate::audit::{self, Audit, Kind, Observe, Record};
 use crate::bridge::{self, Bridge};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
+use crate::consent::Desk;
 use crate::gate::{self, Gate};
 use crate::identity::Authenticate;
 use crate::loading::{self, Loaded, Watch};
@@ -318,6 +319,12 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
+    let desk = desk(config, &clock)
+        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
+    let gate = match &desk {
+        Some(desk) => gate.asking(Arc::clone(desk)),
+        None => gate,
+    };
     let upstream = config.upstream.name.clone();
     let admin = admin
         .map(admin::Listener::bind)
@@ -449,6 +456,17 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
         .then(|| Watch::start(settings, Arc::clone(store)))
         .transpose()?;
     Renewal::of(watch)
+}
+
+/// Where people are asked, if anybody is.
+fn desk(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Arc<Desk>>, getrandom::Error> {
+    let Some(settings) = &config.consent else {
+        return Ok(None);
+    };
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)?;
+    let desk = Desk::new(settings.clone(), Arc::clone(clock), seed);
+    Ok(Some(Arc::new(desk)))
 }
 
 fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {

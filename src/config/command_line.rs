@@ -105,6 +105,7 @@ impl Config {
             telemetry: Telemetry::default(),
             protocol: Protocol::default(),
             guards: Guards::default(),
+            consent: None,
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             warnings: Vec::new(),

@@ -9,6 +9,7 @@ mod authentication;
 mod client;
 mod command_line;
 mod conceal;
+mod consent;
 mod errors;
 mod file;
 mod listen;

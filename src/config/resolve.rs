@@ -8,6 +8,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::admin::admin;
+use super::consent::consent;
 use super::errors::Reason;
 use super::listen::{HTTP_ONLY, Transport, listen};
 use super::reading::Reading;
@@ -19,6 +20,7 @@ use super::settings::{
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
+use crate::consent::{Settings, Way};
 
 /// Reads every section; problems and unknown keys end up in `reading`.
 pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
@@ -44,6 +46,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         audit: audit(root.section("audit"), base),
         limits: limits(root.section("limits"), transport),
         guards: guards(root.section("guards")),
+        consent: consent(root.section("consent")),
         protocol: protocol(root.section("protocol")),
         variables: BTreeMap::new(),
         warnings: Vec::new(),
@@ -54,6 +57,12 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         let help = "give agents tokens that the server does not accept";
         let mut upstream = root.section("upstream");
         upstream.section("auth").refuse("token", reason, Some(help));
+    }
+    let asks_operators = |settings: &Settings| settings.has(Way::Page);
+    if config.consent.as_ref().is_some_and(asks_operators) && config.admin.port.is_none() {
+        let reason = Reason::RequiredWhen("consent.ways has \"page\"");
+        let help = "as in `port = 9090`: that is where people answer";
+        root.section("admin").require("port", reason, help);
     }
     root.later(&[("tools", "labelling tools"), ("roots", "mapping roots")]);
     root.finish();

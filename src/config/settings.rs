@@ -31,6 +31,8 @@ pub struct Config {
     pub telemetry: Telemetry,
     pub protocol: Protocol,
     pub guards: Guards,
+    /// How people are asked, if anybody is.
+    pub consent: Option<crate::consent::Settings>,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Settings that are valid but probably not what their author meant.

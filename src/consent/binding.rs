@@ -41,14 +41,6 @@ pub struct Receipt {
     until: Duration,
 }
 
-/// A person's yes to every call of one tool in one session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Standing {
-    /// Of the call that was asked about; its arguments bind nothing here.
-    binding: Binding,
-    consent: Consent,
-}
-
 /// Why a receipt is not good for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Misfit {
@@ -98,8 +90,17 @@ impl Binding {
         Sha256::digest(text.as_bytes()).into()
     }
 
+    /// The same for all calls of one tool: whatever their arguments are.
+    #[must_use]
+    pub fn whatever_the_arguments(&self) -> Self {
+        Self {
+            arguments: [0; 32],
+            ..self.clone()
+        }
+    }
+
     /// One digest of all of it. Parts cannot be shifted: each has its length before it.
-    pub(super) fn of_all(&self) -> [u8; 32] {
+    pub fn of_all(&self) -> [u8; 32] {
         let Self {
             principal,
             server,
@@ -166,21 +167,5 @@ impl Receipt {
     /// Until when it can be spent.
     pub fn until(&self) -> Duration {
         self.until
-    }
-}
-
-impl Standing {
-    /// Consent that was just spent for a request, to be kept for others of its tool.
-    pub fn new(binding: Binding, consent: Consent) -> Self {
-        Self { binding, consent }
-    }
-
-    /// What policies are told of it for another call of the tool.
-    pub fn covers(&self, binding: &Binding) -> Option<Consent> {
-        let as_asked = Binding {
-            arguments: self.binding.arguments,
-            ..binding.clone()
-        };
-        (self.binding == as_asked).then(|| self.consent.clone())
     }
 }

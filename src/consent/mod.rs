@@ -18,7 +18,7 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-pub use binding::{Binding, Misfit, Receipt, Standing};
+pub use binding::{Binding, Misfit, Receipt};
 pub use desk::{Answer, AnswerError, Desk, Full, Outcome, Pending, Request, TicketId};
 pub use question::{Found, Question};
 pub use settings::{By, Settings, Via, Way};

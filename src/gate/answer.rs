@@ -50,8 +50,10 @@ impl Gate {
         answer.message = self.without_credentials(answer.message);
         // What is wrong with arguments is for the model to read (MCP 2025-11-25, server/tools).
         let for_models = matches!(refusal, Refusal::Unfit(Unfit::Arguments(_)))
-            || matches!(refusal, Refusal::Denied { .. })
-                && self.settings.denial == DenialForm::ToolResult;
+            || matches!(
+                refusal,
+                Refusal::Denied { .. } | Refusal::Unconsented { .. }
+            ) && self.settings.denial == DenialForm::ToolResult;
         let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {
             let stateless = match talk.session.state().lifecycle {
@@ -100,7 +102,7 @@ impl Gate {
             .await
         {
             Err(Stop::AgentGone) => Err(AgentGone),
-            Ok(()) | Err(Stop::Refused(_) | Stop::Park | Stop::Settled) => Ok(()),
+            Ok(()) | Err(Stop::Refused(_) | Stop::Park | Stop::Ask(_) | Stop::Settled) => Ok(()),
         }
     }
 

@@ -75,8 +75,8 @@ impl Gate {
         };
         let refusal = match stopped {
             Stop::Refused(refusal) => refusal,
-            // No call of a tool is settled here, so that nothing waits for a list.
-            Stop::Park | Stop::Settled => Refusal::Panicked,
+            // No call of a tool is settled here, so that nothing waits for a list or a person.
+            Stop::Park | Stop::Ask(_) | Stop::Settled => Refusal::Panicked,
             Stop::AgentGone => return Err(AgentGone),
         };
         self.refuse(talk, &trail, refusal).await?;
@@ -139,8 +139,10 @@ impl Gate {
         let asker: Asker = talk.session.asker(id, stream);
         let state = talk.session.state();
         let mut parked = state.parked.iter();
+        let mut asked = state.asking.waiting.iter();
         state.to_upstream.is_in_flight(&asker)
             || parked.any(|parked| parked.asker == asker && !parked.cancelled)
+            || asked.any(|it| it.request.asker == asker && !it.request.cancelled)
     }
 
     fn came(&self, source: Source) -> Came {
@@ -170,7 +172,8 @@ impl Gate {
             Shape::Reply { .. } => return Err(Refusal::Stray.into()),
         };
         let is_request = matches!(role, Role::Request { .. });
-        let mut scene = Scene::of(&session.state(), spoken.clone());
+        let (held, fault) = self.ratchet.held(session).await;
+        let mut scene = Scene::of(&session.state(), spoken.clone(), held);
         scene.peer = source.peer;
         let identified = Identified {
             message: &message,
@@ -181,6 +184,9 @@ impl Gate {
             scene,
         };
         trail.identified(&identified, Side::Agent);
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
         let snapshot = self.policy.current();
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();

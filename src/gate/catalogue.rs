@@ -17,6 +17,7 @@ use super::Gate;
 use super::decide::{Permit, Stop};
 use super::drift;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::identify::{Identified, Role};
 use super::listing;
 use super::own::{Occasion, OwnMessage};
 use super::page::Shape;
@@ -43,6 +44,9 @@ impl Gate {
         match taken.exchange.origin {
             Origin::Catalogue => self.absorb_page(talk, message, trail).await,
             Origin::Handshake => self.absorb_handshake(talk, message, trail).await,
+            Origin::Consent(ticket) => {
+                Box::pin(self.absorb_answer(talk, message, &ticket, trail)).await
+            }
             Origin::Peer(_) => Ok(()),
         }
     }
@@ -50,7 +54,8 @@ impl Gate {
     /// What the gate asked for will not come.
     pub(super) fn give_up_own<U: Upstream, A>(talk: &Talk<U, A>, origin: &Origin) {
         match origin {
-            Origin::Peer(_) => {}
+            // Silence is a no.
+            Origin::Peer(_) | Origin::Consent(_) => {}
             Origin::Catalogue => {
                 warn!("the upstream did not list its tools; calls that wait for it are refused");
                 talk.session.state().tools.fetch_failed();
@@ -204,7 +209,7 @@ impl Gate {
     ) -> Result<(), Refusal> {
         let occasion = match origin {
             Origin::Handshake => Occasion::Handshake,
-            Origin::Catalogue | Origin::Peer(_) => Occasion::Catalogue,
+            Origin::Catalogue | Origin::Peer(_) | Origin::Consent(_) => Occasion::Catalogue,
         };
         let reference = self.record_own(talk, occasion, Side::Upstream).await?;
         let started = self.clock.elapsed();
@@ -224,6 +229,8 @@ impl Gate {
             spoken: Spoken::default(),
             turn: Turn::default(),
             task: Task::None,
+            brings: Arc::default(),
+            agreed: None,
             started,
             deadline: Some(started.saturating_add(self.settings.request_timeout)),
             reference,
@@ -252,6 +259,16 @@ impl Gate {
             self.close(talk, &taken, &refusal).await;
         }
         Err(refusal)
+    }
+}
+
+impl Identified<'_> {
+    /// Separates what the gate asked for itself from what goes on through it.
+    pub(super) fn asked_by_peer(self) -> Result<Self, OwnReply> {
+        match self.role {
+            Role::Reply(taken) if taken.exchange.origin.is_gate() => Err(OwnReply(taken)),
+            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
+        }
     }
 }
 

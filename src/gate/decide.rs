@@ -12,6 +12,7 @@ use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
 use super::canonical;
+use super::consent::Asking;
 use super::identify::{Role, Scene};
 use super::names::Readers;
 use super::own::OwnMessage;
@@ -50,6 +51,8 @@ pub(super) enum Stop {
     Refused(Refusal),
     /// Whether the tool exists is not known yet: the call waits for the catalogue.
     Park,
+    /// A person can lift what forbids it: it waits for an answer.
+    Ask(Box<Asking>),
     /// Whoever waits for an answer has got it.
     Settled,
     /// There is nobody left to answer.

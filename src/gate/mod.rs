@@ -6,9 +6,11 @@ mod bridged;
 mod caching;
 mod canonical;
 mod catalogue;
+mod consent;
 mod decide;
 mod drift;
 mod forward;
+mod guises;
 mod identify;
 mod inspect;
 mod instructions;
@@ -23,6 +25,7 @@ mod panics;
 mod parked;
 mod passage;
 mod pin;
+mod ratchet;
 mod record;
 mod refuse;
 mod reload;
@@ -49,18 +52,19 @@ use std::time::Duration;
 
 use crate::audit::{Audit, Record};
 use crate::clock::Clock;
+use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
 use decide::{Allowed, Stop};
-use identify::{Identified, Role};
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
 use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
+use ratchet::Ratchet;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
@@ -70,6 +74,7 @@ use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
 pub use bridged::{Settled, Source};
+pub use consent::Unconsented;
 pub use decide::Permit;
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
@@ -97,6 +102,9 @@ pub struct Gate {
     schemas: KnownSchemas,
     seen: Seen,
     kept: Kept,
+    ratchet: Ratchet,
+    /// Where people are asked, if anybody is.
+    desk: Option<Arc<Desk>>,
 }
 
 impl Gate {
@@ -117,6 +125,8 @@ impl Gate {
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
             kept,
+            ratchet: Ratchet::default(),
+            desk: None,
         }
     }
 
@@ -187,8 +197,19 @@ impl Gate {
         came: Came,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
+        let trail = Trail::begin(talk, came);
+        self.handle_on(talk, came, frame, trail).await
+    }
+
+    /// The same for one of which something is known already.
+    async fn handle_on<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        mut trail: Trail,
+    ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let mut trail = Trail::begin(talk, came);
         let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
@@ -207,6 +228,7 @@ impl Gate {
                 Ok(())
             }
             Stop::Park => self.park(talk, frame, &trail).await,
+            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, &trail, *asking)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -227,14 +249,24 @@ impl Gate {
         let pins = self.pins(session);
 
         let message = self.decode(talk, from, frame, trail)?;
+        let current = self.policy.current();
+        let inward = guises::inward(&message, from, current.labels(), self.limits(from))?;
+        let message = inward.map_or(message, |(inward, places)| {
+            trail.renamed(&places);
+            inward
+        });
         let max_in_flight = self.settings.max_in_flight;
-        let identified = identify::identify(&message, came, session, max_in_flight)?;
+        let (held, fault) = self.ratchet.held(session).await;
+        let identified = identify::identify(&message, came, session, held, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
-        let snapshot = decide::revision(&identified.role, self.policy.current());
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
+        let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
 
         let recalled = self
@@ -250,13 +282,18 @@ impl Gate {
             return Err(Refusal::NotKept.into());
         }
         pin::pin(&mut understood, &snapshot, pins)?;
+        if self.brings_consent(&understood, trail) {
+            Box::pin(self.consented(session, &mut understood, &snapshot, trail)).await?;
+        }
         trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
-        let allowed = decide::decide(&understood, &snapshot, pins, now)?;
-        trail.allowed(&allowed);
+        let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
+        let allowed = admitting.await?;
         let guards = &self.settings.guards;
-        trail.found(self.guard(&understood, &allowed, session)?);
         trail.offered = schemas::offered(&understood.target, session, guards);
-        let standing = self.rounds.standing(&understood, self.clock.elapsed())?;
+        let at_the_gate = self.at_the_gate(&understood);
+        let standing = self
+            .rounds
+            .standing(&understood, at_the_gate, self.clock.elapsed())?;
         let Listing {
             mut removals,
             page,
@@ -273,6 +310,7 @@ impl Gate {
             texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
+            renaming: guises::outward(&understood.identified, &snapshot),
         };
         let turn = standing.turn;
         let exchange = |asker: &Asker, method| {
@@ -398,6 +436,8 @@ impl Gate {
             turn,
             offered: trail.offered.clone(),
             task: tasks::of_request(understood),
+            brings: Arc::clone(&trail.brings),
+            agreed: trail.agreed.clone(),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),
             reference: Arc::clone(&trail.reference),
@@ -455,18 +495,6 @@ impl Gate {
         Circumstances {
             transport: session.transport,
             now_ms: self.clock.now().as_millisecond(),
-        }
-    }
-}
-
-impl Identified<'_> {
-    /// Separates what the gate asked for itself from what goes on through it.
-    fn asked_by_peer(self) -> Result<Self, catalogue::OwnReply> {
-        match self.role {
-            Role::Reply(taken) if taken.exchange.origin.is_gate() => {
-                Err(catalogue::OwnReply(taken))
-            }
-            Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
         }
     }
 }

@@ -33,6 +33,8 @@ pub(super) enum Occasion<'o> {
     Drift,
     /// A question that the bridge put to the agent for the server needs no answer any more.
     Withdrawn,
+    /// A form for a person needs no answer any more.
+    Answered,
 }
 
 impl Occasion<'_> {
@@ -41,7 +43,7 @@ impl Occasion<'_> {
             Self::Catalogue => KnownMethod::ToolsList,
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
-            Self::GivenUp(_) | Self::Withdrawn => KnownMethod::Cancelled,
+            Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
             Self::NewPolicies(changed) => *changed,
             Self::Drift => KnownMethod::ToolsListChanged,
         }
@@ -52,7 +54,7 @@ impl Occasion<'_> {
         match self {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
-            Self::GivenUp(_) | Self::Withdrawn => "own-cancellation",
+            Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
             Self::NewPolicies(_) | Self::Drift => "own-list-changed",
         }
     }
@@ -62,6 +64,7 @@ impl Occasion<'_> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
+            Self::Answered => Some("the question to a person is settled".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),
             Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }
@@ -113,6 +116,26 @@ impl OwnMessage {
         if stateless == Stateless::Yes {
             members.push(("resultType", Fragment::string("complete")));
         }
+        Self::reply(id, "result", Fragment::object(members), None)
+    }
+
+    /// Asks the person before the agent's client.
+    pub(super) fn elicit(minted: u64, form: Fragment) -> Self {
+        Self::request(minted, KnownMethod::Elicit, form, None)
+    }
+
+    /// Asks the same of an agent without a session: it repeats its request with the answer and the
+    /// state (MCP 2026-07-28, basic/patterns/mrtr).
+    pub(super) fn input_required(id: AnswerId<'_>, key: &str, form: Fragment, state: &str) -> Self {
+        let request = Fragment::object([
+            ("method", Fragment::string(KnownMethod::Elicit.name())),
+            ("params", form),
+        ]);
+        let members = [
+            ("resultType", Fragment::string("input_required")),
+            ("inputRequests", Fragment::object([(key, request)])),
+            ("requestState", Fragment::string(state)),
+        ];
         Self::reply(id, "result", Fragment::object(members), None)
     }
 

@@ -16,7 +16,7 @@ use super::talk::Talk;
 
 /// How many frames of the greatest length may wait for the catalogue; of shorter ones as many as may
 /// be in flight.
-const PARKED_FRAMES: usize = 4;
+pub(super) const PARKED_FRAMES: usize = 4;
 
 impl Gate {
     /// Lets a call wait until the catalogue is known, but not longer than it may take in all.
@@ -136,7 +136,7 @@ impl Trail {
     }
 
     /// Who asked, while it may still be answered.
-    fn asker(&self) -> Option<&crate::session::Asker> {
+    pub(super) fn asker(&self) -> Option<&crate::session::Asker> {
         match &self.answer_to {
             AnswerTo::Asker(_, asker) => Some(asker),
             AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,

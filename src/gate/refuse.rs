@@ -5,10 +5,11 @@
 //! code in the reserved range (−32768…−32000).
 
 use crate::audit;
-use crate::policy::{Denial, DenialCause, Uncanonical};
-use crate::session::OutOfOrder;
+use crate::policy::{Denial, DenialCause, Reason, Uncanonical};
+use crate::session::{OutOfOrder, StoreFault};
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
+use super::consent::Unconsented;
 use super::forward::UpstreamFault;
 use super::names::Misleading;
 use super::schemas::Unfit;
@@ -69,6 +70,9 @@ pub enum Refusal {
     MissingCapability,
     #[error("denied by policy")]
     Denied { denial: Denial },
+    /// A person's consent would have lifted it.
+    #[error("denied by policy: {why}")]
+    Unconsented { denial: Denial, why: Unconsented },
     #[error("the upstream did not negotiate `{0}`")]
     NotNegotiated(String),
     #[error("{0}")]
@@ -77,6 +81,8 @@ pub enum Refusal {
     Cancelled,
     #[error("the audit could not be written: {0}")]
     Audit(#[from] audit::AuditFault),
+    #[error("it cannot be told, or not be kept, what the session has read: {0}")]
+    Unheld(#[from] StoreFault),
     #[error("the gate failed to judge it")]
     Panicked,
     #[error("invalid params: the JSON pointers of the arguments are longer than {0} bytes in all")]
@@ -158,6 +164,7 @@ impl Refusal {
         let speaks_for_itself = matches!(
             self,
             Self::Denied { .. }
+                | Self::Unconsented { .. }
                 | Self::Upstream(_)
                 | Self::Audit(_)
                 | Self::UnsupportedVersion { .. }
@@ -183,7 +190,7 @@ impl Refusal {
     /// A server learns nothing of policies: what it may not ask, the agent does not know.
     fn answer_upstream(&self) -> ErrorAnswer {
         let unknown = Self::UnknownMethod(String::new());
-        let told = if matches!(self, Self::Denied { .. }) {
+        let told = if matches!(self, Self::Denied { .. } | Self::Unconsented { .. }) {
             &unknown
         } else {
             self
@@ -198,6 +205,9 @@ impl Refusal {
     fn answer_agent(&self, reference: &str) -> ErrorAnswer {
         if let Self::Denied { denial } = self {
             return denied(denial, reference);
+        }
+        if let Self::Unconsented { denial, why } = self {
+            return unconsented(denial, why, reference);
         }
         let code = self.rpc_code();
         let data = if let Self::UnsupportedVersion { requested, .. } = self {
@@ -244,7 +254,7 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::Stray
             | Self::TooLong(_) => INVALID_REQUEST,
-            Self::Denied { .. } => DENIED,
+            Self::Denied { .. } | Self::Unconsented { .. } => DENIED,
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
@@ -252,6 +262,7 @@ impl Refusal {
             | Self::Secret
             | Self::BadResult(_)
             | Self::Panicked
+            | Self::Unheld(_)
             | Self::Unbridged(_)
             | Self::Audit(_) => INTERNAL,
         }
@@ -292,6 +303,7 @@ impl Refusal {
                 ..
             }
             | Self::Denied { denial } => denial_code(denial),
+            Self::Unconsented { why, .. } => why.code(),
             Self::ForeignState => "foreign-state",
             Self::UnknownTask => "unknown-task",
             Self::NotKept => "not-kept",
@@ -311,6 +323,7 @@ impl Refusal {
             Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
+            Self::Unheld(_) => "ratchet-fault",
             Self::Unbridged(_) => "unbridged",
         }
     }
@@ -323,7 +336,11 @@ impl Refusal {
         if engine
             || matches!(
                 self,
-                Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)
+                Self::Upstream(_)
+                    | Self::Cancelled
+                    | Self::Panicked
+                    | Self::Unheld(_)
+                    | Self::Audit(_)
             )
         {
             audit::Decision::Error
@@ -338,7 +355,8 @@ impl Refusal {
             cause: Hidden::Denied(denial),
             ..
         }
-        | Self::Denied { denial } = self
+        | Self::Denied { denial }
+        | Self::Unconsented { denial, .. } = self
         {
             Some(denial)
         } else {
@@ -367,7 +385,9 @@ impl Refusal {
             | Self::NotNegotiated(_) => Stage::Understand,
             Self::UnknownTool { .. }
             | Self::Denied { .. }
+            | Self::Unconsented { .. }
             | Self::ForeignState
+            | Self::Unheld(_)
             | Self::Panicked => Stage::Decide,
             Self::Unfit(_) | Self::BadResult(_) => Stage::Guard,
             Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
@@ -387,6 +407,7 @@ impl Refusal {
             _ if matches!(self, Self::UnsupportedVersion { .. }) => "Unsupported protocol version",
             // What failed inside the gate is the operator's business.
             _ if matches!(self, Self::Audit(_)) => "the gate cannot record this message",
+            _ if matches!(self, Self::Unheld(_)) => "the gate cannot judge this message",
             _ => return self.to_string(),
         };
         fixed.to_owned()
@@ -406,6 +427,25 @@ fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
         code,
         message,
         data: Some(pointer_to_audit(reference, Some(denial))),
+    }
+}
+
+/// What became of the question is no secret to whoever asked, and tells a program whether to ask again.
+fn unconsented(denial: &Denial, why: &Unconsented, reference: &str) -> ErrorAnswer {
+    let first = |says: fn(&Reason) -> Option<&str>| denial.first(says);
+    let members = [
+        ("audit", Some(reference)),
+        ("reason", Some(why.code())),
+        ("code", first(|reason| reason.code.as_deref())),
+        ("advice", first(|reason| reason.advice.as_deref())),
+    ];
+    let members = members.into_iter();
+    ErrorAnswer {
+        code: DENIED,
+        message: format!("denied by policy: {}", why.told()),
+        data: Some(Fragment::object(
+            members.filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
+        )),
     }
 }
 

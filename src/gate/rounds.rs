@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::policy::Agent;
-use crate::session::{Keep, Ledger, Origin, Taken, Target, Turn};
+use crate::policy::{Agent, Consent};
+use crate::session::{Agreed, Keep, Ledger, Origin, Taken, Target, Turn};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::forward::UpstreamFault;
@@ -42,6 +42,17 @@ struct Round {
     number: u32,
     /// The keys under which there may be answers.
     asked: HashSet<Digest>,
+    /// What a person agreed to: it goes on with the request, once.
+    agreed: Option<Agreed>,
+}
+
+/// Whom a request answers that brings a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtTheGate {
+    /// The gate, which asked on its own behalf.
+    Asked,
+    /// The server, if anybody.
+    Unasked,
 }
 
 /// Where a request stands.
@@ -60,6 +71,7 @@ impl Rounds {
     pub(super) fn standing<'m>(
         &self,
         understood: &Understood<'m>,
+        at_the_gate: AtTheGate,
         now: Duration,
     ) -> Result<Standing<'m>, Refusal> {
         let identified = &understood.identified;
@@ -85,6 +97,21 @@ impl Rounds {
         if state.is_none() && answers.is_none() {
             return Ok(standing);
         }
+        if at_the_gate == AtTheGate::Asked {
+            // The server has asked nothing yet.
+            let of_the_gate = [("requestState", state), ("inputResponses", answers)];
+            let of_the_gate = of_the_gate.into_iter();
+            standing
+                .unasked
+                .extend(of_the_gate.filter_map(|(key, item)| {
+                    Some(Removal {
+                        item: item?,
+                        pointer: format!("/params/{key}"),
+                        because: "it answers the gate".to_owned(),
+                    })
+                }));
+            return Ok(standing);
+        }
         let state = state.and_then(Value::as_str);
         let key = bound(&subject, state.as_deref());
         let known = self.0.get(owner(&identified.scene.agent), &key, now);
@@ -105,6 +132,39 @@ impl Rounds {
         Ok(standing)
     }
 
+    /// The consent under which a request goes on that was not finished: the one that it began with, if
+    /// it is bound to the same. Whoever takes it has it alone.
+    pub(super) fn agreed(
+        &self,
+        understood: &Understood<'_>,
+        binding: &Digest,
+        now: Duration,
+    ) -> Option<Consent> {
+        let identified = &understood.identified;
+        let Role::Request { method, .. } = identified.role else {
+            return None;
+        };
+        let params = identified.message.params();
+        // Without a state a new request could not be told from one that goes on.
+        let state = params?.get("requestState")?.as_str()?;
+        let subject = subject(method, &understood.target, identified.message);
+        let key = bound(&subject, Some(&state));
+        let owner = owner(&identified.scene.agent);
+        let known = self.0.get(owner, &key, now)?;
+        let agreed = known.agreed.clone().filter(|it| it.binding == *binding)?;
+        let make = |_| {
+            let round = Round {
+                agreed: None,
+                ..known
+            };
+            let keep = round.kept(now);
+            (round, keep)
+        };
+        // INVARIANT: it is no larger than it was.
+        let _ = self.0.note(owner, key, now, make);
+        Some(agreed.consent)
+    }
+
     /// Remembers what a result asks for that is about to be delivered.
     pub(super) fn note(&self, understood: &Understood<'_>, now: Duration) {
         let Some((taken, result)) = unfinished(understood) else {
@@ -120,7 +180,11 @@ impl Rounds {
         let asked: HashSet<Digest> = asked.map(|(key, _)| digest(key.as_bytes())).collect();
         let number = taken.exchange.turn.round.saturating_add(1);
         let make = |known: Option<Round>| {
-            let mut round = Round { number, asked };
+            let mut round = Round {
+                number,
+                asked,
+                agreed: taken.exchange.agreed.clone(),
+            };
             // Without a state, equal requests that are under way at once cannot be told apart.
             if let (None, Some(known)) = (&state, known)
                 && known.asked.len() + round.asked.len() <= MAX_ASKED
@@ -128,15 +192,25 @@ impl Rounds {
                 round.asked.extend(known.asked);
                 round.number = round.number.max(known.number);
             }
-            let keep = Keep {
-                until: now.saturating_add(KEPT_FOR),
-                bytes: round.asked.len() * size_of::<Digest>(),
-            };
+            let keep = round.kept(now);
             (round, keep)
         };
         let owner = owner(&understood.identified.scene.agent);
         // INVARIANT: an entry of 96 digests is never too large.
         let _ = self.0.note(owner, key, now, make);
+    }
+}
+
+impl Round {
+    fn kept(&self, now: Duration) -> Keep {
+        let consent = self.agreed.as_ref().map_or(0, |agreed| {
+            let by = agreed.consent.by.as_ref().map_or(0, String::len);
+            size_of::<Agreed>() + agreed.consent.scope.len() + by
+        });
+        Keep {
+            until: now.saturating_add(KEPT_FOR),
+            bytes: self.asked.len() * size_of::<Digest>() + consent,
+        }
     }
 }
 

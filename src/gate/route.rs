@@ -269,6 +269,10 @@ impl<'m> Route<'m> {
             self.ends = Some(Ended { to: from, minted });
             return Ok(());
         }
+        if from == Side::Agent && state.asking.cancel(|waiting| waiting.asker == asker) {
+            session.bell().notify_one();
+            return Err(Refusal::CancelledInTime);
+        }
         let parked = state.parked.iter_mut().find(|parked| parked.asker == asker);
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
@@ -297,7 +301,9 @@ impl<'m> Route<'m> {
                 self.stream = stream;
                 Ok(())
             }
-            Some((Origin::Catalogue | Origin::Handshake, _)) | None => Err(Refusal::Stray),
+            Some((Origin::Catalogue | Origin::Handshake | Origin::Consent(_), _)) | None => {
+                Err(Refusal::Stray)
+            }
         }
     }
 }

@@ -126,6 +126,15 @@ pub(super) fn understand<'m>(
         // Calls are counted once, when they are made.
         let before = recalled.works.iter().map(|work| work.calls).min();
         identified.scene.calls = before.unwrap_or(identified.scene.calls);
+        // As is consent asked for once: where all that it may mean has some.
+        let agreed: Option<Vec<_>> = recalled
+            .works
+            .iter()
+            .map(|it| it.consent.as_ref())
+            .collect();
+        if let Some(consent) = agreed.as_ref().and_then(|all| all.first()) {
+            identified.scene.agrees(consent);
+        }
         about_tasks(method, asks, params, recalled, look)?
     };
     Ok(Understood {
@@ -184,10 +193,13 @@ pub(super) fn may_ask(
     look: Look<'_>,
 ) -> bool {
     works.iter().all(|work| {
-        let scene = Scene {
+        let mut scene = Scene {
             calls: work.calls,
             ..scene.clone()
         };
+        if let Some(consent) = &work.consent {
+            scene.agrees(consent);
+        }
         let asked = ask(work.method, work.asks, Some(work.params.root()), look);
         asked.is_ok_and(|(_, mut questions)| {
             questions.iter_mut().all(|question| {
@@ -376,9 +388,9 @@ impl Circumstances {
             now_ms: self.now_ms,
             peer: scene.peer,
             session: SessionState {
-                level: scene.established.level,
-                labels: scene.established.labels.clone(),
-                untrusted: scene.established.untrusted,
+                level: scene.held.level,
+                labels: scene.held.labels.iter().cloned().collect(),
+                untrusted: scene.held.untrusted,
                 calls: scene.calls,
                 started_ms: scene.started_ms,
             },

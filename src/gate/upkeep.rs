@@ -38,6 +38,8 @@ impl Gate {
     pub async fn expire<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         let now = self.clock.elapsed();
+        // Before the forms that people were shown: those are withdrawn with their questions.
+        Box::pin(self.answered(talk)).await?;
         let (parked, due) = {
             let mut state = talk.session.state();
             let parked = state.take_expired_parked(now);
@@ -68,6 +70,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
+        let mut told = Box::pin(self.end_questions(talk)).await;
         let (waiting, asked) = {
             let mut state = talk.session.state();
             state.upstream = Readiness::Down;
@@ -76,7 +79,6 @@ impl Gate {
             (state.to_upstream.take_all(), state.to_agent.take_all())
         };
         // Every request gets its outcome, also when there is nobody left to be told.
-        let mut told = Ok(());
         for taken in waiting {
             let refusal = UpstreamFault::Died.into();
             let origin = taken.exchange.origin.clone();
@@ -202,6 +204,9 @@ impl Gate {
             let mut state = talk.session.state();
             for parked in &mut state.parked {
                 parked.cancelled |= parked.stream == stream;
+            }
+            if state.asking.cancel(|waiting| waiting.stream == stream) {
+                talk.session.bell().notify_one();
             }
             let taken = state.to_upstream.take_on(stream);
             for taken in &taken {

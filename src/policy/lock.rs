@@ -80,6 +80,14 @@ impl Fingerprint {
             words: Sha256::digest(words).into(),
         }
     }
+
+    /// One digest of both.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        hash.update(self.schema);
+        hash.update(self.words);
+        hash.finalize().into()
+    }
 }
 
 impl Lock {

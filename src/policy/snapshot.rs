@@ -10,7 +10,7 @@ use super::checked::Checked;
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
 use super::engine::{ListFacts, ListsBy, LooksFor, RuleEngine, Visibility};
-use super::facts::{Facts, Principal, Resource};
+use super::facts::{Facts, Principal, Resource, Touch};
 use super::labels::{LabelledItem, Labels};
 use super::lock::{self, Lock};
 use super::mutant::Mutant;
@@ -158,6 +158,11 @@ impl PolicySnapshot {
         }
         let labelled = self.labels.on(facts);
         self.decide(&labelled.facts(facts))
+    }
+
+    /// What a call reaches for, as far as labels tell.
+    pub fn touched(&self, facts: &Facts<'_>) -> Option<Touch> {
+        self.labels.on(facts).touched()
     }
 
     /// What every part of every rule comes to, one trace for each engine that can tell. The facts

@@ -4,6 +4,7 @@
 //! and what the upstream offers. Its parts are guarded by one lock that is never held across an
 //! `await`.
 
+mod asked;
 mod catalogue;
 mod drifts;
 mod ledger;
@@ -11,6 +12,7 @@ mod lifecycle;
 mod offered_names;
 mod pages;
 mod pending;
+mod ratchet;
 mod visibility;
 
 use std::collections::{HashSet, VecDeque};
@@ -21,9 +23,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Consent, Labels, Server};
+use crate::policy::{Agent, Client, Consent, Held, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
+pub use asked::{Agreed, Asked, Asking};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use ledger::{Keep, Ledger, TooLarge};
@@ -32,6 +35,7 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
 };
+pub use ratchet::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.
@@ -41,11 +45,15 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
+    /// Whose reading counts together with what is read here.
+    pub whose: Whose,
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
     /// Wakes whoever judges the calls that waited for the catalogue.
     catalogue: Notify,
+    /// Wakes whoever goes on with the requests that waited for a person.
+    bell: Arc<Notify>,
     /// Messages that are on their way through the gate.
     in_hand: AtomicUsize,
 }
@@ -107,6 +115,8 @@ pub struct State {
     pub listed: Vec<KnownMethod>,
     /// Calls that wait for the catalogue, in the order in which they came.
     pub parked: VecDeque<Parked>,
+    /// Requests that wait for a person, and what people have agreed to.
+    pub asking: Asking,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
     pub follows_resources: bool,
     /// The revision that the agent speaks, if a bridge stands before it and the server speaks
@@ -116,6 +126,8 @@ pub struct State {
     pub calls: i64,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
+    /// What was read, where that is this session's alone.
+    pub held: Arc<Held>,
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
@@ -127,15 +139,11 @@ pub struct State {
     armed: Option<Duration>,
 }
 
-/// What policies may ask of a session beyond its protocol. Nothing in the gate establishes any of it
-/// yet, so it stays what it is by default, except where a test of policies begins elsewhere.
+/// What policies may ask of a session beyond its protocol and what it has read. Of the session itself the
+/// gate establishes none of it, so it stays what it is by default, except where a test of policies begins
+/// elsewhere; a request that a person has agreed to brings its own consent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Established {
-    /// The highest sensitivity read so far.
-    pub level: i64,
-    pub labels: Vec<String>,
-    /// Content that an attacker may control has entered the session.
-    pub untrusted: bool,
     /// A human's answer for the calls that come.
     pub consent: Consent,
 }
@@ -238,6 +246,7 @@ impl Session {
         Self {
             id,
             transport,
+            whose: Whose::Own,
             ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
@@ -254,10 +263,12 @@ impl Session {
                 promised: Vec::new(),
                 listed: Vec::new(),
                 parked: VecDeque::new(),
+                asking: Asking::default(),
                 follows_resources: false,
                 bridged: None,
                 calls: 0,
                 started_ms,
+                held: Arc::default(),
                 established: Arc::default(),
                 upstream: Readiness::Up,
                 forsaken: Forsaken::default(),
@@ -266,6 +277,7 @@ impl Session {
             }),
             nearer: Notify::new(),
             catalogue: Notify::new(),
+            bell: Arc::new(Notify::new()),
             in_hand: AtomicUsize::new(0),
         }
     }
@@ -285,6 +297,13 @@ impl Session {
     #[must_use]
     pub fn with_ids(mut self, ids: Ids) -> Self {
         self.ids = ids;
+        self
+    }
+
+    /// The same for one whose reading counts together with that of others.
+    #[must_use]
+    pub fn reading_as(mut self, whose: Whose) -> Self {
+        self.whose = whose;
         self
     }
 
@@ -355,6 +374,7 @@ impl Session {
             state.to_upstream.next_deadline(),
             state.to_agent.next_deadline(),
             state.parked.iter().map(|parked| parked.deadline).min(),
+            state.asking.next_deadline(),
         ];
         state.armed = deadlines.into_iter().flatten().min();
         state.armed.map(|deadline| deadline.saturating_sub(now))
@@ -390,11 +410,22 @@ impl Session {
         self.catalogue.notified().await;
     }
 
-    /// Whether nothing waits for a reply of the upstream.
+    /// What rings when a person has answered.
+    pub fn bell(&self) -> &Arc<Notify> {
+        &self.bell
+    }
+
+    /// Resolves after the bell was rung.
+    pub async fn until_the_bell_rings(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Whether nothing waits for a reply of the upstream, or of a person.
     pub fn is_idle(&self) -> bool {
         let state = self.state();
         state.to_upstream.is_quiet()
             && state.parked.is_empty()
+            && state.asking.waiting.is_empty()
             && self.in_hand.load(Ordering::Relaxed) == 0
     }
 }

@@ -9,9 +9,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, PolicySnapshot};
+use crate::policy::{Agent, Held, PolicySnapshot};
 use crate::wire::{Id, KnownMethod, Span, Stream};
 
+use super::asked::Agreed;
 use super::pages::Offered;
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
@@ -52,6 +53,10 @@ pub struct Exchange {
     pub turn: Turn,
     /// What it has to do with tasks.
     pub task: Task,
+    /// What its result brings into the session, as was known when it was admitted.
+    pub brings: Arc<Held>,
+    /// What a person agreed to, if that is why it passed.
+    pub agreed: Option<Agreed>,
     /// Time since the clock was made.
     pub started: Duration,
     /// When the request has waited long enough; `None` for streams that live until cancelled.
@@ -116,6 +121,8 @@ pub enum Origin {
     Catalogue,
     /// The gate: it tells a restarted upstream what the session had agreed on.
     Handshake,
+    /// The gate: the agent's client asks a person, about the question with this number.
+    Consent(Arc<str>),
 }
 
 /// What a request is about.
@@ -145,7 +152,7 @@ pub struct Taken {
 impl Origin {
     /// Whether the gate asked, on its own behalf.
     pub fn is_gate(&self) -> bool {
-        matches!(self, Self::Catalogue | Self::Handshake)
+        matches!(self, Self::Catalogue | Self::Handshake | Self::Consent(_))
     }
 }
 

@@ -1,7 +1,10 @@
-//! Agents that begin a session before a server that has none, over each pair of transports.
+//! Agents that begin a session before a server that has none, over each pair of transports; and people
+//! who are asked through agents of both eras.
 
 #![cfg(unix)]
 
+#[cfg(test)]
+mod asked;
 #[cfg(test)]
 #[path = "../support/fixtures.rs"]
 mod fixtures;
@@ -13,6 +16,8 @@ mod pairs;
 #[cfg(test)]
 #[path = "../support/peer.rs"]
 mod peer;
+#[cfg(test)]
+mod person;
 #[cfg(test)]
 mod sdk;
 #[cfg(test)]

@@ -56,6 +56,10 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             before: Level::Public,
             after: Level::Secret,
         }),
+        consent: Some(Consent {
+            ticket: next(),
+            by: Some(next()),
+        }),
         findings: vec![next()],
         redactions: vec![next(), next()],
         lost: Some(3),
@@ -64,7 +68,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 33;
+pub(in crate::audit) const TEXTS: usize = 35;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
@@ -99,6 +103,8 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/correlation/task_id",
         "/correlation/session_id",
         "/correlation/traceparent",
+        "/consent/ticket",
+        "/consent/by",
         "/findings/0",
         "/redactions/0",
         "/redactions/1",

@@ -44,14 +44,16 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     let agent = listen(gate, talk, inbox, shutdown);
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
+    let answers = go_on(gate, talk);
     let time = keep_time(gate, talk);
     let policies = follow(gate, talk, news);
     let bridge = cross(gate, talk);
-    tokio::pin!(agent, upstream, waiting, time, policies, bridge);
+    tokio::pin!(agent, upstream, waiting, answers, time, policies, bridge);
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
         end = &mut waiting => end,
+        end = &mut answers => end,
         end = &mut time => end,
         end = &mut policies => end,
         end = &mut bridge => end,
@@ -71,6 +73,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
             _ = &mut agent, if end != End::AgentClosed => {}
             _ = &mut upstream => {}
             _ = &mut waiting => {}
+            _ = &mut answers => {}
             _ = &mut time => {}
             _ = &mut bridge => {}
             () = shutdown.forced() => {}
@@ -186,6 +189,16 @@ async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
         talk.session.until_catalogue_is_settled().await;
         if gate.resume(talk).await == Err(AgentGone) {
+            return End::Stopped(Cause::AgentGone);
+        }
+    }
+}
+
+/// Goes on with the requests that a person has answered for.
+async fn go_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
+    loop {
+        talk.session.until_the_bell_rings().await;
+        if gate.answered(talk).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
     }

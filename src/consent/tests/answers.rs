@@ -196,20 +196,18 @@ fn equal_requests_have_questions_of_their_own() {
 }
 
 #[test]
-fn what_was_granted_for_a_session_covers_other_arguments_and_nothing_else() {
-    let consent = crate::policy::Consent {
-        granted: true,
-        ..crate::policy::Consent::default()
-    };
-    let standing = Standing::new(binding("ann"), consent.clone());
-    let covers = |change: fn(&mut Binding)| {
+fn what_holds_for_a_session_is_bound_to_everything_but_the_arguments() {
+    let of_tool = |change: fn(&mut Binding)| {
         let mut other = binding("ann");
         change(&mut other);
-        standing.covers(&other)
+        other.whatever_the_arguments().of_all()
     };
-    assert_eq!(covers(|it| it.arguments = [9; 32]), Some(consent));
-    assert_eq!(covers(|it| it.name = "delete".into()), None);
-    assert_eq!(covers(|it| it.principal = "bob".into()), None);
-    assert_eq!(covers(|it| it.definition = Some([2; 32])), None);
-    assert_eq!(covers(|it| it.revision = "two".into()), None);
+    let known = of_tool(|_| {});
+    assert_eq!(of_tool(|it| it.arguments = [9; 32]), known);
+    assert_ne!(of_tool(|it| it.name = "delete".into()), known);
+    assert_ne!(of_tool(|it| it.server = "other".into()), known);
+    assert_ne!(of_tool(|it| it.method = KnownMethod::PromptsGet), known);
+    assert_ne!(of_tool(|it| it.principal = "bob".into()), known);
+    assert_ne!(of_tool(|it| it.definition = Some([2; 32])), known);
+    assert_ne!(of_tool(|it| it.revision = "two".into()), known);
 }

@@ -70,6 +70,10 @@ impl Trail {
         if let Some(denial) = refusal.denial() {
             explain(&mut record, denial);
         }
+        if let Refusal::Unconsented { .. } = refusal {
+            record.reason.code = Some(refusal.code().into());
+            record.reason.text = Some(refusal.to_string().into());
+        }
         // A tool that does not exist is answered otherwise, and what else is named may be anything.
         let denied = matches!(refusal, Refusal::Denied { .. });
         let named = if denied && self.method == Some(KnownMethod::ToolsCall) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{AnswerTo, Trail, correlation, kind};
 use crate::audit::Record;
+use crate::gate::consent::Brought;
 use crate::gate::talk::Talk;
 use crate::session::{Exchange, Origin, Target};
 use crate::wire::{Likeness, Side, WireError};
@@ -22,6 +23,9 @@ impl Trail {
             version: None,
             target: Target::Server,
             offered: None,
+            brings: Arc::default(),
+            brought: Brought::Nothing,
+            agreed: None,
             started: exchange.started,
             stream: exchange.stream,
             peer: exchange.peer,
@@ -81,7 +85,7 @@ impl Trail {
             Origin::Peer(waiting) => {
                 self.answer_to = AnswerTo::Waiting(side, waiting.clone());
             }
-            own @ (Origin::Catalogue | Origin::Handshake) => {
+            own @ (Origin::Catalogue | Origin::Handshake | Origin::Consent(_)) => {
                 self.asked_by_gate = Some(own.clone());
                 // It goes no further than the gate.
                 self.record.direction = None;

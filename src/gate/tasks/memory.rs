@@ -10,6 +10,7 @@ use crate::gate::identify::{Identified, Role, Scene};
 use crate::gate::oblige::{Removal, escaped};
 use crate::gate::rounds::{Digest, digest, owner};
 use crate::gate::understand::{Asks, Understood};
+use crate::policy::Consent;
 use crate::session::{Keep, Ledger, Session, Taken, Task};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
@@ -56,6 +57,8 @@ struct Begun {
     params: Arc<str>,
     /// The calls of its session before it.
     calls: i64,
+    /// What a person agreed to.
+    consent: Option<Consent>,
 }
 
 /// What is remembered of the tasks that a message names.
@@ -73,6 +76,7 @@ pub(in crate::gate) struct Work {
     pub(in crate::gate) asks: Asks,
     pub(in crate::gate) params: Document,
     pub(in crate::gate) calls: i64,
+    pub(in crate::gate) consent: Option<Consent>,
 }
 
 impl Tasks {
@@ -206,6 +210,7 @@ impl Tasks {
             method: taken.exchange.method,
             params: Arc::clone(params),
             calls: *calls,
+            consent: taken.exchange.agreed.as_ref().map(|it| it.consent.clone()),
         });
         let until = whose.now.saturating_add(lifetime(identified.message));
         let make = |known: Option<Handle>| {
@@ -272,6 +277,7 @@ impl Tasks {
                 asks,
                 params,
                 calls: begun.calls,
+                consent: begun.consent.clone(),
             })
         });
         // All that it may mean, or nothing.

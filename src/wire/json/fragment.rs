@@ -16,6 +16,10 @@ impl Fragment {
         Self("true".to_owned())
     }
 
+    pub fn falsehood() -> Self {
+        Self("false".to_owned())
+    }
+
     pub fn null() -> Self {
         Self("null".to_owned())
     }

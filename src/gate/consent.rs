@@ -1,0 +1,17 @@
+//! Requests that a person has to agree to.
+//!
+//! A denial that consent alone would lift is no refusal yet, where people are asked: the request
+//! waits, as it came, and is judged again from its first byte when there is an answer. A yes is a
+//! fact then (`context.env.consent`), for this request alone; whether that is enough is for policies
+//! to say. An agent without a session does not wait: it is asked, and brings the answer when it
+//! repeats its request.
+
+mod answers;
+mod ask;
+mod bound;
+mod lift;
+mod why;
+
+pub(super) use ask::Asking;
+pub(super) use lift::Brought;
+pub use why::Unconsented;

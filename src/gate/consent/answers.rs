@@ -1,0 +1,240 @@
+//! What comes of a question.
+
+use tracing::error;
+
+use crate::audit::{self, Event};
+use crate::consent::{Answer, Binding, By, Outcome, TicketId};
+use crate::session::Asked;
+use crate::wire::{Id, Message, Side, Stream, Value};
+
+use super::super::Gate;
+use super::super::bridged::Source;
+use super::super::decide::Stop;
+use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::own::{Occasion, OwnMessage};
+use super::super::record::{AnswerTo, Came, Trail};
+use super::super::refuse::Refusal;
+use super::super::talk::Talk;
+use super::super::understand::Understood;
+use super::bound::KEY;
+use super::lift::Brought;
+use super::why::Unconsented;
+
+/// How a request ceased to wait for a person.
+#[derive(Debug)]
+enum End {
+    Answered(Outcome),
+    Cancelled,
+    /// The server has ended, or everything has.
+    Died,
+}
+
+impl Gate {
+    /// Goes on with the requests that have waited long enough for a person: there is an answer, or
+    /// there will be none.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn answered<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let _in_hand = talk.session.take_in_hand();
+        while let Some((asked, end)) = self.next_answered(talk) {
+            Box::pin(self.go_on(talk, asked, end)).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends all requests that wait for a person: there is nobody any more who could carry them out.
+    pub(in crate::gate) async fn end_questions<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let waiting = std::mem::take(&mut talk.session.state().asking.waiting);
+        let mut told = Ok(());
+        for asked in waiting {
+            if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(&asked.ticket)) {
+                desk.withdraw(&ticket);
+            }
+            told = told.and(self.go_on(talk, asked, End::Died).await);
+        }
+        told
+    }
+
+    /// Takes in what the agent's client says to a form.
+    pub(in crate::gate) async fn absorb_answer<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        message: &Message,
+        ticket: &str,
+        trail: &Trail,
+    ) -> Result<(), Stop> {
+        let taken_in = trail.taken_in(self.clock.elapsed());
+        self.audit.record(taken_in).await?;
+        let principal = talk.session.state().agent.id.clone();
+        if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(ticket)) {
+            // One that comes too late changes nothing, and is nobody's fault.
+            let _ = desk.answer(&ticket, said(message.result()), By::agent_ui(principal));
+        }
+        Ok(())
+    }
+
+    /// What an agent without a session brings back.
+    pub(super) async fn brought_back(
+        &self,
+        understood: &Understood<'_>,
+        binding: &Binding,
+        state: &str,
+        trail: &Trail,
+    ) -> Result<Outcome, Stop> {
+        let opened = self.desk.as_ref().zip(
+            self.desk
+                .as_ref()
+                .and_then(|desk| desk.open(state, binding)),
+        );
+        let Some((desk, ticket)) = opened else {
+            return Err(Refusal::ForeignState.into());
+        };
+        let params = understood.identified.message.params();
+        let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
+        let by = By::agent_ui(&*binding.principal);
+        // If somebody was faster, that counts.
+        let _ = desk.answer(&ticket, said(answer), by);
+        let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
+        let record = trail.outcome_of_consent(&ticket, &outcome);
+        self.audit.record(record).await?;
+        Ok(outcome)
+    }
+
+    fn next_answered<U, A>(&self, talk: &Talk<U, A>) -> Option<(Asked, End)> {
+        let desk = self.desk.as_ref()?;
+        let mut state = talk.session.state();
+        let waiting = &mut state.asking.waiting;
+        let (at, end) = waiting.iter().enumerate().find_map(|(at, asked)| {
+            let Some(ticket) = TicketId::parse(&asked.ticket) else {
+                return Some((at, End::Answered(Outcome::TimedOut)));
+            };
+            if asked.request.cancelled {
+                desk.withdraw(&ticket);
+                return Some((at, End::Cancelled));
+            }
+            Some((at, End::Answered(desk.take(&ticket)?)))
+        })?;
+        Some((waiting.remove(at), end))
+    }
+
+    async fn go_on<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        asked: Asked,
+        end: End,
+    ) -> Result<(), AgentGone> {
+        self.take_form_back(talk, &asked).await?;
+        let Asked {
+            ticket,
+            request,
+            reference,
+            denial,
+            snapshot,
+            form: _,
+        } = asked;
+        let source = Source {
+            stream: request.stream,
+            peer: request.peer,
+            trace: request.trace,
+        };
+        // What a person took to answer is no time of the server's.
+        let came = Came::with(source, Side::Agent, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, came).known_as(reference);
+        let message = Message::decode(&request.frame, &self.settings.from_agent);
+        if let Ok(message) = &message {
+            trail.decoded(talk, message, Side::Agent);
+            trail.method = message.method().and_then(|method| method.known());
+            trail.asks(&request.target, message);
+        }
+        trail.judged_under(&snapshot);
+        let outcome = match end {
+            End::Answered(outcome) => outcome,
+            End::Cancelled => {
+                // Who cancels expects no answer.
+                trail.answer_to = AnswerTo::Nobody;
+                talk.agent.release(request.stream);
+                return self.refuse(talk, &trail, Refusal::Cancelled).await;
+            }
+            End::Died => {
+                return self.refuse(talk, &trail, UpstreamFault::Died.into()).await;
+            }
+        };
+        if let Some(ticket) = TicketId::parse(&ticket) {
+            let mut record = trail.outcome_of_consent(&ticket, &outcome);
+            let policies = denial.reasons.iter();
+            record.policies = policies.map(|one| one.policy.as_str().into()).collect();
+            if let Err(fault) = self.audit.record(self.concealed(record)).await {
+                return self.refuse(talk, &trail, fault.into()).await;
+            }
+        }
+        let why = match outcome {
+            Outcome::Granted(receipt) => {
+                let mut trail = Trail::begin(talk, came).known_as(trail.reference);
+                trail.brought = Brought::Receipt(receipt);
+                return Box::pin(self.handle_on(talk, came, &request.frame, trail)).await;
+            }
+            Outcome::Denied(by) => Unconsented::Denied(by),
+            Outcome::TimedOut => Unconsented::TimedOut,
+        };
+        let refusal = Refusal::Unconsented { denial, why };
+        self.refuse(talk, &trail, refusal).await
+    }
+
+    /// Nobody needs the form any more that the agent's client may still show.
+    async fn take_form_back<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        asked: &Asked,
+    ) -> Result<(), AgentGone> {
+        let Some(minted) = asked.form else {
+            return Ok(());
+        };
+        let id = Id::integer(minted);
+        if talk.session.state().to_agent.take(&id).is_none() {
+            return Ok(());
+        }
+        if let Err(fault) = self.record_own(talk, Occasion::Answered, Side::Agent).await {
+            error!("a cancellation could not be recorded, and is not sent: {fault}");
+            return Ok(());
+        }
+        let cancel = OwnMessage::cancel(minted, "the question is settled");
+        let stream: Stream = asked.request.stream;
+        self.tell(talk, Side::Agent, stream, cancel).await
+    }
+}
+
+/// Only what says so is a yes: a form that was accepted, with its one field true.
+fn said(result: Option<Value<'_>>) -> Answer {
+    let action = result.and_then(|result| result.get("action"));
+    let approve = result.and_then(|result| result.at(&["content", "approve"]));
+    let accepts = action.and_then(Value::as_str).as_deref() == Some("accept");
+    if accepts && approve.and_then(Value::as_bool) == Some(true) {
+        Answer::Approve
+    } else {
+        Answer::Deny
+    }
+}
+
+impl Trail {
+    fn outcome_of_consent(&self, ticket: &TicketId, outcome: &Outcome) -> audit::Record {
+        let (event, by) = match outcome {
+            Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),
+            Outcome::Denied(by) => (Event::Denied, Some(by)),
+            Outcome::TimedOut => (Event::TimedOut, None),
+        };
+        let mut record = self.record_of_consent();
+        record.event = Some(event);
+        record.consent = Some(audit::Consent {
+            ticket: ticket.as_str().into(),
+            by: by.map(|by| by.to_string().into()),
+        });
+        record
+    }
+}

@@ -1,0 +1,126 @@
+//! What a request is bound to, and what a person is shown of it.
+
+use std::sync::Arc;
+
+use crate::audit::Redactor;
+use crate::consent::{Binding, Desk, Found, Question, pretty, shown};
+use crate::policy::{Denial, PolicySnapshot};
+use crate::session::{Session, Target};
+use crate::wire::{KnownMethod, Side, Value};
+
+use super::super::identify::Role;
+use super::super::understand::{Circumstances, Understood};
+
+/// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
+pub(super) const KEY: &str = "mcp-protector/consent";
+
+/// Members of `params` that change from one round of a request to the next.
+const OF_THE_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+
+/// The method of a request for which people are asked.
+pub(super) fn asks(understood: &Understood<'_>) -> Option<KnownMethod> {
+    let method = match understood.identified.role {
+        Role::Request { method, .. } if understood.identified.from == Side::Agent => method,
+        Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => return None,
+    };
+    let asks = matches!(
+        method,
+        KnownMethod::ToolsCall | KnownMethod::ResourcesRead | KnownMethod::PromptsGet
+    );
+    asks.then_some(method)
+}
+
+/// What consent to a request would be bound to.
+pub(super) fn binding(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+) -> Option<Binding> {
+    let method = asks(understood)?;
+    let scene = &understood.identified.scene;
+    let definition = match &understood.target {
+        Target::Tool(name) => session.state().tools.defined(name),
+        Target::Prompt(name) => session.state().prompts.defined(name),
+        Target::Resource(_) | Target::Server => None,
+    };
+    let params = understood.identified.message.params();
+    let said = params.map(|params| params.canonical_with(|key| !OF_THE_ROUND.contains(&key)));
+    Some(Binding {
+        principal: scene.agent.id.as_str().into(),
+        server: scene.server.name.as_str().into(),
+        method,
+        name: understood.target.name()?.into(),
+        definition: definition.map(|it| it.print.digest()),
+        arguments: Binding::digest(&said.unwrap_or_default()),
+        revision: snapshot.revision().as_str().into(),
+    })
+}
+
+/// What whoever answers is shown. Secrets of the gate's own configuration are not for them.
+pub(super) fn question(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+    denial: &Denial,
+    now: Circumstances,
+    secrets: &Redactor,
+) -> Question {
+    let safe = |text: &str| shown(&secrets.redact(text));
+    let scene = &understood.identified.scene;
+    let params = understood.identified.message.params();
+    let arguments = params.and_then(|params| params.get("arguments"));
+    let name = understood.target.name().unwrap_or_default();
+    let method = asks(understood).map_or("", KnownMethod::name);
+    let policies = denial.reasons.iter();
+    Question {
+        server: safe(&scene.server.name),
+        method: method.to_owned(),
+        name: safe(name),
+        arguments: arguments
+            .map_or_else(String::new, |it| secrets.redact(&pretty(it)).into_owned()),
+        principal: safe(&scene.agent.id),
+        client: safe(&scene.agent.client.name),
+        session: session.id.as_str().to_owned(),
+        advice: denial.first(|reason| reason.advice.as_deref()).map(safe),
+        policies: policies
+            .map(|reason| safe(reason.policy.as_str()))
+            .collect(),
+        found: found(understood, snapshot, now, &safe),
+    }
+}
+
+fn found(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+    safe: &dyn Fn(&str) -> String,
+) -> Found {
+    let scene = &understood.identified.scene;
+    let mut questions = understood.questions.iter();
+    let touch = questions.find_map(|question| snapshot.touched(&question.facts(scene, now)));
+    let Some(touch) = touch else {
+        return Found::default();
+    };
+    let shown = |names: &[String]| names.iter().map(|name| safe(name)).collect();
+    Found {
+        roots: shown(&touch.roots),
+        outside: touch.outside && !snapshot.labels().roots.is_empty(),
+        hosts: shown(&touch.hosts),
+        secrets: shown(&touch.secrets),
+    }
+}
+
+/// Whether a request goes on with one that was not finished.
+pub(super) fn goes_on(understood: &Understood<'_>) -> bool {
+    let params = understood.identified.message.params();
+    params.is_some_and(|params| params.get("requestState").is_some())
+}
+
+/// The state that a request brings, if the gate gave it.
+pub(super) fn ours(understood: &Understood<'_>) -> Option<Arc<str>> {
+    asks(understood)?;
+    let params = understood.identified.message.params();
+    let state = params.and_then(|params| params.get("requestState"));
+    let state = state.and_then(Value::as_str)?;
+    Desk::is_ours(&state).then(|| state.as_ref().into())
+}

@@ -1,0 +1,254 @@
+//! Whether consent lifts what forbids a request.
+
+use std::sync::Arc;
+
+use crate::consent::{Desk, Misfit, Outcome, Receipt};
+use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
+use crate::session::{Agreed, Established, Session, Target};
+use crate::wire::KnownMethod;
+
+use super::super::Gate;
+use super::super::decide::{self, Allowed, Stop};
+use super::super::identify::{FIRST_STATELESS, Scene};
+use super::super::pin::Pins;
+use super::super::record::Trail;
+use super::super::refuse::Refusal;
+use super::super::rounds::AtTheGate;
+use super::super::understand::{Circumstances, Understood};
+use super::ask::{Asking, Form};
+use super::bound::{self, asks, binding, ours};
+use super::why::Unconsented;
+
+/// What a request brings of consent.
+#[derive(Debug, Default)]
+pub(in crate::gate) enum Brought {
+    #[default]
+    Nothing,
+    /// A person has agreed while it waited.
+    Receipt(Receipt),
+    /// What it had is spent: it is judged under that, and is not asked about again.
+    Spent,
+    /// It was asked about, and has no consent.
+    Refused(Unconsented),
+}
+
+/// The gate's own policy for `consent` in `tools.toml`.
+const OF_THE_LABEL: (&str, &str) = ("<consent.cedar>", "consent");
+
+impl Gate {
+    /// The same, where people are asked.
+    #[must_use]
+    pub fn asking(mut self, desk: Arc<Desk>) -> Self {
+        self.desk = Some(desk);
+        self
+    }
+
+    /// Whether there is anything to be done before it is judged.
+    pub(in crate::gate) fn brings_consent(
+        &self,
+        understood: &Understood<'_>,
+        trail: &Trail,
+    ) -> bool {
+        self.desk.is_some()
+            && (!matches!(trail.brought, Brought::Nothing)
+                || asks(understood).is_some() && bound::goes_on(understood))
+    }
+
+    /// Whether a request answers the gate: what it brings is no business of the server's.
+    pub(in crate::gate) fn at_the_gate(&self, understood: &Understood<'_>) -> AtTheGate {
+        match &self.desk {
+            Some(_) if ours(understood).is_some() => AtTheGate::Asked,
+            Some(_) | None => AtTheGate::Unasked,
+        }
+    }
+
+    /// Spends what a request brings.
+    ///
+    /// # Errors
+    /// [`Refusal::ForeignState`] when its state was sealed for another request, or by nobody here.
+    pub(in crate::gate) async fn consented(
+        &self,
+        session: &Session,
+        understood: &mut Understood<'_>,
+        snapshot: &PolicySnapshot,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let Some(binding) = binding(understood, snapshot, session) else {
+            return Ok(());
+        };
+        let now = self.clock.elapsed();
+        if let Some(state) = ours(understood) {
+            let outcome = Box::pin(self.brought_back(understood, &binding, &state, trail));
+            trail.brought = match outcome.await? {
+                Outcome::Granted(receipt) => Brought::Receipt(receipt),
+                Outcome::Denied(by) => Brought::Refused(Unconsented::Denied(by)),
+                Outcome::TimedOut => Brought::Refused(Unconsented::TimedOut),
+            };
+        }
+        let consent = match std::mem::take(&mut trail.brought) {
+            Brought::Receipt(receipt) => match receipt.spend(&binding, now) {
+                Ok(consent) => Some(consent),
+                Err(misfit) => {
+                    trail.brought = Brought::Refused(match misfit {
+                        Misfit::Expired => Unconsented::TimedOut,
+                        misfit => Unconsented::Changed(misfit),
+                    });
+                    None
+                }
+            },
+            Brought::Nothing => self.rounds.agreed(understood, &binding.of_all(), now),
+            other @ (Brought::Spent | Brought::Refused(_)) => {
+                trail.brought = other;
+                None
+            }
+        };
+        if let Some(consent) = consent {
+            understood.identified.scene.agrees(&consent);
+            trail.brought = Brought::Spent;
+            trail.agreed = Some(Agreed {
+                binding: binding.of_all(),
+                consent,
+            });
+        }
+        Ok(())
+    }
+
+    /// What a decision comes to where people are asked.
+    pub(in crate::gate) fn lifted(
+        &self,
+        decided: Result<Allowed, Stop>,
+        understood: &mut Understood<'_>,
+        snapshot: &Arc<PolicySnapshot>,
+        pins: Pins<'_>,
+        now: Circumstances,
+        trail: &mut Trail,
+    ) -> Result<Allowed, Stop> {
+        let Some(desk) = &self.desk else {
+            return decided;
+        };
+        let session = pins.session;
+        let denial = match (decided, &trail.brought) {
+            // What a person said no to does not pass, whatever policies have become meanwhile.
+            (Ok(_), Brought::Refused(why)) => {
+                let denial = Denial {
+                    cause: DenialCause::Forbidden,
+                    reasons: Vec::new(),
+                };
+                let why = why.clone();
+                return Err(Refusal::Unconsented { denial, why }.into());
+            }
+            (Ok(allowed), Brought::Nothing | Brought::Receipt(_) | Brought::Spent) => {
+                keep_for_the_session(understood, snapshot, session, trail);
+                return Ok(allowed);
+            }
+            (Err(Stop::Refused(Refusal::Denied { denial })), _)
+                if denial.remedy() == Some(OnDeny::AskConsent) =>
+            {
+                denial
+            }
+            (Err(stop), _) => return Err(stop),
+        };
+        match &trail.brought {
+            Brought::Nothing | Brought::Receipt(_) => {}
+            // A person's yes was not enough.
+            Brought::Spent => return Err(Refusal::Denied { denial }.into()),
+            Brought::Refused(why) => {
+                let why = why.clone();
+                return Err(Refusal::Unconsented { denial, why }.into());
+            }
+        }
+        let Some(binding) = binding(understood, snapshot, session) else {
+            return Err(Refusal::Denied { denial }.into());
+        };
+        if holds_for_a_session(understood, snapshot, session) && is_of_the_label(&denial) {
+            let of_tool = binding.whatever_the_arguments().of_all();
+            let standing = session.state().asking.standing.get(&of_tool).cloned();
+            if let Some(consent) = standing {
+                understood.identified.scene.agrees(&consent);
+                trail.brought = Brought::Spent;
+                trail.agreed = Some(Agreed {
+                    binding: binding.of_all(),
+                    consent,
+                });
+                return decide::decide(understood, snapshot, pins, now);
+            }
+        }
+        let scene = &understood.identified.scene;
+        let form = match (
+            scene.spoken.elicitation,
+            *scene.spoken.version >= *FIRST_STATELESS,
+        ) {
+            (false, _) => Form::None,
+            (true, false) => Form::Request,
+            (true, true) => Form::Result,
+        };
+        let secrets = &self.settings.secrets;
+        let question = bound::question(understood, snapshot, session, &denial, now, secrets);
+        let longest = desk.settings().longest;
+        if question.arguments.len().max(question.name.len()) > longest {
+            let why = Unconsented::TooLong(longest);
+            return Err(Refusal::Unconsented { denial, why }.into());
+        }
+        Err(Stop::Ask(Box::new(Asking {
+            binding,
+            question,
+            denial,
+            snapshot: Arc::clone(snapshot),
+            form,
+        })))
+    }
+}
+
+impl Scene {
+    /// A person has agreed to what is judged here.
+    pub(in crate::gate) fn agrees(&mut self, consent: &Consent) {
+        self.established = Arc::new(Established {
+            consent: consent.clone(),
+            ..(*self.established).clone()
+        });
+    }
+}
+
+/// Whether consent to a call holds for its session: if the host says so of the tool, and one agent alone
+/// has the session.
+fn holds_for_a_session(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+) -> bool {
+    let Target::Tool(name) = &understood.target else {
+        return false;
+    };
+    asks(understood) == Some(KnownMethod::ToolsCall)
+        && !session.is_shared()
+        && snapshot.labels().consent(name) == ConsentRule::OncePerSession
+}
+
+/// What a person agreed to for a session lifts only what the label asks for: another policy that asks
+/// may want an answer to each call.
+fn is_of_the_label(denial: &Denial) -> bool {
+    let (file, id) = OF_THE_LABEL;
+    let mut reasons = denial.reasons.iter();
+    reasons.all(|reason| &*reason.origin.file == file && reason.policy.as_str() == id)
+}
+
+/// A yes to one call of a tool holds for the session from the moment on at which the call passes.
+fn keep_for_the_session(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    session: &Session,
+    trail: &Trail,
+) {
+    let Some(agreed) = &trail.agreed else { return };
+    if !holds_for_a_session(understood, snapshot, session) {
+        return;
+    }
+    if let Some(binding) = binding(understood, snapshot, session) {
+        let of_tool = binding.whatever_the_arguments().of_all();
+        let mut state = session.state();
+        let standing = &mut state.asking.standing;
+        standing
+            .entry(of_tool)
+            .or_insert_with(|| agreed.consent.clone());
+    }
+}

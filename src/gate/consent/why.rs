@@ -1,0 +1,48 @@
+//! Why a request has no consent.
+
+use crate::consent::{By, Full, Misfit};
+
+/// Why a request that a person could have agreed to does not pass.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unconsented {
+    /// It goes on when its agent brings the answer.
+    #[error("a person has to agree to it, and the agent was told to ask")]
+    Asked,
+    #[error("{0} said no")]
+    Denied(By),
+    #[error("nobody agreed to it in time")]
+    TimedOut,
+    #[error("what was agreed to is not this: {0}")]
+    Changed(Misfit),
+    #[error("nobody can be asked now: {0}")]
+    Full(Full),
+    #[error("nobody can be asked: the agent's client shows no forms, and there is no other way")]
+    NoWay,
+    #[error("nobody can be asked: its arguments are longer than the {0} bytes that are shown")]
+    TooLong(usize),
+}
+
+impl Unconsented {
+    /// A stable word for it, in records and in answers.
+    pub(in crate::gate) fn code(&self) -> &'static str {
+        match self {
+            Self::Asked => "consent_asked",
+            Self::Denied(_) => "consent_denied",
+            Self::TimedOut => "consent_timeout",
+            Self::Changed(_) => "consent_changed",
+            Self::Full(_) | Self::NoWay => "consent_unavailable",
+            Self::TooLong(_) => "consent_too_long",
+        }
+    }
+
+    /// What the agent is told. Who answers is the operator's business.
+    pub(in crate::gate) fn told(&self) -> String {
+        match self {
+            Self::Denied(_) => "a person said no".to_owned(),
+            Self::Full(_) => "too many questions wait for an answer".to_owned(),
+            Self::Asked | Self::TimedOut | Self::Changed(_) | Self::NoWay | Self::TooLong(_) => {
+                self.to_string()
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Agents without sessions: they are asked by a result, and bring the answer back.
+
+use super::*;
+use crate::wire::Fragment;
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
+
+fn modern(id: &str, tool: &str, arguments: &str, more: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},{more}{META}}}}}"#
+    )
+}
+
+fn approving(state: &str) -> String {
+    answering(state, r#"{"action":"accept","content":{"approve":true}}"#)
+}
+
+fn answering(state: &str, said: &str) -> String {
+    let state = Fragment::string(state).into_string();
+    format!(r#""inputResponses":{{"mcp-protector/consent":{said}}},"requestState":{state},"#)
+}
+
+/// Has listed its tools.
+async fn ready(ways: &[Way]) -> Asked {
+    let asked = Asked::new(with_consent, ways);
+    let bench = &asked.bench;
+    let list = format!(r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#);
+    bench.agent(&list).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{{"name":"ask","inputSchema":{{"type":"object"}}}},{{"name":"ask_more","inputSchema":{{"type":"object"}}}}]}}}}"#)).await;
+    bench.to_agent();
+    asked
+}
+
+/// What was answered, and the state in it.
+fn state_of(answer: &str) -> String {
+    let message = Message::decode(answer.as_bytes(), &Limits::default()).unwrap();
+    let result = message.result().unwrap();
+    let kind = result
+        .get("resultType")
+        .and_then(crate::wire::Value::as_str);
+    assert_eq!(kind.as_deref(), Some("input_required"), "{answer}");
+    let state = result.get("requestState").unwrap();
+    state.as_str().unwrap().into_owned()
+}
+
+async fn asked_by_result(asked: &Asked, id: &str) -> String {
+    asked
+        .bench
+        .agent(&modern(id, "ask", r#"{"a":1}"#, ""))
+        .await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    state_of(&asked.bench.to_agent()[0])
+}
+
+#[tokio::test]
+async fn an_agent_without_a_session_is_asked_and_comes_back_with_a_yes() {
+    let asked = ready(&[Way::Elicitation]).await;
+    asked
+        .bench
+        .agent(&modern("1", "ask", r#"{"a":1,"b":2}"#, ""))
+        .await;
+    let answer = asked.bench.to_agent().remove(0);
+    let state = state_of(&answer);
+    insta::assert_snapshot!(answer.replace(&state, "[state]"));
+    // The same arguments in another order.
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"b":2,"a":1}"#, &approving(&state)))
+        .await;
+    let sent = asked.bench.to_upstream();
+    assert_eq!(sent.len(), 1);
+    // What was for the gate does not go on.
+    let minted = id_of(&sent[0]);
+    assert_eq!(sent[0], modern(&minted, "ask", r#"{"b":2,"a":1}"#, ""));
+    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    assert_eq!(asked.calls().await, ["BLOCK consent_asked", "ALLOW"]);
+}
+
+#[tokio::test]
+async fn a_state_is_good_for_one_request_and_once() {
+    let cases = [
+        ("ask_more", r#"{"a":1}"#),
+        ("ask", r#"{"a":2}"#),
+        ("ask", r#"{"a":1,"b":1}"#),
+        ("ask", r#"{"a":1.0}"#),
+        ("ask", r#"{}"#),
+    ];
+    for (tool, arguments) in cases {
+        let asked = ready(&[Way::Elicitation]).await;
+        let state = asked_by_result(&asked, "1").await;
+        asked
+            .bench
+            .agent(&modern("2", tool, arguments, &approving(&state)))
+            .await;
+        assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+        let answers = asked.bench.to_agent();
+        assert!(answers[0].contains("requestState"), "{answers:?}");
+        assert!(answers[0].contains("-32602"), "{answers:?}");
+    }
+    let asked = ready(&[Way::Elicitation]).await;
+    let state = asked_by_result(&asked, "1").await;
+    let yes = |id: &str| modern(id, "ask", r#"{"a":1}"#, &approving(&state));
+    asked.bench.agent(&yes("2")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+    asked.bench.agent(&yes("3")).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    assert_refused(&asked.bench.to_agent(), "3", "consent_timeout");
+}
+
+#[tokio::test]
+async fn a_state_that_the_gate_did_not_give_is_refused() {
+    let asked = ready(&[Way::Elicitation]).await;
+    let state = asked_by_result(&asked, "1").await;
+    let (head, tag) = state.rsplit_once('.').unwrap();
+    let forged = [
+        format!("{head}."),
+        format!("{head}.{}", "0".repeat(tag.len())),
+        "mcp-protector.consent.1.".to_owned(),
+        tag.to_owned(),
+    ];
+    for state in forged {
+        asked
+            .bench
+            .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+            .await;
+        assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+        let answers = asked.bench.to_agent();
+        assert!(
+            answers[0].contains("-32602") || answers[0].contains("input_required"),
+            "{answers:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_yes_that_comes_back_it_is_denied() {
+    let said = [
+        answering("STATE", r#"{"action":"decline"}"#),
+        answering("STATE", r#"{"action":"accept","content":{"approve":false}}"#),
+        answering("STATE", "{}"),
+        r#""inputResponses":{},"requestState":"STATE","#.to_owned(),
+        r#""requestState":"STATE","#.to_owned(),
+        r#""inputResponses":{"other":{"action":"accept","content":{"approve":true}}},"requestState":"STATE","#.to_owned(),
+    ];
+    for said in said {
+        let asked = ready(&[Way::Elicitation]).await;
+        let state = asked_by_result(&asked, "1").await;
+        let more = said.replace("STATE", &state);
+        asked
+            .bench
+            .agent(&modern("2", "ask", r#"{"a":1}"#, &more))
+            .await;
+        assert_eq!(asked.bench.to_upstream(), Vec::<String>::new(), "{said}");
+        assert_refused(&asked.bench.to_agent(), "2", "consent_denied");
+    }
+    let asked = ready(&[Way::Elicitation]).await;
+    let state = asked_by_result(&asked, "1").await;
+    asked.bench.clock.advance(TIMEOUT);
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+        .await;
+    assert_refused(&asked.bench.to_agent(), "2", "consent_timeout");
+}
+
+#[tokio::test]
+async fn a_yes_under_other_policies_is_none() {
+    let asked = ready(&[Way::Elicitation]).await;
+    let state = asked_by_result(&asked, "1").await;
+    asked
+        .bench
+        .gate
+        .policy
+        .publish(snapshot("new", with_consent));
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+        .await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    assert!(asked.bench.to_agent()[0].contains("-32602"));
+}
+
+#[tokio::test]
+async fn whoever_answers_first_counts_before_the_agent_comes_back() {
+    let asked = ready(&Way::ALL).await;
+    let state = asked_by_result(&asked, "1").await;
+    let ticket = asked.desk.pending()[0].id.clone();
+    asked
+        .desk
+        .answer(&ticket, Answer::Deny, By::page("olga"))
+        .unwrap();
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+        .await;
+    assert_refused(&asked.bench.to_agent(), "2", "consent_denied");
+    assert_eq!(asked.events().await, ["asked", "denied page:olga"]);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_as_well_asks_after_the_gate_and_the_yes_goes_on_once() {
+    let asked = ready(&[Way::Elicitation]).await;
+    let state = asked_by_result(&asked, "1").await;
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+        .await;
+    let minted = id_of(&asked.bench.to_upstream()[0]);
+    let asks = r#"{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"servers"}"#;
+    asked.bench.upstream(&form_answer(&minted, asks)).await;
+    assert_eq!(asked.bench.to_agent(), [form_answer("2", asks)]);
+    let answer =
+        r#""inputResponses":{"q":{"action":"accept","content":{}}},"requestState":"servers","#;
+    asked
+        .bench
+        .agent(&modern("3", "ask", r#"{"a":1}"#, answer))
+        .await;
+    let sent = asked.bench.to_upstream();
+    assert_eq!(sent.len(), 1, "{:?}", asked.bench.to_agent());
+    assert!(sent[0].contains(r#""requestState":"servers""#));
+    // Again, and the consent has gone on already.
+    asked
+        .bench
+        .agent(&modern("4", "ask", r#"{"a":1}"#, answer))
+        .await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    state_of(&asked.bench.to_agent()[0]);
+}
+
+#[tokio::test]
+async fn an_agent_that_shows_no_forms_waits_for_the_page() {
+    let asked = ready(&Way::ALL).await;
+    let frame = modern("1", "ask", r#"{"a":1}"#, "").replace(r#""elicitation":{}"#, "");
+    asked.bench.agent(&frame).await;
+    assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
+    let ticket = asked.latest();
+    asked.answer(&ticket, Answer::Approve).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+}

@@ -1,0 +1,103 @@
+//! A client of the official library with somebody before it.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    Implementation, ProtocolVersion,
+};
+use rmcp::service::{RequestContext, RoleClient, RunningService};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData};
+use serde_json::json;
+
+/// Answers every form in the same way, and remembers what it said.
+#[derive(Debug, Clone)]
+pub(crate) struct Person {
+    pub(crate) says: Says,
+    pub(crate) read: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Says {
+    Yes,
+    No,
+    /// Looks away.
+    Nothing,
+}
+
+/// How the client begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begins {
+    /// With a session.
+    Initialize,
+    /// Without one.
+    Discover,
+}
+
+pub(crate) type Client = RunningService<RoleClient, Person>;
+
+impl Person {
+    pub(crate) fn who_says(says: Says) -> Self {
+        let read = Arc::default();
+        Self { says, read }
+    }
+
+    /// Starts the gate and speaks to it over its standard streams.
+    pub(crate) async fn starts(self, gate: std::process::Command, begins: Begins) -> Client {
+        let process =
+            TokioChildProcess::builder(tokio::process::Command::from(gate)).stderr(Stdio::null());
+        let (process, _) = process.spawn().unwrap();
+        self.serve_with_lifecycle(process, begins.mode())
+            .await
+            .unwrap()
+    }
+
+    /// Speaks to a gate that serves.
+    pub(crate) async fn reaches(self, url: &str, begins: Begins) -> Client {
+        // The kit's HTTP client wants one, although nothing here is encrypted.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let transport = StreamableHttpClientTransport::from_uri(url);
+        self.serve_with_lifecycle(transport, begins.mode())
+            .await
+            .unwrap()
+    }
+}
+
+impl Begins {
+    fn mode(self) -> ClientLifecycleMode {
+        match self {
+            Self::Initialize => ClientLifecycleMode::Initialize,
+            Self::Discover => ClientLifecycleMode::Discover {
+                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            },
+        }
+    }
+}
+
+impl ClientHandler for Person {
+    fn get_info(&self) -> ClientConfig {
+        let capabilities = ClientCapabilities::builder().enable_elicitation().build();
+        let mut config = ClientConfig::new(capabilities, Implementation::new("person", "1"));
+        config.protocol_version = ProtocolVersion::V_2025_11_25;
+        config
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let ElicitRequestParams::FormElicitationParams { message, .. } = request else {
+            return Ok(ElicitResult::new(ElicitationAction::Cancel));
+        };
+        self.read.lock().unwrap().push(message);
+        Ok(match self.says {
+            Says::Yes => ElicitResult::new(ElicitationAction::Accept)
+                .with_content(json!({ "approve": true })),
+            Says::No => ElicitResult::new(ElicitationAction::Decline),
+            Says::Nothing => std::future::pending().await,
+        })
+    }
+}
