@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use crate::admin::{self, Metrics, Serving};
+use crate::admin::{self, Approvals, Metrics, Serving};
 use crate::agent::http::{AskHealth, Listener};
 use crate::audit::{self, Audit, Kind, Observe, Record};
 use crate::bridge::{self, Bridge};
@@ -319,12 +319,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
-    let desk = desk(config, &clock)
-        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
-    let gate = match &desk {
-        Some(desk) => gate.asking(Arc::clone(desk)),
-        None => gate,
-    };
+    let (gate, approvals) = asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = admin
         .map(admin::Listener::bind)
@@ -381,7 +376,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
             Arc::clone(&health),
             connections,
             spans,
-            None,
+            approvals,
         )
     });
     let operators = operators
@@ -458,15 +453,22 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
     Renewal::of(watch)
 }
 
-/// Where people are asked, if anybody is.
-fn desk(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Arc<Desk>>, getrandom::Error> {
+/// The gate with a desk where people are asked, if anybody is, and the place where they answer.
+fn asking(
+    config: &Config,
+    gate: Gate,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Gate, Option<Approvals>), Exit> {
     let Some(settings) = &config.consent else {
-        return Ok(None);
+        return Ok((gate, None));
     };
     let mut seed = [0; 32];
-    getrandom::fill(&mut seed)?;
-    let desk = Desk::new(settings.clone(), Arc::clone(clock), seed);
-    Ok(Some(Arc::new(desk)))
+    getrandom::fill(&mut seed)
+        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
+    let desk = Arc::new(Desk::new(settings.clone(), Arc::clone(clock), seed));
+    let approvals = operators::approvals(config, &desk, clock)
+        .map_err(|cause| invalid(&format!("`admin.approvers`: {cause}")))?;
+    Ok((gate.asking(desk), approvals))
 }
 
 fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {

@@ -58,16 +58,34 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         let mut upstream = root.section("upstream");
         upstream.section("auth").refuse("token", reason, Some(help));
     }
-    let asks_operators = |settings: &Settings| settings.has(Way::Page);
-    if config.consent.as_ref().is_some_and(asks_operators) && config.admin.port.is_none() {
-        let reason = Reason::RequiredWhen("consent.ways has \"page\"");
-        let help = "as in `port = 9090`: that is where people answer";
-        root.section("admin").require("port", reason, help);
-    }
+    who_answers(&mut root, &config);
     root.later(&[("tools", "labelling tools"), ("roots", "mapping roots")]);
     root.finish();
     config.variables = std::mem::take(&mut reading.taken);
     config
+}
+
+/// Who is asked at the page has a place to answer and a token; who has them is asked.
+fn who_answers(root: &mut Section<'_, '_>, config: &Config) {
+    let asks = |settings: &Settings| settings.has(Way::Page);
+    let asks = config.consent.as_ref().is_some_and(asks);
+    let has_approvers = !config.admin.approvers.is_empty();
+    if asks && config.admin.port.is_none() {
+        let reason = Reason::RequiredWhen("consent.ways has \"page\"");
+        let help = "as in `port = 9090`: that is where people answer";
+        root.section("admin").require("port", reason, help);
+    }
+    if asks && !has_approvers && !root.section("admin").has("approvers") {
+        let reason = Reason::RequiredWhen("consent.ways has \"page\"");
+        let help = "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`";
+        root.section("admin").require("approvers", reason, help);
+    }
+    if !asks && has_approvers {
+        let reason = Reason::NoEffect("unless consent.ways has \"page\"");
+        let help = "add `[consent]` with `ways = [\"page\"]`, or remove them";
+        root.section("admin")
+            .refuse("approvers", reason, Some(help));
+    }
 }
 
 fn shares_a_token(config: &Config) -> bool {

@@ -28,7 +28,10 @@ struct Seen(Value);
 impl Seen {
     fn strings(&self, key: &str) -> Vec<String> {
         let items = self.0[key].as_array().unwrap();
-        items.iter().map(|it| it.as_str().unwrap().to_owned()).collect()
+        items
+            .iter()
+            .map(|it| it.as_str().unwrap().to_owned())
+            .collect()
     }
 }
 
@@ -62,7 +65,10 @@ fn answer_to(agent: &mut Peer, id: i64) -> Value {
 }
 
 fn browse(url: &str, screenshot: &Path, mode: &[&str]) -> Seen {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/browser/approvals.mjs");
+    let script = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/fixtures/browser/approvals.mjs"
+    );
     let mut browser = Command::new(in_directory(Path::new("node_modules/.bin/node")))
         .args([script, &in_directory(Path::new("node_modules")), url])
         .arg(screenshot)
@@ -73,7 +79,12 @@ fn browse(url: &str, screenshot: &Path, mode: &[&str]) -> Seen {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    browser.stdin.take().unwrap().write_all(ANNA.as_bytes()).unwrap();
+    browser
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(ANNA.as_bytes())
+        .unwrap();
     let output = browser.wait_with_output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{said}");
@@ -95,7 +106,13 @@ fn check(mode: &[&str]) {
     let seen = browse(&url, &screenshot, mode);
 
     let approved = answer_to(&mut agent, 2);
-    assert!(approved["result"]["content"][0]["text"].as_str().unwrap().contains("evil.example"), "{approved}");
+    assert!(
+        approved["result"]["content"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("evil.example"),
+        "{approved}"
+    );
     let denied = answer_to(&mut agent, 3);
     assert!(denied["error"].is_object(), "{denied}");
 
@@ -148,7 +165,10 @@ fn the_command_line_answers_what_the_page_shows() {
         command.env("MCP_PROTECTOR_ADMIN_URL", &url);
         command.env("MCP_PROTECTOR_APPROVER_TOKEN", ANNA);
         let output = command.output().unwrap();
-        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+        (
+            output.status.code().unwrap(),
+            String::from_utf8(output.stdout).unwrap(),
+        )
     };
     let id = crate::processes::eventually(|| {
         let (code, listed) = approvals(&["list", "--format", "json"]);
@@ -158,7 +178,10 @@ fn the_command_line_answers_what_the_page_shows() {
         id.ok_or_else(|| listed.to_string())
     });
     assert!(approvals(&["list"]).1.contains("tools/call `echo`"));
-    assert_eq!(approvals(&["approve", &id]), (0, format!("{id}: approved, once\n")));
+    assert_eq!(
+        approvals(&["approve", &id]),
+        (0, format!("{id}: approved, once\n"))
+    );
     let approved = answer_to(&mut agent, 2);
     assert!(approved["result"].is_object(), "{approved}");
     assert_eq!(approvals(&["approve", &id]).0, 1);
