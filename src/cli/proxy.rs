@@ -7,6 +7,7 @@ mod converse;
 mod network;
 mod operators;
 mod pulse;
+mod reading;
 mod renew;
 mod servers;
 mod service;
@@ -182,6 +183,8 @@ struct Parts {
     shutdown: Shutdown,
     /// What stands before agents whose server may speak another revision, if anything may.
     bridging: Option<bridge::Settings>,
+    /// Whether somebody is to name the sessions of agents.
+    names: reading::Names,
     clock: Arc<dyn Clock>,
 }
 
@@ -318,7 +321,9 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         tracing: traces::tracing(config),
         ..gate_settings(config)
     };
-    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
+    let kept = reading::store(&config.ratchet)
+        .map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?;
+    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings).remembering(kept);
     let (gate, approvals) = asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = admin
@@ -361,6 +366,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         upstream,
         shutdown,
         bridging: settings::bridge(config),
+        names: reading::Names::of(&config.ratchet),
         clock,
     };
     let (serves, connections) = match &entrance {
@@ -406,6 +412,7 @@ async fn enter(config: &Config, gate: &Gate, upstreams: &Upstreams) -> Result<En
     match &config.listen {
         Listen::Stdio => {
             let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
+            let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
             let (server, events) = upstreams.connect().map_err(|cause| {
                 error!("`upstream.command`: {cause}");

@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Telemetry, Upstream,
+    Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Ratchet, Telemetry, Upstream,
 };
 use super::upstream::inherited;
 use super::variables::Variables;
@@ -106,6 +106,7 @@ impl Config {
             protocol: Protocol::default(),
             guards: Guards::default(),
             consent: None,
+            ratchet: Ratchet::default(),
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             warnings: Vec::new(),

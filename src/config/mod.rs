@@ -15,6 +15,7 @@ mod file;
 mod listen;
 mod load;
 mod network;
+mod ratchet;
 mod reading;
 mod resolve;
 mod sandbox;
@@ -34,8 +35,8 @@ pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset,
     Excerpts, Guards, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen,
-    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Redaction,
-    Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
+    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Ratchet,
+    Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -11,6 +11,7 @@ use super::admin::admin;
 use super::consent::consent;
 use super::errors::Reason;
 use super::listen::{HTTP_ONLY, Transport, listen};
+use super::ratchet::ratchet;
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
@@ -37,17 +38,22 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         );
     }
     let (listen, transport) = listen(root.section("listen"), base);
+    let (ratchet, network) = ratchet(root.section("ratchet"), base, transport);
     let mut config = Config {
         upstream: upstream(root.section("upstream"), base),
         admin: admin(root.section("admin"), base, &listen),
         telemetry: telemetry(root.section("telemetry"), base),
         listen,
-        policy: policy(root.section("policy"), base),
+        policy: Policy {
+            network,
+            ..policy(root.section("policy"), base)
+        },
         audit: audit(root.section("audit"), base),
         limits: limits(root.section("limits"), transport),
         guards: guards(root.section("guards")),
         consent: consent(root.section("consent")),
         protocol: protocol(root.section("protocol")),
+        ratchet,
         variables: BTreeMap::new(),
         warnings: Vec::new(),
     };
@@ -148,6 +154,7 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
                 &[("keep", OnRemoval::Keep), ("accept", OnRemoval::Accept)],
             )
             .unwrap_or(default.on_removal),
+        network: default.network,
     };
     if !section.has("dir") {
         let help = "list tools in `allow`, or name a directory of policies in `dir`";

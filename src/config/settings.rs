@@ -9,14 +9,17 @@ use secrecy::SecretString;
 
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
+use crate::loading::Network;
 
 mod network;
+mod ratchet;
 mod telemetry;
 
 pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp, ServerAuth,
 };
+pub use ratchet::Ratchet;
 pub use telemetry::Telemetry;
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
@@ -33,6 +36,7 @@ pub struct Config {
     pub guards: Guards,
     /// How people are asked, if anybody is.
     pub consent: Option<crate::consent::Settings>,
+    pub ratchet: Ratchet,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Settings that are valid but probably not what their author meant.
@@ -73,6 +77,8 @@ pub struct Policy {
     pub lock: LockMode,
     pub reload: Reload,
     pub on_removal: OnRemoval,
+    /// How far tools that connect may reach, by what the session has read.
+    pub network: Network,
 }
 
 /// How the two sides may differ in what they speak.
@@ -308,6 +314,7 @@ impl Default for Policy {
             lock: LockMode::Known,
             reload: Reload::Watch,
             on_removal: OnRemoval::Keep,
+            network: Network::default(),
         }
     }
 }

@@ -45,7 +45,15 @@ pub(super) fn understand_reply<'m>(
     if identified.from == Side::Upstream {
         let (result, error) = (identified.message.result(), identified.message.error());
         let content = error.map(Content::Error).or(result.map(Content::Result));
-        questions.extend(content.map(|content| received(&content, &target, look)));
+        let mut question = content.map(|content| received(&content, &target, look));
+        if let (Some(question), Role::Reply(taken)) = (&mut question, &identified.role)
+            && let Doing::ReceiveResult(received) = &mut question.doing
+        {
+            let brings = &taken.exchange.brings;
+            received.level = brings.level;
+            received.labels = brings.labels.iter().cloned().collect();
+        }
+        questions.extend(question);
     }
     questions.extend(input_requests(&identified)?);
     Ok(Understood {

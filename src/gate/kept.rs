@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::guard::{Preset, excerpt, piece};
-use crate::policy::{LooksFor, PolicySnapshot, Received, Tool};
-use crate::session::{Keep, Ledger, Target};
+use crate::policy::{Held, LooksFor, PolicySnapshot, Received, Tool};
+use crate::session::{Keep, Ledger, Raised, Target};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::Gate;
@@ -20,6 +20,7 @@ use super::identify::{FIRST_STATELESS, Identified, Role};
 use super::leaks::Look;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::pin;
+use super::ratchet;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::rounds::owner;
@@ -280,7 +281,23 @@ impl Gate {
         let (pins, at) = (self.pins(&talk.session), self.circumstances(&talk.session));
         pin::pin(&mut understood, snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
-        let allowed = decide::decide(&understood, snapshot, pins, at)?;
+        let mut allowed = decide::decide(&understood, snapshot, pins, at)?;
+        // Whoever reads on may do so in another session than that of the call.
+        let brings = Held {
+            level: whole.received.level,
+            labels: whole.received.labels.iter().cloned().collect(),
+            untrusted: false,
+        };
+        let brings = brings
+            .join(&snapshot.labels().answers_of(&whole.tool))
+            .join(&ratchet::obliged(&allowed));
+        let raised = self.ratchet.raise(&talk.session, &brings).await;
+        let Raised { before, after } = raised.map_err(Refusal::from)?;
+        trail.raised(&before, &after);
+        if *before != *understood.identified.scene.held {
+            understood.identified.scene.held = before;
+            allowed = decide::decide(&understood, snapshot, pins, at)?;
+        }
         trail.allowed(&allowed);
         let record = trail.kept(now);
         self.audit.record(self.concealed(record)).await?;

@@ -331,6 +331,8 @@ impl Gate {
         trail.obliged(&mut obliged);
 
         let passed = async {
+            let learning = self.learn(&understood, session, &obliged.brings, trail);
+            learning.await?;
             talk.reachable(obliged.permit.to())?;
             if !drifts.is_empty() {
                 // Seldom, so that its room is not that of every message.

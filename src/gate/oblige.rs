@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::{CanonicalPaths, Obligation, Roots, Uncanonical};
+use crate::policy::{CanonicalPaths, Held, Obligation, Roots, Uncanonical};
 use crate::wire::{Edits, Fragment, Limits, Message, Value};
 
 use super::Settings;
@@ -15,6 +15,7 @@ use super::guises;
 use super::kept::Shortening;
 use super::leaks;
 use super::passage::Passage;
+use super::ratchet;
 use super::refuse::Refusal;
 use super::route::Route;
 use super::text::Cleaned;
@@ -29,6 +30,8 @@ pub(super) struct Obliged {
     pub(super) redactions: Vec<String>,
     /// What was found in it and stays.
     pub(super) findings: Vec<String>,
+    /// What it brings into the session of whoever gets it.
+    pub(super) brings: Held,
 }
 
 /// What the audit says of a secret of the configuration's own.
@@ -87,12 +90,17 @@ pub(super) fn oblige<'m>(
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(wanted.removals.len());
     let mut obligations = Vec::new();
+    let mut brings = ratchet::obliged(&allowed);
     let due = allowed.allowances.iter();
     let due: BTreeSet<&Obligation> = due.flat_map(|allowance| &allowance.obligations).collect();
     for obligation in due {
         match obligation {
             // Carried out below, where there are any.
             Obligation::CanonicalPaths => obligations.push(obligation.to_string()),
+            // Carried out in `ratchet.rs`, before anything leaves.
+            Obligation::Label(_) | Obligation::Raise(_) => {
+                obligations.push(obligation.to_string());
+            }
             // A note for the audit changes nothing in the message.
             Obligation::Annotate(note) => obligations.push(note.to_string()),
             Obligation::StripMeta(key) => {
@@ -137,6 +145,7 @@ pub(super) fn oblige<'m>(
     let of_others = settings.guards.secrets.as_ref();
     // What is hidden in a credential may not hide it.
     let found = leaks::received(message, allowed.from(), &own, &texts, of_others)?;
+    brings = brings.join(&ratchet::shown(&found));
     let mut redactions = Vec::new();
     let mut said = Said::default();
     for (start, (value, text)) in texts {
@@ -178,6 +187,7 @@ pub(super) fn oblige<'m>(
         obligations,
         redactions,
         findings: found.findings,
+        brings,
     })
 }
 

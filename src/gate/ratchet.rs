@@ -10,13 +10,14 @@
 use std::sync::Arc;
 
 use crate::audit;
-use crate::policy::{Held, MAX_LEVEL, PolicySnapshot};
+use crate::policy::{Held, MAX_LEVEL, Obligation, PolicySnapshot};
 use crate::session::{InMemory, Raised, RatchetStore, Session, StoreFault, Whose};
 use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
 use super::decide::{self, Allowed, Stop};
 use super::identify::Role;
+use super::leaks;
 use super::pin::Pins;
 use super::record::Trail;
 use super::refuse::Refusal;
@@ -104,36 +105,121 @@ impl Gate {
         let session = pins.session;
         let held = Arc::clone(&understood.identified.scene.held);
         trail.raised(&held, &held);
-        let decided = decide::decide(understood, snapshot, pins, now);
-        let mut allowed = self.lifted(decided, understood, snapshot, pins, now, trail)?;
-        let mut findings = self.guard(understood, &allowed, session)?;
+        let mut judged = Judged::of(self, understood, snapshot, pins, now, trail)?;
         if understood.identified.from == Side::Agent && understood.identified.is_request() {
-            let brings = brings(understood, snapshot, now);
-            let counted = session.state().calls;
-            let raised = self.ratchet.raise(session, &brings).await;
-            let Raised { before, after } = raised.map_err(Refusal::from)?;
-            trail.raised(&before, &after);
-            trail.brings = Arc::new(brings);
-            // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the store
-            // took its time, another call may have been counted.
-            let calls = session.state().calls;
-            let scene = &mut understood.identified.scene;
-            if *before != *scene.held || calls != counted {
-                scene.held = before;
+            let mut expected = held;
+            let mut rounds = 0..MOST_JUDGED;
+            loop {
+                if rounds.next().is_none() {
+                    return Err(Refusal::from(StoreFault::new("it rises again and again")).into());
+                }
+                let counted = session.state().calls;
+                let raised = self.ratchet.raise(session, &judged.brings).await;
+                let Raised { before, after } = raised.map_err(Refusal::from)?;
+                trail.raised(&before, &after);
+                trail.brings = Arc::new(judged.brings.clone());
+                // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the
+                // store took its time, another call may have been counted.
+                let calls = session.state().calls;
+                let is_overtaken = *before != *expected;
+                if !is_overtaken && calls == counted {
+                    break;
+                }
+                let scene = &mut understood.identified.scene;
+                if is_overtaken {
+                    scene.held = before;
+                }
                 // Of a task it is the count of the call that began it.
                 if scene.calls == counted {
                     scene.calls = calls;
                 }
-                let decided = decide::decide(understood, snapshot, pins, now);
-                allowed = self.lifted(decided, understood, snapshot, pins, now, trail)?;
-                findings = self.guard(understood, &allowed, session)?;
+                judged = Judged::of(self, understood, snapshot, pins, now, trail)?;
+                // Judged otherwise, it may be obliged to raise more than was raised for it.
+                if after.covers(&judged.brings) {
+                    break;
+                }
+                expected = after;
             }
         }
-        trail.allowed(&allowed);
-        trail.found(findings);
-        Ok(allowed)
+        trail.allowed(&judged.allowed);
+        trail.found(judged.findings);
+        Ok(judged.allowed)
+    }
+
+    /// Raises what the session of whoever gets a message has read by what was found in it.
+    pub(super) async fn learn(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        brings: &Held,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        if understood.identified.from == Side::Agent || brings.is_nothing() {
+            return Ok(());
+        }
+        let raised = self.ratchet.raise(session, brings).await;
+        let Raised { before, after } = raised.map_err(Refusal::from)?;
+        trail.raised(&before, &after);
+        Ok(())
     }
 }
+
+/// How often a request is judged again, at most, because it is overtaken.
+const MOST_JUDGED: usize = 4;
+
+/// What policies and guards say of a message.
+struct Judged {
+    allowed: Allowed,
+    findings: Vec<String>,
+    brings: Held,
+}
+
+impl Judged {
+    fn of(
+        gate: &Gate,
+        understood: &mut Understood<'_>,
+        snapshot: &Arc<PolicySnapshot>,
+        pins: Pins<'_>,
+        now: Circumstances,
+        trail: &mut Trail,
+    ) -> Result<Self, Stop> {
+        let decided = decide::decide(understood, snapshot, pins, now);
+        let allowed = gate.lifted(decided, understood, snapshot, pins, now, trail)?;
+        let findings = gate.guard(understood, &allowed, pins.session)?;
+        let brings = brings(understood, snapshot, now).join(&obliged(&allowed));
+        Ok(Self {
+            allowed,
+            findings,
+            brings,
+        })
+    }
+}
+
+/// What the policies that permit a message oblige to.
+pub(super) fn obliged(allowed: &Allowed) -> Held {
+    let due = allowed.allowances.iter();
+    let due = due.flat_map(|allowance| &allowance.obligations);
+    due.filter_map(Obligation::brings)
+        .fold(Held::default(), |all, one| all.join(&one))
+}
+
+/// What credentials bring that were found in what the server sends. Those that were taken out have not
+/// come in, but where one is, there may be more.
+pub(super) fn shown(found: &leaks::Received<'_>) -> Held {
+    let shown = !found.findings.is_empty();
+    let concealed = !found.strings.is_empty();
+    Held {
+        level: if shown { MAX_LEVEL } else { 0 },
+        labels: (shown || concealed)
+            .then(|| CREDENTIALS.to_owned())
+            .into_iter()
+            .collect(),
+        untrusted: false,
+    }
+}
+
+/// The label of sessions whose servers have sent credentials.
+const CREDENTIALS: &str = "credentials";
 
 /// What a request will read, as far as its labels tell.
 fn brings(understood: &Understood<'_>, snapshot: &PolicySnapshot, now: Circumstances) -> Held {

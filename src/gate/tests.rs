@@ -23,6 +23,7 @@ mod parked;
 mod passage;
 mod pins;
 mod ratchet;
+mod ratchet_race;
 mod rounds;
 mod schemas;
 mod shadow;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::engine::EngineName;
+use super::held::Held;
 
 /// The opinion of one engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +101,65 @@ pub enum Obligation {
     /// `@obligation_canonical("paths")`: the arguments of a call that labels call paths go on in the
     /// one spelling, in which it is judged again.
     CanonicalPaths,
+    /// `@obligation_label("pii")`: the session has read data of this kind from now on. One for each; an
+    /// annotation may name several with spaces between them.
+    Label(Arc<str>),
+    /// `@obligation_raise("confidential")`: the session has read something of that level from now on.
+    Raise(Raise),
+}
+
+/// What a session is raised to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Raise {
+    Internal,
+    Confidential,
+    Secret,
+    /// Others may have written what came in.
+    Untrusted,
+}
+
+impl Raise {
+    /// As policies write them.
+    pub const WORDS: [(&'static str, Self); 4] = [
+        ("internal", Self::Internal),
+        ("confidential", Self::Confidential),
+        ("secret", Self::Secret),
+        ("untrusted", Self::Untrusted),
+    ];
+
+    pub fn named(word: &str) -> Option<Self> {
+        let mut words = Self::WORDS.into_iter();
+        words.find(|(name, _)| *name == word).map(|(_, it)| it)
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Internal => "internal",
+            Self::Confidential => "confidential",
+            Self::Secret => "secret",
+            Self::Untrusted => "untrusted",
+        }
+    }
+}
+
+impl Obligation {
+    /// What it raises the session by, if it does.
+    pub fn brings(&self) -> Option<Held> {
+        match self {
+            Self::Label(label) => Some(Held {
+                labels: [label.to_string()].into(),
+                ..Held::default()
+            }),
+            Self::Raise(Raise::Untrusted) => Some(Held {
+                untrusted: true,
+                ..Held::default()
+            }),
+            Self::Raise(Raise::Internal) => Some(Held::at(1)),
+            Self::Raise(Raise::Confidential) => Some(Held::at(2)),
+            Self::Raise(Raise::Secret) => Some(Held::at(3)),
+            Self::Annotate(_) | Self::StripMeta(_) | Self::CanonicalPaths => None,
+        }
+    }
 }
 
 /// An engine could not judge. Always a denial.
@@ -205,6 +265,8 @@ impl fmt::Display for Obligation {
             Self::Annotate(text) => write!(f, "annotate: {text}"),
             Self::StripMeta(key) => write!(f, "strip_meta: {key}"),
             Self::CanonicalPaths => f.write_str("canonical: paths"),
+            Self::Label(label) => write!(f, "label: {label}"),
+            Self::Raise(to) => write!(f, "raise: {}", to.as_str()),
         }
     }
 }

@@ -34,7 +34,7 @@ pub use checked::{Against, Checked};
 pub use combine::combine;
 pub use decision::{
     Allowance, Decision, Denial, DenialCause, EngineFault, FaultKind, Obligation, OnDeny, Origin,
-    PolicyId, Reason, Verdict,
+    PolicyId, Raise, Reason, Verdict,
 };
 pub use engine::{
     Compiled, EngineKind, EngineName, ListFacts, ListsBy, LooksFor, OpenTools, RuleEngine, Shows,

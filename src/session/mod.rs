@@ -35,7 +35,9 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
 };
-pub use ratchet::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
+pub use ratchet::{
+    Answer, InMemory, JournalError, OnDisk, Raised, RatchetKey, RatchetStore, StoreFault, Whose,
+};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.

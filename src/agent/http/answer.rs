@@ -138,6 +138,7 @@ impl Server {
             .identify(&parts.headers, peer)
             .await
             .map_err(Refused::Challenge)?;
+        let identity = fields::in_session(identity, &parts.headers, &self.settings)?;
         *subject = Some(identity.subject.clone());
         let asked = Asked {
             parts,

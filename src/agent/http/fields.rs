@@ -7,12 +7,16 @@ use hyper::HeaderMap;
 use crate::wire::TraceContext;
 
 use super::refusal::Refused;
+use super::settings::Settings;
+use crate::identity::Identity;
 
 pub(super) const SESSION: &str = "Mcp-Session-Id";
 pub(super) const VERSION: &str = "MCP-Protocol-Version";
 pub(super) const METHOD: &str = "Mcp-Method";
 pub(super) const NAME: &str = "Mcp-Name";
 pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
+/// The one whose name is configured.
+const OF_SESSIONS: &str = "ratchet.session_header";
 const TRACEPARENT: &str = "traceparent";
 
 /// Fields of which peers and proxies could take the one or the other.
@@ -52,6 +56,36 @@ pub(super) fn text<'h>(
         Ok(text) => Ok(Some(text)),
         Err(_) => Err(Refused::Unreadable(name)),
     }
+}
+
+/// Whoever sends a request, in the session that it names by the header that was configured for it. A
+/// token that names one is believed instead.
+pub(super) fn in_session(
+    mut identity: Identity,
+    headers: &HeaderMap,
+    settings: &Settings,
+) -> Result<Identity, Refused> {
+    let Some(name) = settings
+        .session_header
+        .as_ref()
+        .filter(|_| identity.session.is_none())
+    else {
+        return Ok(identity);
+    };
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().map(hyper::header::HeaderValue::to_str);
+    if values.next().is_some() {
+        return Err(Refused::Repeated(OF_SESSIONS));
+    }
+    let value = value
+        .transpose()
+        .map_err(|_| Refused::Unreadable(OF_SESSIONS))?;
+    // Nobody's name is no name.
+    identity.session = value
+        .map(str::trim)
+        .filter(|it| !it.is_empty())
+        .map(str::to_owned);
+    Ok(identity)
 }
 
 /// What a request says of a trace (W3C Trace Context). One that says it twice, or wrongly, says

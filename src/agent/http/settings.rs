@@ -18,6 +18,8 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` beside those of loopback names with our own port, as `scheme://host[:port]`.
     pub allowed_origins: Vec<String>,
+    /// The header that names an agent's session, where its token names none; in lower case.
+    pub session_header: Option<String>,
     /// Limits of one message; a longer body is answered 413.
     pub limits: Limits,
     /// How long the head of a request may take from its first byte on, and how long a connection
@@ -60,6 +62,7 @@ impl Default for Settings {
             path: "/mcp".to_owned(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            session_header: None,
             limits: Limits::default(),
             header_deadline: Duration::from_secs(10),
             body_deadline: Duration::from_secs(30),

@@ -122,6 +122,7 @@ pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
         path: listen.path.clone(),
         allowed_hosts: listen.allowed_hosts.clone(),
         allowed_origins: listen.allowed_origins.clone(),
+        session_header: config.ratchet.session_header.clone(),
         limits: settings::from_agent(&config.limits),
         max_connections: config.limits.max_connections,
         max_sessions: config.limits.max_sessions,

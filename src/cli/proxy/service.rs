@@ -22,6 +22,7 @@ use crate::session::{Ids, Readiness};
 
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
+use super::reading::of_agent;
 use super::renew::{News, Renewal};
 use super::servers::{Server, ServerEvents};
 use super::{Parts, session};
@@ -159,6 +160,11 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         return;
     };
     let identity = arrival.identity;
+    let ids = match arrival.kind {
+        ConversationKind::Session => Ids::OfSession,
+        ConversationKind::Stateless => Ids::OfStream,
+    };
+    let session = session.reading_as(of_agent(&identity, ids, parts.names));
     let mut roles = identity.roles;
     roles.extend(identity.groups);
     let session = session.of(Agent {
@@ -167,10 +173,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         roles,
         ..Agent::default()
     });
-    let session = match arrival.kind {
-        ConversationKind::Session => session,
-        ConversationKind::Stateless => session.with_ids(Ids::OfStream),
-    };
+    let session = session.with_ids(ids);
     session.described_by(gate.policies().labels());
     let (server, events) = parts.upstreams.connect().unwrap_or_else(|cause| {
         error!("{cause}");

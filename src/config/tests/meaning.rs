@@ -147,6 +147,7 @@ fn every_key_arrives_where_it_belongs() {
         lock: LockMode::FirstUse,
         reload: Reload::Watch,
         on_removal: OnRemoval::Accept,
+        network: crate::loading::Network::default(),
     };
     assert_eq!(config.policy, policy);
     let audit = Audit {

@@ -5,12 +5,12 @@ use crate::policy::engines::cedar::Cedar;
 use crate::policy::{EngineKind as _, Held, Labels, Permissions, ToolLabels};
 use crate::session::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
 
-const CLOSED: &str = r#"@id("all") permit (principal, action, resource);
+pub(super) const CLOSED: &str = r#"@id("all") permit (principal, action, resource);
 @id("closed") @code("session-sensitive") @advice("Connect in a new session.")
 forbid (principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"connect")
 when { context.env.session.level >= 2 };"#;
 
-const TOOLS: [&str; 4] = ["read", "fetch", "post", "note"];
+pub(super) const TOOLS: [&str; 4] = ["read", "fetch", "post", "note"];
 
 fn labels() -> Labels {
     let may = |read, write, connect| Permissions {
@@ -41,7 +41,7 @@ fn labels() -> Labels {
     }
 }
 
-fn policies(text: &str) -> PolicySnapshot {
+pub(super) fn policies(text: &str) -> PolicySnapshot {
     let source = PolicySource {
         name: "p.cedar".into(),
         text: text.into(),
@@ -252,4 +252,82 @@ async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
     bench.agent(INITIALIZE).await;
     assert!(bench.to_upstream().is_empty());
     assert!(bench.to_agent()[0].contains("-32603"));
+}
+
+const TELLING: &str = r#"@id("all") permit (principal, action, resource);
+@id("private") @obligation_raise("confidential") @obligation_label("pii finance")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"note");
+@id("strangers") @obligation_raise("untrusted")
+permit (principal, action == Mcp::Action::"receive_result", resource == Mcp::Tool::"post");
+@id("closed")
+forbid (principal, action == Mcp::Action::"call_tool", resource in Mcp::Permission::"connect")
+when { context.env.session.labels.contains("finance") || context.env.session.untrusted };"#;
+
+#[tokio::test]
+async fn policies_raise_it_by_what_they_oblige_to() {
+    let bench = ready(Bench::new(open)).await;
+    let unlabelled = |text| policies(text).with_labels(Labels::default());
+    bench.gate.policy.publish(unlabelled(TELLING));
+    assert!(passes(&bench, "note").await && !passes(&bench, "post").await);
+    let calls = bench.records_of("tool_call").await;
+    assert_eq!(calls[0].get(&["sensitivity", "after"]), "CONFIDENTIAL");
+    assert!(calls[0].text().contains("raise: confidential"));
+    // By what comes back as well.
+    let bench = ready(Bench::new(open)).await;
+    bench.gate.policy.publish(unlabelled(TELLING));
+    assert!(passes(&bench, "post").await && !passes(&bench, "post").await);
+}
+
+fn looking(received: Treatment) -> Bench {
+    Bench::with(open, |settings| {
+        settings.guards.secrets = Some(Secrets {
+            sent: super::super::Level::Off,
+            received,
+            rules: Arc::new(crate::guard::secrets::Rules::builtin()),
+        });
+    })
+}
+
+#[tokio::test]
+async fn a_credential_that_comes_raises_it_before_it_is_delivered() {
+    // One letter is apart, so that nobody who searches for credentials finds one here.
+    let token = format!("{}hp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8", 'g');
+    for (received, level) in [
+        (Treatment::Off, 0),
+        (Treatment::Warn, 3),
+        (Treatment::Redact, 0),
+    ] {
+        let bench = ready(looking(received)).await;
+        bench.agent(&call("1", "post")).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench
+            .upstream(&result(&id).replace("\"x\"", &format!("\"{token}\"")))
+            .await;
+        let held = Arc::clone(&bench.talk.session.state().held);
+        assert_eq!(held.level, level, "{received:?}");
+        let labels: Vec<&str> = held.labels.iter().map(String::as_str).collect();
+        let expected: &[&str] = if received == Treatment::Off {
+            &[]
+        } else {
+            &["credentials"]
+        };
+        assert_eq!(labels, expected, "{received:?}");
+        assert_eq!(passes(&bench, "post").await, level < 2);
+    }
+}
+
+#[tokio::test]
+async fn a_result_is_as_sensitive_as_what_was_read() {
+    let bench = ready(Bench::new(open)).await;
+    let held_back = format!(
+        "{CLOSED}\nforbid (principal, action == Mcp::Action::\"receive_result\", resource) \
+         when {{ context.result.level >= 2 && context.result.labels.contains(\"pii\") }};"
+    );
+    bench.gate.policy.publish(policies(&held_back));
+    for (tool, arrives) in [("note", true), ("read", false)] {
+        bench.agent(&call("1", tool)).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench.upstream(&result(&id)).await;
+        assert_eq!(bench.to_agent()[0].contains("content"), arrives, "{tool}");
+    }
 }

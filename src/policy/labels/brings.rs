@@ -46,6 +46,14 @@ impl Labels {
         }
     }
 
+    /// What the answers of a tool are, whatever it was called with.
+    pub fn answers_of(&self, tool: &str) -> Held {
+        if self.is_empty() {
+            return Held::default();
+        }
+        self.of_tool(tool).held()
+    }
+
     /// What kinds of data lie where the paths of a call lie, and below.
     fn kinds(&self, labels: &ToolLabels, arguments: &Arguments<'_>) -> Vec<String> {
         let pointers = labels.paths.as_deref().unwrap_or_default();

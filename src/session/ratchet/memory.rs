@@ -56,6 +56,25 @@ impl InMemory {
         }
     }
 
+    /// All there is, in one order.
+    pub(super) fn all(&self) -> Vec<(RatchetKey, Arc<Held>)> {
+        let by_key = self.by_key.read().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> = by_key
+            .iter()
+            .map(|(key, held)| (key.clone(), Arc::clone(held)))
+            .collect();
+        all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+
+    /// The same as [`Self::join`], however many there are already.
+    pub(super) fn join_beyond(&self, key: &RatchetKey, by: &Held) {
+        let mut by_key = self.by_key.write().unwrap_or_else(PoisonError::into_inner);
+        self.is_empty.store(false, Ordering::SeqCst);
+        let held = by_key.entry(key.clone()).or_default();
+        *held = Raised::joining(held, by).after;
+    }
+
     pub(super) fn join(&self, key: &RatchetKey, by: &Held) -> Raised {
         if by.is_nothing() {
             return Raised::unchanged(&self.get(key));

@@ -3,10 +3,12 @@
 //! A session that nobody can come back to keeps it itself. What outlives a session, or is common to
 //! several, stands in a [`RatchetStore`] under a [`RatchetKey`].
 
+mod disk;
 mod key;
 mod memory;
 mod store;
 
+pub use disk::{JournalError, OnDisk};
 pub use key::{RatchetKey, Whose};
 pub use memory::InMemory;
 pub use store::{Answer, Raised, RatchetStore, StoreFault};

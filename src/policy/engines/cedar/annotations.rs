@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::{Obligation, OnDeny};
+use crate::policy::{Obligation, OnDeny, Raise};
 
 /// The annotations of one policy.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Problem {
     pub(super) help: Option<String>,
 }
 
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 10] = [
     "id",
     "code",
     "advice",
@@ -31,6 +31,8 @@ const KNOWN: [&str; 8] = [
     "lint_allow",
     "obligation_annotate",
     "obligation_canonical",
+    "obligation_label",
+    "obligation_raise",
     "obligation_strip_meta",
 ];
 
@@ -92,6 +94,28 @@ impl Annotations {
                 ),
                 Some("known: `paths`".to_owned()),
             ),
+            "obligation_label" => {
+                let before = self.obligations.len();
+                let labels = value.split_whitespace();
+                self.obligations
+                    .extend(labels.map(|label| Obligation::Label(label.into())));
+                if self.obligations.len() == before {
+                    self.error(
+                        "`@obligation_label` needs the labels".to_owned(),
+                        Some("for example `@obligation_label(\"pii\")`".to_owned()),
+                    );
+                }
+            }
+            "obligation_raise" => match Raise::named(value) {
+                Some(to) => self.obligations.push(Obligation::Raise(to)),
+                None => self.error(
+                    format!(
+                        "`@obligation_raise` does not know `{}`",
+                        value.escape_debug()
+                    ),
+                    Some("known: `internal`, `confidential`, `secret`, `untrusted`".to_owned()),
+                ),
+            },
             "obligation_strip_meta" => {
                 let keys = value.split_whitespace();
                 let strip = keys.map(|key| Obligation::StripMeta(key.into()));
@@ -110,8 +134,8 @@ impl Annotations {
                 self.error(
                     format!("unknown obligation `@{key}`"),
                     Some(suggestion(key).unwrap_or_else(|| {
-                        "known: `@obligation_annotate`, `@obligation_canonical`, \
-                         `@obligation_strip_meta`; an obligation that nobody carries out would be an empty promise"
+                        "known: `@obligation_annotate`, `@obligation_canonical`, `@obligation_label`, \
+                         `@obligation_raise`, `@obligation_strip_meta`; an obligation that nobody carries out would be an empty promise"
                             .to_owned()
                     })),
                 );

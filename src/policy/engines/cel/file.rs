@@ -15,7 +15,7 @@ use super::table::{Table, Text, suggest};
 use super::{length, meter};
 use crate::policy::{
     ActionName, Obligation, OnDeny, Origin, PolicyEntry, PolicyId, PolicyProblem, PolicySource,
-    Reason,
+    Raise, Reason,
 };
 
 /// Letters of an expression that show where a problem is.
@@ -116,6 +116,9 @@ impl Reader {
         let note = table.text("obligation_annotate");
         let canonical = table.word("obligation_canonical", &[("paths", ())]);
         let canonical = canonical.map(|()| Obligation::CanonicalPaths);
+        let labels = table.texts("obligation_label");
+        let raise = table.word("obligation_raise", &Raise::WORDS);
+        let raise = raise.map(Obligation::Raise);
         let keys = table.texts("obligation_strip_meta");
         if id.is_none() && !table.has("id") {
             table.report(place.clone(), "a rule has to have an `id`", None);
@@ -124,7 +127,8 @@ impl Reader {
             let help = "write `effect = \"permit\"` or `effect = \"forbid\"`".to_owned();
             table.report(place.clone(), "a rule has to have an `effect`", Some(help));
         }
-        let obliged = note.is_some() || canonical.is_some() || keys.is_some();
+        let others = labels.is_some() || raise.is_some();
+        let obliged = note.is_some() || canonical.is_some() || keys.is_some() || others;
         if effect == Some(Effect::Forbid) && obliged {
             let message = "an obligation on a `forbid` would never be carried out";
             let help = "put it on the `permit` whose use it goes with".to_owned();
@@ -172,7 +176,7 @@ impl Reader {
                 advice,
                 on_deny,
             },
-            obligations: obligations(note, canonical, keys),
+            obligations: obligations(note, canonical.into_iter().chain(raise), labels, keys),
         });
     }
 
@@ -241,13 +245,20 @@ impl Reader {
 
 fn obligations(
     note: Option<Text>,
-    canonical: Option<Obligation>,
+    words: impl Iterator<Item = Obligation>,
+    labels: Option<Vec<Text>>,
     keys: Option<Vec<Text>>,
 ) -> Vec<Obligation> {
     let note = note.map(|(note, _)| Obligation::Annotate(note.into()));
     let keys = keys.into_iter().flatten();
     let keys = keys.map(|(key, _)| Obligation::StripMeta(key.into()));
-    note.into_iter().chain(canonical).chain(keys).collect()
+    let labels = labels.into_iter().flatten();
+    let labels = labels.map(|(label, _)| Obligation::Label(label.into()));
+    note.into_iter()
+        .chain(words)
+        .chain(labels)
+        .chain(keys)
+        .collect()
 }
 
 /// The actions that a rule is about, those of the groups that it names included; otherwise all.

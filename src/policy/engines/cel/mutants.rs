@@ -12,10 +12,12 @@ use crate::policy::{Mutant, MutantKind, MutantRule, Part, PartKind, RuleEffect};
 const OF_CONDITIONS: [&str; 4] = ["all", "exists", "exists_one", "filter"];
 
 /// Keys that only one of the effects may have.
-const OF_ONE_EFFECT: [&str; 4] = [
+const OF_ONE_EFFECT: [&str; 6] = [
     "on_deny",
     "obligation_annotate",
     "obligation_canonical",
+    "obligation_label",
+    "obligation_raise",
     "obligation_strip_meta",
 ];
 

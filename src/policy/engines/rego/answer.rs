@@ -9,7 +9,7 @@ use std::sync::Arc;
 use regorus::Value;
 
 use super::compile::Ids;
-use crate::policy::{Obligation, OnDeny, Reason, Verdict};
+use crate::policy::{Obligation, OnDeny, Raise, Reason, Verdict};
 
 pub(super) fn verdict(answer: &Value, ids: &Ids) -> Result<Verdict, String> {
     if *answer == Value::Undefined {
@@ -81,7 +81,7 @@ fn obligation(value: &Value) -> Result<Obligation, String> {
     let members = members(
         value,
         "an obligation",
-        &["annotate", "canonical", "strip_meta"],
+        &["annotate", "canonical", "label", "raise", "strip_meta"],
     )?;
     let [(key, value)] = members.as_slice() else {
         return Err("an obligation has not exactly one member".to_owned());
@@ -91,6 +91,11 @@ fn obligation(value: &Value) -> Result<Obligation, String> {
         _ if what.is_empty() => Err("an obligation says nothing".to_owned()),
         "canonical" if &*what == "paths" => Ok(Obligation::CanonicalPaths),
         "canonical" => Err("an obligation `canonical` is not `paths`".to_owned()),
+        "label" => Ok(Obligation::Label(what)),
+        "raise" => Raise::named(&what).map(Obligation::Raise).ok_or_else(|| {
+            "an obligation `raise` is not `internal`, `confidential`, `secret` or `untrusted`"
+                .to_owned()
+        }),
         "strip_meta" => Ok(Obligation::StripMeta(what)),
         _ => Ok(Obligation::Annotate(what)),
     }

@@ -68,6 +68,16 @@ fn annotations_that_promise_too_much_are_refused() {
             "@obligation_canonical",
             Some("`@obligation_canonical` does not know ``"),
         ),
+        ("@obligation_label(\"pii finance\")", None),
+        (
+            "@obligation_label",
+            Some("`@obligation_label` needs the labels"),
+        ),
+        ("@obligation_raise(\"secret\")", None),
+        (
+            "@obligation_raise(\"public\")",
+            Some("`@obligation_raise` does not know `public`"),
+        ),
         ("@obligation_strip_meta(\"a b/c\")", None),
         (
             "@obligation_strip_meta(\" \")",

@@ -1,0 +1,90 @@
+//! Where it is kept what sessions have read, and whose reading counts together.
+
+use std::sync::Arc;
+
+use crate::config;
+use crate::identity::Identity;
+use crate::session::{
+    Ids, InMemory, JournalError, OnDisk, RatchetKey, RatchetStore, Session, Whose,
+};
+
+/// Where what outlives a session is kept.
+///
+/// # Errors
+/// [`JournalError`] where there is a journal that cannot be used.
+pub(super) fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn RatchetStore>, JournalError> {
+    let most = ratchet.max_sessions;
+    Ok(match &ratchet.file {
+        Some(file) => Arc::new(OnDisk::open(file, most)?),
+        None => Arc::new(InMemory::holding(most)),
+    })
+}
+
+/// The one session of a gate on standard streams: with a journal it goes on where an earlier one
+/// ended.
+pub(super) fn of_process(session: Session, ratchet: &config::Ratchet) -> Session {
+    if ratchet.file.is_none() && ratchet.session.is_none() {
+        return session;
+    }
+    let principal = session.state().agent.id.clone();
+    let key = RatchetKey::of(&principal, ratchet.session.as_deref());
+    session.reading_as(Whose::Common(key))
+}
+
+/// Whose reading counts together over HTTP: that of one named session of one agent; of an MCP session
+/// if it has no other name; of all that an agent does, where it has not even that.
+pub(super) fn of_agent(identity: &Identity, ids: Ids, names: Names) -> Whose {
+    match (&identity.session, names, ids) {
+        (Some(session), _, _) => Whose::Common(RatchetKey::of(&identity.subject, Some(session))),
+        (None, Names::Required, _) => Whose::Unnamed,
+        (None, Names::Unknown, Ids::OfSession) => Whose::Own,
+        (None, Names::Unknown, Ids::OfStream) => {
+            Whose::Common(RatchetKey::of(&identity.subject, None))
+        }
+    }
+}
+
+/// Whether somebody is to name the sessions of agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Names {
+    Required,
+    Unknown,
+}
+
+impl Names {
+    pub(super) fn of(ratchet: &config::Ratchet) -> Self {
+        match ratchet.session_header {
+            Some(_) => Self::Required,
+            None => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reading_counts_for_the_session_that_was_named_or_for_all_that_may_be_it() {
+        let check = |session: Option<&str>, ids, names, expected: &Whose| {
+            let identity = Identity {
+                session: session.map(str::to_owned),
+                ..Identity::named("ada")
+            };
+            assert_eq!(
+                &of_agent(&identity, ids, names),
+                expected,
+                "{session:?} {ids:?}"
+            );
+        };
+        let common = |session| Whose::Common(RatchetKey::of("ada", session));
+        for ids in [Ids::OfSession, Ids::OfStream] {
+            for names in [Names::Required, Names::Unknown] {
+                check(Some("s"), ids, names, &common(Some("s")));
+            }
+            check(None, ids, Names::Required, &Whose::Unnamed);
+        }
+        check(None, Ids::OfSession, Names::Unknown, &Whose::Own);
+        check(None, Ids::OfStream, Names::Unknown, &common(None));
+    }
+}

@@ -1,0 +1,127 @@
+//! `[ratchet]`: where it is kept what sessions have read, under which names, and what follows from it.
+
+use std::path::Path;
+
+use super::errors::Reason;
+use super::listen::{HTTP_ONLY, Transport};
+use super::section::Section;
+use super::settings::Ratchet;
+use crate::loading::{Network, Reach};
+use crate::policy::host_named;
+
+/// Header fields that say something else already.
+const TAKEN: [&str; 8] = [
+    "accept",
+    "authorization",
+    "content-length",
+    "content-type",
+    "host",
+    "mcp-protocol-version",
+    "mcp-session-id",
+    "origin",
+];
+
+const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
+
+pub(super) fn ratchet(
+    mut section: Section<'_, '_>,
+    base: &Path,
+    transport: Transport,
+) -> (Ratchet, Network) {
+    let default = Ratchet::default();
+    let ratchet = Ratchet {
+        file: section.path("file", base),
+        max_sessions: section
+            .count("max_sessions", &(1..=10_000_000))
+            .unwrap_or(default.max_sessions),
+        session: name(&mut section),
+        session_header: header(&mut section),
+    };
+    match transport {
+        Transport::Stdio => {
+            section.only_when(&["session_header"], HTTP_ONLY, "name it in `session`")
+        }
+        Transport::Http => section.only_when(
+            &["session"],
+            "only applies when transport is \"stdio\"",
+            "name a header in `session_header`, or give agents tokens with the claim `session_id`",
+        ),
+        Transport::Unclear => {}
+    }
+    let network = network(section.section("network"));
+    section.finish();
+    (ratchet, network)
+}
+
+fn name(section: &mut Section<'_, '_>) -> Option<String> {
+    let name = section.string("session")?;
+    if name.is_empty() || name.len() > 256 || name.chars().any(char::is_control) {
+        let reason = Reason::Invalid("expected a name of 1 to 256 bytes");
+        section.refuse("session", reason, None);
+        return None;
+    }
+    Some(name)
+}
+
+fn header(section: &mut Section<'_, '_>) -> Option<String> {
+    let name = section.string("session_header")?.to_ascii_lowercase();
+    let fits = |c: u8| c.is_ascii_alphanumeric() || c == b'-' || c == b'_';
+    if name.is_empty() || name.len() > 128 || !name.bytes().all(fits) {
+        let reason = Reason::Invalid("expected the name of a header");
+        section.refuse("session_header", reason, Some("as in `\"X-Session-Id\"`"));
+        return None;
+    }
+    if TAKEN.contains(&name.as_str()) {
+        let reason = Reason::Invalid("is a header that says something else");
+        section.refuse("session_header", reason, Some("as in `\"X-Session-Id\"`"));
+        return None;
+    }
+    Some(name)
+}
+
+fn network(mut section: Section<'_, '_>) -> Network {
+    let words = [
+        ("full", Reach::Full),
+        ("proxied", Reach::Proxied),
+        ("none", Reach::None),
+    ];
+    let mut network = Network::default();
+    let mut least = Reach::Full;
+    for (level, reach) in LEVELS.into_iter().zip(&mut network.reach) {
+        // What was not said is no wider than what was said of the level below.
+        *reach = section
+            .one_of(level, &words)
+            .unwrap_or_else(|| (*reach).max(least));
+        if *reach < least {
+            let reason = Reason::Invalid("is wider than the level below");
+            let help = "what has read more reaches less: `full`, then `proxied`, then `none`";
+            section.refuse(level, reason, Some(help));
+        }
+        least = *reach;
+    }
+    let help = "list exact names, as in `[\"docs.example.com\"]`";
+    for field in section.items("hosts", help).unwrap_or_default() {
+        let Some(host) = section.text(&field).map(|text| text.value) else {
+            continue;
+        };
+        match host_named(&host) {
+            Some(host) => network.hosts.push(host),
+            None => section.tell(&field, Reason::Invalid("is no name of a host"), Some(help)),
+        }
+    }
+    section.refuse_empty(
+        "hosts",
+        "names no host",
+        "name some, or write `none` for the level",
+    );
+    let limits = network.reach.contains(&Reach::Proxied);
+    if limits && !section.has("hosts") {
+        let reason = Reason::RequiredWhen("a level is \"proxied\"");
+        section.require("hosts", reason, help);
+    } else if !limits && section.has("hosts") {
+        let reason = Reason::NoEffect("where no level is \"proxied\"");
+        section.refuse("hosts", reason, Some("remove it"));
+    }
+    section.finish();
+    network
+}
