@@ -16,6 +16,7 @@ mod listen;
 mod load;
 mod network;
 mod ratchet;
+mod rates;
 mod reading;
 mod resolve;
 mod sandbox;
