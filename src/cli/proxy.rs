@@ -4,6 +4,7 @@ mod agents;
 mod confinement;
 mod conversations;
 mod converse;
+mod isolated;
 mod network;
 mod operators;
 mod pulse;
@@ -42,9 +43,10 @@ use super::report;
 
 use conversations::Conversations;
 use converse::End;
+use isolated::{Placed, PlacedEvents};
 use pulse::Serves;
 use renew::Renewal;
-use servers::{Server, ServerEvents, Upstreams};
+use servers::Upstreams;
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -60,7 +62,11 @@ pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
 
 /// What `[limits]`, `[guards]` and the form of a denial mean to the gate.
 pub fn gate_settings(config: &Config) -> gate::Settings {
-    settings::gate(&config.limits, config.policy.denial, &config.guards)
+    let isolated = config.upstream.isolated.as_ref();
+    gate::Settings {
+        isolate_from: isolated.map(|isolated| isolated.at),
+        ..settings::gate(&config.limits, config.policy.denial, &config.guards)
+    }
 }
 
 /// The same without a configuration.
@@ -75,10 +81,10 @@ pub fn default_gate_settings() -> gate::Settings {
 
 /// What the server may reach, if that is limited, with these roots.
 pub(super) fn upstream_sandbox(
-    config: &Config,
+    server: &config::Upstream,
     roots: &policy::Roots,
 ) -> Result<Option<crate::upstream::sandbox::Sandbox>, confinement::Nested> {
-    confinement::sandbox(config.upstream.sandbox.as_ref(), roots)
+    confinement::sandbox(server.sandbox.as_ref(), roots)
 }
 
 /// How the server is started, in the environment that it is to have, confined as for agents.
@@ -93,7 +99,7 @@ pub(super) fn upstream_settings(config: &Config) -> Result<crate::upstream::Sett
         confinement::sandbox(confinement, &policy::Roots::default())
     };
     let sandbox = sandbox.map_err(|nested| format!("`upstream.sandbox.roots`: {nested}"))?;
-    Ok(settings::upstream(config, sandbox))
+    Ok(settings::upstream(config, &config.upstream, sandbox))
 }
 
 /// How the server is reached if it is not started. What is read or fetched for it is learned by `secrets`.
@@ -102,7 +108,7 @@ pub(super) fn upstream_over_http(
     secrets: &audit::Redactor,
 ) -> Option<crate::upstream::http::HttpSettings> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    network::over_http(config, secrets, &clock)
+    network::over_http(config, &config.upstream, secrets, &clock)
 }
 
 /// What the configuration holds and nobody may see.
@@ -174,6 +180,8 @@ struct Parts {
     gate: Arc<Gate>,
     audit: Audit,
     upstreams: Upstreams,
+    /// How isolated servers are reached, if sessions may come to need one.
+    isolated: Option<Upstreams>,
     conversations: Conversations,
     /// Counts, if somebody may look.
     metrics: Option<Arc<Metrics>>,
@@ -195,7 +203,7 @@ impl Parts {
 
 /// Where agents come from, opened.
 enum Entrance {
-    Stdio(Box<(Session, Server, ServerEvents)>),
+    Stdio(Box<(Session, Placed, PlacedEvents)>),
     Http {
         listener: Box<Listener>,
         path: String,
@@ -306,8 +314,8 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let (exporter, spans) = traces.unzip();
     let audit = observed(audit, metrics.as_ref(), spans.as_ref());
     let roots = &loaded.snapshot.labels().roots;
-    let upstreams =
-        Upstreams::of(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
+    let (upstreams, isolated) =
+        reach(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
@@ -330,7 +338,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         .map(admin::Listener::bind)
         .transpose()
         .map_err(|cause| broken("cannot listen for operators", &cause))?;
-    let entrance = enter(config, &gate, &upstreams).await?;
+    let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
     let startup = Record::new(Kind::Startup)
         .upstream(&upstream)
         .revision(&*gate.revision());
@@ -361,6 +369,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         gate: Arc::new(gate),
         audit,
         upstreams,
+        isolated,
         conversations: Conversations::default(),
         metrics,
         upstream,
@@ -396,6 +405,19 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     })
 }
 
+/// How the server is reached, and its isolated instance, if there is one.
+fn reach(
+    config: &Config,
+    roots: &policy::Roots,
+    secrets: &audit::Redactor,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Upstreams, Option<Upstreams>), servers::Unusable> {
+    let reach = |server| Upstreams::of(config, server, roots, secrets, clock);
+    let isolated = config.upstream.isolated.as_ref();
+    let isolated = isolated.map(|it| reach(&it.server)).transpose()?;
+    Ok((reach(&config.upstream)?, isolated))
+}
+
 /// The log, and those who are told of its records.
 fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spans>>) -> Audit {
     let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn Observe>);
@@ -405,13 +427,18 @@ fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spa
 }
 
 /// Opens the way by which agents come.
-async fn enter(config: &Config, gate: &Gate, upstreams: &Upstreams) -> Result<Entrance, Exit> {
+async fn enter(
+    config: &Config,
+    gate: &Gate,
+    upstreams: &Upstreams,
+    isolated: Option<&Upstreams>,
+) -> Result<Entrance, Exit> {
     let upstream = &config.upstream.name;
     match &config.listen {
         Listen::Stdio => {
             let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
             session.described_by(gate.policies().labels());
-            let (server, events) = upstreams.connect().map_err(|cause| {
+            let (server, events) = isolated::connect(upstreams, isolated).map_err(|cause| {
                 error!("`upstream.command`: {cause}");
                 Exit::Unrecoverable
             })?;

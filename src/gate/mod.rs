@@ -14,6 +14,7 @@ mod guises;
 mod identify;
 mod inspect;
 mod instructions;
+mod isolate;
 mod kept;
 mod leaks;
 mod listing;
@@ -207,9 +208,25 @@ impl Gate {
         talk: &Talk<U, A>,
         came: Came,
         frame: &[u8],
-        mut trail: Trail,
+        trail: Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
+        match self.settings.isolate_from {
+            Some(_) if came.from == Side::Agent => {
+                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await
+            }
+            Some(_) | None => self.take_through(talk, came, frame, trail).await,
+        }
+    }
+
+    /// The same, wherever the session is.
+    async fn take_through<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        mut trail: Trail,
+    ) -> Result<(), AgentGone> {
         let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
@@ -247,6 +264,7 @@ impl Gate {
         let session = &talk.session;
         let now = self.circumstances(session);
         let pins = self.pins(session);
+        let begun = self.place(talk, from);
 
         let message = self.decode(talk, from, frame, trail)?;
         let current = self.policy.current();
@@ -349,6 +367,10 @@ impl Gate {
             let at = self.clock.elapsed();
             self.rounds.note(&understood, at);
             self.tasks.note(&understood, session, at);
+            let found_at = understood.identified.scene.held.level;
+            if self.has_moved(talk, begun, found_at) {
+                Box::pin(self.follow(talk, &obliged.permit)).await?;
+            }
             self.send(talk, obliged.permit).await
         };
         passed

@@ -17,6 +17,7 @@ use crate::wire::{KnownMethod, Side};
 use super::Gate;
 use super::decide::{self, Allowed, Stop};
 use super::identify::Role;
+use super::isolate;
 use super::pin::Pins;
 use super::record::Trail;
 use super::refuse::Refusal;
@@ -113,6 +114,7 @@ impl Gate {
             let raised = self.ratchet.raise(session, &brings).await;
             let Raised { before, after } = raised.map_err(Refusal::from)?;
             trail.raised(&before, &after);
+            isolate::found(session, after.level);
             trail.brings = Arc::new(brings);
             // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the store
             // took its time, another call may have been counted.

@@ -154,6 +154,11 @@ impl Trail {
         }
     }
 
+    /// The message is judged where its session is by now.
+    pub(super) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
+        self.record.upstream = Some(talk.scope().upstream);
+    }
+
     /// The message could be read; what it is stands in its envelope.
     pub(super) fn decoded<U, A>(&mut self, talk: &Talk<U, A>, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {

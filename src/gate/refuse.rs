@@ -57,6 +57,8 @@ pub enum Refusal {
     TooMany(usize),
     #[error("it belongs to nothing that was asked for")]
     Stray,
+    #[error("the session has left the server that says it")]
+    Left,
     /// The agent is told what it would be told if the tool did not exist.
     #[error("unknown tool: {name}")]
     UnknownTool { name: String, cause: Hidden },
@@ -253,6 +255,7 @@ impl Refusal {
             | Self::ReusedId
             | Self::WrongShape { .. }
             | Self::Stray
+            | Self::Left
             | Self::TooLong(_) => INVALID_REQUEST,
             Self::Denied { .. } | Self::Unconsented { .. } => DENIED,
             Self::TooMany(_)
@@ -294,6 +297,7 @@ impl Refusal {
                 ..
             } => "look-alike",
             Self::Stray => "stray",
+            Self::Left => "left",
             Self::UnknownTool {
                 cause: Hidden::NotOffered,
                 ..
@@ -373,6 +377,7 @@ impl Refusal {
             | Self::ReusedId
             | Self::TooMany(_)
             | Self::CancelledInTime
+            | Self::Left
             | Self::Stray => Stage::Identify,
             Self::Params(_)
             | Self::ArgumentsTooWide(_)

@@ -13,6 +13,7 @@ mod canonical;
 mod consent;
 mod excerpts;
 mod guises;
+mod isolate;
 mod leaks;
 mod life;
 mod lists;
@@ -64,6 +65,8 @@ pub(super) struct Recorder {
     lines: Mutex<Vec<(crate::wire::Stream, String)>>,
     /// How often it was said to be of no use.
     restarts: AtomicU64,
+    /// How often it was said that nobody waits for the open server.
+    left: AtomicU64,
 }
 
 /// A clock that is moved by hand.
@@ -110,6 +113,7 @@ impl Bench {
             guards: Guards::default(),
             secrets: Redactor::default(),
             tracing: super::Tracing::Off,
+            isolate_from: None,
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));
@@ -268,6 +272,10 @@ impl Recorder {
         lines.iter().map(|(stream, _)| *stream).collect()
     }
 
+    pub(super) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed) > 0
+    }
+
     pub(super) fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
@@ -287,6 +295,16 @@ impl Upstream for Recorder {
 
     fn restart(&self) {
         self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn isolate(&self) -> Result<(), UpstreamFault> {
+        let line = (crate::wire::Stream::MAIN, MOVED.to_owned());
+        self.lines.lock().unwrap().push(line);
+        Ok(())
+    }
+
+    fn leave_open(&self) {
+        self.left.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -355,6 +373,9 @@ impl RuleEngine for Scripted {
             .collect()
     }
 }
+
+/// Stands among the lines for the server where it was another from then on.
+pub(super) const MOVED: &str = "moved";
 
 /// A tool whose call makes the way to the upstream panic.
 pub(super) const PANIC: &str = "panic_on_the_way";

@@ -12,6 +12,7 @@ mod lifecycle;
 mod offered_names;
 mod pages;
 mod pending;
+mod place;
 mod ratchet;
 mod visibility;
 
@@ -33,8 +34,9 @@ pub use ledger::{Keep, Ledger, TooLarge};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
-    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
+    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
+pub use place::{LeftBehind, Place};
 pub use ratchet::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
 pub use visibility::Visibilities;
 
@@ -54,6 +56,8 @@ pub struct Session {
     catalogue: Notify,
     /// Wakes whoever goes on with the requests that waited for a person.
     bell: Arc<Notify>,
+    /// Wakes whoever waits for the isolated server to be ready.
+    arrived: Notify,
     /// Messages that are on their way through the gate.
     in_hand: AtomicUsize,
 }
@@ -131,6 +135,10 @@ pub struct State {
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
+    /// Which instance of it is spoken to.
+    pub place: Place,
+    /// The highest level at which the session was ever found, where that chooses the instance.
+    pub found_at: i64,
     /// Requests were given up that the upstream may still speak of.
     pub forsaken: Forsaken,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
@@ -204,7 +212,7 @@ impl Forsaken {
 pub enum Readiness {
     /// It runs, and has been told what the session agreed on.
     Up,
-    /// It was restarted; the gate repeats the handshake before anything else may go out.
+    /// It was restarted, or is the isolated one; the gate repeats the handshake before anything else may go out.
     Repeating,
     /// It does not run.
     Down,
@@ -271,6 +279,8 @@ impl Session {
                 held: Arc::default(),
                 established: Arc::default(),
                 upstream: Readiness::Up,
+                place: Place::Open,
+                found_at: 0,
                 forsaken: Forsaken::default(),
                 stray_replies: 0,
                 armed: None,
@@ -278,6 +288,7 @@ impl Session {
             nearer: Notify::new(),
             catalogue: Notify::new(),
             bell: Arc::new(Notify::new()),
+            arrived: Notify::new(),
             in_hand: AtomicUsize::new(0),
         }
     }

@@ -30,6 +30,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
         },
         secrets: Redactor::default(),
         tracing: mcp_protector::gate::Tracing::Off,
+        isolate_from: None,
     };
     Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
 }

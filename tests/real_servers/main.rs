@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod inspector;
 #[cfg(test)]
+mod isolated;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]
