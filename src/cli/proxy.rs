@@ -315,7 +315,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let audit = observed(audit, metrics.as_ref(), spans.as_ref());
     let roots = &loaded.snapshot.labels().roots;
     let (upstreams, isolated) =
-        reach(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
+        Upstreams::both(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
@@ -403,19 +403,6 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         operators,
         exporter,
     })
-}
-
-/// How the server is reached, and its isolated instance, if there is one.
-fn reach(
-    config: &Config,
-    roots: &policy::Roots,
-    secrets: &audit::Redactor,
-    clock: &Arc<dyn Clock>,
-) -> Result<(Upstreams, Option<Upstreams>), servers::Unusable> {
-    let reach = |server| Upstreams::of(config, server, roots, secrets, clock);
-    let isolated = config.upstream.isolated.as_ref();
-    let isolated = isolated.map(|it| reach(&it.server)).transpose()?;
-    Ok((reach(&config.upstream)?, isolated))
 }
 
 /// The log, and those who are told of its records.

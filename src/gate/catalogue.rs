@@ -150,7 +150,10 @@ impl Gate {
         };
         Box::pin(self.tell_agent_of(talk, &drifts)).await?;
         match cursor {
-            None => talk.session.catalogue_is_settled(),
+            None => {
+                talk.session.catalogue_is_settled();
+                Box::pin(self.tell_of_other_tools(talk)).await?;
+            }
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,
             // Every call that waited has run out of time.
             Some(_) => Self::give_up_own(talk, &Origin::Catalogue),
@@ -187,6 +190,7 @@ impl Gate {
             .await;
         // Behind it, or a message that waited would come first.
         talk.session.arrived();
+        self.look_for_other_tools(talk).await;
         told.map_err(|AgentGone| Stop::AgentGone)
     }
 

@@ -8,16 +8,17 @@ use tracing::{info, warn};
 
 use crate::audit;
 use crate::session::{LeftBehind, Origin, Place, Readiness, Session};
-use crate::wire::{Form, Id, Likeness, Message, Shape, Side, Stream};
+use crate::wire::{Form, Id, KnownMethod, Likeness, Message, Shape, Side, Stream};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
-use super::own::OwnMessage;
+use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
 use super::record::{Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
+use super::understand::Understood;
 
 impl Gate {
     /// Moves the session to the isolated server if it is to be there.
@@ -72,20 +73,26 @@ impl Gate {
         (from == Side::Agent).then(|| talk.session.place())
     }
 
-    /// Whether a message that began in the open may not be sent there any more: its session has moved
-    /// while it was on its way, or must, since the message was judged at this level.
-    pub(super) fn has_moved<U, A>(
+    /// Brings a message along that began in the open, if it may not be sent there any more: its
+    /// session has moved while it was on its way, or must, since the message was judged at that level.
+    pub(super) async fn follow<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         begun: Option<Place>,
-        found_at: i64,
-    ) -> bool {
-        let is_beyond = self.settings.isolate_from.is_some_and(|at| found_at >= at);
-        begun == Some(Place::Open) && (is_beyond || talk.session.place() != Place::Open)
+        understood: &Understood<'_>,
+        permit: &Permit,
+    ) -> Result<(), Stop> {
+        let (Some(Place::Open), Some(least)) = (begun, self.settings.isolate_from) else {
+            return Ok(());
+        };
+        let is_beyond = understood.identified.scene.held.level >= least;
+        if is_beyond || talk.session.place() != Place::Open {
+            Box::pin(self.bring_along(talk, permit)).await?;
+        }
+        Ok(())
     }
 
-    /// Brings a message along that began in the open.
-    pub(super) async fn follow<U: Upstream, A: Agent>(
+    async fn bring_along<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         permit: &Permit,
@@ -133,10 +140,11 @@ impl Gate {
         let answered = answered.and_then(|id| minted(&id));
         // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
         // cannot answer in its place.
-        let is_awaited =
-            answered.is_some_and(|minted| talk.session.state().to_upstream.bring_here(minted));
+        let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
         if is_awaited {
-            self.handle_upstreams(talk, stream, form, frame).await?;
+            let told = self.handle_upstreams(talk, stream, form, frame).await;
+            talk.session.state().to_upstream.answer_behind(None);
+            told?;
         } else {
             self.unheard(talk, stream, form, decoded.ok().as_ref())
                 .await;
@@ -155,8 +163,16 @@ impl Gate {
         minted: u64,
         fault: UpstreamFault,
     ) -> Result<(), AgentGone> {
-        if talk.session.state().to_upstream.bring_here(minted) {
-            self.upstream_failed(talk, minted, fault).await?;
+        let minted_behind = Some(minted);
+        if talk
+            .session
+            .state()
+            .to_upstream
+            .answer_behind(minted_behind)
+        {
+            let told = self.upstream_failed(talk, minted, fault).await;
+            talk.session.state().to_upstream.answer_behind(None);
+            told?;
         }
         leave_for_good(talk);
         Ok(())
@@ -206,6 +222,45 @@ impl Gate {
             talk.session.arrived();
         }
         told
+    }
+
+    /// The isolated server is ready: asks it for its tools, if the agent has got the open one's and is
+    /// told when they change.
+    pub(super) async fn look_for_other_tools<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
+        let asks = {
+            let mut state = talk.session.state();
+            state.tools_left.is_some() && state.tools.begin_fetch()
+        };
+        if asks {
+            self.fetch(talk, None).await;
+        }
+    }
+
+    /// All tools are known: tells the agent if they are not those that it has got.
+    ///
+    /// # Errors
+    /// [`Stop::AgentGone`] when it can no longer be told anything.
+    pub(super) async fn tell_of_other_tools<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), Stop> {
+        let differ = {
+            let mut state = talk.session.state();
+            let left = state.tools_left.take();
+            left.is_some_and(|left| left != state.tools.prints())
+        };
+        if !differ {
+            return Ok(());
+        }
+        let recorded = self.record_own(talk, Occasion::Isolated, Side::Agent).await;
+        if let Err(fault) = recorded {
+            warn!("a notification could not be recorded, and is not sent: {fault}");
+            return Ok(());
+        }
+        let changed = OwnMessage::list_changed(KnownMethod::ToolsListChanged);
+        self.tell(talk, Side::Agent, Stream::MAIN, changed)
+            .await
+            .map_err(|AgentGone| Stop::AgentGone)
     }
 
     /// Ends what belongs to the open server and cannot be brought along.

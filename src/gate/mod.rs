@@ -51,7 +51,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Audit, Record};
+use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
@@ -62,7 +62,6 @@ use decide::{Allowed, Stop};
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
-use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
 use ratchet::Ratchet;
@@ -367,10 +366,8 @@ impl Gate {
             let at = self.clock.elapsed();
             self.rounds.note(&understood, at);
             self.tasks.note(&understood, session, at);
-            let found_at = understood.identified.scene.held.level;
-            if self.has_moved(talk, begun, found_at) {
-                Box::pin(self.follow(talk, &obliged.permit)).await?;
-            }
+            self.follow(talk, begun, &understood, &obliged.permit)
+                .await?;
             self.send(talk, obliged.permit).await
         };
         passed
@@ -475,34 +472,6 @@ impl Gate {
             Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
         };
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
-    }
-
-    /// A record without the credentials that peers wrote, where those are looked for.
-    fn concealed(&self, record: Record) -> Record {
-        leaks::concealed(record, self.settings.guards.secrets.as_ref())
-    }
-
-    /// The same for what is told.
-    fn without_credentials(&self, text: String) -> String {
-        leaks::without(text, self.settings.guards.secrets.as_ref())
-    }
-
-    /// What is looked at in lists.
-    fn reading(&self, snapshot: &PolicySnapshot) -> Reading<'_> {
-        let guards = &self.settings.guards;
-        let is_off = guards.texts.definitions == Cleaning::Off;
-        Reading {
-            schemas: guards.needs_schemas().then_some(&self.schemas),
-            flags: if is_off && !snapshot.looks_for().flags {
-                Looked::Past
-            } else {
-                Looked::For
-            },
-            names: match guards.texts.definitions {
-                Cleaning::Clean => Names::Plain,
-                Cleaning::Off | Cleaning::Warn => Names::Any,
-            },
-        }
     }
 
     fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {

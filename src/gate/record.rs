@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Agreed, Asker, Offered, Origin, Target};
+use crate::session::{Agreed, Asker, Offered, Origin, Target, Waits};
 use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
 use super::bridged::Source;
@@ -254,6 +254,9 @@ impl Trail {
             Role::Reply(taken) => {
                 self.record.kind = kind::of_outcome(taken.exchange.method);
                 self.replies(&taken.exchange, from);
+                if taken.waits == Waits::Behind {
+                    self.record.upstream = Some((&identified.scene.server.name).into());
+                }
                 let error = identified.message.error();
                 let code = error
                     .and_then(|error| error.get("code"))

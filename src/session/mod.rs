@@ -16,7 +16,7 @@ mod place;
 mod ratchet;
 mod visibility;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Consent, Held, Labels, Server};
+use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
 pub use asked::{Agreed, Asked, Asking};
@@ -137,6 +137,9 @@ pub struct State {
     pub upstream: Readiness,
     /// Which instance of it is spoken to.
     pub place: Place,
+    /// The tools that the agent had got from the open server, until they were compared with those of
+    /// the isolated one.
+    pub tools_left: Option<HashMap<String, Fingerprint>>,
     /// The highest level at which the session was ever found, where that chooses the instance.
     pub found_at: i64,
     /// Requests were given up that the upstream may still speak of.
@@ -280,6 +283,7 @@ impl Session {
                 established: Arc::default(),
                 upstream: Readiness::Up,
                 place: Place::Open,
+                tools_left: None,
                 found_at: 0,
                 forsaken: Forsaken::default(),
                 stray_replies: 0,

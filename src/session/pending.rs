@@ -25,6 +25,8 @@ pub struct PendingTable {
     ///
     /// INVARIANT: each of them is in `by_minted` too.
     behind: HashSet<u64>,
+    /// The one of them that the open server answers just now.
+    answering: Option<u64>,
 }
 
 /// What the gate remembers of a request until its reply.
@@ -208,7 +210,7 @@ impl PendingTable {
     /// asked of the open server nobody else can answer.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
-        if self.behind.contains(&minted) {
+        if self.behind.contains(&minted) && self.answering != Some(minted) {
             return None;
         }
         self.take_minted(minted)
@@ -222,8 +224,15 @@ impl PendingTable {
         given_up
     }
 
-    /// A request waits for the server that is spoken to, if it waited for the open one: it had not
-    /// left yet, or is being answered now. False if it did not wait there.
+    /// What the open server says next may answer this request, if that waits for it. False if it
+    /// does not.
+    pub fn answer_behind(&mut self, minted: Option<u64>) -> bool {
+        self.answering = minted.filter(|minted| self.behind.contains(minted));
+        self.answering.is_some()
+    }
+
+    /// A request that had not left yet goes to the server that is spoken to. False if it waits no
+    /// more.
     pub fn bring_here(&mut self, minted: u64) -> bool {
         self.behind.remove(&minted)
     }

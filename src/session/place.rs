@@ -41,6 +41,10 @@ impl Session {
         }
         state.place = Place::Moving;
         state.upstream = Readiness::Repeating;
+        let changed = KnownMethod::ToolsListChanged;
+        if state.listed.contains(&changed) && state.promised.contains(&changed) {
+            state.tools_left = Some(state.tools.prints());
+        }
         state.tools.start_over();
         state.prompts.start_over();
         let given_up = state.to_upstream.leave(|exchange| {

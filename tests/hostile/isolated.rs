@@ -24,7 +24,11 @@ struct Isolating {
 
 impl Isolating {
     fn start(isolated: &[&str], limits: &str) -> Self {
-        let mut setup = Setup::of([fixture("everything-server")])
+        Self::before(&[&fixture("everything-server")], isolated, limits)
+    }
+
+    fn before(open: &[&str], isolated: &[&str], limits: &str) -> Self {
+        let mut setup = Setup::of(open)
             .policies(ALLOW_ALL)
             .labels(LABELS)
             .isolated(isolated, "");
@@ -251,4 +255,24 @@ fn a_session_below_the_threshold_has_one_server() {
         past.of_kind("upstream_event")
             .all(|it| it["event"] == "started")
     );
+}
+
+#[test]
+fn a_session_before_servers_that_have_none_goes_on_with_the_isolated_one() {
+    let everything = fixture("everything-server");
+    let stateless = [&*everything, "--stateless"];
+    let mut session = Isolating::before(&stateless, &stateless, "");
+    assert!(session.echo("2", "before").contains("before"));
+    session.read();
+    let open = session.open();
+    assert!(session.echo("3", "after").contains("after"));
+    session.talk.ask("4", r#""resources/list""#);
+    assert_eq!(session.open(), open, "nothing more reached it");
+    let isolated = session.isolated();
+    assert!(
+        isolated.contains("after") && !isolated.contains("initialize"),
+        "{isolated}"
+    );
+    session.until_servers(1);
+    session.talk.end();
 }

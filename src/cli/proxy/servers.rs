@@ -82,8 +82,20 @@ pub(super) enum Unusable {
 const STALLED: Duration = Duration::from_secs(5);
 
 impl Upstreams {
-    /// One of the two that the configuration may name. Connects to nothing yet.
-    pub(super) fn of(
+    /// How the server is reached, and its isolated instance, if there is one. Connects to nothing yet.
+    pub(super) fn both(
+        config: &Config,
+        roots: &Roots,
+        secrets: &Redactor,
+        clock: &Arc<dyn Clock>,
+    ) -> Result<(Self, Option<Self>), Unusable> {
+        let of = |server| Self::of(config, server, roots, secrets, clock);
+        let isolated = config.upstream.isolated.as_ref();
+        let isolated = isolated.map(|it| of(&it.server)).transpose()?;
+        Ok((of(&config.upstream)?, isolated))
+    }
+
+    fn of(
         config: &Config,
         server: &config::Upstream,
         roots: &Roots,

@@ -498,3 +498,54 @@ async fn whenever_another_session_raises_the_level_no_call_that_is_judged_by_it_
         "{places:?}"
     );
 }
+
+#[tokio::test]
+async fn an_agent_that_has_listed_tools_is_told_if_those_of_the_isolated_server_are_others() {
+    for (tools, told) in [
+        (["read", "write"].as_slice(), false),
+        (["write", "read"].as_slice(), false),
+        (["read"].as_slice(), true),
+        (["read", "write", "more"].as_slice(), true),
+    ] {
+        let bench = bench();
+        bench.agent(INITIALIZE).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let tells = agreed(&id).replace(
+            r#""capabilities":{}"#,
+            r#""capabilities":{"tools":{"listChanged":true}}"#,
+        );
+        bench.upstream(&tells).await;
+        bench.list(&["read", "write"]).await;
+        bench.to_agent();
+        bench.raise(SECRET);
+        let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
+        bench.agent_meanwhile(ping, tools).await;
+        let heard = methods(&bench.to_agent());
+        let expected = ["notifications/tools/list_changed"];
+        assert_eq!(heard, &expected[..usize::from(told)], "{tools:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_the_open_server_that_comes_late_says_nothing_of_the_isolated_one() {
+    let bench = ready(&["read"]).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"late","method":"tools/list"}"#)
+        .await;
+    let asked = id_of(&bench.to_upstream()[0]);
+    bench.raise(SECRET);
+    let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
+    bench.agent_meanwhile(ping, &[]).await;
+    bench
+        .left(&format!(
+            r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"tools":[{{"name":"upload","inputSchema":{{"type":"object"}}}}]}}}}"#
+        ))
+        .await;
+    assert!(bench.to_agent()[0].contains("upload"));
+    let reached = bench.agent_meanwhile(&call("1", "upload"), &["read"]).await;
+    assert!(
+        !methods(&reached).contains(&"tools/call".to_owned()),
+        "{reached:?}"
+    );
+    assert!(bench.to_agent()[0].contains("Unknown tool: upload"));
+}
