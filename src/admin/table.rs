@@ -211,6 +211,7 @@ pub(super) const ROWS: [Row; 22] = [
                 Sample::new(["started"], counts.started),
                 Sample::new(["died"], counts.died),
                 Sample::new(["restarted"], counts.restarted),
+                Sample::new(["isolated"], counts.isolated),
                 Sample::new(["changed"], counts.changed),
             ])
         },

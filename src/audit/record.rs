@@ -176,6 +176,8 @@ pub enum Event {
     Died,
     /// The upstream was started again, or connected to again.
     Restarted,
+    /// The session goes on with the isolated server.
+    Isolated,
     /// A tool of the upstream is no longer defined as it was approved.
     Changed,
     /// A human was asked.
@@ -194,10 +196,11 @@ pub enum Event {
 
 impl Event {
     /// Every event, in the order of the documentation.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Started,
         Self::Died,
         Self::Restarted,
+        Self::Isolated,
         Self::Changed,
         Self::Asked,
         Self::Granted,

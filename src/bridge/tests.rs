@@ -90,6 +90,7 @@ impl Bench {
             guards: Guards::default(),
             secrets: Redactor::default(),
             tracing: crate::gate::Tracing::Off,
+            isolate_from: None,
         };
         let server = Server {
             name: "fixture".to_owned(),

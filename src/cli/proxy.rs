@@ -4,6 +4,7 @@ mod agents;
 mod confinement;
 mod conversations;
 mod converse;
+mod isolated;
 mod network;
 mod operators;
 mod pulse;
@@ -22,13 +23,12 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use crate::admin::{self, Approvals, Metrics, Serving};
+use crate::admin::{self, Metrics, Serving};
 use crate::agent::http::{AskHealth, Listener};
 use crate::audit::{self, Audit, Kind, Observe, Record};
 use crate::bridge::{self, Bridge};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
-use crate::consent::Desk;
 use crate::gate::{self, Gate};
 use crate::identity::Authenticate;
 use crate::loading::{self, Loaded, Watch};
@@ -43,9 +43,10 @@ use super::report;
 
 use conversations::Conversations;
 use converse::End;
+use isolated::{Placed, PlacedEvents};
 use pulse::Serves;
 use renew::Renewal;
-use servers::{Server, ServerEvents, Upstreams};
+use servers::Upstreams;
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -62,7 +63,9 @@ pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
 /// What `[limits]`, `[guards]` and the form of a denial mean to a gate that judges one message: how
 /// often others come makes no difference to it.
 pub fn gate_settings(config: &Config) -> gate::Settings {
+    let isolated = config.upstream.isolated.as_ref();
     gate::Settings {
+        isolate_from: isolated.map(|isolated| isolated.at),
         rates: gate::Rates::default(),
         ..settings::gate(&config.limits, config.policy.denial, &config.guards)
     }
@@ -83,10 +86,10 @@ pub fn default_gate_settings() -> gate::Settings {
 
 /// What the server may reach, if that is limited, with these roots.
 pub(super) fn upstream_sandbox(
-    config: &Config,
+    server: &config::Upstream,
     roots: &policy::Roots,
 ) -> Result<Option<crate::upstream::sandbox::Sandbox>, confinement::Nested> {
-    confinement::sandbox(config.upstream.sandbox.as_ref(), roots)
+    confinement::sandbox(server.sandbox.as_ref(), roots)
 }
 
 /// How the server is started, in the environment that it is to have, confined as for agents.
@@ -101,7 +104,7 @@ pub(super) fn upstream_settings(config: &Config) -> Result<crate::upstream::Sett
         confinement::sandbox(confinement, &policy::Roots::default())
     };
     let sandbox = sandbox.map_err(|nested| format!("`upstream.sandbox.roots`: {nested}"))?;
-    Ok(settings::upstream(config, sandbox))
+    Ok(settings::upstream(config, &config.upstream, sandbox))
 }
 
 /// How the server is reached if it is not started. What is read or fetched for it is learned by `secrets`.
@@ -110,7 +113,7 @@ pub(super) fn upstream_over_http(
     secrets: &audit::Redactor,
 ) -> Option<crate::upstream::http::HttpSettings> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    network::over_http(config, secrets, &clock)
+    network::over_http(config, &config.upstream, secrets, &clock)
 }
 
 /// What the configuration holds and nobody may see.
@@ -182,6 +185,8 @@ struct Parts {
     gate: Arc<Gate>,
     audit: Audit,
     upstreams: Upstreams,
+    /// How isolated servers are reached, if sessions may come to need one.
+    isolated: Option<Upstreams>,
     conversations: Conversations,
     /// Counts, if somebody may look.
     metrics: Option<Arc<Metrics>>,
@@ -205,7 +210,7 @@ impl Parts {
 
 /// Where agents come from, opened.
 enum Entrance {
-    Stdio(Box<(Session, Server, ServerEvents)>),
+    Stdio(Box<(Session, Placed, PlacedEvents)>),
     Http {
         listener: Box<Listener>,
         path: String,
@@ -316,8 +321,8 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let (exporter, spans) = traces.unzip();
     let audit = observed(audit, metrics.as_ref(), spans.as_ref());
     let roots = &loaded.snapshot.labels().roots;
-    let upstreams =
-        Upstreams::of(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
+    let (upstreams, isolated) =
+        Upstreams::both(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
@@ -326,18 +331,19 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let settings = gate::Settings {
         secrets,
         tracing: traces::tracing(config),
+        rates: config.limits.rates.clone(),
         ..gate_settings(config)
     };
     let kept = reading::store(&config.ratchet)
         .map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?;
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings).remembering(kept);
-    let (gate, approvals) = asking(config, gate, &clock)?;
+    let (gate, approvals) = operators::asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = admin
         .map(admin::Listener::bind)
         .transpose()
         .map_err(|cause| broken("cannot listen for operators", &cause))?;
-    let entrance = enter(config, &gate, &upstreams).await?;
+    let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
     let startup = Record::new(Kind::Startup)
         .upstream(&upstream)
         .revision(&*gate.revision());
@@ -368,6 +374,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         gate: Arc::new(gate),
         audit,
         upstreams,
+        isolated,
         conversations: Conversations::default(),
         metrics,
         upstream,
@@ -414,14 +421,19 @@ fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spa
 }
 
 /// Opens the way by which agents come.
-async fn enter(config: &Config, gate: &Gate, upstreams: &Upstreams) -> Result<Entrance, Exit> {
+async fn enter(
+    config: &Config,
+    gate: &Gate,
+    upstreams: &Upstreams,
+    isolated: Option<&Upstreams>,
+) -> Result<Entrance, Exit> {
     let upstream = &config.upstream.name;
     match &config.listen {
         Listen::Stdio => {
             let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
             let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
-            let (server, events) = upstreams.connect().map_err(|cause| {
+            let (server, events) = isolated::connect(upstreams, isolated).map_err(|cause| {
                 error!("`upstream.command`: {cause}");
                 Exit::Unrecoverable
             })?;
@@ -465,24 +477,6 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
         .then(|| Watch::start(settings, Arc::clone(store)))
         .transpose()?;
     Renewal::of(watch)
-}
-
-/// The gate with a desk where people are asked, if anybody is, and the place where they answer.
-fn asking(
-    config: &Config,
-    gate: Gate,
-    clock: &Arc<dyn Clock>,
-) -> Result<(Gate, Option<Approvals>), Exit> {
-    let Some(settings) = &config.consent else {
-        return Ok((gate, None));
-    };
-    let mut seed = [0; 32];
-    getrandom::fill(&mut seed)
-        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
-    let desk = Arc::new(Desk::new(settings.clone(), Arc::clone(clock), seed));
-    let approvals = operators::approvals(config, &desk, clock)
-        .map_err(|cause| invalid(&format!("`admin.approvers`: {cause}")))?;
-    Ok((gate.asking(desk), approvals))
 }
 
 fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {

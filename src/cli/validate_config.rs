@@ -126,10 +126,11 @@ impl<E: Diagnostic> Findings<E> {
                 write!(
                     out,
                     "{file}: valid\n  \
-                     upstream  {upstream}\n{listeners}  \
+                     upstream  {upstream}\n{isolated}{listeners}  \
                      open      {surfaces}\n  \
                      policies  revision {revision}\n",
                     upstream = summary::upstream(&config.upstream),
+                    isolated = summary::isolated(&config.upstream),
                     listeners = summary::listeners(config),
                     surfaces = policies.surfaces,
                     revision = policies.revision,

@@ -89,6 +89,7 @@ impl Config {
                 cwd: None,
                 sandbox: None,
                 http: None,
+                isolated: None,
             },
             listen: Listen::Stdio,
             policy: Policy {

@@ -35,7 +35,7 @@ pub use errors::{ConfigError, ConfigErrors, Reason};
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset,
-    Excerpts, Guards, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Limits, Listen,
+    Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits, Listen,
     ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Ratchet,
     Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };

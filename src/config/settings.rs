@@ -61,6 +61,17 @@ pub struct Upstream {
     pub sandbox: Option<Confinement>,
     /// The server is elsewhere, and nothing is started.
     pub http: Option<HttpUpstream>,
+    /// Where sessions go on that have become too sensitive for this one.
+    pub isolated: Option<Box<Isolated>>,
+}
+
+/// The server a second time, in a narrower place.
+#[derive(Debug)]
+pub struct Isolated {
+    /// The level from which on sessions speak to it: 1 internal, 2 confidential, 3 secret.
+    pub at: i64,
+    /// It has no isolated instance of its own.
+    pub server: Upstream,
 }
 
 /// Which policies judge, and how a refusal looks.
@@ -396,6 +407,7 @@ impl fmt::Debug for Upstream {
             .field("cwd", &self.cwd)
             .field("sandbox", &self.sandbox)
             .field("http", &self.http)
+            .field("isolated", &self.isolated)
             .finish()
     }
 }

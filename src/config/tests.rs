@@ -1,6 +1,7 @@
 //! The whole way from text to settings, as authors meet it.
 
 mod files;
+mod isolated;
 mod meaning;
 mod mistakes;
 mod network;

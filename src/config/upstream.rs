@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use super::authentication::to_the_server;
 use super::errors::Reason;
 use super::network::{is_loopback, web_url};
-use super::sandbox::sandbox;
+use super::sandbox::{Confinement, sandbox};
 use super::section::{Field, Section};
-use super::settings::{HttpUpstream, PlainHttp, Upstream};
+use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, Upstream};
 use super::variables::Variables;
 
 /// What the child always gets from the gate's own environment, where it is set there: enough to
@@ -48,17 +48,100 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         let reason = Reason::Invalid("expected 1 to 64 letters, digits, `-`, `_` or `.`");
         section.refuse("name", reason, None);
     }
-    let way = way(&mut section);
-    let command = command(&mut section, base);
-    let env = environment(section.section("env"));
-    let cwd = section.path("cwd", base);
-    let confinement = sandbox(section.section("sandbox"), base);
-    let auth = to_the_server(section.section("auth"), base);
-    let ca_file = section.path("ca_file", base);
-    let plain_http = section
-        .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
-        .unwrap_or(PlainHttp::LoopbackOnly);
-    section.later(&[("isolated", "an isolated upstream")]);
+    let isolated = isolated(section.section("isolated"), base, &name);
+    let read = Read::of(&mut section, base);
+    let mut upstream = server(&mut section, read, name);
+    upstream.isolated = isolated.map(Box::new);
+    tell_of_the_same(&mut section, &upstream);
+    section.finish();
+    upstream
+}
+
+/// How sensitive a session must be to be isolated, where nothing is said.
+const CONFIDENTIAL: i64 = 2;
+
+/// `[upstream.isolated]`: the same server in a narrower place.
+fn isolated(mut section: Section<'_, '_>, base: &Path, name: &str) -> Option<Isolated> {
+    let is_present = section.is_present();
+    let levels = [
+        ("internal", 1),
+        ("confidential", CONFIDENTIAL),
+        ("secret", 3),
+    ];
+    let at = section.one_of("at", &levels).unwrap_or(CONFIDENTIAL);
+    // Absent or not, so that its keys are known.
+    let read = Read::of(&mut section, base);
+    if !is_present {
+        section.finish();
+        return None;
+    }
+    let server = server(&mut section, read, format!("{name} (isolated)"));
+    section.finish();
+    Some(Isolated { at, server })
+}
+
+/// The two are there to differ in what they can reach.
+fn tell_of_the_same(section: &mut Section<'_, '_>, upstream: &Upstream) {
+    let Some(isolated) = &upstream.isolated else {
+        return;
+    };
+    let (open, isolated) = (upstream, &isolated.server);
+    let is_same = match (&open.http, &isolated.http) {
+        (Some(open), Some(isolated)) => open.url == isolated.url,
+        (None, None) => {
+            open.command == isolated.command
+                && open.cwd == isolated.cwd
+                && open.sandbox == isolated.sandbox
+                && exposed(&open.env) == exposed(&isolated.env)
+        }
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    // Where neither could be read there is nothing to compare.
+    let is_known = !open.command.is_empty() || open.http.is_some();
+    if is_same && is_known {
+        let reason = Reason::Suspicious("is reached like the open server, and isolates nothing");
+        let help = "confine it, as in `[upstream.isolated.sandbox]`, or name another server";
+        section.refuse("isolated", reason, Some(help));
+    }
+}
+
+fn exposed(env: &BTreeMap<String, SecretString>) -> Vec<(&String, &str)> {
+    env.iter()
+        .map(|(name, value)| (name, value.expose_secret()))
+        .collect()
+}
+
+/// What is written of a server, before it is clear how it is reached.
+struct Read {
+    way: Way,
+    command: Vec<String>,
+    env: BTreeMap<String, SecretString>,
+    cwd: Option<PathBuf>,
+    confinement: Option<Confinement>,
+    auth: Option<ServerAuth>,
+    ca_file: Option<PathBuf>,
+    plain_http: PlainHttp,
+}
+
+impl Read {
+    fn of(section: &mut Section<'_, '_>, base: &Path) -> Self {
+        Self {
+            way: way(section),
+            command: command(section, base),
+            env: environment(section.section("env")),
+            cwd: section.path("cwd", base),
+            confinement: sandbox(section.section("sandbox"), base),
+            auth: to_the_server(section.section("auth"), base),
+            ca_file: section.path("ca_file", base),
+            plain_http: section
+                .switch("allow_http", PlainHttp::Allowed, PlainHttp::LoopbackOnly)
+                .unwrap_or(PlainHttp::LoopbackOnly),
+        }
+    }
+}
+
+/// What it comes to.
+fn server(section: &mut Section<'_, '_>, read: Read, name: String) -> Upstream {
     let mut upstream = Upstream {
         name,
         command: Vec::new(),
@@ -66,26 +149,26 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         cwd: None,
         sandbox: None,
         http: None,
+        isolated: None,
     };
-    match way {
+    match read.way {
         Way::Process => {
-            started(&mut section);
-            (upstream.command, upstream.env, upstream.cwd) = (command, env, cwd);
-            upstream.sandbox = confinement;
+            started(section);
+            (upstream.command, upstream.env, upstream.cwd) = (read.command, read.env, read.cwd);
+            upstream.sandbox = read.confinement;
         }
         Way::Http(url) => {
             let http = HttpUpstream {
                 url,
-                auth,
-                ca_file,
-                plain_http,
+                auth: read.auth,
+                ca_file: read.ca_file,
+                plain_http: read.plain_http,
             };
-            reached(&mut section, &http);
+            reached(section, &http);
             upstream.http = Some(http);
         }
         Way::Unclear => {}
     }
-    section.finish();
     upstream
 }
 

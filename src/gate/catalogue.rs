@@ -62,8 +62,9 @@ impl Gate {
                 talk.session.catalogue_is_settled();
             }
             Origin::Handshake => {
-                error!("the restarted upstream did not repeat the handshake; it is ended");
+                error!("the upstream did not repeat the session's handshake; it is ended");
                 talk.session.state().upstream = Readiness::Down;
+                talk.session.arrived();
                 talk.upstream.restart();
             }
         }
@@ -77,6 +78,7 @@ impl Gate {
         };
         let Some(params) = params.and_then(|params| Fragment::decode(&params).ok()) else {
             talk.session.state().upstream = Readiness::Up;
+            talk.session.arrived();
             return;
         };
         talk.session.state().upstream = Readiness::Repeating;
@@ -148,7 +150,10 @@ impl Gate {
         };
         Box::pin(self.tell_agent_of(talk, &drifts)).await?;
         match cursor {
-            None => talk.session.catalogue_is_settled(),
+            None => {
+                talk.session.catalogue_is_settled();
+                Box::pin(self.tell_of_other_tools(talk)).await?;
+            }
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,
             // Every call that waited has run out of time.
             Some(_) => Self::give_up_own(talk, &Origin::Catalogue),
@@ -180,9 +185,13 @@ impl Gate {
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
         let initialized = OwnMessage::initialized();
-        self.tell(talk, Side::Upstream, Stream::MAIN, initialized)
-            .await
-            .map_err(|AgentGone| Stop::AgentGone)
+        let told = self
+            .tell(talk, Side::Upstream, Stream::MAIN, initialized)
+            .await;
+        // Behind it, or a message that waited would come first.
+        talk.session.arrived();
+        self.look_for_other_tools(talk).await;
+        told.map_err(|AgentGone| Stop::AgentGone)
     }
 
     /// Asks the upstream for something of the gate's own, if it is as ready as it must be for that.
@@ -246,7 +255,8 @@ impl Gate {
         let secrets = &self.settings.secrets;
         let permit = Permit::own(Side::Upstream, Stream::MAIN, message(minted), secrets);
         // It may have died, or have been restarted, while the record was written.
-        let sent = if talk.session.state().upstream == ready {
+        let is_ready = talk.session.state().upstream == ready && !self.is_due(talk);
+        let sent = if is_ready {
             talk.upstream.send(permit).await
         } else {
             Err(UpstreamFault::Down)

@@ -25,6 +25,19 @@ pub trait Upstream: Send + Sync + 'static {
     /// The upstream cannot be used as it is: whoever supervises it ends it, and starts another after
     /// a delay. Returns at once; that it has died is told like any other death.
     fn restart(&self) {}
+
+    /// From now on everything goes to the isolated server. Returns at once: what was not sent to the
+    /// open one by then is not sent to it.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`] when there is no isolated server: then nothing is sent at all.
+    fn isolate(&self) -> Result<(), UpstreamFault> {
+        Err(UpstreamFault::Down)
+    }
+
+    /// Nobody waits for the open server any more, which is not spoken to. Returns at once; may be
+    /// said again.
+    fn leave_open(&self) {}
 }
 
 /// Whether an upstream learns from a transport that nobody waits for its reply.
@@ -73,6 +86,8 @@ pub enum UpstreamFault {
     Unreachable(String),
     #[error("the upstream server did not list what it offers")]
     Unlisted,
+    #[error("the session has gone on with another instance of the server")]
+    Left,
 }
 
 /// The agent has closed its end.

@@ -195,3 +195,15 @@ fn named(rules: impl Iterator<Item = RuleId>) -> Vec<String> {
     names.dedup();
     names
 }
+
+impl Gate {
+    /// A record without the credentials that peers wrote, where those are looked for.
+    pub(super) fn concealed(&self, record: Record) -> Record {
+        concealed(record, self.settings.guards.secrets.as_ref())
+    }
+
+    /// The same for what is told.
+    pub(super) fn without_credentials(&self, text: String) -> String {
+        without(text, self.settings.guards.secrets.as_ref())
+    }
+}

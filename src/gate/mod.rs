@@ -17,6 +17,7 @@ mod guises;
 mod identify;
 mod inspect;
 mod instructions;
+mod isolate;
 mod kept;
 mod leaks;
 mod listing;
@@ -54,7 +55,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Audit, Record};
+use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
@@ -65,7 +66,6 @@ use decide::Stop;
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
-use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
 use ratchet::Ratchet;
@@ -218,9 +218,25 @@ impl Gate {
         talk: &Talk<U, A>,
         came: Came,
         frame: &[u8],
-        mut trail: Trail,
+        trail: Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
+        match self.settings.isolate_from {
+            Some(_) if came.from == Side::Agent => {
+                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await
+            }
+            Some(_) | None => self.take_through(talk, came, frame, trail).await,
+        }
+    }
+
+    /// The same, wherever the session is.
+    async fn take_through<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        mut trail: Trail,
+    ) -> Result<(), AgentGone> {
         let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
         if !matches!(passed, Ok(Err(Stop::Park | Stop::Ask(_)))) {
             self.settle_rates(&mut trail);
@@ -265,6 +281,7 @@ impl Gate {
         let session = &talk.session;
         let now = self.circumstances(session);
         let pins = self.pins(session);
+        let begun = self.place(talk, from);
 
         let message = self.decode(talk, from, frame, trail)?;
         let current = self.policy.current();
@@ -372,6 +389,8 @@ impl Gate {
             let at = self.clock.elapsed();
             self.rounds.note(&understood, at);
             self.tasks.note(&understood, session, at);
+            self.follow(talk, begun, &understood, &obliged.permit)
+                .await?;
             self.send(talk, obliged.permit).await
         };
         passed
@@ -455,34 +474,6 @@ impl Gate {
             Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
         };
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
-    }
-
-    /// A record without the credentials that peers wrote, where those are looked for.
-    fn concealed(&self, record: Record) -> Record {
-        leaks::concealed(record, self.settings.guards.secrets.as_ref())
-    }
-
-    /// The same for what is told.
-    fn without_credentials(&self, text: String) -> String {
-        leaks::without(text, self.settings.guards.secrets.as_ref())
-    }
-
-    /// What is looked at in lists.
-    fn reading(&self, snapshot: &PolicySnapshot) -> Reading<'_> {
-        let guards = &self.settings.guards;
-        let is_off = guards.texts.definitions == Cleaning::Off;
-        Reading {
-            schemas: guards.needs_schemas().then_some(&self.schemas),
-            flags: if is_off && !snapshot.looks_for().flags {
-                Looked::Past
-            } else {
-                Looked::For
-            },
-            names: match guards.texts.definitions {
-                Cleaning::Clean => Names::Plain,
-                Cleaning::Off | Cleaning::Warn => Names::Any,
-            },
-        }
     }
 
     fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {

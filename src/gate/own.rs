@@ -31,6 +31,8 @@ pub(super) enum Occasion<'o> {
     NewPolicies(KnownMethod),
     /// A tool of a list that the agent has got is not what was approved any more; what tells it.
     Drift,
+    /// The session goes on with the isolated server, whose tools are others; what tells the agent.
+    Isolated,
     /// A question that the bridge put to the agent for the server needs no answer any more.
     Withdrawn,
     /// A form for a person needs no answer any more.
@@ -45,7 +47,7 @@ impl Occasion<'_> {
             Self::Initialized => KnownMethod::Initialized,
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
             Self::NewPolicies(changed) => *changed,
-            Self::Drift => KnownMethod::ToolsListChanged,
+            Self::Drift | Self::Isolated => KnownMethod::ToolsListChanged,
         }
     }
 
@@ -55,7 +57,7 @@ impl Occasion<'_> {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
-            Self::NewPolicies(_) | Self::Drift => "own-list-changed",
+            Self::NewPolicies(_) | Self::Drift | Self::Isolated => "own-list-changed",
         }
     }
 
@@ -65,6 +67,7 @@ impl Occasion<'_> {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Answered => Some("the question to a person is settled".to_owned()),
+            Self::Isolated => Some("the tools of the isolated server are others".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),
             Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
+use crate::policy::PolicySnapshot;
 use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
 use crate::wire::{KnownMethod, Value};
 
@@ -13,6 +14,7 @@ use super::pin;
 use super::refuse::Refusal;
 use super::schemas::KnownSchemas;
 use super::text;
+use super::{Cleaning, Gate};
 
 /// A list of one kind: the member that holds it, and the member by which an item is named.
 pub(super) struct Shape {
@@ -253,6 +255,26 @@ impl Definitions<'_> {
             }
             Self::Repeated => Err("defined more than once"),
             Self::Conflicting => Err(CONFLICTING),
+        }
+    }
+}
+
+impl Gate {
+    /// What is looked at in lists.
+    pub(super) fn reading(&self, snapshot: &PolicySnapshot) -> Reading<'_> {
+        let guards = &self.settings.guards;
+        let is_off = guards.texts.definitions == Cleaning::Off;
+        Reading {
+            schemas: guards.needs_schemas().then_some(&self.schemas),
+            flags: if is_off && !snapshot.looks_for().flags {
+                Looked::Past
+            } else {
+                Looked::For
+            },
+            names: match guards.texts.definitions {
+                Cleaning::Clean => Names::Plain,
+                Cleaning::Off | Cleaning::Warn => Names::Any,
+            },
         }
     }
 }

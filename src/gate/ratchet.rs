@@ -17,6 +17,7 @@ use crate::wire::{KnownMethod, Side};
 use super::Gate;
 use super::decide::{self, Allowed, Stop};
 use super::identify::Role;
+use super::isolate;
 use super::leaks;
 use super::pin::Pins;
 use super::record::Trail;
@@ -117,6 +118,7 @@ impl Gate {
                 let raised = self.ratchet.raise(session, &judged.brings).await;
                 let Raised { before, after } = raised.map_err(Refusal::from)?;
                 trail.raised(&before, &after);
+                isolate::found(session, after.level);
                 trail.brings = Arc::new(judged.brings.clone());
                 // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the
                 // store took its time, another call may have been counted.
@@ -160,6 +162,7 @@ impl Gate {
         let raised = self.ratchet.raise(session, brings).await;
         let Raised { before, after } = raised.map_err(Refusal::from)?;
         trail.raised(&before, &after);
+        isolate::found(session, after.level);
         Ok(())
     }
 }

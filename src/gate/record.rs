@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Agreed, Asker, Offered, Origin, Target};
+use crate::session::{Agreed, Asker, Offered, Origin, Target, Waits};
 use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
 use super::bridged::Source;
@@ -161,6 +161,11 @@ impl Trail {
         }
     }
 
+    /// The message is judged where its session is by now.
+    pub(super) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
+        self.record.upstream = Some(talk.scope().upstream);
+    }
+
     /// The message could be read; what it is stands in its envelope.
     pub(super) fn decoded<U, A>(&mut self, talk: &Talk<U, A>, message: &Message, from: Side) {
         let (kind, answer_to) = match message.shape() {
@@ -256,6 +261,9 @@ impl Trail {
             Role::Reply(taken) => {
                 self.record.kind = kind::of_outcome(taken.exchange.method);
                 self.replies(&taken.exchange, from);
+                if taken.waits == Waits::Behind {
+                    self.record.upstream = Some((&identified.scene.server.name).into());
+                }
                 let error = identified.message.error();
                 let code = error
                     .and_then(|error| error.get("code"))

@@ -76,6 +76,8 @@ pub enum Refusal {
     Unaskable(#[from] Unaskable),
     #[error("it belongs to nothing that was asked for")]
     Stray,
+    #[error("the session has left the server that says it")]
+    Left,
     /// The agent is told what it would be told if the tool did not exist.
     #[error("unknown tool: {name}")]
     UnknownTool { name: String, cause: Hidden },
@@ -275,6 +277,7 @@ impl Refusal {
             | Self::ReusedId
             | Self::WrongShape { .. }
             | Self::Stray
+            | Self::Left
             | Self::TooLong(_) => INVALID_REQUEST,
             Self::Denied { .. }
             | Self::Unconsented { .. }
@@ -327,6 +330,7 @@ impl Refusal {
                 ..
             } => "look-alike",
             Self::Stray => "stray",
+            Self::Left => "left",
             Self::UnknownTool {
                 cause: Hidden::NotOffered,
                 ..
@@ -407,6 +411,7 @@ impl Refusal {
             | Self::TooMany(_)
             | Self::Ended { .. }
             | Self::CancelledInTime
+            | Self::Left
             | Self::Stray => Stage::Identify,
             Self::Params(_)
             | Self::ArgumentsTooWide(_)

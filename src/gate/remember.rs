@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::policy::{self, Client};
-use crate::session::{Exchange, Lifecycle, Page, State, Traversal};
+use crate::session::{Exchange, Lifecycle, Page, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::drift::Drift;
@@ -58,6 +58,8 @@ pub(super) fn remember<U: Upstream, A>(
             }
             return;
         }
+        // What the open server says of itself counts no more once the session has left it.
+        Role::Reply(taken) if taken.waits == Waits::Behind => return,
         Role::Reply(taken) => {
             if taken.exchange.method == KnownMethod::ToolsList && listed.is_some() {
                 state.drifts.listed(drifts.iter().map(Drift::named));

@@ -35,6 +35,8 @@ pub struct Settings {
     pub secrets: Redactor,
     /// Whether messages have a place in a trace.
     pub tracing: Tracing,
+    /// From which level on sessions speak to the isolated server, if there is one.
+    pub isolate_from: Option<i64>,
 }
 
 /// How a denied call of a visible tool is answered.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::audit::{self, Scope};
-use crate::session::{Readiness, Session};
+use crate::session::{Place, Readiness, Session};
 use crate::wire::Side;
 
 use super::forward::UpstreamFault;
@@ -75,7 +75,10 @@ fn scope(session: &Session) -> Scope {
     Scope {
         session_id: session.id.as_str().into(),
         agent,
-        upstream: (&state.server.name).into(),
+        upstream: match state.place {
+            Place::Open => (&state.server.name).into(),
+            Place::Moving | Place::Isolated => format!("{} (isolated)", state.server.name).into(),
+        },
         bridged: state.bridged.as_ref().map(Into::into),
     }
 }

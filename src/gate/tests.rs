@@ -15,6 +15,7 @@ mod consent;
 mod excerpts;
 mod failures;
 mod guises;
+mod isolate;
 mod leaks;
 mod life;
 mod lists;
@@ -70,6 +71,8 @@ pub(super) struct Recorder {
     restarts: AtomicU64,
     /// How often its session was ended.
     ends: AtomicU64,
+    /// How often it was said that nobody waits for the open server.
+    left: AtomicU64,
 }
 
 /// A clock that is moved by hand.
@@ -117,6 +120,7 @@ impl Bench {
             guards: Guards::default(),
             secrets: Redactor::default(),
             tracing: super::Tracing::Off,
+            isolate_from: None,
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));
@@ -279,6 +283,10 @@ impl Recorder {
         self.ends.load(Ordering::Relaxed)
     }
 
+    pub(super) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed) > 0
+    }
+
     pub(super) fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
@@ -298,6 +306,16 @@ impl Upstream for Recorder {
 
     fn restart(&self) {
         self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn isolate(&self) -> Result<(), UpstreamFault> {
+        let line = (crate::wire::Stream::MAIN, MOVED.to_owned());
+        self.lines.lock().unwrap().push(line);
+        Ok(())
+    }
+
+    fn leave_open(&self) {
+        self.left.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -370,6 +388,9 @@ impl RuleEngine for Scripted {
             .collect()
     }
 }
+
+/// Stands among the lines for the server where it was another from then on.
+pub(super) const MOVED: &str = "moved";
 
 /// A tool whose call makes the way to the upstream panic.
 pub(super) const PANIC: &str = "panic_on_the_way";

@@ -9,11 +9,12 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, Readiness, Taken};
+use crate::session::{Origin, Readiness, Taken, Waits};
 use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
+use super::isolate::leave_for_good;
 use super::own::{Occasion, OwnMessage};
 use super::record::{Came, Trail};
 use super::refuse::Refusal;
@@ -59,6 +60,7 @@ impl Gate {
         for (asker, taken) in due {
             self.expired(talk, asker, taken).await?;
         }
+        leave_for_good(talk);
         Ok(())
     }
 
@@ -76,8 +78,9 @@ impl Gate {
             state.upstream = Readiness::Down;
             state.tools.start_over();
             state.prompts.start_over();
-            (state.to_upstream.take_all(), state.to_agent.take_all())
+            (state.to_upstream.take_here(), state.to_agent.take_all())
         };
+        talk.session.arrived();
         // Every request gets its outcome, also when there is nobody left to be told.
         for taken in waiting {
             let refusal = UpstreamFault::Died.into();
@@ -101,6 +104,18 @@ impl Gate {
             }
         }
         told
+    }
+
+    /// The conversation is over: whatever waits for either server is answered, once.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn conversation_ends<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let told = self.upstream_died(talk).await;
+        told.and(self.left_died(talk).await)
     }
 
     /// The upstream runs again.
@@ -226,13 +241,16 @@ impl Gate {
 
     /// Records that a side is about to be told that nobody waits for its answer any more. What
     /// cannot be recorded is not said.
-    async fn may_cancel<U: Upstream, A: Agent>(
+    pub(super) async fn may_cancel<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         taken: &Taken,
         told: Side,
     ) -> bool {
-        if talk.reachable(told).is_err() {
+        // The open server is not told even that, once the session is too sensitive for it.
+        let is_beyond =
+            told == Side::Upstream && (taken.waits == Waits::Behind || self.is_due(talk));
+        if is_beyond || talk.reachable(told).is_err() {
             return false;
         }
         let occasion = Occasion::GivenUp(&taken.exchange.reference);

@@ -1,6 +1,6 @@
 //! What the upstream offers, as far as its lists have told.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::guard::text::Flags;
 use crate::policy::Fingerprint;
@@ -130,6 +130,13 @@ impl Catalogue {
         let lists = [Some(&self.agents), self.complete.as_ref()];
         let names: HashSet<&String> = lists.into_iter().flatten().flat_map(Names::names).collect();
         names.into_iter().map(String::as_str)
+    }
+
+    /// Every name that has one definition, and what tells that from others.
+    pub fn prints(&self) -> HashMap<String, Fingerprint> {
+        let names = self.names();
+        let print = |name: &str| Some((name.to_owned(), self.defined(name)?.print));
+        names.filter_map(print).collect()
     }
 
     /// Whether an earlier page of the agent's traversal defines a name in another way.

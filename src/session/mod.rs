@@ -12,10 +12,11 @@ mod lifecycle;
 mod offered_names;
 mod pages;
 mod pending;
+mod place;
 mod ratchet;
 mod visibility;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Consent, Held, Labels, Server};
+use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
 pub use asked::{Agreed, Asked, Asking};
@@ -33,8 +34,9 @@ pub use ledger::{Keep, Ledger, TooLarge};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
-    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
+    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
+pub use place::{LeftBehind, Place};
 pub use ratchet::{
     Answer, InMemory, JournalError, OnDisk, Raised, RatchetKey, RatchetStore, StoreFault, Whose,
 };
@@ -56,6 +58,8 @@ pub struct Session {
     catalogue: Notify,
     /// Wakes whoever goes on with the requests that waited for a person.
     bell: Arc<Notify>,
+    /// Wakes whoever waits for the isolated server to be ready.
+    arrived: Notify,
     /// Messages that are on their way through the gate.
     in_hand: AtomicUsize,
 }
@@ -135,6 +139,13 @@ pub struct State {
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
+    /// Which instance of it is spoken to.
+    pub place: Place,
+    /// The tools that the agent had got from the open server, until they were compared with those of
+    /// the isolated one.
+    pub tools_left: Option<HashMap<String, Fingerprint>>,
+    /// The highest level at which the session was ever found, where that chooses the instance.
+    pub found_at: i64,
     /// Requests were given up that the upstream may still speak of.
     pub forsaken: Forsaken,
     /// Frames from the upstream that answered nothing: unknown, late, doubled or type-confused.
@@ -208,7 +219,7 @@ impl Forsaken {
 pub enum Readiness {
     /// It runs, and has been told what the session agreed on.
     Up,
-    /// It was restarted; the gate repeats the handshake before anything else may go out.
+    /// It was restarted, or is the isolated one; the gate repeats the handshake before anything else may go out.
     Repeating,
     /// It does not run.
     Down,
@@ -276,6 +287,9 @@ impl Session {
                 held: Arc::default(),
                 established: Arc::default(),
                 upstream: Readiness::Up,
+                place: Place::Open,
+                tools_left: None,
+                found_at: 0,
                 forsaken: Forsaken::default(),
                 stray_replies: 0,
                 armed: None,
@@ -283,6 +297,7 @@ impl Session {
             nearer: Notify::new(),
             catalogue: Notify::new(),
             bell: Arc::new(Notify::new()),
+            arrived: Notify::new(),
             in_hand: AtomicUsize::new(0),
         }
     }

@@ -4,7 +4,7 @@
 //! back into the reply. An entry is spent once: whatever answers an id that is not here was never
 //! asked, came twice, came too late, or has the wrong type (`1` is not `"1"`).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,12 @@ pub struct PendingTable {
     last: u64,
     by_minted: HashMap<u64, Exchange>,
     by_asker: HashMap<Asker, u64>,
+    /// Those that wait for the open server, once the session has left it.
+    ///
+    /// INVARIANT: each of them is in `by_minted` too.
+    behind: HashSet<u64>,
+    /// The one of them that the open server answers just now.
+    answering: Option<u64>,
 }
 
 /// What the gate remembers of a request until its reply.
@@ -147,6 +153,17 @@ pub struct Reused;
 pub struct Taken {
     pub minted: u64,
     pub exchange: Exchange,
+    /// For whom it waited.
+    pub waits: Waits,
+}
+
+/// For which instance of the peer a request waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// The one that is spoken to.
+    Here,
+    /// The open server, which the session has left.
+    Behind,
 }
 
 impl Origin {
@@ -189,9 +206,57 @@ impl PendingTable {
         self.by_asker.contains_key(asker)
     }
 
-    /// Spends the entry that a reply names. Only an integer can: every minted id is one.
+    /// Spends the entry that a reply names. Only an integer can: every minted id is one. What was
+    /// asked of the open server nobody else can answer.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
-        self.take_minted(u64::try_from(id.as_integer()?).ok()?)
+        let minted = u64::try_from(id.as_integer()?).ok()?;
+        if self.behind.contains(&minted) && self.answering != Some(minted) {
+            return None;
+        }
+        self.take_minted(minted)
+    }
+
+    /// The session leaves the open server: what is in flight waits for that one alone, but for what
+    /// is given up, which is spent, oldest first.
+    pub fn leave(&mut self, given_up: impl Fn(&Exchange) -> bool) -> Vec<Taken> {
+        let given_up = self.take_where(|_, exchange| given_up(exchange));
+        self.behind = self.by_minted.keys().copied().collect();
+        given_up
+    }
+
+    /// What the open server says next may answer this request, if that waits for it. False if it
+    /// does not.
+    pub fn answer_behind(&mut self, minted: Option<u64>) -> bool {
+        self.answering = minted.filter(|minted| self.behind.contains(minted));
+        self.answering.is_some()
+    }
+
+    /// A request that had not left yet goes to the server that is spoken to. False if it waits no
+    /// more.
+    pub fn bring_here(&mut self, minted: u64) -> bool {
+        self.behind.remove(&minted)
+    }
+
+    /// Spends what the peer asked, and not the gate, oldest first.
+    pub fn take_of_peer(&mut self) -> Vec<Taken> {
+        self.take_where(|_, exchange| !exchange.origin.is_gate())
+    }
+
+    /// Whether anything waits for the open server, which the session has left.
+    pub fn waits_behind(&self) -> bool {
+        !self.behind.is_empty()
+    }
+
+    /// Spends what waits for the open server, oldest first.
+    pub fn take_behind(&mut self) -> Vec<Taken> {
+        let behind = self.behind.clone();
+        self.take_where(|minted, _| behind.contains(&minted))
+    }
+
+    /// Spends what waits for the server that is spoken to, oldest first.
+    pub fn take_here(&mut self) -> Vec<Taken> {
+        let behind = self.behind.clone();
+        self.take_where(|minted, _| !behind.contains(&minted))
     }
 
     /// Spends the entry that its asker names.
@@ -214,7 +279,7 @@ impl PendingTable {
 
     /// Spends the entries whose replies would be waited for on this stream, oldest first.
     pub fn take_on(&mut self, stream: Stream) -> Vec<Taken> {
-        self.take_where(|exchange| exchange.stream == stream)
+        self.take_where(|_, exchange| exchange.stream == stream)
     }
 
     /// The requests in flight, with the ids that the gate minted for them.
@@ -243,12 +308,12 @@ impl PendingTable {
     /// Spends every entry whose deadline has come, oldest first.
     pub fn take_expired(&mut self, now: Duration) -> Vec<Taken> {
         let due = |exchange: &Exchange| exchange.deadline.is_some_and(|deadline| deadline <= now);
-        self.take_where(due)
+        self.take_where(|_, exchange| due(exchange))
     }
 
     /// Spends every entry, oldest first.
     pub fn take_all(&mut self) -> Vec<Taken> {
-        self.take_where(|_| true)
+        self.take_where(|_, _| true)
     }
 
     pub fn next_deadline(&self) -> Option<Duration> {
@@ -273,11 +338,11 @@ impl PendingTable {
             .all(|exchange| exchange.deadline.is_none())
     }
 
-    fn take_where(&mut self, wanted: impl Fn(&Exchange) -> bool) -> Vec<Taken> {
+    fn take_where(&mut self, wanted: impl Fn(u64, &Exchange) -> bool) -> Vec<Taken> {
         let mut minted: Vec<u64> = self
             .by_minted
             .iter()
-            .filter(|(_, exchange)| wanted(exchange))
+            .filter(|(minted, exchange)| wanted(**minted, exchange))
             .map(|(minted, _)| *minted)
             .collect();
         minted.sort_unstable();
@@ -292,6 +357,15 @@ impl PendingTable {
         if let Origin::Peer(asker) = &exchange.origin {
             self.by_asker.remove(asker);
         }
-        Some(Taken { minted, exchange })
+        let waits = if self.behind.remove(&minted) {
+            Waits::Behind
+        } else {
+            Waits::Here
+        };
+        Some(Taken {
+            minted,
+            exchange,
+            waits,
+        })
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn limited(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Ga
         },
         secrets: Redactor::default(),
         tracing: mcp_protector::gate::Tracing::Off,
+        isolate_from: None,
     };
     Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
 }

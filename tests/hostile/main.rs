@@ -14,6 +14,8 @@ mod envelope;
 #[path = "../support/fixtures.rs"]
 mod fixtures;
 #[cfg(test)]
+mod isolated;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]

@@ -10,6 +10,8 @@ mod approvals;
 #[cfg(test)]
 mod inspector;
 #[cfg(test)]
+mod isolated;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]

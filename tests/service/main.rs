@@ -19,6 +19,8 @@ mod guarded;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod isolated;
+#[cfg(test)]
 mod issuers;
 #[cfg(test)]
 #[path = "../support/json.rs"]

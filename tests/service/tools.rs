@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
 use crate::fixtures::fixture;
@@ -9,17 +10,28 @@ use crate::guarded::{Guarded, SECRET, issued};
 use crate::setup::{ALLOW_ALL, GATE, Setup};
 
 /// A server that ends when its standard input does.
-struct Everything {
+pub(crate) struct Everything {
     child: Child,
     _input: ChildStdin,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Everything {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(fixture("everything-server"))
-            .args(["--http", "0"])
-            .args(arguments)
+        let mut command = Command::new(fixture("everything-server"));
+        command.args(["--http", "0"]).args(arguments);
+        Self::of(command)
+    }
+
+    /// What it receives is written to a file.
+    pub(crate) fn recording(log: &Path) -> Self {
+        let mut command = Command::new(fixture("everything-server"));
+        command.args(["--http", "0"]).env("FIXTURE_LOG", log);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -29,6 +29,8 @@ pub(crate) struct Setup {
     pub(crate) reaching: String,
     /// The lines of `[upstream.sandbox]`, if there is one.
     pub(crate) sandbox: Option<String>,
+    /// `[upstream.isolated]` and the tables in it, if there is one.
+    pub(crate) isolated: String,
     /// The lines of `[listen]`.
     pub(crate) listen: String,
     pub(crate) env: Vec<(String, String)>,
@@ -61,6 +63,7 @@ impl Setup {
             url: None,
             reaching: String::new(),
             sandbox: None,
+            isolated: String::new(),
             listen: String::new(),
             env: vec![(MARK.to_owned(), mark)],
             policy: Policy::Allow(Vec::new()),
@@ -82,6 +85,31 @@ impl Setup {
         fs::create_dir(&directory).unwrap();
         fs::write(directory.join("test.cedar"), cedar).unwrap();
         self.policy = Policy::Directory(directory);
+        self
+    }
+
+    /// What the policies know of tools.
+    #[allow(dead_code, reason = "not each test program has such tools")]
+    pub(crate) fn labels(self, tools: &str) -> Self {
+        fs::write(self.path("policies").join("tools.toml"), tools).unwrap();
+        self
+    }
+
+    /// Sessions that have become confidential go on with this server. What it receives stands in
+    /// `isolated`, in the words of the fixtures.
+    #[allow(dead_code, reason = "not each test program isolates")]
+    pub(crate) fn isolated<A: AsRef<str>>(
+        mut self,
+        command: impl IntoIterator<Item = A>,
+        sandbox: &str,
+    ) -> Self {
+        let command: Vec<String> = command.into_iter().map(|it| it.as_ref().into()).collect();
+        let log = self.path("isolated");
+        self.isolated = format!(
+            "[upstream.isolated]\ncommand = {command:?}\n{sandbox}\n\
+             [upstream.isolated.env]\n{MARK} = {:?}\nFIXTURE_LOG = {log:?}\n",
+            self.mark()
+        );
         self
     }
 
@@ -140,8 +168,26 @@ impl Setup {
             format!("[upstream.sandbox]\n{lines}")
         });
         format!(
-            "[upstream]\n{upstream}\n{sandbox}\n[listen]\n{}\n[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
-             [limits]\n{}\n[guards]\n{}\n[guards.elicitation]\nhosts = [\"confirm.example\", \"vendor.example\"]",
+            "[upstream]
+{upstream}
+{sandbox}
+{}
+[listen]
+{}
+[policy]
+{policy}
+{}
+[audit]
+file = {:?}
+{}
+\
+             [limits]
+{}
+[guards]
+{}
+[guards.elicitation]
+hosts = [\"confirm.example\", \"vendor.example\"]",
+            self.isolated,
             self.listen,
             self.reload,
             self.audit_file(),

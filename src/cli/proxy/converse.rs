@@ -5,18 +5,20 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
 use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
+use crate::session::Place;
 use crate::shutdown::{Cause, Shutdown};
 use crate::wire::Side;
 
 use super::super::exit::Exit;
 use super::agents::{Arrived, Inbox};
+use super::isolated::{PlacedEvents, Speaker};
 use super::renew::News;
-use super::servers::{Occurrence, ServerEvents};
+use super::servers::Occurrence;
 
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, Bridged<A>>,
     inbox: Inbox,
-    events: ServerEvents,
+    events: PlacedEvents,
     news: News,
     shutdown: &Shutdown,
     audit: &Audit,
@@ -80,7 +82,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         }
     }
     // Whatever could not finish is answered, once, and recorded.
-    let told = gate.upstream_died(talk).await;
+    let told = gate.conversation_ends(talk).await;
     if told.and(gate.resume(talk).await).is_err() {
         info!("the agent has gone before it was answered");
     }
@@ -149,11 +151,22 @@ async fn cross<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>) -
 async fn attend<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
-    mut events: ServerEvents,
+    mut events: PlacedEvents,
     audit: &Audit,
 ) -> End {
     loop {
-        let handled = match events.next().await {
+        let (speaker, occurrence) = events.next().await;
+        if speaker == Speaker::Open && talk.session.place() != Place::Open {
+            let (heard, told) = left(gate, talk, occurrence).await;
+            if heard == Heard::Out {
+                events.close(Speaker::Open);
+            }
+            if told == Err(AgentGone) {
+                return End::Stopped(Cause::AgentGone);
+            }
+            continue;
+        }
+        let handled = match occurrence {
             Occurrence::Frame(stream, form, frame) => {
                 gate.handle_upstreams(talk, stream, form, frame).await
             }
@@ -176,11 +189,54 @@ async fn attend<U: Upstream, A: Agent>(
                 gate.upstream_restarted(talk).await;
                 Ok(())
             }
-            Occurrence::GaveUp(reason) => return End::UpstreamGone(reason),
+            Occurrence::GaveUp(reason) => match speaker {
+                Speaker::Open => return End::UpstreamGone(reason),
+                // The agent is told so of each message: there is no way back to the open one.
+                Speaker::Isolated => {
+                    error!("the isolated server cannot be brought back: {reason}");
+                    events.close(Speaker::Isolated);
+                    gate.upstream_died(talk).await
+                }
+            },
         };
         if handled == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
+    }
+}
+
+/// Whether more is to be heard of the open server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    More,
+    Out,
+}
+
+/// What the open server says, or what becomes of it, after the session has left it.
+async fn left<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, A>,
+    occurrence: Occurrence<'_>,
+) -> (Heard, Result<(), AgentGone>) {
+    match occurrence {
+        Occurrence::Frame(stream, form, frame) => {
+            let told = gate.handle_left(talk, stream, form, frame).await;
+            (Heard::More, told)
+        }
+        Occurrence::TooLong(_) => {
+            warn!("the open server says too much at once, and is not heard any more");
+            (Heard::More, Ok(()))
+        }
+        Occurrence::Failed(stream, fault) => {
+            let told = gate.left_failed(talk, stream.number(), fault).await;
+            (Heard::More, told)
+        }
+        Occurrence::Died { how, .. } => {
+            info!("the open server has ended ({how}), and is not started again");
+            (Heard::More, gate.left_died(talk).await)
+        }
+        Occurrence::Restarted => (Heard::More, Ok(())),
+        Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk).await),
     }
 }
 

@@ -94,11 +94,12 @@ fn token(
 /// How the server is reached, if it is not started.
 pub(super) fn over_http(
     config: &Config,
+    server: &config::Upstream,
     secrets: &Redactor,
     clock: &Arc<dyn Clock>,
 ) -> Option<HttpSettings> {
-    let written = config.upstream.http.as_ref()?;
-    let mut settings = HttpSettings::new(config.upstream.name.clone(), written.url.clone());
+    let written = server.http.as_ref()?;
+    let mut settings = HttpSettings::new(server.name.clone(), written.url.clone());
     settings.auth = written.auth.as_ref().map(|auth| match auth {
         ServerAuth::Bearer(Bearer::Value(token)) => Auth::Token(token.clone()),
         ServerAuth::Bearer(Bearer::File(file)) => Auth::TokenFile(file.clone()),
@@ -222,7 +223,7 @@ mod tests {
             std::fs::write(&file, text).unwrap();
             assert_eq!(operators_token(&config).is_ok(), accepted, "{text:?}");
             let secrets = Redactor::default();
-            let settings = over_http(&config, &secrets, &clock).unwrap();
+            let settings = over_http(&config, &config.upstream, &secrets, &clock).unwrap();
             assert_eq!(HttpClient::new(&settings).is_ok(), accepted, "{text:?}");
             assert_eq!(secrets.redact(text) != text, accepted, "{text:?}");
         }

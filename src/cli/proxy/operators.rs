@@ -12,10 +12,12 @@ use crate::agent::http::{AskHealth, Connections};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::consent::{Desk, Way};
+use crate::gate::Gate;
 use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
 
-use super::Parts;
+use super::super::exit::Exit;
+use super::{Parts, broken, invalid};
 
 /// The listener, opened; none unless it is configured.
 pub(super) fn settings(
@@ -39,7 +41,7 @@ pub(super) fn settings(
 }
 
 /// Where people answer what waits on the desk, if there are any who may.
-pub(super) fn approvals(
+fn approvals(
     config: &Config,
     desk: &Arc<Desk>,
     clock: &Arc<dyn Clock>,
@@ -58,6 +60,24 @@ pub(super) fn approvals(
         approvers,
         Arc::clone(clock),
     )))
+}
+
+/// The gate with a desk where people are asked, if anybody is, and the place where they answer.
+pub(super) fn asking(
+    config: &Config,
+    gate: Gate,
+    clock: &Arc<dyn Clock>,
+) -> Result<(Gate, Option<Approvals>), Exit> {
+    let Some(settings) = &config.consent else {
+        return Ok((gate, None));
+    };
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed)
+        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
+    let desk = Arc::new(Desk::new(settings.clone(), Arc::clone(clock), seed));
+    let approvals = approvals(config, &desk, clock)
+        .map_err(|cause| invalid(&format!("`admin.approvers`: {cause}")))?;
+    Ok((gate.asking(desk), approvals))
 }
 
 /// Serves operators until what this returns is dropped.

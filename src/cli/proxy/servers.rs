@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::audit::Redactor;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::policy::Roots;
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
@@ -82,19 +82,32 @@ pub(super) enum Unusable {
 const STALLED: Duration = Duration::from_secs(5);
 
 impl Upstreams {
-    /// Connects to nothing yet.
-    pub(super) fn of(
+    /// How the server is reached, and its isolated instance, if there is one. Connects to nothing yet.
+    pub(super) fn both(
         config: &Config,
         roots: &Roots,
         secrets: &Redactor,
         clock: &Arc<dyn Clock>,
+    ) -> Result<(Self, Option<Self>), Unusable> {
+        let of = |server| Self::of(config, server, roots, secrets, clock);
+        let isolated = config.upstream.isolated.as_ref();
+        let isolated = isolated.map(|it| of(&it.server)).transpose()?;
+        Ok((of(&config.upstream)?, isolated))
+    }
+
+    fn of(
+        config: &Config,
+        server: &config::Upstream,
+        roots: &Roots,
+        secrets: &Redactor,
+        clock: &Arc<dyn Clock>,
     ) -> Result<Self, Unusable> {
-        Ok(match network::over_http(config, secrets, clock) {
+        Ok(match network::over_http(config, server, secrets, clock) {
             Some(settings) => Self::Http(HttpClient::new(&settings)?),
             None => Self::Command {
                 settings: {
-                    let sandbox = confinement::sandbox(config.upstream.sandbox.as_ref(), roots)?;
-                    Arc::new(settings::upstream(config, sandbox))
+                    let sandbox = confinement::sandbox(server.sandbox.as_ref(), roots)?;
+                    Arc::new(settings::upstream(config, server, sandbox))
                 },
                 starts: Starts::new(Arc::clone(clock)),
             },

@@ -22,9 +22,9 @@ use crate::session::{Ids, Readiness};
 
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
+use super::isolated;
 use super::reading::of_agent;
 use super::renew::{News, Renewal};
-use super::servers::{Server, ServerEvents};
 use super::{Parts, session};
 
 /// Conversations that wait to be begun.
@@ -175,10 +175,11 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     });
     let session = session.with_ids(ids);
     session.described_by(gate.policies().labels());
-    let (server, events) = parts.upstreams.connect().unwrap_or_else(|cause| {
+    let connected = isolated::connect(&parts.upstreams, parts.isolated.as_ref());
+    let (server, events) = connected.unwrap_or_else(|cause| {
         error!("{cause}");
         session.state().upstream = Readiness::Down;
-        (Server::Absent, ServerEvents::Absent)
+        isolated::absent()
     });
     let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {

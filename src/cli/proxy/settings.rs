@@ -1,5 +1,6 @@
 //! What the configuration means to each component.
 
+use std::iter;
 use std::sync::Arc;
 
 use secrecy::{ExposeSecret, SecretString};
@@ -113,7 +114,8 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
         SECRET_WORDS.iter().any(|word| name.contains(word))
     };
     // A secret may be known by its name here or there, and be only a part of a value.
-    let named = config.upstream.env.iter().chain(&config.variables);
+    let named = servers(config).flat_map(|server| &server.env);
+    let named = named.chain(&config.variables);
     named
         .filter(move |(name, value)| {
             says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET
@@ -125,16 +127,7 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
 /// What one side shows to the other to be known. The configuration accepts none that is too short
 /// to be told from ordinary text.
 fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
-    let http = config.upstream.http.as_ref();
-    let shown_to_the_server = match http.and_then(|http| http.auth.as_ref()) {
-        Some(ServerAuth::Bearer(Bearer::Value(token))) => Some(token),
-        Some(ServerAuth::Client(client)) => match &client.secret {
-            ClientSecret::Value(secret) => Some(secret),
-            ClientSecret::File(_) => None,
-        },
-        // Read where it is sent, and learned then.
-        Some(ServerAuth::Bearer(Bearer::File(_))) | None => None,
-    };
+    let shown_to_the_server = servers(config).filter_map(shown_to);
     let shown_by_operators = match &config.admin.token {
         Some(Bearer::Value(token)) => Some(token),
         Some(Bearer::File(_)) | None => None,
@@ -147,23 +140,43 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         Listen::Http(_) | Listen::Stdio => None,
     };
     shown_to_the_server
-        .into_iter()
         .chain(shown_by_operators)
         .chain(config.admin.approvers.values())
         .chain(&config.telemetry.secrets)
         .chain(shown_by_agents.into_iter().flatten())
 }
 
-pub(super) fn upstream(config: &Config, sandbox: Option<Sandbox>) -> upstream::Settings {
-    let mut settings = upstream::Settings::new(
-        config.upstream.name.clone(),
-        config.upstream.command.clone(),
-    );
-    settings.env = config.upstream.env.clone();
+/// The server, and its isolated instance.
+fn servers(config: &Config) -> impl Iterator<Item = &config::Upstream> {
+    let isolated = config.upstream.isolated.as_ref();
+    iter::once(&config.upstream).chain(isolated.map(|isolated| &isolated.server))
+}
+
+/// What is shown to a server over HTTP.
+fn shown_to(server: &config::Upstream) -> Option<&SecretString> {
+    let http = server.http.as_ref()?;
+    match http.auth.as_ref()? {
+        ServerAuth::Bearer(Bearer::Value(token)) => Some(token),
+        ServerAuth::Client(client) => match &client.secret {
+            ClientSecret::Value(secret) => Some(secret),
+            ClientSecret::File(_) => None,
+        },
+        // Read where it is sent, and learned then.
+        ServerAuth::Bearer(Bearer::File(_)) => None,
+    }
+}
+
+pub(super) fn upstream(
+    config: &Config,
+    server: &config::Upstream,
+    sandbox: Option<Sandbox>,
+) -> upstream::Settings {
+    let mut settings = upstream::Settings::new(server.name.clone(), server.command.clone());
+    settings.env = server.env.clone();
     settings.secrets = secret_values(config).cloned().collect();
     // The configuration has put together the whole environment.
     settings.inherit = Vec::new();
-    settings.cwd.clone_from(&config.upstream.cwd);
+    settings.cwd.clone_from(&server.cwd);
     settings.max_message_bytes = config.limits.max_message_bytes_to_agent;
     settings.sandbox = sandbox;
     settings
@@ -225,6 +238,7 @@ pub(super) fn gate(
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
+        isolate_from: None,
     }
 }
 

@@ -11,8 +11,8 @@ use crate::wire::{LineReader, Side};
 
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
+use super::isolated::{Placed, PlacedEvents};
 use super::renew::Renewal;
-use super::servers::{Server, ServerEvents};
 use super::{FLUSH, Parts};
 
 /// Bytes that may wait for an agent that does not read.
@@ -22,8 +22,8 @@ const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
 pub(super) async fn serve(
     parts: &Parts,
     session: Session,
-    server: Server,
-    events: ServerEvents,
+    server: Placed,
+    events: PlacedEvents,
     renewal: Renewal,
 ) -> End {
     let Parts {

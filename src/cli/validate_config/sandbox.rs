@@ -3,30 +3,36 @@
 use std::path::Path;
 
 use crate::cli::proxy;
-use crate::config::{Config, ConfigError, ConfigErrors};
+use crate::config::{Config, ConfigError, ConfigErrors, Upstream};
 use crate::policy::Roots;
 use crate::upstream::sandbox::{self, SandboxError};
 
-const FIELD: &str = "upstream.sandbox";
-
-/// Everything that would keep it from being so.
+/// Everything that would keep it, or its isolated instance, from being so.
 pub(super) fn problems(config: &Config, roots: &Roots, file: &Path) -> Option<ConfigErrors> {
-    let problems = match proxy::upstream_sandbox(config, roots) {
+    let open = ("upstream.sandbox", &config.upstream);
+    let isolated = config.upstream.isolated.as_ref();
+    let isolated = isolated.map(|it| ("upstream.isolated.sandbox", &it.server));
+    let servers = [Some(open), isolated].into_iter().flatten();
+    let problems = servers.flat_map(|(field, server)| of_server(field, server, roots));
+    ConfigErrors::of(file, problems.collect())
+}
+
+fn of_server(field: &str, server: &Upstream, roots: &Roots) -> Vec<ConfigError> {
+    match proxy::upstream_sandbox(server, roots) {
         Ok(None) => Vec::new(),
         Ok(Some(sandbox)) => match sandbox::check(&sandbox) {
             Ok(_) => Vec::new(),
-            Err(errors) => errors.iter().map(problem).collect(),
+            Err(errors) => errors.iter().map(|error| problem(field, error)).collect(),
         },
         Err(nested) => vec![ConfigError::of_the_sandbox(
-            "upstream.sandbox.roots",
+            &format!("{field}.roots"),
             nested.to_string(),
             "make the outer root read-only, or name directories in `write` instead of `roots = true`",
         )],
-    };
-    ConfigErrors::of(file, problems)
+    }
 }
 
-fn problem(error: &SandboxError) -> ConfigError {
+fn problem(field: &str, error: &SandboxError) -> ConfigError {
     match error {
         SandboxError::Place {
             setting,
@@ -38,12 +44,12 @@ fn problem(error: &SandboxError) -> ConfigError {
             "make it before the gate starts, or remove it here",
         ),
         SandboxError::Kernel(lacks) => ConfigError::of_the_sandbox(
-            FIELD,
+            field,
             lacks.clone(),
             "with `required = false` the server is confined as far as the kernel can",
         ),
         SandboxError::NotLinux | SandboxError::NoLauncher => ConfigError::of_the_sandbox(
-            FIELD,
+            field,
             "only Linux has what it takes".to_owned(),
             "remove the section, or run the gate on Linux",
         ),

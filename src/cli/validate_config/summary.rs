@@ -25,6 +25,22 @@ pub(super) fn upstream(upstream: &Upstream) -> String {
     }
 }
 
+/// A line for its isolated instance, if there is one.
+pub(super) fn isolated(open: &Upstream) -> String {
+    let isolated = open.isolated.as_ref();
+    isolated.map_or(String::new(), |isolated| {
+        format!(
+            "  isolated  {}, for sessions that are {}\n",
+            upstream(&isolated.server),
+            match isolated.at {
+                ..=1 => "internal or more",
+                2 => "confidential or more",
+                3.. => "secret",
+            }
+        )
+    })
+}
+
 /// A line for each socket that the gate would open.
 pub(super) fn listeners(config: &Config) -> String {
     let mut lines = String::new();

@@ -82,10 +82,14 @@ const OVER_HTTP: &str = "
     upstream.auth.client_id = 'gate'
     upstream.auth.client_secret = '0123456789'
     upstream.auth.issuer = 'https://login.example.com'
+    upstream.isolated.url = 'https://isolated.example.com/mcp'
+    upstream.isolated.auth.type = 'client_credentials'
+    upstream.isolated.auth.client_id = 'gate'
+    upstream.isolated.auth.client_secret = '0123456789'
     telemetry.otlp_endpoint = 'http://127.0.0.1:4318'
 ";
 
-const ONLY_OVER_HTTP: [&str; 12] = [
+const ONLY_OVER_HTTP: [&str; 13] = [
     "admin.",
     "limits.max_connections",
     "limits.max_sessions",
@@ -98,12 +102,15 @@ const ONLY_OVER_HTTP: [&str; 12] = [
     "telemetry.",
     "upstream.allow_http",
     "upstream.auth",
+    "upstream.isolated.auth",
 ];
 
 /// Where there is a sandbox: without one its keys mean nothing, and each of them begins one.
 const CONFINED: &str = "
     upstream.command = [\"server\"]
     upstream.sandbox.write = []
+    upstream.isolated.command = [\"isolated\"]
+    upstream.isolated.sandbox.write = []
 ";
 
 #[test]
@@ -123,7 +130,7 @@ fn the_schema_has_the_defaults_of_the_code() {
             let line = format!("{path} = {value}\n");
             if ONLY_OVER_HTTP.iter().any(|only| path.starts_with(only)) {
                 over_http.push(line);
-            } else if path.starts_with("upstream.sandbox.") {
+            } else if path.contains(".sandbox.") {
                 confined.push(line);
             } else {
                 over_stdio.push(line);
@@ -133,7 +140,7 @@ fn the_schema_has_the_defaults_of_the_code() {
     assert!(over_stdio.len() >= 15, "{over_stdio:?}");
     assert!(over_http.len() >= 12, "{over_http:?}");
     let base = "upstream.command = [\"server\"]\n";
-    assert_eq!(confined.len(), 5, "{confined:?}");
+    assert_eq!(confined.len(), 10, "{confined:?}");
     let groups = [
         (base, over_stdio),
         (OVER_HTTP, over_http),
@@ -262,7 +269,15 @@ const REFUSED: &[&str] = &[
     "upstream.auth = { type = \"bearer\", token = \"0123456789\" }",
     "upstream.ca_file = \"a.pem\"",
     "upstream.allow_http = true",
+    "upstream.isolated = true",
+    "upstream.isolated = {}",
+    "upstream.isolated.name = \"isolated\"",
+    "upstream.isolated.at = \"public\"",
+    "upstream.isolated = { at = 2, command = [\"isolated\"] }",
     "upstream.isolated.url = \"stdio\"",
+    "upstream.isolated = { url = \"https://example.com\", command = [\"isolated\"] }",
+    "upstream.isolated = { url = \"http://example.com\" }",
+    "upstream.isolated = { command = [\"isolated\"], isolated = {} }",
     "upstream.env.A = 1",
     "upstream.env.\"A=B\" = \"\"",
     "upstream.cwd = \"\"",

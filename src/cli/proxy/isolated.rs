@@ -1,0 +1,224 @@
+//! The server of one conversation in its two places: open at first, and isolated from a moment on that
+//! the gate chooses. Nothing leads back.
+//!
+//! INVARIANT: once [`Apart::server`] is set, no line reaches the open server, and it is never unset.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio::sync::Notify;
+use tracing::error;
+
+use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
+use crate::upstream::StartError;
+
+use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
+
+/// The server of one conversation: what sends.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    open: Server,
+    /// None without an isolated server.
+    apart: Option<Arc<Apart>>,
+}
+
+/// The way to the isolated server.
+#[derive(Debug)]
+struct Apart {
+    upstreams: Upstreams,
+    /// The isolated server, from the move on.
+    server: OnceLock<Server>,
+    /// What it says, until whoever listens takes it.
+    events: Mutex<Option<ServerEvents>>,
+    moved: Notify,
+    /// The open server was told to end.
+    left: AtomicBool,
+}
+
+/// The same: what it says, and what becomes of it, in either place.
+#[derive(Debug)]
+pub(super) struct PlacedEvents {
+    open: ServerEvents,
+    isolated: ServerEvents,
+    apart: Option<Arc<Apart>>,
+}
+
+/// Which of the two says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    Open,
+    Isolated,
+}
+
+/// A server for one conversation. Must be called inside a tokio runtime.
+pub(super) fn connect(
+    open: &Upstreams,
+    isolated: Option<&Upstreams>,
+) -> Result<(Placed, PlacedEvents), StartError> {
+    let (server, events) = open.connect()?;
+    Ok(placed(server, events, isolated))
+}
+
+/// The same where the server could not be started.
+pub(super) fn absent() -> (Placed, PlacedEvents) {
+    placed(Server::Absent, ServerEvents::Absent, None)
+}
+
+fn placed(
+    open: Server,
+    events: ServerEvents,
+    isolated: Option<&Upstreams>,
+) -> (Placed, PlacedEvents) {
+    let apart = isolated.map(|upstreams| {
+        Arc::new(Apart {
+            upstreams: upstreams.clone(),
+            server: OnceLock::new(),
+            events: Mutex::default(),
+            moved: Notify::new(),
+            left: AtomicBool::new(false),
+        })
+    });
+    let events = PlacedEvents {
+        open: events,
+        isolated: ServerEvents::Absent,
+        apart: apart.clone(),
+    };
+    (Placed { open, apart }, events)
+}
+
+impl Placed {
+    /// The server that is spoken to.
+    fn here(&self) -> &Server {
+        self.isolated().unwrap_or(&self.open)
+    }
+
+    fn isolated(&self) -> Option<&Server> {
+        self.apart.as_ref()?.server.get()
+    }
+
+    /// Ends both in good order: it may take as long as their settings say.
+    pub(super) async fn stop(&self) {
+        let isolated = async {
+            if let Some(server) = self.isolated() {
+                server.stop().await;
+            }
+        };
+        tokio::join!(self.open.stop(), isolated);
+    }
+
+    pub(super) async fn kill(&self) {
+        let isolated = async {
+            if let Some(server) = self.isolated() {
+                server.kill().await;
+            }
+        };
+        tokio::join!(self.open.kill(), isolated);
+    }
+}
+
+impl Upstream for Placed {
+    async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
+        let Some(apart) = &self.apart else {
+            return self.open.send(permit).await;
+        };
+        // Before the look: a line that waits for room in the open server's queue is taken back when
+        // the session moves.
+        let moved = apart.moved.notified();
+        if let Some(isolated) = apart.server.get() {
+            return isolated.send(permit).await;
+        }
+        tokio::select! {
+            biased;
+            () = moved => Err(UpstreamFault::Left),
+            sent = self.open.send(permit) => sent,
+        }
+    }
+
+    fn abandon(&self, minted: u64) -> Abandoned {
+        let Some(isolated) = self.isolated() else {
+            return self.open.abandon(minted);
+        };
+        // One of them knows the id; to close a stream is no line.
+        let _ = self.open.abandon(minted);
+        isolated.abandon(minted)
+    }
+
+    fn handshake_completed(&self) {
+        self.here().handshake_completed();
+    }
+
+    fn restart(&self) {
+        self.here().restart();
+    }
+
+    fn isolate(&self) -> Result<(), UpstreamFault> {
+        let Some(apart) = &self.apart else {
+            return Err(UpstreamFault::Down);
+        };
+        if apart.server.get().is_some() {
+            return Ok(());
+        }
+        let connected = apart.upstreams.connect();
+        let (server, events, reached) = match connected {
+            Ok((server, events)) => (server, events, Ok(())),
+            Err(cause) => {
+                error!("`upstream.isolated`: {cause}");
+                let (server, events) = (Server::Absent, ServerEvents::Absent);
+                (server, events, Err(UpstreamFault::Down))
+            }
+        };
+        if apart.server.set(server).is_ok() {
+            *apart.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+            apart.moved.notify_waiters();
+        }
+        reached
+    }
+
+    fn leave_open(&self) {
+        let is_first = |apart: &Arc<Apart>| !apart.left.swap(true, Ordering::Relaxed);
+        if self.apart.as_ref().is_some_and(is_first) {
+            let open = self.open.clone();
+            tokio::spawn(async move { open.stop().await });
+        }
+    }
+}
+
+impl PlacedEvents {
+    /// The next event of either. Cancel-safe: nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> (Speaker, Occurrence<'_>) {
+        let Self {
+            open,
+            isolated,
+            apart,
+        } = self;
+        let Some(apart) = apart else {
+            return (Speaker::Open, open.next().await);
+        };
+        let isolated = async {
+            loop {
+                let moved = apart.moved.notified();
+                if apart.server.get().is_some() {
+                    break;
+                }
+                moved.await;
+            }
+            let handed = apart.events.lock();
+            if let Some(events) = handed.unwrap_or_else(PoisonError::into_inner).take() {
+                *isolated = events;
+            }
+            isolated.next().await
+        };
+        tokio::select! {
+            said = open.next() => (Speaker::Open, said),
+            said = isolated => (Speaker::Isolated, said),
+        }
+    }
+
+    /// Nothing more is to be heard of this one.
+    pub(super) fn close(&mut self, speaker: Speaker) {
+        match speaker {
+            Speaker::Open => self.open = ServerEvents::Absent,
+            Speaker::Isolated => self.isolated = ServerEvents::Absent,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `[upstream.isolated]`.
+
+use super::{check, check_rest, valid, valid_with};
+use crate::config::Isolated;
+
+#[track_caller]
+fn isolated(text: &str) -> Isolated {
+    let config = valid_with(text);
+    // That nothing is allowed is told of all of them.
+    assert_eq!(config.warnings.len(), 1, "{text}: {:?}", config.warnings);
+    *config.upstream.isolated.expect("an isolated server")
+}
+
+#[test]
+fn an_isolated_server_is_what_is_written_of_it_and_nothing_of_the_open_one() {
+    assert!(valid_with("").upstream.isolated.is_none());
+    let found = isolated(
+        "upstream.name = 'files'
+         upstream.cwd = '/srv'
+         upstream.sandbox.write = ['/srv']
+         upstream.env.A = 'a'
+         [upstream.isolated]
+         command = ['bin/isolated', '--quiet']
+         [upstream.isolated.sandbox]
+         read = ['docs']
+         [upstream.isolated.env]
+         B = 'b'",
+    );
+    let server = &found.server;
+    assert_eq!(found.at, 2);
+    assert_eq!(server.name, "files (isolated)");
+    assert_eq!(server.command, ["/etc/gate/bin/isolated", "--quiet"]);
+    assert_eq!(server.cwd, None);
+    assert!(!server.env.contains_key("A") && server.env.contains_key("B"));
+    let sandbox = &server.sandbox.as_ref().expect("a sandbox").sandbox;
+    assert_eq!(
+        sandbox.places[0].setting,
+        "upstream.isolated.sandbox.read[0]"
+    );
+    assert!(server.isolated.is_none());
+}
+
+#[test]
+fn the_level_is_a_word_of_tools_toml() {
+    for (word, level) in [("internal", 1), ("confidential", 2), ("secret", 3)] {
+        let text = format!("upstream.isolated = {{ at = '{word}', command = ['other'] }}");
+        assert_eq!(isolated(&text).at, level);
+    }
+    // Every session is public: there would be no open server.
+    check_rest(
+        "upstream.isolated = { at = 'public', command = ['other'] }",
+        &["2 upstream.isolated.at: unknown value `public`"],
+    );
+}
+
+#[test]
+fn either_server_may_be_reached_over_http() {
+    let over_http = isolated("upstream.isolated.url = 'https://isolated.example/mcp'");
+    assert!(over_http.server.http.is_some() && over_http.server.command.is_empty());
+    let config = valid(
+        "upstream.url = 'https://open.example/mcp'
+         upstream.isolated.command = ['isolated']",
+    );
+    assert!(config.upstream.http.is_some());
+    let isolated = config.upstream.isolated.expect("an isolated server");
+    assert_eq!(isolated.server.command, ["isolated"]);
+}
+
+#[test]
+fn what_is_wrong_with_either_is_told_of_each() {
+    check_rest(
+        "[upstream.isolated]",
+        &["2 upstream.isolated.command: required"],
+    );
+    check(
+        "[upstream]\ncommand = ['a']\nauth = { type = 'bearer', token = '0123456789' }\n\
+         [upstream.isolated]\nurl = 'https://x.example'\ncwd = '/'\n\
+         isolated = { command = ['b'] }",
+        &[
+            "3 upstream.auth: only applies when url is an HTTP URL",
+            "6 upstream.isolated.cwd: only applies when url is \"stdio\"",
+            "7 upstream.isolated.isolated: unknown key",
+        ],
+    );
+}
+
+#[test]
+fn two_servers_that_are_reached_alike_get_a_warning() {
+    let warned = |text: &str| {
+        let warnings = valid_with(text).warnings;
+        warnings
+            .iter()
+            .any(|it| it.to_string().contains("isolates nothing"))
+    };
+    assert!(warned("upstream.isolated.command = ['server']"));
+    assert!(!warned(
+        "upstream.isolated.command = ['server', '--offline']"
+    ));
+    assert!(!warned(
+        "upstream.isolated = { command = ['server'], env = { OFFLINE = '1' } }"
+    ));
+    assert!(!warned(
+        "upstream.isolated = { command = ['server'], sandbox = {} }"
+    ));
+    // The narrower place is the wrong one.
+    assert!(!warned(
+        "upstream.sandbox = {}\nupstream.isolated.command = ['server']"
+    ));
+}

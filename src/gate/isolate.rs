@@ -1,0 +1,345 @@
+//! From the open server to the isolated one, when a session has become too sensitive for the first.
+//!
+//! Every message of the agent's begins with a look at the session's level. Once that has reached the
+//! threshold the session moves, before anything of the message is judged; the message whose decision
+//! raised the level still goes where it was going, and the session moves behind it.
+
+use tracing::{info, warn};
+
+use crate::audit;
+use crate::session::{LeftBehind, Origin, Place, Readiness, Session};
+use crate::wire::{Form, Id, KnownMethod, Likeness, Message, Shape, Side, Stream};
+
+use super::Gate;
+use super::decide::{Permit, Stop};
+use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::own::{Occasion, OwnMessage};
+use super::passage::Carried;
+use super::record::{Came, Trail};
+use super::refuse::Refusal;
+use super::talk::Talk;
+use super::understand::Understood;
+
+impl Gate {
+    /// Moves the session to the isolated server if it is to be there.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn keep_apart<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        if talk.session.place() == Place::Open {
+            // Where it cannot be told nothing passes, and the session need not move for that.
+            if let (held, None) = self.ratchet.held(&talk.session).await {
+                found(&talk.session, held.level);
+            }
+        }
+        if self.is_due(talk) {
+            self.move_apart(talk).await?;
+        }
+        leave_for_good(talk);
+        Ok(())
+    }
+
+    /// Takes a message of the agent's through the gate, to the server of the session's place. Not
+    /// called by whoever reads what servers say: it would wait for itself.
+    pub(super) async fn take_to_its_place<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        mut trail: Trail,
+    ) -> Result<(), AgentGone> {
+        self.keep_apart(talk).await?;
+        talk.session.until_arrived().await;
+        trail.is_within(talk);
+        let taken = self.take_through(talk, came, frame, trail).await;
+        // It may have raised the level.
+        taken.and(self.keep_apart(talk).await)
+    }
+
+    /// Whether the session still speaks to the open server, and must not any more.
+    pub(super) fn is_due<U, A>(&self, talk: &Talk<U, A>) -> bool {
+        self.settings.isolate_from.is_some_and(|level| {
+            let state = talk.session.state();
+            state.place == Place::Open && state.found_at.max(state.held.level) >= level
+        })
+    }
+
+    /// Where a message of the agent's begins; nothing where there is one place only.
+    pub(super) fn place<U, A>(&self, talk: &Talk<U, A>, from: Side) -> Option<Place> {
+        self.settings.isolate_from?;
+        (from == Side::Agent).then(|| talk.session.place())
+    }
+
+    /// Brings a message along that began in the open, if it may not be sent there any more: its
+    /// session has moved while it was on its way, or must, since the message was judged at that level.
+    pub(super) async fn follow<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        begun: Option<Place>,
+        understood: &Understood<'_>,
+        permit: &Permit,
+    ) -> Result<(), Stop> {
+        let (Some(Place::Open), Some(least)) = (begun, self.settings.isolate_from) else {
+            return Ok(());
+        };
+        let is_beyond = understood.identified.scene.held.level >= least;
+        if is_beyond || talk.session.place() != Place::Open {
+            Box::pin(self.bring_along(talk, permit)).await?;
+        }
+        Ok(())
+    }
+
+    async fn bring_along<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        permit: &Permit,
+    ) -> Result<(), Stop> {
+        let moved = self.move_apart(talk).await;
+        moved.map_err(|AgentGone| Stop::AgentGone)?;
+        talk.session.until_arrived().await;
+        match permit.passage().carried {
+            Carried::Request { id, .. } => {
+                let mut state = talk.session.state();
+                if !state.to_upstream.bring_here(id) {
+                    return Err(Stop::Settled);
+                }
+            }
+            // Only the open server has asked for it.
+            Carried::Reply { .. } => return Err(Stop::Settled),
+            Carried::Notification { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Takes a frame of the open server's after the session has left it: a reply that is still
+    /// waited for goes on its way, and nothing else is heard.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_left<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        form: Form,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let decoded = Message::decode(frame, &self.settings.from_upstream);
+        let answered = match &decoded {
+            Ok(message) => match message.shape() {
+                Shape::Reply { id, .. } => id.clone(),
+                Shape::Request { .. } | Shape::Notification { .. } => None,
+            },
+            Err(error) => match error.likeness {
+                Likeness::Reply | Likeness::Neither => error.id.clone(),
+                Likeness::Question | Likeness::Nothing => None,
+            },
+        };
+        let answered = answered.and_then(|id| minted(&id));
+        // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
+        // cannot answer in its place.
+        let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
+        if is_awaited {
+            let told = self.handle_upstreams(talk, stream, form, frame).await;
+            talk.session.state().to_upstream.answer_behind(None);
+            told?;
+        } else {
+            self.unheard(talk, stream, form, decoded.ok().as_ref())
+                .await;
+        }
+        leave_for_good(talk);
+        Ok(())
+    }
+
+    /// The open server will not reply to this one request, by the id that the gate minted.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn left_failed<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        minted: u64,
+        fault: UpstreamFault,
+    ) -> Result<(), AgentGone> {
+        let minted_behind = Some(minted);
+        if talk
+            .session
+            .state()
+            .to_upstream
+            .answer_behind(minted_behind)
+        {
+            let told = self.upstream_failed(talk, minted, fault).await;
+            talk.session.state().to_upstream.answer_behind(None);
+            told?;
+        }
+        leave_for_good(talk);
+        Ok(())
+    }
+
+    /// The open server has ended after the session had left it: what still waits for it is answered.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn left_died<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let waiting = talk.session.state().to_upstream.take_behind();
+        let mut told = Ok(());
+        for taken in waiting {
+            let refusal = UpstreamFault::Died.into();
+            told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+        }
+        leave_for_good(talk);
+        told
+    }
+
+    async fn move_apart<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        // INVARIANT: nothing is awaited between these two, so that whoever finds the session in its
+        // new place finds the new server.
+        let Some(left) = talk.session.leave_open() else {
+            return Ok(());
+        };
+        let reached = talk.upstream.isolate();
+        talk.introduce();
+        info!(
+            "the session has become too sensitive for the open server, and goes on with the isolated one"
+        );
+        let moved = self.upstream_event(talk, audit::Event::Isolated);
+        if let Err(fault) = self.audit.record(moved).await {
+            // It is no permission: what follows is recorded, or does not happen.
+            warn!(
+                "that the session goes on with the isolated server could not be recorded: {fault}"
+            );
+        }
+        let told = self.give_up_left(talk, left).await;
+        if reached.is_ok() {
+            self.repeat_handshake(talk).await;
+        } else {
+            talk.session.state().upstream = Readiness::Down;
+            talk.session.arrived();
+        }
+        told
+    }
+
+    /// The isolated server is ready: asks it for its tools, if the agent has got the open one's and is
+    /// told when they change.
+    pub(super) async fn look_for_other_tools<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
+        let asks = {
+            let mut state = talk.session.state();
+            state.tools_left.is_some() && state.tools.begin_fetch()
+        };
+        if asks {
+            self.fetch(talk, None).await;
+        }
+    }
+
+    /// All tools are known: tells the agent if they are not those that it has got.
+    ///
+    /// # Errors
+    /// [`Stop::AgentGone`] when it can no longer be told anything.
+    pub(super) async fn tell_of_other_tools<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), Stop> {
+        let differ = {
+            let mut state = talk.session.state();
+            let left = state.tools_left.take();
+            left.is_some_and(|left| left != state.tools.prints())
+        };
+        if !differ {
+            return Ok(());
+        }
+        let recorded = self.record_own(talk, Occasion::Isolated, Side::Agent).await;
+        if let Err(fault) = recorded {
+            warn!("a notification could not be recorded, and is not sent: {fault}");
+            return Ok(());
+        }
+        let changed = OwnMessage::list_changed(KnownMethod::ToolsListChanged);
+        self.tell(talk, Side::Agent, Stream::MAIN, changed)
+            .await
+            .map_err(|AgentGone| Stop::AgentGone)
+    }
+
+    /// Ends what belongs to the open server and cannot be brought along.
+    async fn give_up_left<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        left: LeftBehind,
+    ) -> Result<(), AgentGone> {
+        let mut told = Ok(());
+        for taken in left.given_up {
+            let refusal: Refusal = UpstreamFault::Left.into();
+            match taken.exchange.origin {
+                Origin::Peer(_) => {
+                    told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+                }
+                // What the isolated server lists is asked for when a call needs it.
+                Origin::Catalogue | Origin::Handshake | Origin::Consent(_) => {
+                    self.close(talk, &taken, &refusal).await
+                }
+            }
+        }
+        for taken in left.asked {
+            self.close(talk, &taken, &UpstreamFault::Left.into()).await;
+            if self.may_cancel(talk, &taken, Side::Agent).await {
+                let cancel = OwnMessage::cancel(
+                    taken.minted,
+                    "the server that asked is not spoken to any more",
+                );
+                let stream = taken.exchange.sent_on;
+                told = told.and(self.tell(talk, Side::Agent, stream, cancel).await);
+            }
+        }
+        told
+    }
+
+    /// Records what the open server says to nobody.
+    async fn unheard<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        form: Form,
+        message: Option<&Message>,
+    ) {
+        let came = Came {
+            from: Side::Upstream,
+            stream,
+            form,
+            peer: None,
+            trace: None,
+            at: self.clock.elapsed(),
+        };
+        let mut trail = Trail::begin(talk, came);
+        if let Some(message) = message {
+            trail.decoded(talk, message, Side::Upstream);
+        }
+        let record = trail.refused(&Refusal::Left, self.clock.elapsed());
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+            warn!("what the open server says to nobody could not be recorded: {fault}");
+        }
+    }
+}
+
+/// The session has been found at a level.
+pub(super) fn found(session: &Session, level: i64) {
+    let mut state = session.state();
+    state.found_at = state.found_at.max(level);
+}
+
+/// Ends the open server when nothing waits for it any more.
+pub(super) fn leave_for_good<U: Upstream, A>(talk: &Talk<U, A>) {
+    let is_done = {
+        let state = talk.session.state();
+        state.place != Place::Open && !state.to_upstream.waits_behind()
+    };
+    if is_done {
+        talk.upstream.leave_open();
+    }
+}
+
+fn minted(id: &Id) -> Option<u64> {
+    u64::try_from(id.as_integer()?).ok()
+}

@@ -1,0 +1,85 @@
+//! Which instance of the server a session speaks to: the open one, or the isolated one. One way.
+
+use super::pending::Taken;
+use super::{Readiness, Session};
+use crate::wire::KnownMethod;
+
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Place {
+    /// It speaks to the server as every session does that begins.
+    #[default]
+    Open,
+    /// It has left the open server, and the isolated one does not know yet what was agreed on.
+    Moving,
+    /// It speaks to the isolated server, or to nobody while that one does not run.
+    Isolated,
+}
+
+/// What a session does not take with it from the open server.
+#[derive(Debug)]
+pub struct LeftBehind {
+    /// Requests to it that get no reply any more: streams without an end, a handshake that was not
+    /// completed, and what the gate asked for itself.
+    pub given_up: Vec<Taken>,
+    /// What it had asked the agent.
+    pub asked: Vec<Taken>,
+}
+
+impl Session {
+    pub fn place(&self) -> Place {
+        self.state().place
+    }
+
+    /// The session leaves the open server: nothing that it said of itself counts any more, and
+    /// nothing but replies that are still waited for is heard of it. None if the session has left
+    /// before: there is no way back.
+    pub fn leave_open(&self) -> Option<LeftBehind> {
+        let mut state = self.state();
+        if state.place != Place::Open {
+            return None;
+        }
+        state.place = Place::Moving;
+        state.upstream = Readiness::Repeating;
+        let changed = KnownMethod::ToolsListChanged;
+        if state.listed.contains(&changed) && state.promised.contains(&changed) {
+            state.tools_left = Some(state.tools.prints());
+        }
+        state.tools.start_over();
+        state.prompts.start_over();
+        let given_up = state.to_upstream.leave(|exchange| {
+            exchange.deadline.is_none()
+                || exchange.origin.is_gate()
+                || exchange.method == KnownMethod::Initialize
+        });
+        let asked = state.to_agent.take_of_peer();
+        Some(LeftBehind { given_up, asked })
+    }
+
+    /// The isolated server knows what it must, or will not come to know it: whoever waits for that
+    /// goes on.
+    pub fn arrived(&self) {
+        {
+            let mut state = self.state();
+            if state.place != Place::Moving {
+                return;
+            }
+            state.place = Place::Isolated;
+        }
+        self.arrived.notify_waiters();
+        // Calls that waited for the open server's list are judged by the isolated one's.
+        self.catalogue_is_settled();
+    }
+
+    /// Resolves when the session is not on its way.
+    pub async fn until_arrived(&self) {
+        loop {
+            // Before the look: what is told in between is not lost.
+            let arrived = self.arrived.notified();
+            if self.place() != Place::Moving {
+                return;
+            }
+            arrived.await;
+        }
+    }
+}
