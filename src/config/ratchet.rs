@@ -39,7 +39,7 @@ pub(super) fn ratchet(
     };
     match transport {
         Transport::Stdio => {
-            section.only_when(&["session_header"], HTTP_ONLY, "name it in `session`")
+            section.only_when(&["session_header"], HTTP_ONLY, "name it in `session`");
         }
         Transport::Http => section.only_when(
             &["session"],

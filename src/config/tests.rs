@@ -7,6 +7,7 @@ mod mistakes;
 mod network;
 mod published;
 mod published_http;
+mod ratchet;
 mod reports;
 mod sandbox;
 mod secrets;

@@ -31,6 +31,8 @@ fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
 fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
     if text.contains("[[test]]") {
         fixture(workshop, text)
+    } else if text.contains("[tools.") {
+        labels(workshop, text)
     } else if text.contains("[[rule]]") {
         policy(workshop, "snippet.cel.toml", text)
     } else if text.contains("[upstream]") {
@@ -38,6 +40,13 @@ fn toml(workshop: &Workshop, text: &str) -> Result<(), String> {
     } else {
         Err("neither a configuration nor a test of policies".to_owned())
     }
+}
+
+/// Labels of tools for the policies that the page showed last, which load with them.
+fn labels(workshop: &Workshop, text: &str) -> Result<(), String> {
+    let dir = workshop.file("policies");
+    fs::write(dir.join("tools.toml"), text).unwrap();
+    loads(dir)
 }
 
 /// Tests of the policies that the page showed last; they must pass.
@@ -96,6 +105,10 @@ fn policy(workshop: &Workshop, name: &str, text: &str) -> Result<(), String> {
     let _ = fs::remove_dir_all(&dir);
     fs::create_dir(&dir).unwrap();
     fs::write(dir.join(name), text).unwrap();
+    loads(dir)
+}
+
+fn loads(dir: std::path::PathBuf) -> Result<(), String> {
     let settings = Settings {
         dir: Some(dir),
         ..Settings::default()

@@ -58,13 +58,13 @@ async fn race(gate: Arc<Gate>, pair: u64) -> usize {
         for id in 2.. {
             let was_read = sent.load(Ordering::SeqCst);
             say(&gate, &poster, Side::Agent, &call(&id.to_string(), "post")).await;
-            let posted = poster.upstream.take();
-            assert!(!was_read || posted.is_empty(), "a leak in pair {pair}");
+            let out = poster.upstream.take();
+            assert!(!was_read || out.is_empty(), "a leak in pair {pair}");
             if was_read {
                 break;
             }
-            passed += posted.len();
-            if let Some(line) = posted.first() {
+            passed += out.len();
+            if let Some(line) = out.first() {
                 say(&gate, &poster, Side::Upstream, &result(&id_of(line))).await;
             }
             tokio::task::yield_now().await;
