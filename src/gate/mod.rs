@@ -56,7 +56,6 @@ use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
 use decide::{Allowed, Stop};
-use identify::{Identified, Role};
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
