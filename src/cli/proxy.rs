@@ -319,12 +319,10 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
-    let desk = desk(config, &clock)
-        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
-    let gate = match &desk {
-        Some(desk) => gate.asking(Arc::clone(desk)),
-        None => gate,
-    };
+    let desk = desk(config, &clock)?;
+    let gate = desk
+        .iter()
+        .fold(gate, |gate, desk| gate.asking(Arc::clone(desk)));
     let upstream = config.upstream.name.clone();
     let admin = admin
         .map(admin::Listener::bind)
@@ -458,12 +456,13 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
 }
 
 /// Where people are asked, if anybody is.
-fn desk(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Arc<Desk>>, getrandom::Error> {
+fn desk(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Arc<Desk>>, Exit> {
     let Some(settings) = &config.consent else {
         return Ok(None);
     };
     let mut seed = [0; 32];
-    getrandom::fill(&mut seed)?;
+    getrandom::fill(&mut seed)
+        .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
     let desk = Desk::new(settings.clone(), Arc::clone(clock), seed);
     Ok(Some(Arc::new(desk)))
 }

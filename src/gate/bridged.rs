@@ -139,10 +139,9 @@ impl Gate {
         let asker: Asker = talk.session.asker(id, stream);
         let state = talk.session.state();
         let mut parked = state.parked.iter();
-        let mut asked = state.asking.waiting.iter();
         state.to_upstream.is_in_flight(&asker)
             || parked.any(|parked| parked.asker == asker && !parked.cancelled)
-            || asked.any(|it| it.request.asker == asker && !it.request.cancelled)
+            || state.asking.waits_for(&asker)
     }
 
     fn came(&self, source: Source) -> Came {
@@ -172,7 +171,8 @@ impl Gate {
             Shape::Reply { .. } => return Err(Refusal::Stray.into()),
         };
         let is_request = matches!(role, Role::Request { .. });
-        let mut scene = Scene::of(&session.state(), spoken.clone());
+        let (held, fault) = self.ratchet.held(session).await;
+        let mut scene = Scene::of(&session.state(), spoken.clone(), held);
         scene.peer = source.peer;
         let identified = Identified {
             message: &message,
@@ -183,6 +183,9 @@ impl Gate {
             scene,
         };
         trail.identified(&identified, Side::Agent);
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
         let snapshot = self.policy.current();
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();

@@ -229,6 +229,7 @@ impl Gate {
             spoken: Spoken::default(),
             turn: Turn::default(),
             task: Task::None,
+            brings: Arc::default(),
             agreed: None,
             started,
             deadline: Some(started.saturating_add(self.settings.request_timeout)),

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, Server};
+use crate::policy::{Agent, Held, Server};
 use crate::session::{
     Asker, Era, Established, Extension, Handshake, Lifecycle, Session, Spoken, State, Taken,
 };
@@ -61,6 +61,8 @@ pub(super) struct Scene {
     pub(super) peer: Option<IpAddr>,
     pub(super) calls: i64,
     pub(super) started_ms: i64,
+    /// What the session had read when it was asked for last.
+    pub(super) held: Arc<Held>,
     pub(super) established: Arc<Established>,
 }
 
@@ -69,6 +71,7 @@ pub(super) fn identify<'m>(
     message: &'m Message,
     came: Came,
     session: &Session,
+    held: Arc<Held>,
     max_in_flight: usize,
 ) -> Result<Identified<'m>, Refusal> {
     let Came {
@@ -114,7 +117,7 @@ pub(super) fn identify<'m>(
             (Role::Reply(Box::new(taken)), spoken)
         }
     };
-    let mut scene = Scene::of(&state, spoken);
+    let mut scene = Scene::of(&state, spoken, held);
     if let Role::Reply(taken) = &role
         && let Some(agreed) = &taken.exchange.agreed
     {
@@ -153,7 +156,7 @@ impl Identified<'_> {
 }
 
 impl Scene {
-    pub(super) fn of(state: &State, spoken: Spoken) -> Self {
+    pub(super) fn of(state: &State, spoken: Spoken, held: Arc<Held>) -> Self {
         Self {
             agent: Arc::clone(&state.agent),
             server: Arc::clone(&state.server),
@@ -161,6 +164,7 @@ impl Scene {
             peer: None,
             calls: state.calls,
             started_ms: state.started_ms,
+            held,
             established: Arc::clone(&state.established),
         }
     }
@@ -309,8 +313,8 @@ fn admissible(
         Side::Upstream => &state.to_agent,
     };
     let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
-    let asked = from == Side::Agent && state.asking.waits(asker);
-    if parked || asked || table.is_in_flight(asker) {
+    let is_asked_about = from == Side::Agent && state.asking.waits(asker);
+    if parked || is_asked_about || table.is_in_flight(asker) {
         return Err(Refusal::ReusedId);
     }
     if table.len() >= max_in_flight {

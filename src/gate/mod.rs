@@ -10,6 +10,7 @@ mod consent;
 mod decide;
 mod drift;
 mod forward;
+mod guises;
 mod identify;
 mod inspect;
 mod instructions;
@@ -24,6 +25,7 @@ mod panics;
 mod parked;
 mod passage;
 mod pin;
+mod ratchet;
 mod record;
 mod refuse;
 mod reload;
@@ -62,6 +64,7 @@ use oblige::Wanted;
 use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
+use ratchet::Ratchet;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
@@ -99,6 +102,7 @@ pub struct Gate {
     schemas: KnownSchemas,
     seen: Seen,
     kept: Kept,
+    ratchet: Ratchet,
     /// Where people are asked, if anybody is.
     desk: Option<Arc<Desk>>,
 }
@@ -121,6 +125,7 @@ impl Gate {
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
             kept,
+            ratchet: Ratchet::default(),
             desk: None,
         }
     }
@@ -192,8 +197,8 @@ impl Gate {
         came: Came,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let trail = Trail::begin(talk, came);
-        self.handle_on(talk, came, frame, trail).await
+        let mut trail = Trail::begin(talk, came);
+        self.handle_on(talk, came, frame, &mut trail).await
     }
 
     /// The same for one of which something is known already.
@@ -202,10 +207,10 @@ impl Gate {
         talk: &Talk<U, A>,
         came: Came,
         frame: &[u8],
-        mut trail: Trail,
+        trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
+        let passed = panics::caught(self.pass(talk, came, frame, trail)).await;
         let stopped = match passed {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(stop)) => stop,
@@ -216,14 +221,14 @@ impl Gate {
         };
         match stopped {
             Stop::Refused(refusal) => {
-                self.refuse(talk, &trail, refusal).await?;
+                self.refuse(talk, trail, refusal).await?;
                 if let Some(own) = &trail.asked_by_gate {
                     Self::give_up_own(talk, own);
                 }
                 Ok(())
             }
-            Stop::Park => self.park(talk, frame, &trail).await,
-            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, &trail, *asking)).await,
+            Stop::Park => self.park(talk, frame, trail).await,
+            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -244,14 +249,24 @@ impl Gate {
         let pins = self.pins(session);
 
         let message = self.decode(talk, from, frame, trail)?;
+        let current = self.policy.current();
+        let inward = guises::inward(&message, from, current.labels(), self.limits(from))?;
+        let message = inward.map_or(message, |(inward, places)| {
+            trail.renamed(&places);
+            inward
+        });
         let max_in_flight = self.settings.max_in_flight;
-        let identified = identify::identify(&message, came, session, max_in_flight)?;
+        let (held, fault) = self.ratchet.held(session).await;
+        let identified = identify::identify(&message, came, session, held, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
-        let snapshot = decide::revision(&identified.role, self.policy.current());
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
+        let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
 
         let recalled = self
@@ -263,31 +278,18 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        if kept::names_ours(&understood) {
-            return Err(Refusal::NotKept.into());
-        }
         pin::pin(&mut understood, &snapshot, pins)?;
-        if self.brings_consent(&understood, trail) {
-            Box::pin(self.consented(session, &mut understood, &snapshot, trail)).await?;
-        }
-        trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
-        let decided = decide::decide(&understood, &snapshot, pins, now);
-        let allowed = self.lifted(decided, &mut understood, &snapshot, pins, now, trail)?;
-        trail.allowed(&allowed);
+        let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
+        let allowed = admitting.await?;
         let guards = &self.settings.guards;
-        trail.found(self.guard(&understood, &allowed, session)?);
-        trail.offered = schemas::offered(&understood.target, session, guards);
-        let at_the_gate = self.at_the_gate(&understood);
-        let standing = self
-            .rounds
-            .standing(&understood, at_the_gate, self.clock.elapsed())?;
+        let standing = self.standing(&understood)?;
         let Listing {
             mut removals,
             page,
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
-        removals.extend(standing.unasked);
-        removals.extend(instructions::unapproved(&understood, &snapshot, pins));
+        let unapproved = instructions::unapproved(&understood, &snapshot, pins);
+        removals.extend(standing.unasked.into_iter().chain(unapproved));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let text::Found { strings, findings } =
             text::cleaned(&understood.identified, page.as_deref(), &guards.texts);
@@ -297,6 +299,7 @@ impl Gate {
             texts: strings,
             rewrites: caching::hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
+            renaming: guises::outward(&understood.identified, &snapshot),
         };
         let turn = standing.turn;
         let exchange = |asker: &Asker, method| {
@@ -422,6 +425,7 @@ impl Gate {
             turn,
             offered: trail.offered.clone(),
             task: tasks::of_request(understood),
+            brings: Arc::clone(&trail.brings),
             agreed: trail.agreed.clone(),
             started: trail.started,
             deadline: identify::deadline(method, trail.started, timeout),

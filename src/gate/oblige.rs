@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::{CanonicalPaths, Obligation, Uncanonical};
+use crate::policy::{CanonicalPaths, Obligation, Roots, Uncanonical};
 use crate::wire::{Edits, Fragment, Limits, Message, Value};
 
 use super::Settings;
 use super::canonical::value_at;
 use super::decide::{Allowed, Permit};
+use super::guises;
 use super::kept::Shortening;
 use super::leaks;
 use super::passage::Passage;
@@ -62,6 +63,8 @@ pub(super) struct Wanted<'m> {
     pub(super) rewrites: Vec<Rewrite<'m>>,
     pub(super) texts: Vec<Cleaned<'m>>,
     pub(super) shortening: Option<Shortening<'m>>,
+    /// The roots that the agent knows by other paths.
+    pub(super) renaming: Option<&'m Roots>,
 }
 
 /// What strings say from here on, by where they begin.
@@ -156,6 +159,9 @@ pub(super) fn oblige<'m>(
             &mut redactions,
         );
     }
+    if let Some(roots) = wanted.renaming {
+        rename(message, roots, &own, &mut said, &mut notes);
+    }
     if let Some(shortening) = wanted.shortening {
         shorten(message, shortening, &mut said, &mut notes);
     }
@@ -203,13 +209,26 @@ pub(super) fn respelled(
     paths: &CanonicalPaths,
     limits: &Limits,
 ) -> Result<Option<Message>, Refusal> {
-    if paths.is_empty() {
+    let strings = places(message, paths).map(|place| {
+        let (value, _, path) = place?;
+        Ok((value, path.to_owned()))
+    });
+    let strings: Vec<_> = strings.collect::<Result<_, Refusal>>()?;
+    rewritten(message, strings, limits)
+}
+
+/// A message with other texts; `None` where there are none. Nothing is judged yet.
+pub(super) fn rewritten<'m>(
+    message: &'m Message,
+    strings: Vec<(Value<'m>, String)>,
+    limits: &Limits,
+) -> Result<Option<Message>, Refusal> {
+    if strings.is_empty() {
         return Ok(None);
     }
     let mut edits = message.edits();
-    for place in places(message, paths) {
-        let (value, _, path) = place?;
-        edits.replace(value, Fragment::string(path));
+    for (value, text) in strings {
+        edits.replace(value, Fragment::string(&text));
     }
     let text = edits.finish();
     Ok(Some(Message::decode(text.as_bytes(), limits)?))
@@ -279,6 +298,33 @@ pub(super) fn shows(text: &str, secrets: &Redactor) -> bool {
 fn may_hold(text: &str, secrets: &Redactor) -> bool {
     let needless = || text.contains("\\u") || text.contains("\\/");
     !secrets.is_empty() && (shows(text, secrets) || needless())
+}
+
+/// Names roots as the agent knows them, in what the message says by now.
+fn rename<'m>(
+    message: &'m Message,
+    roots: &Roots,
+    own: &[Range<usize>],
+    said: &mut Said<'m>,
+    notes: &mut Vec<audit::Edit>,
+) {
+    let by_now = |value: Value<'m>| {
+        let known = said.get(&value.range().start);
+        let known = known.map(|(_, text)| Cow::Owned(text.clone()));
+        let is_own = own.contains(&value.range());
+        known.or_else(|| value.as_str().filter(|_| !is_own))
+    };
+    let renamed = guises::renamed(message, roots, by_now);
+    for (index, (value, text, pointer)) in renamed.into_iter().enumerate() {
+        if index < MOST_NOTED {
+            notes.push(audit::Edit {
+                pointer: pointer.into(),
+                change: audit::Change::Replaced,
+                because: Some("a virtual root".into()),
+            });
+        }
+        said.insert(value.range().start, (value, text));
+    }
 }
 
 /// Shortens what is too long of what the message says by now.

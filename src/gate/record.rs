@@ -12,7 +12,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
-use crate::policy::PolicySnapshot;
+use crate::policy::{Held, PolicySnapshot};
 use crate::session::{Agreed, Asker, Offered, Origin, Target};
 use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
 
@@ -22,6 +22,7 @@ use super::decide::Allowed;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
+use super::ratchet;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -68,6 +69,8 @@ pub(super) struct Trail {
     pub(super) span: Option<Span>,
     /// How the tool is defined whose result is to be checked.
     pub(super) offered: Option<Offered>,
+    /// What a request that was admitted will read.
+    pub(super) brings: Arc<Held>,
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
     /// What a person agreed to, if it is judged under that.
@@ -144,6 +147,7 @@ impl Trail {
             told_by_http: trace,
             span: None,
             offered: None,
+            brings: Arc::default(),
             brought: Brought::Nothing,
             agreed: None,
             record,
@@ -290,14 +294,33 @@ impl Trail {
         self.record.findings.extend(findings);
     }
 
+    /// What was written in the agent's words before anything was judged.
+    pub(super) fn renamed(&mut self, places: &[String]) {
+        let edits = places.iter().map(|place| audit::Edit {
+            pointer: place.clone().into(),
+            change: audit::Change::Replaced,
+            because: Some("a virtual root".into()),
+        });
+        self.record.edits.extend(edits);
+    }
+
     pub(super) fn obliged(&mut self, obliged: &mut Obliged) {
-        self.record.edits = std::mem::take(&mut obliged.edits);
+        self.record.edits.append(&mut obliged.edits);
         let obligations = std::mem::take(&mut obliged.obligations);
         self.record.obligations = obligations.into_iter().map(Into::into).collect();
         let redactions = std::mem::take(&mut obliged.redactions);
         let redactions = redactions.into_iter().map(Into::into);
         self.record.redactions.extend(redactions);
         self.found(std::mem::take(&mut obliged.findings));
+    }
+
+    /// What the session had read before the message, and what it has read from it on. Nothing is told of
+    /// a session that has read nothing.
+    pub(super) fn raised(&mut self, before: &Held, after: &Held) {
+        let (before, after) = (ratchet::told(before), ratchet::told(after));
+        if after != audit::Level::Public {
+            self.record.sensitivity = Some(audit::Sensitivity { before, after });
+        }
     }
 
     fn about(&mut self, target: &Target) {

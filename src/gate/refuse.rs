@@ -6,7 +6,7 @@
 
 use crate::audit;
 use crate::policy::{Denial, DenialCause, Reason, Uncanonical};
-use crate::session::OutOfOrder;
+use crate::session::{OutOfOrder, StoreFault};
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
 use super::consent::Unconsented;
@@ -81,6 +81,8 @@ pub enum Refusal {
     Cancelled,
     #[error("the audit could not be written: {0}")]
     Audit(#[from] audit::AuditFault),
+    #[error("it cannot be told, or not be kept, what the session has read: {0}")]
+    Unheld(#[from] StoreFault),
     #[error("the gate failed to judge it")]
     Panicked,
     #[error("invalid params: the JSON pointers of the arguments are longer than {0} bytes in all")]
@@ -260,6 +262,7 @@ impl Refusal {
             | Self::Secret
             | Self::BadResult(_)
             | Self::Panicked
+            | Self::Unheld(_)
             | Self::Unbridged(_)
             | Self::Audit(_) => INTERNAL,
         }
@@ -320,6 +323,7 @@ impl Refusal {
             Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
+            Self::Unheld(_) => "ratchet-fault",
             Self::Unbridged(_) => "unbridged",
         }
     }
@@ -332,7 +336,11 @@ impl Refusal {
         if engine
             || matches!(
                 self,
-                Self::Upstream(_) | Self::Cancelled | Self::Panicked | Self::Audit(_)
+                Self::Upstream(_)
+                    | Self::Cancelled
+                    | Self::Panicked
+                    | Self::Unheld(_)
+                    | Self::Audit(_)
             )
         {
             audit::Decision::Error
@@ -379,6 +387,7 @@ impl Refusal {
             | Self::Denied { .. }
             | Self::Unconsented { .. }
             | Self::ForeignState
+            | Self::Unheld(_)
             | Self::Panicked => Stage::Decide,
             Self::Unfit(_) | Self::BadResult(_) => Stage::Guard,
             Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
@@ -398,6 +407,7 @@ impl Refusal {
             _ if matches!(self, Self::UnsupportedVersion { .. }) => "Unsupported protocol version",
             // What failed inside the gate is the operator's business.
             _ if matches!(self, Self::Audit(_)) => "the gate cannot record this message",
+            _ if matches!(self, Self::Unheld(_)) => "the gate cannot judge this message",
             _ => return self.to_string(),
         };
         fixed.to_owned()

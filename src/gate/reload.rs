@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::policy::PolicySnapshot;
+use crate::policy::{Held, PolicySnapshot};
 use crate::session::{Lifecycle, Spoken};
 use crate::wire::{KnownMethod, Side, Stream};
 
@@ -59,7 +59,8 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         talk.session.described_by(self.policy.current().labels());
         talk.introduce();
-        for changed in self.changed_lists(talk, old) {
+        let (held, _) = self.ratchet.held(&talk.session).await;
+        for changed in self.changed_lists(talk, old, held) {
             let occasion = Occasion::NewPolicies(changed);
             if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
                 warn!("a notification could not be recorded, and is not sent: {fault}");
@@ -71,7 +72,12 @@ impl Gate {
         Ok(())
     }
 
-    fn changed_lists<U, A>(&self, talk: &Talk<U, A>, old: &PolicySnapshot) -> Vec<KnownMethod> {
+    fn changed_lists<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        old: &PolicySnapshot,
+        held: Arc<Held>,
+    ) -> Vec<KnownMethod> {
         let now = self.circumstances(&talk.session);
         let (scene, names, mut lists) = {
             let state = talk.session.state();
@@ -86,7 +92,7 @@ impl Gate {
             let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
             let mut lists = state.promised.clone();
             lists.retain(|changed| state.listed.contains(changed));
-            (Scene::of(&state, spoken), names, lists)
+            (Scene::of(&state, spoken, held), names, lists)
         };
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();

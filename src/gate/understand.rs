@@ -388,9 +388,9 @@ impl Circumstances {
             now_ms: self.now_ms,
             peer: scene.peer,
             session: SessionState {
-                level: scene.established.level,
-                labels: scene.established.labels.clone(),
-                untrusted: scene.established.untrusted,
+                level: scene.held.level,
+                labels: scene.held.labels.iter().cloned().collect(),
+                untrusted: scene.held.untrusted,
                 calls: scene.calls,
                 started_ms: scene.started_ms,
             },

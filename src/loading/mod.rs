@@ -7,6 +7,7 @@ mod directory;
 mod engines;
 mod labels;
 mod lock;
+mod network;
 #[cfg(test)]
 mod tests;
 mod unclaimed;
@@ -23,6 +24,7 @@ use crate::policy::{
 };
 
 pub use self::lock::{FILE as LOCK_FILE, LockFile, Locked, Unfit, pretty, push_quoted};
+pub use self::network::{Network, Reach};
 pub use crate::policy::{LockMode, Warnings};
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
 
@@ -49,6 +51,8 @@ pub struct Settings {
     pub reload: Reload,
     /// What happens when it then lacks policies.
     pub on_removal: OnRemoval,
+    /// How far tools that connect may reach, by what the session has read.
+    pub network: Network,
 }
 
 /// What an agent may do beside calling tools, where there is an allowlist and no directory.
@@ -171,6 +175,7 @@ fn compile_one(
         "<core.cedar>",
         include_str!("../policy/builtin/core.cedar"),
     )];
+    sources.extend(settings.network.compiled());
     let mut groups = ToolGroups::default();
     let mut entities = None;
     if let Some(names) = &settings.allow {

@@ -1,10 +1,13 @@
 //! Facts for tests: a world that each test changes where it matters.
 
+use proptest::prelude::*;
+
 use super::{
     Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
     PolicySnapshot, PolicyTrace, Principal, Prompt, Received, Resource, ResourceFacts, Server,
     SessionState, Tool, Touch,
 };
+use super::{Held, MAX_LEVEL};
 
 /// One agent in front of one server.
 #[derive(Debug, Clone)]
@@ -91,6 +94,15 @@ impl World {
             env: self.env(),
         }
     }
+}
+
+pub(crate) fn any_held() -> impl Strategy<Value = Held> {
+    let labels = prop::collection::btree_set("[a-d]", 0..4);
+    (0..=MAX_LEVEL, labels, any::<bool>()).prop_map(|(level, labels, untrusted)| Held {
+        level,
+        labels,
+        untrusted,
+    })
 }
 
 pub(crate) fn tool(name: &str) -> Tool {

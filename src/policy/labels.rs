@@ -4,7 +4,9 @@
 //! says of them, so that every question is asked with the same labels, whoever asks it. What a
 //! server says of its own tools is never read here.
 
+mod brings;
 mod canonical;
+mod guises;
 mod hosts;
 mod resources;
 mod roots;
@@ -13,6 +15,7 @@ mod touch;
 use std::collections::HashMap;
 
 pub use canonical::{CanonicalPaths, Uncanonical};
+pub use guises::GuiseProblem;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
@@ -63,6 +66,10 @@ pub struct ToolLabels {
     pub paths: Option<Vec<String>>,
     pub groups: Vec<String>,
     pub consent: ConsentRule,
+    /// What kinds of data its answers hold, for example `pii`.
+    pub labels: Vec<String>,
+    /// Whether others write what it answers; by default, if it connects.
+    pub untrusted: Option<bool>,
 }
 
 /// When a human has to agree to a call.
@@ -110,6 +117,17 @@ impl Labels {
             && self.resources.is_empty()
             && self.prompts.is_empty()
             && self.unlabelled == ToolLabels::default()
+    }
+
+    /// Whether anything that is read may raise the level of a session.
+    pub fn raise_levels(&self) -> bool {
+        let mut tools = self.tools.values().chain([&self.unlabelled]);
+        !self.roots.is_empty() || !self.resources.is_empty() || tools.any(|tool| tool.level > 0)
+    }
+
+    /// The JSON pointers of a tool's arguments that are paths, as far as they are known.
+    pub fn path_pointers(&self, tool: &str) -> &[String] {
+        self.of_tool(tool).paths.as_deref().unwrap_or_default()
     }
 
     fn of_tool(&self, name: &str) -> &ToolLabels {

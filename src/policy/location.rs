@@ -179,6 +179,15 @@ impl Location {
         (Self::of_file(&spelled).as_ref() == Some(self)).then_some(spelled)
     }
 
+    /// What lies in `from` as it lies in `to`.
+    pub(super) fn moved(&self, from: &Self, to: &Self) -> Option<Self> {
+        let below = self.parts.get(from.parts.len()..)?;
+        Some(Self {
+            realm: to.realm.clone(),
+            parts: to.parts.iter().chain(below).cloned().collect(),
+        })
+    }
+
     /// Without what selects something in it.
     pub(super) fn without_query(&self) -> Self {
         let mut whole = self.clone();

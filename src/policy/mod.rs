@@ -14,6 +14,7 @@ mod errors;
 mod facts;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod held;
 mod labels;
 mod leaves;
 mod location;
@@ -44,10 +45,11 @@ pub use facts::{
     Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
     Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
+pub use held::Held;
 pub use labels::{
-    AgentLabels, CanonicalPaths, ConsentRule, Labels, MAX_LEVEL, ResourceLabels, ResourceProblem,
-    Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical, host_in,
-    host_named,
+    AgentLabels, CanonicalPaths, ConsentRule, GuiseProblem, Labels, MAX_LEVEL, ResourceLabels,
+    ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical,
+    host_in, host_named,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,

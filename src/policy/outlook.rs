@@ -4,7 +4,7 @@ use super::action::ActionName;
 use super::facts::{Principal, Resource, Server};
 
 /// A question about whoever and whatever is known to have asked it. Its context is not known but for
-/// what stands here: no argument, no state of the session.
+/// what stands here: no argument, and of the session no more than its level.
 #[derive(Debug, Clone)]
 pub struct OpenQuestion<'a> {
     pub principal: Principal<'a>,
@@ -13,6 +13,8 @@ pub struct OpenQuestion<'a> {
     pub server: &'a Server,
     /// How the agent is connected.
     pub transport: Option<&'a str>,
+    /// How sensitive what the session has read is; of the session nothing else is known.
+    pub level: Option<i64>,
     /// Milliseconds since the Unix epoch.
     pub now_ms: Option<i64>,
     /// `context.method`.

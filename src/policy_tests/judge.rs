@@ -10,7 +10,7 @@ use crate::audit::{Audit, Direction, Kept, Kind, Record};
 use crate::clock::Clock as _;
 use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
-use crate::policy::{Agent, Consent, PolicyStore, Server};
+use crate::policy::{Agent, Consent, Held, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
 use crate::wire::{Fragment, KnownMethod, Message, Side, Stream};
 
@@ -102,7 +102,7 @@ impl<'s> Bench<'s> {
         let conversation = Conversation::begin(self, test, &offered);
         let mut came = Vec::with_capacity(test.steps().len());
         for step in test.steps() {
-            came.push(conversation.step(step).await);
+            came.push(Box::pin(conversation.step(step)).await);
         }
         came
     }
@@ -140,6 +140,11 @@ impl<'s> Conversation<'s> {
             let mut state = session.state();
             state.agent = Arc::new(test.agent.clone());
             state.calls = test.start.calls;
+            state.held = Arc::new(Held {
+                level: test.start.level,
+                labels: test.start.labels.iter().cloned().collect(),
+                untrusted: test.start.untrusted,
+            });
         }
         let conversation = Self {
             bench,
@@ -163,7 +168,7 @@ impl<'s> Conversation<'s> {
         self.establish(step.consent.as_ref());
         let (message, id) = match &step.sends {
             Sends::Frame { from, frame } => self.frame(*from, frame).await,
-            Sends::List(list) => (self.list(*list).await, None),
+            Sends::List(list) => (Box::pin(self.list(*list)).await, None),
         };
         let mut came = Came {
             message,
@@ -202,12 +207,7 @@ impl<'s> Conversation<'s> {
             (None, None) => Consent::default(),
         };
         self.says.set(says);
-        self.talk.session.state().established = Arc::new(Established {
-            level: start.level,
-            labels: start.labels.clone(),
-            untrusted: start.untrusted,
-            consent,
-        });
+        self.talk.session.state().established = Arc::new(Established { consent });
     }
 
     /// What became of a frame, and the question that now waits for an answer.
@@ -412,6 +412,7 @@ impl<'s> Conversation<'s> {
             now_ms: self.clock.now().as_millisecond(),
             calls: state.calls,
             started_ms: state.started_ms,
+            held: Arc::clone(&state.held),
             established: Arc::clone(&state.established),
         }
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::policy::{
-    Agent, Environment, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts, SessionState,
-    Tool,
+    Agent, Environment, Held, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts,
+    SessionState, Tool,
 };
 use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
@@ -20,6 +20,7 @@ pub(super) struct Sight {
     pub(super) now_ms: i64,
     pub(super) calls: i64,
     pub(super) started_ms: i64,
+    pub(super) held: Arc<Held>,
     pub(super) established: Arc<Established>,
 }
 
@@ -128,9 +129,9 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
         now_ms: sight.now_ms,
         peer: None,
         session: SessionState {
-            level: established.level,
-            labels: established.labels.clone(),
-            untrusted: established.untrusted,
+            level: sight.held.level,
+            labels: sight.held.labels.iter().cloned().collect(),
+            untrusted: sight.held.untrusted,
             calls: sight.calls,
             started_ms: sight.started_ms,
         },

@@ -12,6 +12,7 @@ mod lifecycle;
 mod offered_names;
 mod pages;
 mod pending;
+mod ratchet;
 mod visibility;
 
 use std::collections::{HashSet, VecDeque};
@@ -22,7 +23,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::policy::{Agent, Client, Consent, Labels, Server};
+use crate::policy::{Agent, Client, Consent, Held, Labels, Server};
 use crate::wire::{Id, KnownMethod, Stream, TraceContext};
 
 pub use asked::{Agreed, Asked, Asking};
@@ -34,6 +35,7 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn,
 };
+pub use ratchet::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.
@@ -43,6 +45,8 @@ pub struct Session {
     pub id: SessionId,
     /// Where the agent's bytes come from, as policies and the audit name it.
     pub transport: &'static str,
+    /// Whose reading counts together with what is read here.
+    pub whose: Whose,
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
@@ -122,6 +126,8 @@ pub struct State {
     pub calls: i64,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
+    /// What was read, where that is this session's alone.
+    pub held: Arc<Held>,
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
@@ -133,16 +139,11 @@ pub struct State {
     armed: Option<Duration>,
 }
 
-/// What policies may ask of a session beyond its protocol. Of the session itself the gate establishes
-/// none of it yet, so it stays what it is by default, except where a test of policies begins
+/// What policies may ask of a session beyond its protocol and what it has read. Of the session itself the
+/// gate establishes none of it, so it stays what it is by default, except where a test of policies begins
 /// elsewhere; a request that a person has agreed to brings its own consent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Established {
-    /// The highest sensitivity read so far.
-    pub level: i64,
-    pub labels: Vec<String>,
-    /// Content that an attacker may control has entered the session.
-    pub untrusted: bool,
     /// A human's answer for the calls that come.
     pub consent: Consent,
 }
@@ -245,6 +246,7 @@ impl Session {
         Self {
             id,
             transport,
+            whose: Whose::Own,
             ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
@@ -266,6 +268,7 @@ impl Session {
                 bridged: None,
                 calls: 0,
                 started_ms,
+                held: Arc::default(),
                 established: Arc::default(),
                 upstream: Readiness::Up,
                 forsaken: Forsaken::default(),
@@ -294,6 +297,13 @@ impl Session {
     #[must_use]
     pub fn with_ids(mut self, ids: Ids) -> Self {
         self.ids = ids;
+        self
+    }
+
+    /// The same for one whose reading counts together with that of others.
+    #[must_use]
+    pub fn reading_as(mut self, whose: Whose) -> Self {
+        self.whose = whose;
         self
     }
 

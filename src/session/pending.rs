@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, PolicySnapshot};
+use crate::policy::{Agent, Held, PolicySnapshot};
 use crate::wire::{Id, KnownMethod, Span, Stream};
 
 use super::asked::Agreed;
@@ -53,6 +53,8 @@ pub struct Exchange {
     pub turn: Turn,
     /// What it has to do with tasks.
     pub task: Task,
+    /// What its result brings into the session, as was known when it was admitted.
+    pub brings: Arc<Held>,
     /// What a person agreed to, if that is why it passed.
     pub agreed: Option<Agreed>,
     /// Time since the clock was made.

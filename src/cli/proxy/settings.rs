@@ -66,6 +66,7 @@ pub(super) fn loading(policy: &config::Policy) -> loading::Settings {
             config::OnRemoval::Keep => loading::OnRemoval::Keep,
             config::OnRemoval::Accept => loading::OnRemoval::Accept,
         },
+        network: loading::Network::default(),
     }
 }
 

@@ -23,6 +23,7 @@ impl Trail {
             version: None,
             target: Target::Server,
             offered: None,
+            brings: Arc::default(),
             brought: Brought::Nothing,
             agreed: None,
             started: exchange.started,

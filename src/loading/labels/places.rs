@@ -27,6 +27,9 @@ const ABOUT_PLACES: &str = "an absolute path without `..` beyond the top, escape
                             name with white space or a quote at an end; or a URI such as \
                             `notes://team`";
 
+const ABOUT_GUISES: &str =
+    "as in `virtual = \"/workspace\"`: the path under which agents know the root";
+
 const EXACT: &str = "policies have to name it exactly so, and nobody sees it";
 
 impl Roots {
@@ -61,6 +64,15 @@ impl Roots {
         if let Some((one, other)) = roots.twins() {
             let message = format!("the roots `{one}` and `{other}` are the same place");
             problems.push(PolicyProblem::error(CODE, message));
+        }
+        if let Some((one, other)) = roots.mistakable() {
+            let message = if one == other {
+                format!("agents could take the `virtual` path of the root `{one}` for its own")
+            } else {
+                format!("agents could take the `virtual` path of the root `{one}` for `{other}`")
+            };
+            let help = "one path must neither be nor lie in another, whatever their case";
+            problems.push(PolicyProblem::error(CODE, message).with_help(help));
         }
         labels.roots = roots;
     }
@@ -152,10 +164,20 @@ fn root(name: &str, place: Range<usize>, mut table: Table<'_, '_>) -> Option<Roo
     let level = level(&mut table).unwrap_or_default();
     let writable = table.boolean("writable").unwrap_or_default();
     let labels = table.names("labels");
+    let guise = table.string("virtual");
     if let Some(root) = &mut root {
         root.level = level;
         root.writable = writable;
         root.labels = labels;
+        if let Some((text, at)) = guise
+            && let Err(problem) = root.seen_as(&text)
+        {
+            table.report(
+                at,
+                &format!("`{text}` {problem}"),
+                Some(ABOUT_GUISES.to_owned()),
+            );
+        }
     }
     table.finish();
     root

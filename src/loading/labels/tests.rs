@@ -257,6 +257,28 @@ fn places_are_described_once_and_so_that_all_find_them() {
         ],
     );
     check(
+        "x/roots.toml",
+        r#"
+        [roots.relative]
+        path = "/srv/a"
+        virtual = "workspace"
+        [roots.remote]
+        uri = "notes://team"
+        virtual = "/notes"
+        [roots.one]
+        path = "/srv/one"
+        virtual = "/shown"
+        [roots.two]
+        path = "/srv/two"
+        virtual = "/Shown/two"
+        "#,
+        &[
+            "`workspace` is no absolute path that all readers take for the same place (as in `virtual = \"/workspace\"`: the path under which agents know the root)",
+            "`/notes` stands for a root of files, and this one is none (as in `virtual = \"/workspace\"`: the path under which agents know the root)",
+            "agents could take the `virtual` path of the root `one` for `two` (one path must neither be nor lie in another, whatever their case)",
+        ],
+    );
+    check(
         "x/resources.toml",
         r#"
         [default]

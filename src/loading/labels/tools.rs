@@ -84,6 +84,8 @@ fn tool(mut table: Table<'_, '_>) -> ToolLabels {
         paths: paths(&mut table),
         groups: table.names("groups"),
         consent: consent(&mut table),
+        labels: table.names("labels"),
+        untrusted: table.boolean("untrusted"),
     };
     table.finish();
     labels

@@ -2,6 +2,7 @@
 
 use super::super::location::{Below, Location};
 use super::MAX_LEVEL;
+use super::guises::Guise;
 
 /// All roots, the outer ones before those that lie in them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct Root {
     pub writable: bool,
     /// What kinds of data lie in it.
     pub labels: Vec<String>,
+    /// How agents know it, if otherwise.
+    pub(super) guise: Option<Guise>,
 }
 
 /// Why a text is no place for a root.
@@ -98,7 +101,12 @@ impl Root {
             level: 0,
             writable: false,
             labels: Vec::new(),
+            guise: None,
         })
+    }
+
+    pub(super) fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Where it is, if it is a place of files.
@@ -129,6 +137,12 @@ impl Place<'_> {
     /// What lies in several has all their labels.
     pub(super) fn labels(&self) -> impl Iterator<Item = &String> {
         self.roots.iter().flat_map(|root| &root.labels)
+    }
+
+    /// The same with the labels of what lies in it: whoever reads all of it reads that as well.
+    pub(super) fn labels_within(&self) -> Vec<String> {
+        let all = self.roots.iter().chain(&self.below);
+        all.flat_map(|root| root.labels.iter().cloned()).collect()
     }
 
     /// The innermost root decides.

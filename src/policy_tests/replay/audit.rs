@@ -38,6 +38,8 @@ pub(in super::super) struct Recorded {
     asserted_name: String,
     upstream: String,
     now_ms: Option<i64>,
+    /// The session had read something sensitive, under the labels of that day.
+    was_sensitive: bool,
     revision: String,
     policies: Vec<String>,
     /// The record was cut, or something was taken out of it.
@@ -104,6 +106,7 @@ impl Entry {
             now_ms: at(&["time"])
                 .and_then(|time| time.parse::<Timestamp>().ok())
                 .map(Timestamp::as_millisecond),
+            was_sensitive: record.get("sensitivity").is_some(),
             revision: text(&["revision"]),
             policies: policies.map(std::borrow::Cow::into_owned).collect(),
             incomplete: false,
@@ -185,6 +188,9 @@ impl Recorded {
             name: self.upstream.clone(),
             ..bench.server.clone()
         };
+        // What was sensitive then need not be so now, nor what is now have been so then.
+        let is_public = !self.was_sensitive && !snapshot.labels().raise_levels();
+        let level = is_public.then_some(0);
         let allowed = |things: &Things| {
             let questions = self.questions(method, &agent, &server, things)?;
             let open = questions.iter().map(|question| OpenQuestion {
@@ -194,6 +200,7 @@ impl Recorded {
                 server: &server,
                 // An agent behind standard streams is known by nothing else.
                 transport: (self.agent == "stdio").then_some("stdio"),
+                level,
                 now_ms: self.now_ms,
                 method: Some(method.name()),
                 client,

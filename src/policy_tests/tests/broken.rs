@@ -249,7 +249,7 @@ fn what_a_test_refers_to_has_to_be_there() {
     check(
         &format!("{call}expect = {{ decision = 'deny', because = ['x'] }}"),
         "no policy is called `x`",
-        "known: `core.lifecycle`, `core.results`, `workspace-only`, `read`",
+        "known: `core.lifecycle`, `core.results`, `ratchet.closed`, `workspace-only`, `read`",
     );
     check_head("tools = ['a', 'a']", "`a` stands here twice", "");
     let tests =

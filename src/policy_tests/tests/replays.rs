@@ -189,8 +189,12 @@ fn a_call_is_compared_where_no_argument_can_matter() {
 fn where_arguments_or_the_session_decide_nothing_is_known() {
     check(&call("write"), UNRECORDED);
     check(&denied("write"), UNRECORDED);
-    check(&call("private"), UNRECORDED);
     check(&call("ide"), UNRECORDED);
+    // Of a session that has read nothing sensitive a record says nothing.
+    check(&call("private"), "same");
+    let read = json!({ "before": "INTERNAL", "after": "INTERNAL" });
+    let changes = json!({ "target": "private", "policies": ["then"], "sensitivity": read });
+    check(&record("tool_call", &changes), UNRECORDED);
 }
 
 #[test]

@@ -51,7 +51,13 @@ impl CedarEngine {
         };
         let [principal, action, resource] = [&principal.uid, action.uid(), &resource.uid]
             .map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        let context = open_context(question, verb);
+        let asks_for_peer = self.rules.needs().has(Needs::PEER);
+        let peer = if asks_for_peer {
+            Peer::Asked
+        } else {
+            Peer::Unasked
+        };
+        let context = open_context(question, verb, peer);
         let request = Request::new_unchecked(principal, action, resource, Some(context));
         let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
         let now = question.now_ms.and_then(datetime);
@@ -79,17 +85,33 @@ impl CedarEngine {
     }
 }
 
+/// Whether some rule asks for the address of whoever is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    Asked,
+    Unasked,
+}
+
 /// A record of what is known, and of unknowns.
-fn open_context(question: &OpenQuestion<'_>, verb: Verb) -> Context {
+fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context {
     let unknown = |name: &'static str| Expr::unknown(Unknown::new_untyped(name));
     let known = |value: Option<Value>, name| value.map_or_else(|| unknown(name), Expr::from);
-    let env = ["protocol", "session", "consent", NOW].map(|name| (name, unknown(name)));
+    let env = ["protocol", "consent", NOW].map(|name| (name, unknown(name)));
     let transport = known(question.transport.map(literal), "transport");
-    let env = env.into_iter().chain([("transport", transport)]);
+    let session = question.level.and_then(|level| {
+        let others = ["labels", "untrusted", "calls", "startedAt"];
+        let others = others.map(|name| (name.into(), unknown(name)));
+        let level = ("level".into(), known(Some(literal(level)), "level"));
+        Expr::record(others.into_iter().chain([level])).ok()
+    });
+    let session = session.unwrap_or_else(|| unknown("session"));
+    let env = env
+        .into_iter()
+        .chain([("transport", transport), ("session", session)]);
     let env = env.map(|(name, value)| (name.into(), value));
     // Only over HTTP there is a peer, and a record cannot say that a field is perhaps there.
-    let env = match (question.transport, Expr::record(env)) {
-        (Some("stdio"), Ok(env)) => env,
+    let env = match (question.transport, peer, Expr::record(env)) {
+        (Some("stdio"), _, Ok(env)) | (_, Peer::Unasked, Ok(env)) => env,
         _ => unknown("env"),
     };
     let mut fields = BTreeMap::from([("env".into(), env)]);

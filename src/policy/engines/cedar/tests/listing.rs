@@ -230,6 +230,7 @@ fn what_is_settled_whatever_the_context_is_so_in_each() {
                     resource: Resource::Tool(&tool),
                     server: &universe[0].server,
                     transport: Some("stdio"),
+                    level: Some(universe[0].session.level),
                     now_ms: Some(universe[0].now_ms),
                     method: None,
                     client: ClientIs::Known,

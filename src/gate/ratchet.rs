@@ -1,0 +1,174 @@
+//! What a session has read, and what that makes of the messages that follow.
+//!
+//! A request is judged by what was held when it came. Before it goes anywhere, what it will read is
+//! joined to that, in one step of the store that also tells what was held just before. If that is
+//! not what the request was judged by, it is judged again, by exactly that: so each request is judged
+//! by everything that was admitted before it, however many come at once, through whatever sessions,
+//! and there is nothing to be repeated until it comes out even. What was raised stays, also if the
+//! request fails later, for nobody can tell how far it got.
+
+use std::sync::Arc;
+
+use crate::audit;
+use crate::policy::{Held, MAX_LEVEL, PolicySnapshot};
+use crate::session::{InMemory, Raised, RatchetStore, Session, StoreFault, Whose};
+use crate::wire::{KnownMethod, Side};
+
+use super::Gate;
+use super::decide::{self, Allowed, Stop};
+use super::identify::Role;
+use super::kept;
+use super::pin::Pins;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::understand::{Circumstances, Understood};
+use super::{schemas, shadow};
+
+/// What is known of what sessions have read.
+#[derive(Debug)]
+pub(super) struct Ratchet {
+    store: Arc<dyn RatchetStore>,
+    highest: Arc<Held>,
+}
+
+impl Default for Ratchet {
+    fn default() -> Self {
+        Self::keeping(Arc::new(InMemory::default()))
+    }
+}
+
+impl Ratchet {
+    pub(super) fn keeping(store: Arc<dyn RatchetStore>) -> Self {
+        Self {
+            store,
+            highest: Arc::new(Held::highest()),
+        }
+    }
+
+    /// What a session has read. Where that cannot be told it is everything, and there is a fault.
+    pub(super) async fn held(&self, session: &Session) -> (Arc<Held>, Option<StoreFault>) {
+        match &session.whose {
+            Whose::Own => (Arc::clone(&session.state().held), None),
+            Whose::Common(key) => match self.store.held(key).get().await {
+                Ok(held) => (held, None),
+                Err(fault) => (Arc::clone(&self.highest), Some(fault)),
+            },
+            Whose::Unnamed => (Arc::clone(&self.highest), None),
+        }
+    }
+
+    /// # Errors
+    /// [`StoreFault`] where it cannot be kept.
+    pub(super) async fn raise(&self, session: &Session, by: &Held) -> Result<Raised, StoreFault> {
+        match &session.whose {
+            Whose::Own => {
+                let mut state = session.state();
+                let raised = Raised::joining(&state.held, by);
+                state.held = Arc::clone(&raised.after);
+                Ok(raised)
+            }
+            Whose::Common(key) if by.is_nothing() => {
+                let held = self.store.held(key).get().await?;
+                Ok(Raised::unchanged(&held))
+            }
+            Whose::Common(key) => self.store.raise(key, by).get().await,
+            Whose::Unnamed => Ok(Raised::unchanged(&self.highest)),
+        }
+    }
+}
+
+impl Gate {
+    /// With what sessions have read kept here, beyond each of them.
+    #[must_use]
+    pub fn remembering(mut self, store: Arc<dyn RatchetStore>) -> Self {
+        self.ratchet = Ratchet::keeping(store);
+        self
+    }
+
+    /// Raises what a session has read, from outside any message.
+    ///
+    /// # Errors
+    /// [`StoreFault`] where it cannot be kept.
+    pub async fn raise(&self, session: &Session, by: &Held) -> Result<(), StoreFault> {
+        self.ratchet.raise(session, by).await.map(|_| ())
+    }
+
+    /// Asks policies and guards about a message, and raises what its session has read by what it
+    /// will read.
+    pub(super) async fn admit(
+        &self,
+        understood: &mut Understood<'_>,
+        snapshot: &Arc<PolicySnapshot>,
+        pins: Pins<'_>,
+        now: Circumstances,
+        trail: &mut Trail,
+    ) -> Result<Allowed, Stop> {
+        let session = pins.session;
+        if kept::names_ours(understood) {
+            return Err(Refusal::NotKept.into());
+        }
+        if self.brings_consent(understood, trail) {
+            Box::pin(self.consented(session, understood, snapshot, trail)).await?;
+        }
+        trail.shadowed(shadow::shadow(understood, snapshot, pins, now));
+        let held = Arc::clone(&understood.identified.scene.held);
+        trail.raised(&held, &held);
+        let decided = decide::decide(understood, snapshot, pins, now);
+        let mut allowed = self.lifted(decided, understood, snapshot, pins, now, trail)?;
+        let mut findings = self.guard(understood, &allowed, session)?;
+        if understood.identified.from == Side::Agent && understood.identified.is_request() {
+            let brings = brings(understood, snapshot, now);
+            let counted = session.state().calls;
+            let raised = self.ratchet.raise(session, &brings).await;
+            let Raised { before, after } = raised.map_err(Refusal::from)?;
+            trail.raised(&before, &after);
+            trail.brings = Arc::new(brings);
+            // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the store
+            // took its time, another call may have been counted.
+            let calls = session.state().calls;
+            let scene = &mut understood.identified.scene;
+            if *before != *scene.held || calls != counted {
+                scene.held = before;
+                // Of a task it is the count of the call that began it.
+                if scene.calls == counted {
+                    scene.calls = calls;
+                }
+                let decided = decide::decide(understood, snapshot, pins, now);
+                allowed = self.lifted(decided, understood, snapshot, pins, now, trail)?;
+                findings = self.guard(understood, &allowed, session)?;
+            }
+        }
+        trail.allowed(&allowed);
+        trail.found(findings);
+        trail.offered = schemas::offered(&understood.target, session, &self.settings.guards);
+        Ok(allowed)
+    }
+}
+
+/// What a request will read, as far as its labels tell.
+fn brings(understood: &Understood<'_>, snapshot: &PolicySnapshot, now: Circumstances) -> Held {
+    let scene = &understood.identified.scene;
+    // To give up what was begun reads nothing.
+    if let Role::Request {
+        method: KnownMethod::TasksCancel,
+        ..
+    } = understood.identified.role
+    {
+        return Held::default();
+    }
+    let questions = understood.questions.iter();
+    let labels = snapshot.labels();
+    questions
+        .map(|question| labels.brings(&question.facts(scene, now)))
+        .fold(Held::default(), |all, one| all.join(&one))
+}
+
+/// A level as the audit calls it.
+pub(super) fn told(held: &Held) -> audit::Level {
+    match held.level {
+        ..=0 => audit::Level::Public,
+        1 => audit::Level::Internal,
+        2 => audit::Level::Confidential,
+        MAX_LEVEL.. => audit::Level::Secret,
+    }
+}

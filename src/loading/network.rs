@@ -1,0 +1,92 @@
+//! How far tools that connect may reach, by what the session has read: as Cedar, like all rules, so
+//! that it is told, tested and explained in the same way.
+
+use crate::policy::PolicySource;
+
+/// How far tools that connect may reach, for each level of sensitivity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Network {
+    /// From the lowest level to the highest.
+    pub reach: [Reach; 4],
+    /// What may be reached where not everything may.
+    pub hosts: Vec<String>,
+}
+
+/// How far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Anywhere.
+    Full,
+    /// To hosts that the configuration names.
+    Proxied,
+    /// Nowhere: such tools cannot be called.
+    None,
+}
+
+/// Nothing connects any more once anything confidential was read.
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            reach: [Reach::Full, Reach::Full, Reach::None, Reach::None],
+            hosts: Vec::new(),
+        }
+    }
+}
+
+impl Network {
+    /// The rules that it comes to; none where everything may be reached at every level.
+    pub(super) fn compiled(&self) -> Option<PolicySource> {
+        let first = |least: Reach| self.reach.iter().position(|reach| *reach >= least);
+        let closed = first(Reach::None);
+        let limited = first(Reach::Proxied).filter(|level| Some(*level) != closed);
+        let hosts = limited.map(|level| self.hosts_rule(level, closed));
+        let rules: Vec<String> = hosts.into_iter().chain(closed.map(closed_rule)).collect();
+        let title = "// How far tools that connect may reach (`[ratchet.network]`).\n";
+        (!rules.is_empty()).then(|| PolicySource {
+            name: "<ratchet.cedar>".into(),
+            text: format!("{title}{}", rules.concat()).into(),
+        })
+    }
+
+    fn hosts_rule(&self, level: usize, closed: Option<usize>) -> String {
+        let until = closed.map_or_else(String::new, |closed| {
+            format!(" && context.env.session.level < {closed}")
+        });
+        let hosts: Vec<String> = self.hosts.iter().map(|host| quoted(host)).collect();
+        let hosts = hosts.join(", ");
+        // `unless`, so that what names no host, or one that cannot be read, is closed.
+        format!(
+            r#"@id("ratchet.hosts")
+@code("host-not-allowed")
+@advice("After what was read in this session only some hosts can be reached.")
+forbid (
+  principal is Mcp::Agent,
+  action in Mcp::Action::"call_tool",
+  resource in Mcp::Permission::"connect"
+)
+when {{ context.env.session.level >= {level}{until} }}
+unless {{ !context.touch.hosts.isEmpty() && [{hosts}].containsAll(context.touch.hosts) }};
+"#
+        )
+    }
+}
+
+fn closed_rule(level: usize) -> String {
+    format!(
+        r#"@id("ratchet.closed")
+@code("session-sensitive")
+@advice("Sensitive data was read in this session, so nothing can connect any more. Connect in a new session.")
+forbid (
+  principal is Mcp::Agent,
+  action in Mcp::Action::"call_tool",
+  resource in Mcp::Permission::"connect"
+)
+when {{ context.env.session.level >= {level} }};
+"#
+    )
+}
+
+/// Cedar reads the escapes that Rust writes.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.escape_debug())
+}

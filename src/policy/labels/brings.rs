@@ -1,0 +1,70 @@
+//! What the host says that a message brings into its session, should it be permitted.
+
+use super::super::action::Action;
+use super::super::facts::{Arguments, Facts, Principal, Resource};
+use super::super::held::Held;
+use super::super::location::Location;
+use super::touch::found_at;
+use super::{Labels, ToolLabels};
+
+impl Labels {
+    /// What the agent may come to know by what it asks. Nothing where the host labels nothing.
+    ///
+    /// Whatever a tool does, its answer may show what it works on, so that one that writes counts as
+    /// one that reads.
+    pub fn brings(&self, facts: &Facts<'_>) -> Held {
+        let asks = matches!(facts.principal, Principal::Agent(_));
+        if !asks || self.is_empty() {
+            return Held::default();
+        }
+        match (facts.resource, facts.action) {
+            (Resource::Tool(tool), Action::CallTool { arguments, touch }) => {
+                let labels = self.of_tool(&tool.name);
+                let mut held = labels.held();
+                // Where nobody said which arguments are paths, or where places are, there are none.
+                let reaches = labels.paths.as_ref().is_some_and(|paths| !paths.is_empty());
+                if reaches && !self.roots.is_empty() {
+                    let touched = labels.touch(&self.roots, arguments, touch);
+                    held.level = held.level.max(touched.level);
+                    held.labels.extend(self.kinds(labels, arguments));
+                }
+                held
+            }
+            (
+                Resource::Resource(facts),
+                Action::ReadResource | Action::Subscribe | Action::Complete { .. },
+            ) => {
+                let described = self.resources.describe(&self.roots, facts);
+                let described = described.unwrap_or_default();
+                Held {
+                    level: described.level,
+                    labels: described.labels.into_iter().collect(),
+                    untrusted: false,
+                }
+            }
+            _ => Held::default(),
+        }
+    }
+
+    /// What kinds of data lie where the paths of a call lie, and below.
+    fn kinds(&self, labels: &ToolLabels, arguments: &Arguments<'_>) -> Vec<String> {
+        let pointers = labels.paths.as_deref().unwrap_or_default();
+        let paths = found_at(arguments, pointers);
+        let places = paths.filter_map(|(_, text)| Location::of_file(&text?));
+        places
+            .flat_map(|place| self.roots.find(&place).labels_within())
+            .collect()
+    }
+}
+
+impl ToolLabels {
+    /// What a tool's answers are, whatever it is called with. One that connects brings what others
+    /// wrote, unless the host says otherwise.
+    fn held(&self) -> Held {
+        Held {
+            level: self.level,
+            labels: self.labels.iter().cloned().collect(),
+            untrusted: self.untrusted.unwrap_or(self.permissions.connect),
+        }
+    }
+}
