@@ -391,6 +391,8 @@ mod tests {
         check("read", "--session", "level = 2", not);
         check("read", "--session", "{}\nother = 1", not);
         check("write", "--consent", "{ age = \"soon\" }", not);
+        let told = check("write", "--consent", "\"approve\"", not);
+        assert!(told.contains("nobody is asked here"), "{told}");
     }
 
     #[test]

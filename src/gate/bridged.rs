@@ -141,10 +141,9 @@ impl Gate {
         let asker: Asker = talk.session.asker(id, stream);
         let state = talk.session.state();
         let mut parked = state.parked.iter();
-        let mut asked = state.asking.waiting.iter();
         state.to_upstream.is_in_flight(&asker)
             || parked.any(|parked| parked.asker == asker && !parked.cancelled)
-            || asked.any(|it| it.request.asker == asker && !it.request.cancelled)
+            || state.asking.waits_for(&asker)
     }
 
     fn came(&self, source: Source) -> Came {

@@ -320,8 +320,8 @@ fn admissible(
         Side::Upstream => &state.to_agent,
     };
     let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
-    let asked = from == Side::Agent && state.asking.waits(asker);
-    if parked || asked || table.is_in_flight(asker) {
+    let is_asked_about = from == Side::Agent && state.asking.waits(asker);
+    if parked || is_asked_about || table.is_in_flight(asker) {
         return Err(Refusal::ReusedId);
     }
     if table.len() >= max_in_flight {

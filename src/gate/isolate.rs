@@ -49,7 +49,7 @@ impl Gate {
         talk: &Talk<U, A>,
         came: Came,
         frame: &[u8],
-        mut trail: Trail,
+        trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         self.keep_apart(talk).await?;
         talk.session.until_arrived().await;

@@ -208,8 +208,8 @@ impl Gate {
         came: Came,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let trail = Trail::begin(talk, came);
-        self.handle_on(talk, came, frame, trail).await
+        let mut trail = Trail::begin(talk, came);
+        self.handle_on(talk, came, frame, &mut trail).await
     }
 
     /// The same for one of which something is known already.
@@ -218,7 +218,7 @@ impl Gate {
         talk: &Talk<U, A>,
         came: Came,
         frame: &[u8],
-        trail: Trail,
+        trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         match self.settings.isolate_from {
@@ -235,15 +235,15 @@ impl Gate {
         talk: &Talk<U, A>,
         came: Came,
         frame: &[u8],
-        mut trail: Trail,
+        trail: &mut Trail,
     ) -> Result<(), AgentGone> {
-        let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
+        let passed = panics::caught(self.pass(talk, came, frame, trail)).await;
         if !matches!(passed, Ok(Err(Stop::Park | Stop::Ask(_)))) {
-            self.settle_rates(&mut trail);
+            self.settle_rates(trail);
         }
         let stopped = match passed {
             Ok(Ok(())) => {
-                Self::end_if_failed(talk, &trail);
+                Self::end_if_failed(talk, trail);
                 return Ok(());
             }
             Ok(Err(stop)) => stop,
@@ -254,15 +254,15 @@ impl Gate {
         };
         match stopped {
             Stop::Refused(refusal) => {
-                self.refuse(talk, &trail, refusal).await?;
+                self.refuse(talk, trail, refusal).await?;
                 if let Some(own) = &trail.asked_by_gate {
                     Self::give_up_own(talk, own);
                 }
-                Self::end_if_failed(talk, &trail);
+                Self::end_if_failed(talk, trail);
                 Ok(())
             }
-            Stop::Park => self.park(talk, frame, &trail).await,
-            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, &trail, *asking)).await,
+            Stop::Park => self.park(talk, frame, trail).await,
+            Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -315,30 +315,19 @@ impl Gate {
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
         self.classify(&understood, session, trail);
-        if kept::names_ours(&understood) {
-            return Err(Refusal::NotKept.into());
-        }
         pin::pin(&mut understood, &snapshot, pins)?;
-        if self.brings_consent(&understood, trail) {
-            Box::pin(self.consented(session, &mut understood, &snapshot, trail)).await?;
-        }
-        trail.shadowed(shadow::shadow(&understood, &snapshot, pins, now));
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
         let guards = &self.settings.guards;
-        trail.offered = schemas::offered(&understood.target, session, guards);
-        let at_the_gate = self.at_the_gate(&understood);
-        let standing = self
-            .rounds
-            .standing(&understood, at_the_gate, self.clock.elapsed())?;
+        let standing = self.standing(&understood)?;
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
         let Listing {
             mut removals,
             page,
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
-        removals.extend(standing.unasked);
-        removals.extend(instructions::unapproved(&understood, &snapshot, pins));
+        let unapproved = instructions::unapproved(&understood, &snapshot, pins);
+        removals.extend(standing.unasked.into_iter().chain(unapproved));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let text::Found { strings, findings } =
             text::cleaned(&understood.identified, page.as_deref(), &guards.texts);

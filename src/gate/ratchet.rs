@@ -18,11 +18,13 @@ use super::Gate;
 use super::decide::{self, Allowed, Stop};
 use super::identify::Role;
 use super::isolate;
+use super::kept;
 use super::leaks;
 use super::pin::Pins;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::understand::{Circumstances, Understood};
+use super::{schemas, shadow};
 
 /// What is known of what sessions have read.
 #[derive(Debug)]
@@ -104,6 +106,13 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<Allowed, Stop> {
         let session = pins.session;
+        if kept::names_ours(understood) {
+            return Err(Refusal::NotKept.into());
+        }
+        if self.brings_consent(understood, trail) {
+            Box::pin(self.consented(session, understood, snapshot, trail)).await?;
+        }
+        trail.shadowed(shadow::shadow(understood, snapshot, pins, now));
         let held = Arc::clone(&understood.identified.scene.held);
         trail.raised(&held, &held);
         let mut judged = Judged::of(self, understood, snapshot, pins, now, trail)?;
@@ -145,6 +154,7 @@ impl Gate {
         }
         trail.allowed(&judged.allowed);
         trail.found(judged.findings);
+        trail.offered = schemas::offered(&understood.target, session, &self.settings.guards);
         Ok(judged.allowed)
     }
 

@@ -62,7 +62,25 @@ pub struct Start {
     /// How long ago the session began.
     pub(super) age: Duration,
     /// A human's answer for all that the test sends.
-    pub(super) consent: Option<Answered>,
+    pub(super) consent: Option<Consented>,
+}
+
+/// Where consent comes from.
+#[derive(Debug, Clone)]
+pub(super) enum Consented {
+    /// It is a fact.
+    Fact(Answered),
+    /// The gate asks, and somebody says this.
+    Asked(Says),
+}
+
+/// What a human says when asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Says {
+    Yes,
+    No,
+    /// Nothing, until it is too late.
+    Nothing,
 }
 
 /// What a human has answered.
@@ -93,7 +111,7 @@ pub(super) struct Step {
     /// How far the clock moves before it.
     pub(super) after: Duration,
     /// A human's answer for this message.
-    pub(super) consent: Option<Answered>,
+    pub(super) consent: Option<Consented>,
     pub(super) sends: Sends,
     /// What the other side answers, where the fixture says so.
     pub(super) reply: Option<Reply>,

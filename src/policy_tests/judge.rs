@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{Audit, Direction, Kept, Record};
+use crate::audit::{Audit, Direction, Kept, Kind, Record};
 use crate::clock::Clock as _;
+use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{Agent, Consent, Held, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
@@ -15,7 +16,7 @@ use crate::wire::{Fragment, KnownMethod, Message, Side, Stream};
 
 use super::clock::MovedClock;
 use super::ends::End;
-use super::fixture::{Answered, Listed, Offers, Plan, Reply, Sends, Step, Test};
+use super::fixture::{Answered, Consented, Listed, Offers, Plan, Reply, Says, Sends, Step, Test};
 use super::got::{At, Broken, Got};
 use super::lines;
 use super::listing::{self, Catalogue, Sight};
@@ -56,6 +57,10 @@ pub(super) struct Conversation<'s> {
     talk: Talk<End, End>,
     kept: Kept,
     clock: Arc<MovedClock>,
+    /// Where somebody is asked, if the test says what they say.
+    desk: Option<Arc<Desk>>,
+    /// What they say to what comes next.
+    says: Cell<Says>,
     /// The session has begun, or whoever speaks first does without.
     begun: Cell<bool>,
     /// The upstream's list of tools, as far as the test needs it.
@@ -115,6 +120,19 @@ impl<'s> Conversation<'s> {
             Arc::<MovedClock>::clone(&clock),
             bench.settings.clone(),
         );
+        let desk = asks(test).then(|| {
+            let settings = consent::Settings {
+                ways: vec![Way::Page],
+                ..consent::Settings::default()
+            };
+            // Nobody has to be kept from guessing here.
+            let desk = Desk::new(settings, Arc::<MovedClock>::clone(&clock), [0; 32]);
+            Arc::new(desk)
+        });
+        let gate = match &desk {
+            Some(desk) => gate.asking(Arc::clone(desk)),
+            None => gate,
+        };
         let started = before(test.now.as_millisecond(), test.start.age);
         let id = SessionId::from_random(0);
         let session = Session::new(id, TRANSPORT, bench.server.clone(), started);
@@ -135,6 +153,8 @@ impl<'s> Conversation<'s> {
             talk: Talk::new(session, End::default(), End::default()),
             kept,
             clock,
+            desk,
+            says: Cell::new(Says::Nothing),
             begun: Cell::new(false),
             tools: bench.catalogue.of_calls(tools.iter()),
         };
@@ -172,15 +192,21 @@ impl<'s> Conversation<'s> {
     }
 
     /// What a human has answered by now.
-    fn establish(&self, answered: Option<&Answered>) {
+    fn establish(&self, consented: Option<&Consented>) {
         let start = &self.test.start;
         let now = self.clock.now().as_millisecond();
         let began = self.test.now.as_millisecond();
-        let consent = match (answered, &start.consent) {
-            (Some(answered), _) => consent(answered, now),
-            (None, Some(answered)) => consent(answered, began),
+        let mut says = Says::Nothing;
+        let consent = match (consented, &start.consent) {
+            (Some(Consented::Fact(answered)), _) => consent(answered, now),
+            (None, Some(Consented::Fact(answered))) => consent(answered, began),
+            (Some(Consented::Asked(said)), _) | (None, Some(Consented::Asked(said))) => {
+                says = *said;
+                Consent::default()
+            }
             (None, None) => Consent::default(),
         };
+        self.says.set(says);
         self.talk.session.state().established = Arc::new(Established { consent });
     }
 
@@ -210,6 +236,7 @@ impl<'s> Conversation<'s> {
                 arrived = other.take();
             }
         }
+        arrived.extend(self.somebody_says(other).await);
         let got = self
             .record(from)
             .and_then(|record| Got::of(&record, At::Message, !arrived.is_empty()));
@@ -217,6 +244,28 @@ impl<'s> Conversation<'s> {
         let id = arrived.iter().find_map(|line| lines::asked_id(line));
         let asked = id.filter(|_| allowed).map(|id| Asked { from, id, method });
         (got, asked)
+    }
+
+    /// Answers what the gate asks of people; yields what arrives then.
+    async fn somebody_says(&self, other: &End) -> Vec<String> {
+        let Some(desk) = &self.desk else {
+            return Vec::new();
+        };
+        for question in desk.pending() {
+            let answer = match self.says.get() {
+                Says::Yes => Answer::Approve,
+                Says::No => Answer::Deny,
+                Says::Nothing => {
+                    self.clock.advance(desk.settings().timeout);
+                    break;
+                }
+            };
+            // It waits, and this is the way that there is.
+            let _ = desk.answer(&question.id, answer, By::page("tester"));
+        }
+        let went_on = Box::pin(self.gate.answered(&self.talk)).await;
+        debug_assert!(went_on.is_ok(), "an end in this process does not go away");
+        other.take()
     }
 
     async fn list(&self, list: Listed) -> Result<Got, Broken> {
@@ -343,6 +392,7 @@ impl<'s> Conversation<'s> {
             .kept
             .take()
             .into_iter()
+            .filter(|record| record.kind != Kind::Consent)
             .partition(|record| record.direction == Some(sent));
         if !of_message.is_empty() {
             return Ok(of_message.swap_remove(0));
@@ -374,6 +424,13 @@ pub(super) struct Asked {
     /// The id that the other side knows.
     id: Fragment,
     pub(super) method: Option<KnownMethod>,
+}
+
+/// Whether a test says what people say when they are asked.
+fn asks(test: &Test) -> bool {
+    let of_steps = test.steps().iter().map(|step| &step.consent);
+    let mut all = of_steps.chain([&test.start.consent]);
+    all.any(|consent| matches!(consent, Some(Consented::Asked(_))))
 }
 
 fn consent(answered: &Answered, when: i64) -> Consent {

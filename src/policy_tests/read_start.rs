@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::errors::FixtureErrors;
-use super::fixture::{Answered, Start};
+use super::fixture::{Answered, Consented, Says, Start};
 use super::printable::with_places_kept;
 use super::read::plain;
 use super::section::Section;
@@ -19,6 +19,13 @@ const LEVELS: [(&str, i64); 4] = [
     ("internal", 1),
     ("confidential", 2),
     ("secret", 3),
+];
+
+/// What people say when they are asked.
+const SAYS: [(&str, Says); 3] = [
+    ("approve", Says::Yes),
+    ("deny", Says::No),
+    ("timeout", Says::Nothing),
 ];
 
 /// What a session has been through and what a human has answered, as a test writes both: one TOML
@@ -37,7 +44,13 @@ pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start,
     let reading = Reading::new(source, errors);
     let start = {
         let top = Table::new(&reading, Section::Test, 0..0, table.get_ref());
-        start(&top)
+        let start = start(&top);
+        if let (Some(Consented::Asked(_)), Some(value)) = (&start.consent, top.get("consent")) {
+            let message = "nobody is asked here: this explains one judgement".to_owned();
+            let help = "say what is so, as in `{ by = \"alice\" }`".to_owned();
+            reading.tell(&value.span(), "test::value", message, Some(help));
+        }
+        start
     };
     match reading.finish() {
         (problems, _) if problems.is_empty() => Ok(start),
@@ -89,10 +102,16 @@ fn level(session: &Table<'_>) -> Option<i64> {
 }
 
 /// What a human has answered, where the test or step says so.
-pub(super) fn consent(table: &Table<'_>) -> Option<Answered> {
-    let expected = "a table such as `{ scope = \"writes\", by = \"alice\", age = \"2m\" }`";
+pub(super) fn consent(table: &Table<'_>) -> Option<Consented> {
+    let value = table.get("consent")?;
+    if let DeValue::String(_) = value.get_ref() {
+        let word = table.reading.text(value)?;
+        return table.reading.word(&word, &SAYS).map(Consented::Asked);
+    }
+    let expected = "`\"approve\"`, `\"deny\"` or `\"timeout\"`, or a table such as \
+                    `{ scope = \"writes\", by = \"alice\", age = \"2m\" }`";
     let consent = table.table("consent", Section::Consent, expected)?;
-    Some(Answered {
+    Some(Consented::Fact(Answered {
         granted: consent.get("granted").is_none() || consent.flag("granted")?,
         scope: consent
             .text("scope")
@@ -100,5 +119,5 @@ pub(super) fn consent(table: &Table<'_>) -> Option<Answered> {
             .unwrap_or_default(),
         by: consent.text("by").map(Spanned::into_inner),
         age: consent.signed_duration("age").unwrap_or_default(),
-    })
+    }))
 }

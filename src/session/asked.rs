@@ -50,6 +50,12 @@ impl Asking {
         waiting.any(|asked| asked.request.asker == *asker)
     }
 
+    /// Whether one waits that its asker still wants.
+    pub fn waits_for(&self, asker: &Asker) -> bool {
+        let mut waiting = self.waiting.iter().map(|asked| &asked.request);
+        waiting.any(|request| request.asker == *asker && !request.cancelled)
+    }
+
     /// The agent does not want a request any more; says whether it waited.
     pub fn cancel(&mut self, wanted: impl Fn(&Parked) -> bool) -> bool {
         let mut found = false;

@@ -5,7 +5,7 @@ use tracing::error;
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
 use crate::session::Asked;
-use crate::wire::{Id, Message, Side, Stream, Value};
+use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::bridged::Source;
@@ -150,7 +150,7 @@ impl Gate {
         let message = Message::decode(&request.frame, &self.settings.from_agent);
         if let Ok(message) = &message {
             trail.decoded(talk, message, Side::Agent);
-            trail.method = message.method().and_then(|method| method.known());
+            trail.method = message.method().and_then(Method::known);
             trail.asks(&request.target, message);
         }
         trail.judged_under(&snapshot);
@@ -178,7 +178,7 @@ impl Gate {
             Outcome::Granted(receipt) => {
                 let mut trail = Trail::begin(talk, came).known_as(trail.reference);
                 trail.brought = Brought::Receipt(receipt);
-                return Box::pin(self.handle_on(talk, came, &request.frame, trail)).await;
+                return Box::pin(self.handle_on(talk, came, &request.frame, &mut trail)).await;
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
             Outcome::TimedOut => Unconsented::TimedOut,

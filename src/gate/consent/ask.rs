@@ -29,6 +29,10 @@ pub(in crate::gate) struct Asking {
     pub(super) form: Form,
 }
 
+/// Too many requests wait for people already, or too large ones.
+#[derive(Debug, Clone, Copy)]
+struct NoRoom;
+
 /// How the agent's client is asked to show a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -102,7 +106,7 @@ impl Gate {
             desk.withdraw(&ticket);
             return Ok(());
         };
-        let asked = Asked {
+        let waiting = Asked {
             ticket: ticket.as_str().into(),
             request: Parked {
                 asker: asker.clone(),
@@ -121,11 +125,9 @@ impl Gate {
             snapshot,
             form: None,
         };
-        let asked = self.wait(talk, asked);
-        if let Err(asked) = asked {
+        if self.wait(talk, waiting).is_err() {
             desk.withdraw(&ticket);
             let refusal = Refusal::TooMany(self.settings.max_in_flight);
-            drop(asked);
             return self.refuse(talk, trail, refusal).await;
         }
         // It may have been answered before it waited.
@@ -137,14 +139,14 @@ impl Gate {
     }
 
     /// Takes a request among those that wait for a person, if there is room.
-    fn wait<U, A>(&self, talk: &Talk<U, A>, asked: Asked) -> Result<(), Box<Asked>> {
+    fn wait<U, A>(&self, talk: &Talk<U, A>, asked: Asked) -> Result<(), NoRoom> {
         let mut state = talk.session.state();
         let parked: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
         let bytes = parked.saturating_add(state.asking.bytes());
         if state.asking.waiting.len() >= self.settings.max_in_flight
             || bytes > PARKED_FRAMES * self.settings.from_agent.max_bytes
         {
-            return Err(Box::new(asked));
+            return Err(NoRoom);
         }
         talk.session.arm(&state, Some(asked.request.deadline));
         state.asking.waiting.push(asked);

@@ -13,7 +13,7 @@ use super::super::identify::{FIRST_STATELESS, Scene};
 use super::super::pin::Pins;
 use super::super::record::Trail;
 use super::super::refuse::Refusal;
-use super::super::rounds::AtTheGate;
+use super::super::rounds::{AtTheGate, Standing};
 use super::super::understand::{Circumstances, Understood};
 use super::ask::{Asking, Form};
 use super::bound::{self, asks, binding, ours};
@@ -54,12 +54,17 @@ impl Gate {
                 || asks(understood).is_some() && bound::goes_on(understood))
     }
 
-    /// Whether a request answers the gate: what it brings is no business of the server's.
-    pub(in crate::gate) fn at_the_gate(&self, understood: &Understood<'_>) -> AtTheGate {
-        match &self.desk {
+    /// Where a request stands. What answers the gate is no business of the server's.
+    pub(in crate::gate) fn standing<'m>(
+        &self,
+        understood: &Understood<'m>,
+    ) -> Result<Standing<'m>, Refusal> {
+        let at_the_gate = match &self.desk {
             Some(_) if ours(understood).is_some() => AtTheGate::Asked,
             Some(_) | None => AtTheGate::Unasked,
-        }
+        };
+        self.rounds
+            .standing(understood, at_the_gate, self.clock.elapsed())
     }
 
     /// Spends what a request brings.
@@ -91,7 +96,10 @@ impl Gate {
                 Err(misfit) => {
                     trail.brought = Brought::Refused(match misfit {
                         Misfit::Expired => Unconsented::TimedOut,
-                        misfit => Unconsented::Changed(misfit),
+                        misfit @ (Misfit::Principal
+                        | Misfit::Request
+                        | Misfit::Definition
+                        | Misfit::Revision) => Unconsented::Changed(misfit),
                     });
                     None
                 }
@@ -202,10 +210,8 @@ impl Gate {
 impl Scene {
     /// A person has agreed to what is judged here.
     pub(in crate::gate) fn agrees(&mut self, consent: &Consent) {
-        self.established = Arc::new(Established {
-            consent: consent.clone(),
-            ..(*self.established).clone()
-        });
+        let consent = consent.clone();
+        self.established = Arc::new(Established { consent });
     }
 }
 

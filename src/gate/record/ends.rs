@@ -11,7 +11,7 @@ use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::wire::{KnownMethod, Side};
 
 const NOBODY_TO_ASK: &str =
-    "a human who agrees to it would lift this, and there is no way to ask one";
+    "a human who agrees to it would lift this, and nobody is asked: there is no `[consent]`";
 
 impl Trail {
     /// The record of a message that is about to leave.

@@ -589,8 +589,14 @@ fn a_conversation_that_means_nothing_is_refused() {
     );
     check(
         &format!("{call}consent = true"),
-        "expected a table such as `{ scope = \"writes\", by = \"alice\", age = \"2m\" }`, found a boolean",
+        "expected `\"approve\"`, `\"deny\"` or `\"timeout\"`, or a table such as \
+         `{ scope = \"writes\", by = \"alice\", age = \"2m\" }`, found a boolean",
         "",
+    );
+    check(
+        &format!("{call}consent = 'aprove'"),
+        "unknown value `aprove`",
+        "did you mean `approve`?",
     );
     check(
         "call = 'a'\nexpect = { decision = 'deny', because = ['read'], because_exactly = [] }",

@@ -21,6 +21,10 @@ unless {
   && context.env.consent has by && context.env.consent.by == "alice"
   && context.env.consent has at && context.env.now.durationSince(context.env.consent.at) <= duration("5m")
 };
+@id("asked")
+@on_deny("ask_consent")
+forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"ask")
+unless { context.env.consent.granted && context.env.consent.scope == "ask" };
 @id("no-large-results")
 @code("large")
 forbid (principal, action == Mcp::Action::"receive_result", resource is Mcp::Tool)
@@ -129,6 +133,32 @@ fn the_clock_moves_between_steps() {
             "{ after = '30m', call = 'read', expect = 'allow' }",
             "{ after = '29m 59s', call = 'fetch', expect = 'allow' }",
             "{ after = '1s', call = 'read', expect = { decision = 'deny', because = ['long-session'] } }",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn somebody_says_yes_or_no_or_nothing_when_the_gate_asks() {
+    let ask = "call = 'ask'\nexpect = ";
+    let denied =
+        |code: &str| format!("{{ decision = 'deny', because = ['asked'], code = '{code}' }}");
+    let not_asked = "{ decision = 'deny', because = ['asked'], reason = 'forbidden' }";
+    check(&format!("{ask}{not_asked}"), &[]);
+    check(&format!("consent = 'approve'\n{ask}'allow'"), &[]);
+    let (no, late) = (denied("consent_denied"), denied("consent_timeout"));
+    check(&format!("consent = 'deny'\n{ask}{no}"), &[]);
+    check(&format!("consent = 'timeout'\n{ask}{late}"), &[]);
+    // Nobody is asked about what a yes would not lift.
+    check(
+        "consent = 'approve'\ncall = 'fetch'\nsession = { level = 2 }\nexpect = { decision = 'deny', because = ['closed'] }",
+        &[],
+    );
+    check_steps(
+        &[
+            "{ consent = 'approve', call = 'ask', expect = 'allow' }",
+            &format!("{{ call = 'ask', expect = {late} }}"),
+            &format!("{{ consent = 'deny', call = 'ask', expect = {no} }}"),
         ],
         &[],
     );

@@ -84,7 +84,7 @@ async fn a_state_is_good_for_one_request_and_once() {
         ("ask", r#"{"a":2}"#),
         ("ask", r#"{"a":1,"b":1}"#),
         ("ask", r#"{"a":1.0}"#),
-        ("ask", r#"{}"#),
+        ("ask", "{}"),
     ];
     for (tool, arguments) in cases {
         let asked = ready(&[Way::Elicitation]).await;
