@@ -130,6 +130,6 @@ fn a_session_with_a_real_server_fetches_until_it_is_confidential_and_not_from_a_
     );
     let real = everything();
     let mut command = vec!["unshare".to_owned(), "-rn".to_owned()];
-    command.extend(real.command);
+    command.extend(real.command.iter().cloned());
     check(&command, "");
 }
