@@ -319,10 +319,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
-    let desk = desk(config, &clock)?;
-    let gate = desk
-        .iter()
-        .fold(gate, |gate, desk| gate.asking(Arc::clone(desk)));
+    let gate = asking(gate, config, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = admin
         .map(admin::Listener::bind)
@@ -455,16 +452,16 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
     Renewal::of(watch)
 }
 
-/// Where people are asked, if anybody is.
-fn desk(config: &Config, clock: &Arc<dyn Clock>) -> Result<Option<Arc<Desk>>, Exit> {
+/// People are asked, if the configuration says how.
+fn asking(gate: Gate, config: &Config, clock: &Arc<dyn Clock>) -> Result<Gate, Exit> {
     let Some(settings) = &config.consent else {
-        return Ok(None);
+        return Ok(gate);
     };
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
         .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
     let desk = Desk::new(settings.clone(), Arc::clone(clock), seed);
-    Ok(Some(Arc::new(desk)))
+    Ok(gate.asking(Arc::new(desk)))
 }
 
 fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {
