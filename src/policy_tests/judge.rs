@@ -369,9 +369,10 @@ impl<'s> Conversation<'s> {
                 .handle_too_long(&self.talk, from, Stream::MAIN)
                 .await
         } else {
-            self.gate
-                .handle(&self.talk, from, Stream::MAIN, frame.as_bytes())
-                .await
+            let handled = self
+                .gate
+                .handle(&self.talk, from, Stream::MAIN, frame.as_bytes());
+            Box::pin(handled).await
         };
         // A call may have waited for what this frame brought.
         let heard = match from {

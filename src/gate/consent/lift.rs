@@ -43,6 +43,11 @@ impl Gate {
         self
     }
 
+    /// Where people are asked, if anybody is.
+    pub fn desk(&self) -> Option<&Arc<Desk>> {
+        self.desk.as_ref()
+    }
+
     /// Whether there is anything to be done before it is judged.
     pub(in crate::gate) fn brings_consent(
         &self,
