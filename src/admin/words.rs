@@ -3,11 +3,12 @@
 use crate::audit::{Decision, Direction, Kind, Text};
 
 /// The steps that records name (`docs/audit-log.md`); the last stands for any other.
-pub(super) const STAGES: [&str; 12] = [
+pub(super) const STAGES: [&str; 13] = [
     "decode",
     "identify",
     "understand",
     "decide",
+    "limit",
     "oblige",
     "record",
     "forward",

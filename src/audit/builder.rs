@@ -30,6 +30,7 @@ impl Record {
             arguments_digest: None,
             duration_us: None,
             error_code: None,
+            error_class: None,
             correlation: Correlation::default(),
             sensitivity: None,
             consent: None,

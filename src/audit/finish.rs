@@ -70,6 +70,7 @@ impl Record {
             arguments_digest,
             duration_us: _,
             error_code: _,
+            error_class: _,
             correlation:
                 Correlation {
                     job_id,

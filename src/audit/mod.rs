@@ -26,8 +26,8 @@ pub use line::{SCHEMA, misleads};
 pub use memory::{Kept, Memory};
 pub use observe::{Figures, LogState, Observe, Sighting, Story};
 pub use record::{
-    Agent, Change, Consent, Correlation, Decision, Direction, Edit, Event, Kind, Level, Named,
-    Reason, Record, Scope, Sensitivity, Shadow, Traced, Would,
+    Agent, Change, Consent, Correlation, Decision, Direction, Edit, ErrorClass, Event, Kind, Level,
+    Named, Reason, Record, Scope, Sensitivity, Shadow, Traced, Would,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
 pub use settings::{Durability, OnFault, Settings, Stream};

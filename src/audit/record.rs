@@ -56,6 +56,8 @@ pub struct Record {
     pub duration_us: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_class: Option<ErrorClass>,
     #[serde(skip_serializing_if = "Correlation::is_empty")]
     pub correlation: Correlation,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +93,16 @@ pub enum Named {
     Known,
     /// Any text that a peer chose.
     Unproven,
+}
+
+/// What sort of error a tool has answered with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The model may correct itself.
+    Retryable,
+    /// Nothing is to be tried again.
+    Fatal,
 }
 
 /// What a record is about.

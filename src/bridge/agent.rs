@@ -1,6 +1,6 @@
 //! The agent, as the gate sees it from the other end of the bridge.
 
-use crate::gate::{Agent, AgentGone, Permit};
+use crate::gate::{Agent, AgentGone, Lends, Permit};
 use crate::wire::Stream;
 
 use super::carry::Bridge;
@@ -45,5 +45,13 @@ impl<A: Agent> Agent for Bridged<A> {
 
     fn release(&self, stream: Stream) {
         self.agent.release(stream);
+    }
+
+    fn end(&self) {
+        self.agent.end();
+    }
+
+    fn lends(&self) -> Lends {
+        self.bridge.as_ref().map_or(Lends::Nothing, Bridge::lends)
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use crate::clock::Clock;
 use crate::gate::{
-    Agent, AgentGone, Carried, Gate, Permit, Refusal, Settled, Source, Talk, Upstream,
+    Agent, AgentGone, Carried, Gate, Lends, Permit, Refusal, Settled, Source, Talk, Upstream,
 };
 use crate::wire::{Id, Message};
 
@@ -181,6 +181,18 @@ impl Bridge {
             }
         }
         self.0.changed.notify_one();
+    }
+
+    /// Whether the agent has a question for a sample of its model that it has not answered.
+    pub fn lends(&self) -> Lends {
+        match &self.state().phase {
+            Phase::Bridged(session) if session.samples() => Lends::Model,
+            Phase::Bridged(_)
+            | Phase::Apart
+            | Phase::Sessions
+            | Phase::Asked(_)
+            | Phase::Probing(..) => Lends::Nothing,
+        }
     }
 
     /// Whether nothing is to be finished.

@@ -92,6 +92,13 @@ impl Session {
         self.calls.contains_key(id) || self.news.awaits(id)
     }
 
+    /// Whether the agent has yet to answer a question for a sample of its model.
+    pub(super) fn samples(&self) -> bool {
+        let rounds = self.calls.values().filter_map(|call| call.round.as_ref());
+        let mut asks = rounds.flat_map(|round| &round.asks);
+        asks.any(|ask| ask.method == KnownMethod::CreateMessage && ask.answer.is_none())
+    }
+
     /// How many requests of the agent's wait.
     pub(super) fn waiting(&self) -> usize {
         self.calls.len().saturating_add(self.news.waiting())

@@ -85,6 +85,7 @@ impl Bench {
             request_timeout: LONG,
             tool_timeouts: HashMap::new(),
             max_in_flight: 4,
+            rates: crate::gate::Rates::default(),
             denial: DenialForm::Error,
             guards: Guards::default(),
             secrets: Redactor::default(),

@@ -58,19 +58,26 @@ pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
     settings::loading(policy)
 }
 
-/// What `[limits]`, `[guards]` and the form of a denial mean to the gate.
+/// What `[limits]`, `[guards]` and the form of a denial mean to a gate that judges one message: how
+/// often others come makes no difference to it.
 pub fn gate_settings(config: &Config) -> gate::Settings {
-    settings::gate(&config.limits, config.policy.denial, &config.guards)
+    gate::Settings {
+        rates: gate::Rates::default(),
+        ..settings::gate(&config.limits, config.policy.denial, &config.guards)
+    }
 }
 
 /// The same without a configuration.
 pub fn default_gate_settings() -> gate::Settings {
     let denial = config::Policy::default().denial;
-    settings::gate(
+    let mut settings = settings::gate(
         &config::Limits::default(),
         denial,
         &config::Guards::default(),
-    )
+    );
+    // Which hosts a configuration will name is not known: what policies say of them is to be seen.
+    settings.guards.asking.pages = gate::Pages::Any;
+    settings
 }
 
 /// What the server may reach, if that is limited, with these roots.
@@ -316,7 +323,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     let settings = gate::Settings {
         secrets,
         tracing: traces::tracing(config),
-        ..gate_settings(config)
+        ..settings::gate(&config.limits, config.policy.denial, &config.guards)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let desk = desk(config, &clock)

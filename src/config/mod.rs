@@ -15,6 +15,7 @@ mod file;
 mod listen;
 mod load;
 mod network;
+mod rates;
 mod reading;
 mod resolve;
 mod sandbox;

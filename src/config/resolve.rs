@@ -11,6 +11,7 @@ use super::admin::admin;
 use super::consent::consent;
 use super::errors::Reason;
 use super::listen::{HTTP_ONLY, Transport, listen};
+use super::rates::rates;
 use super::reading::Reading;
 use super::section::{Field, Section};
 use super::settings::{
@@ -21,6 +22,8 @@ use super::settings::{
 use super::telemetry::telemetry;
 use super::upstream::upstream;
 use crate::consent::{Settings, Way};
+use crate::gate::OnFatal;
+use crate::policy::host_named;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
 pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
@@ -243,7 +246,10 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
         ("clean", Cleaning::Clean),
     ];
     let default = Guards::default();
+    let (secret_fields, page_hosts) = elicitation(section.section("elicitation"), &levels);
     let guards = Guards {
+        secret_fields,
+        page_hosts,
         arguments: section
             .one_of("arguments", &levels)
             .unwrap_or(default.arguments),
@@ -277,9 +283,44 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
             )
             .unwrap_or(default.names),
         excerpts: excerpts(section.section("excerpts")),
+        fatal: section
+            .one_of(
+                "fatal",
+                &[
+                    ("record", OnFatal::Record),
+                    ("end_session", OnFatal::EndSession),
+                ],
+            )
+            .unwrap_or(default.fatal),
     };
     section.finish();
     guards
+}
+
+fn elicitation(
+    mut section: Section<'_, '_>,
+    levels: &[(&'static str, Strictness)],
+) -> (Strictness, Vec<String>) {
+    let secrets = section.one_of("secret_fields", levels);
+    let help = "as in `[\"login.example.com\"]`";
+    let mut hosts = Vec::new();
+    for item in section.items("hosts", help).unwrap_or_default() {
+        section.show(&item);
+        let Some(text) = section.text(&item) else {
+            continue;
+        };
+        match host_named(&text.value) {
+            Some(host) if host == text.value => hosts.push(host),
+            Some(host) => {
+                let help = format!("write `{host}`, as every host is compared");
+                let reason = Reason::Invalid("is not how the host is spelled");
+                section.tell(&item, reason, Some(&help));
+            }
+            None => section.tell(&item, Reason::Invalid("expected a host"), Some(help)),
+        }
+    }
+    section.finish();
+    (secrets.unwrap_or(Guards::default().secret_fields), hosts)
 }
 
 fn excerpts(mut section: Section<'_, '_>) -> Option<Excerpts> {
@@ -327,6 +368,7 @@ fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
         max_in_flight: section
             .count("max_in_flight", &(1..=65_536))
             .unwrap_or(default.max_in_flight),
+        rates: rates(&mut section),
         request_timeout: section
             .duration("request_timeout", &TIMEOUT)
             .unwrap_or(default.request_timeout),

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
+use crate::gate::{OnFatal, Rates};
 
 mod network;
 mod telemetry;
@@ -110,6 +111,12 @@ pub struct Guards {
     pub names: ToolNames,
     /// Long texts of tools' results, if they are shortened.
     pub excerpts: Option<Excerpts>,
+    /// What happens when a tool says that it has failed for good.
+    pub fatal: OnFatal,
+    /// Fields of forms of the server's whose names are those of secrets.
+    pub secret_fields: Strictness,
+    /// Hosts to whose pages the server may send the agent's user.
+    pub page_hosts: Vec<String>,
 }
 
 /// Which texts of tools' results are shortened, and how much of what is left out is kept.
@@ -269,6 +276,8 @@ pub struct Limits {
     pub max_nodes: usize,
     /// Requests of one agent that may wait for their reply at the same time.
     pub max_in_flight: usize,
+    /// How often requests may come, and how many calls a session may make.
+    pub rates: Rates,
     /// How long the upstream may take to reply to one request.
     pub request_timeout: Duration,
     /// The same for calls of single tools, by exact name.
@@ -332,6 +341,9 @@ impl Default for Guards {
             description_length: 500,
             names: ToolNames::Ascii,
             excerpts: None,
+            fatal: OnFatal::Record,
+            secret_fields: Strictness::Strict,
+            page_hosts: Vec::new(),
         }
     }
 }
@@ -354,6 +366,7 @@ impl Default for Limits {
             max_depth: 64,
             max_nodes: 100_000,
             max_in_flight: 256,
+            rates: Rates::default(),
             request_timeout: Duration::from_mins(1),
             tool_timeouts: BTreeMap::new(),
             drain_deadline: Duration::from_secs(10),

@@ -52,7 +52,10 @@ impl Gate {
         let for_models = matches!(refusal, Refusal::Unfit(Unfit::Arguments(_)))
             || matches!(
                 refusal,
-                Refusal::Denied { .. } | Refusal::Unconsented { .. }
+                Refusal::Denied { .. }
+                    | Refusal::Unconsented { .. }
+                    | Refusal::TooOften { .. }
+                    | Refusal::Spent(_)
             ) && self.settings.denial == DenialForm::ToolResult;
         let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {

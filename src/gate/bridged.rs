@@ -63,7 +63,9 @@ impl Gate {
         let _in_hand = talk.session.take_in_hand();
         let mut trail = Trail::begin(talk, self.came(source));
         let judged = self.judge_here(talk, source, frame, spoken, &mut trail);
-        let stopped = match panics::caught(judged).await {
+        let judged = panics::caught(judged).await;
+        self.settle_rates(&mut trail);
+        let stopped = match judged {
             Ok(Ok(answer)) => {
                 if let Some(answer) = answer {
                     self.tell(talk, Side::Agent, source.stream, answer).await?;
@@ -184,6 +186,7 @@ impl Gate {
             scene,
         };
         trail.identified(&identified, Side::Agent);
+        self.may_come(&identified, session, trail)?;
         if let Some(fault) = fault {
             return Err(fault.into());
         }

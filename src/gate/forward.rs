@@ -2,6 +2,7 @@
 
 use crate::wire::Stream;
 
+use super::asking::Lends;
 use super::decide::Permit;
 
 /// The protected server, as the gate sees it. Its frames come back through
@@ -43,6 +44,15 @@ pub trait Agent: Send + Sync + 'static {
     /// What was waited for on this stream was cancelled, and gets no reply. Returns at once.
     fn release(&self, stream: Stream) {
         let _ = stream;
+    }
+
+    /// The session goes on no more, and its agent has been told so. Returns at once; what was
+    /// delivered before still arrives.
+    fn end(&self) {}
+
+    /// Whether whoever stands before the agent has it sample for the server.
+    fn lends(&self) -> Lends {
+        Lends::Nothing
     }
 }
 

@@ -278,10 +278,17 @@ pub(super) fn is_known_version(version: &str) -> bool {
 /// What an agent says it can do.
 pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
     let has = |name| capabilities.is_some_and(|all| all.get(name).is_some());
+    let asks = |mode| capabilities.is_some_and(|all| all.at(&["elicitation", mode]).is_some());
     Spoken {
         version: version.into(),
         sampling: has("sampling"),
-        elicitation: has("elicitation"),
+        // MCP 2025-11-25: who names no mode means forms, as everybody did before there were modes.
+        elicitation: has("elicitation") && (asks("form") || !asks("url")),
+        pages: if asks("url") {
+            Extension::Declared
+        } else {
+            Extension::Undeclared
+        },
         roots: has("roots"),
         tasks: match capabilities.and_then(|all| all.at(&["extensions", EXTENSION])) {
             Some(_) => Extension::Declared,

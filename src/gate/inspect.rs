@@ -6,6 +6,8 @@ use crate::policy::{Prompt, Received, Tool};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Side, Value};
 
+use super::asking;
+use super::failures::is_fatal;
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::leaks::Look;
@@ -96,12 +98,15 @@ pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_
         Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
         Target::Server => About::Server,
     };
-    let (value, is_error) = match content {
-        Content::Error(error) => (*error, true),
+    let (value, is_error, fatal) = match content {
+        Content::Error(error) => (*error, true, false),
         Content::Result(result) => {
             let flagged = result.get("isError").and_then(Value::as_bool);
             let is_error = flagged == Some(true) || tasks::has_failed(*result);
-            (*result, is_error)
+            let within = result.get("result").unwrap_or(*result);
+            let fatal = flagged == Some(true) && is_fatal(*result)
+                || tasks::has_failed(*result) && is_fatal(within);
+            (*result, is_error, fatal)
         }
     };
     Question {
@@ -110,6 +115,7 @@ pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_
         doing: Doing::ReceiveResult(Received {
             bytes: i64::try_from(value.text().len()).unwrap_or(i64::MAX),
             is_error,
+            fatal,
             secrets: look.secrets(Some(value)),
             flags: look.flags(value),
             ..Received::default()
@@ -162,7 +168,11 @@ fn input_request<'m>(
     let spoken = &identified.scene.spoken;
     let (method, agreed, doing) = match &*name {
         "sampling/createMessage" => (KnownMethod::CreateMessage, spoken.sampling, sample(params)),
-        "elicitation/create" => (KnownMethod::Elicit, spoken.elicitation, elicit(params)),
+        "elicitation/create" => (
+            KnownMethod::Elicit,
+            asking::knows_mode(spoken, params),
+            asking::elicit(params),
+        ),
         "roots/list" => (KnownMethod::RootsList, spoken.roots, Doing::ListRoots),
         _ => return Err(bad("it asks the agent for a method that cannot be asked")),
     };
@@ -191,18 +201,12 @@ pub(super) fn sample(params: Option<Value<'_>>) -> Doing<'_> {
             .and_then(Value::as_str)
             .unwrap_or(Cow::Borrowed("none")),
         tools: get("tools").is_some() || get("toolChoice").is_some(),
+        messages: count(get("messages").map_or(0, Value::len)),
+        bytes: count(params.map_or(0, |params| params.text().len())),
+        system: get("systemPrompt").is_some(),
     }
 }
 
-/// What a server wants of the agent's user.
-pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
-    let get = |key| params.and_then(|params| params.get(key));
-    let properties = params.and_then(|params| params.at(&["requestedSchema", "properties"]));
-    let fields = properties.into_iter().flat_map(Value::entries);
-    Doing::Elicit {
-        mode: get("mode")
-            .and_then(Value::as_str)
-            .unwrap_or(Cow::Borrowed("form")),
-        fields: fields.map(|(name, _)| name.into_owned()).collect(),
-    }
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

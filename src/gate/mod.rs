@@ -2,6 +2,7 @@
 
 mod answer;
 mod arguments;
+mod asking;
 mod bridged;
 mod caching;
 mod canonical;
@@ -9,7 +10,9 @@ mod catalogue;
 mod consent;
 mod decide;
 mod drift;
+mod failures;
 mod forward;
+mod guards;
 mod guises;
 mod identify;
 mod inspect;
@@ -26,6 +29,7 @@ mod parked;
 mod passage;
 mod pin;
 mod ratchet;
+mod rates;
 mod record;
 mod refuse;
 mod reload;
@@ -57,7 +61,7 @@ use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
 use crate::wire::{Form, KnownMethod, Message, Side, Stream};
 
-use decide::{Allowed, Stop};
+use decide::Stop;
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
@@ -65,6 +69,7 @@ use page::{Looked, Names, Reading};
 use panics::Panicked;
 use pin::Pins;
 use ratchet::Ratchet;
+use rates::Pace;
 use record::{Came, Trail};
 use rounds::Rounds;
 use route::Undone;
@@ -73,6 +78,7 @@ use seen::Seen;
 use tasks::Tasks;
 use understand::{Circumstances, Understood};
 
+pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
 pub use consent::Unconsented;
 pub use decide::Permit;
@@ -80,11 +86,13 @@ pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use names::Misleading;
 pub use passage::{Carried, Passage};
-pub use refuse::{DENIED, Refusal, Unbridged};
+pub use rates::{Limit, Rate, Rates};
+pub use refuse::{DENIED, RATE_LIMITED, Refusal, Unbridged};
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
-    Cleaning, DenialForm, Excerpts, Guards, Level, Secrets, Settings, Texts, ToolNames, Treatment,
+    Asking, Cleaning, DenialForm, Excerpts, Guards, Level, OnFatal, Pages, Secrets, Settings,
+    Texts, ToolNames, Treatment,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -102,6 +110,7 @@ pub struct Gate {
     schemas: KnownSchemas,
     seen: Seen,
     kept: Kept,
+    pace: Pace,
     ratchet: Ratchet,
     /// Where people are asked, if anybody is.
     desk: Option<Arc<Desk>>,
@@ -115,6 +124,7 @@ impl Gate {
         settings: Settings,
     ) -> Self {
         let kept = Kept::holding(settings.guards.excerpts.as_ref());
+        let pace = Pace::new(&settings.rates);
         Self {
             policy,
             audit,
@@ -125,6 +135,7 @@ impl Gate {
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
             kept,
+            pace,
             ratchet: Ratchet::default(),
             desk: None,
         }
@@ -211,8 +222,14 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
         let passed = panics::caught(self.pass(talk, came, frame, &mut trail)).await;
+        if !matches!(passed, Ok(Err(Stop::Park | Stop::Ask(_)))) {
+            self.settle_rates(&mut trail);
+        }
         let stopped = match passed {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => {
+                Self::end_if_failed(talk, &trail);
+                return Ok(());
+            }
             Ok(Err(stop)) => stop,
             Err(Panicked) => {
                 trail.forget(talk);
@@ -225,6 +242,7 @@ impl Gate {
                 if let Some(own) = &trail.asked_by_gate {
                     Self::give_up_own(talk, own);
                 }
+                Self::end_if_failed(talk, &trail);
                 Ok(())
             }
             Stop::Park => self.park(talk, frame, &trail).await,
@@ -263,6 +281,7 @@ impl Gate {
             Ok(identified) => identified,
             Err(own) => return self.absorb(talk, &message, own, trail).await,
         };
+        self.may_come(&identified, session, trail)?;
         if let Some(fault) = fault {
             return Err(fault.into());
         }
@@ -278,6 +297,7 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
+        self.classify(&understood, session, trail);
         if kept::names_ours(&understood) {
             return Err(Refusal::NotKept.into());
         }
@@ -294,6 +314,7 @@ impl Gate {
         let standing = self
             .rounds
             .standing(&understood, at_the_gate, self.clock.elapsed())?;
+        self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
         let Listing {
             mut removals,
             page,
@@ -359,27 +380,6 @@ impl Gate {
                 // answered.
                 Undone::Settled => Stop::Settled,
             })
-    }
-
-    /// Checks what a message holds, and tells what is only to be recorded.
-    fn guard(
-        &self,
-        understood: &Understood<'_>,
-        allowed: &Allowed,
-        session: &Session,
-    ) -> Result<Vec<String>, Refusal> {
-        let (message, from) = (understood.identified.message, understood.identified.from);
-        let guards = &self.settings.guards;
-        let secrets = guards.secrets.as_ref();
-        let mut findings = schemas::check(understood, session, guards)?;
-        findings.extend(leaks::sent(message, from, secrets)?);
-        // As it was written, and as it will be sent.
-        let sent = oblige::respelled(message, &allowed.paths, self.limits(from))?;
-        if let Some(sent) = sent {
-            findings.extend(schemas::check_call(understood, &sent, session, guards)?);
-            findings.extend(leaks::sent(&sent, from, secrets)?);
-        }
-        Ok(findings)
     }
 
     /// Bytes to one strict message.

@@ -19,10 +19,12 @@ use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceCo
 use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
+use super::failures::Ends;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
+use super::rates::Counted;
 use super::talk::Talk;
 use super::understand::Understood;
 
@@ -69,6 +71,9 @@ pub(super) struct Trail {
     pub(super) span: Option<Span>,
     /// How the tool is defined whose result is to be checked.
     pub(super) offered: Option<Offered>,
+    /// What it still has to pay for.
+    pub(super) counted: Counted,
+    pub(super) ends_session: Ends,
     /// What a request that was admitted will read.
     pub(super) brings: Arc<Held>,
     /// What it brings of a person's consent.
@@ -147,6 +152,8 @@ impl Trail {
             told_by_http: trace,
             span: None,
             offered: None,
+            counted: Counted::No,
+            ends_session: Ends::Nothing,
             brings: Arc::default(),
             brought: Brought::Nothing,
             agreed: None,
@@ -272,6 +279,11 @@ impl Trail {
             let arguments = message.params().and_then(|params| params.get("arguments"));
             self.record.arguments_digest = arguments.map(|value| digest(value.text()).into());
         }
+    }
+
+    /// The message says that a tool has failed.
+    pub(super) fn is_error(&mut self, class: audit::ErrorClass) {
+        self.record.error_class = Some(class);
     }
 
     pub(super) fn judged_under(&mut self, snapshot: &PolicySnapshot) {

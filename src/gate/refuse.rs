@@ -4,20 +4,26 @@
 //! where the protocol has one; [`DENIED`] for what policy refuses, since a gate must not invent a
 //! code in the reserved range (−32768…−32000).
 
+mod told;
+
 use crate::audit;
 use crate::policy::{Denial, DenialCause, Reason, Uncanonical};
 use crate::session::{OutOfOrder, StoreFault};
 use crate::wire::{Fragment, ParamsError, Side, WireError};
 
+use super::asking::Unaskable;
 use super::consent::Unconsented;
 use super::forward::UpstreamFault;
 use super::names::Misleading;
+use super::rates::Limit;
 use super::schemas::Unfit;
 use super::stage::Stage;
-use super::tasks::EXTENSION;
+use told::{limited, pointer_to_audit, tasks_extension, versions};
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
 pub const DENIED: i64 = 4030;
+/// The code of an answer to what came too often, or beyond a budget. As above.
+pub const RATE_LIMITED: i64 = 4290;
 
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
@@ -55,6 +61,19 @@ pub enum Refusal {
     TooLong(usize),
     #[error("too many requests in flight: at most {0}")]
     TooMany(usize),
+    /// Nothing of it was done: the same request may come again after that time.
+    #[error("too many {}: retry after {retry_after_ms} ms", limit.counts())]
+    TooOften { limit: Limit, retry_after_ms: i64 },
+    #[error("the session has made all of its {0} calls")]
+    Spent(i64),
+    #[error("the session has ended, since `{tool}` failed for good: begin another one")]
+    Ended { tool: String },
+    #[error(
+        "the agent's model works for the server: calls that change something wait until it has answered"
+    )]
+    WhileSampling,
+    #[error("{0}")]
+    Unaskable(#[from] Unaskable),
     #[error("it belongs to nothing that was asked for")]
     Stray,
     /// The agent is told what it would be told if the tool did not exist.
@@ -190,11 +209,11 @@ impl Refusal {
     /// A server learns nothing of policies: what it may not ask, the agent does not know.
     fn answer_upstream(&self) -> ErrorAnswer {
         let unknown = Self::UnknownMethod(String::new());
-        let told = if matches!(self, Self::Denied { .. } | Self::Unconsented { .. }) {
-            &unknown
-        } else {
-            self
-        };
+        let is_hidden = matches!(
+            self,
+            Self::Denied { .. } | Self::Unconsented { .. } | Self::Unaskable(Unaskable::Page(_))
+        );
+        let told = if is_hidden { &unknown } else { self };
         ErrorAnswer {
             code: told.rpc_code(),
             message: told.public_message(),
@@ -212,6 +231,8 @@ impl Refusal {
         let code = self.rpc_code();
         let data = if let Self::UnsupportedVersion { requested, .. } = self {
             Some(versions(requested))
+        } else if let Some(data) = limited(self, reference) {
+            Some(data)
         } else if matches!(self, Self::MissingCapability) {
             Some(tasks_extension())
         } else {
@@ -236,6 +257,7 @@ impl Refusal {
             | Self::UnknownTask
             | Self::NotKept
             | Self::Unfit(_)
+            | Self::Unaskable(Unaskable::Secret(_))
             | Self::Uncanonical(_)
             | Self::UnknownTool { .. }
             | Self::Unbridged(Unbridged::Foreign(_))
@@ -254,7 +276,12 @@ impl Refusal {
             | Self::WrongShape { .. }
             | Self::Stray
             | Self::TooLong(_) => INVALID_REQUEST,
-            Self::Denied { .. } | Self::Unconsented { .. } => DENIED,
+            Self::Denied { .. }
+            | Self::Unconsented { .. }
+            | Self::Ended { .. }
+            | Self::WhileSampling
+            | Self::Unaskable(Unaskable::Page(_)) => DENIED,
+            Self::TooOften { .. } | Self::Spent(_) => RATE_LIMITED,
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
@@ -281,6 +308,12 @@ impl Refusal {
             Self::NotCancellable(_) => "not-cancellable",
             Self::TooLong(_) => "too-long",
             Self::TooMany(_) => "too-many-in-flight",
+            Self::TooOften { .. } => "rate-limited",
+            Self::Spent(_) => "budget-spent",
+            Self::Ended { .. } => "session-ended",
+            Self::WhileSampling => "while-sampling",
+            Self::Unaskable(Unaskable::Secret(_)) => "secret-asked",
+            Self::Unaskable(Unaskable::Page(_)) => "page-host",
             Self::UnknownTool {
                 cause: Hidden::NotListed,
                 ..
@@ -372,6 +405,7 @@ impl Refusal {
             | Self::UnsupportedVersion { .. }
             | Self::ReusedId
             | Self::TooMany(_)
+            | Self::Ended { .. }
             | Self::CancelledInTime
             | Self::Stray => Stage::Identify,
             Self::Params(_)
@@ -389,7 +423,10 @@ impl Refusal {
             | Self::ForeignState
             | Self::Unheld(_)
             | Self::Panicked => Stage::Decide,
-            Self::Unfit(_) | Self::BadResult(_) => Stage::Guard,
+            Self::TooOften { .. } | Self::Spent(_) => Stage::Limit,
+            Self::Unfit(_) | Self::BadResult(_) | Self::WhileSampling | Self::Unaskable(_) => {
+                Stage::Guard
+            }
             Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
@@ -447,39 +484,6 @@ fn unconsented(denial: &Denial, why: &Unconsented, reference: &str) -> ErrorAnsw
             members.filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
         )),
     }
-}
-
-fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Fragment {
-    let code = denial.and_then(|denial| denial.first(|reason| reason.code.as_deref()));
-    let advice = denial.and_then(|denial| denial.first(|reason| reason.advice.as_deref()));
-    let members = [
-        ("audit", Some(reference)),
-        ("code", code),
-        ("advice", advice),
-    ];
-    Fragment::object(
-        members
-            .into_iter()
-            .filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
-    )
-}
-
-fn versions(requested: &str) -> Fragment {
-    let supported = rmcp::model::ProtocolVersion::KNOWN_VERSIONS;
-    Fragment::object([
-        (
-            "supported",
-            Fragment::array(supported.iter().map(|one| Fragment::string(one.as_str()))),
-        ),
-        ("requested", Fragment::string(requested)),
-    ])
-}
-
-/// What an agent must say it can do, as it would say it.
-fn tasks_extension() -> Fragment {
-    let tasks = Fragment::object([(EXTENSION, Fragment::object([]))]);
-    let capabilities = Fragment::object([("extensions", tasks)]);
-    Fragment::object([("requiredCapabilities", capabilities)])
 }
 
 fn denial_code(denial: &Denial) -> &'static str {

@@ -9,6 +9,7 @@ use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::wire::Limits;
 
+use super::rates::Rates;
 use super::tracing::Tracing;
 
 /// What the gate must be told.
@@ -24,6 +25,8 @@ pub struct Settings {
     pub tool_timeouts: HashMap<String, Duration>,
     /// How many requests of one side may wait at once.
     pub max_in_flight: usize,
+    /// How often they may come.
+    pub rates: Rates,
     /// How a denied call of a visible tool is answered.
     pub denial: DenialForm,
     /// What is asked of the content of messages.
@@ -56,6 +59,37 @@ pub struct Guards {
     pub names: ToolNames,
     /// What happens to long texts of results.
     pub excerpts: Option<Excerpts>,
+    /// What happens when a tool says that it has failed for good.
+    pub fatal: OnFatal,
+    pub asking: Asking,
+}
+
+/// What servers may not ask of the agent's user, whatever policies permit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Asking {
+    /// Fields of forms whose names are those of secrets.
+    pub secrets: Level,
+    pub pages: Pages,
+}
+
+/// To which pages servers may send the agent's user.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Pages {
+    /// That is for policies to say.
+    #[default]
+    Any,
+    /// Those of these hosts, in their one spelling, over HTTPS.
+    Only(Vec<String>),
+}
+
+/// What happens when a tool says that it has failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnFatal {
+    /// Its record tells.
+    #[default]
+    Record,
+    /// Its session ends.
+    EndSession,
 }
 
 /// Which texts of tools' results are shortened, and how much of what is left out is kept.

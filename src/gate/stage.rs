@@ -10,6 +10,8 @@ pub enum Stage {
     Decide,
     /// What the message holds, against what the host asks of content.
     Guard,
+    /// How often requests may come.
+    Limit,
     Oblige,
     Record,
     Forward,
@@ -30,6 +32,7 @@ impl Stage {
             Self::Understand => "understand",
             Self::Decide => "decide",
             Self::Guard => "guard",
+            Self::Limit => "limit",
             Self::Oblige => "oblige",
             Self::Record => "record",
             Self::Forward => "forward",

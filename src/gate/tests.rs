@@ -6,12 +6,14 @@
     reason = "a rule says what it is about, in the signature of all rules"
 )]
 
+mod asking;
 mod attacks;
 mod bounds;
 mod cancels;
 mod canonical;
 mod consent;
 mod excerpts;
+mod failures;
 mod guises;
 mod leaks;
 mod life;
@@ -23,6 +25,7 @@ mod parked;
 mod passage;
 mod pins;
 mod ratchet;
+mod rates;
 mod rounds;
 mod schemas;
 mod shadow;
@@ -64,6 +67,8 @@ pub(super) struct Recorder {
     lines: Mutex<Vec<(crate::wire::Stream, String)>>,
     /// How often it was said to be of no use.
     restarts: AtomicU64,
+    /// How often its session was ended.
+    ends: AtomicU64,
 }
 
 /// A clock that is moved by hand.
@@ -106,6 +111,7 @@ impl Bench {
             request_timeout: Duration::from_mins(1),
             tool_timeouts: HashMap::new(),
             max_in_flight: 8,
+            rates: Rates::default(),
             denial: DenialForm::Error,
             guards: Guards::default(),
             secrets: Redactor::default(),
@@ -268,6 +274,10 @@ impl Recorder {
         lines.iter().map(|(stream, _)| *stream).collect()
     }
 
+    pub(super) fn ended(&self) -> u64 {
+        self.ends.load(Ordering::Relaxed)
+    }
+
     pub(super) fn restarts(&self) -> u64 {
         self.restarts.load(Ordering::Relaxed)
     }
@@ -299,6 +309,10 @@ impl Agent for Recorder {
             .unwrap()
             .push((stream, permit.into_line()));
         Ok(())
+    }
+
+    fn end(&self) {
+        self.ends.fetch_add(1, Ordering::Relaxed);
     }
 }
 

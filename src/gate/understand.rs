@@ -13,6 +13,7 @@ use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::arguments::leaves;
+use super::asking;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
@@ -73,10 +74,17 @@ pub(super) enum Doing<'m> {
         max_tokens: i64,
         include_context: Cow<'m, str>,
         tools: bool,
+        messages: i64,
+        bytes: i64,
+        system: bool,
     },
     Elicit {
         mode: Cow<'m, str>,
         fields: Vec<String>,
+        /// Of the page that the user is to be sent to; empty for forms.
+        host: String,
+        /// A field that asks for a secret.
+        secret: Option<String>,
     },
     ListRoots,
 }
@@ -111,7 +119,7 @@ pub(super) fn understand<'m>(
     };
     let params = identified.message.params();
     method.check_params(params)?;
-    negotiated(method, &identified.scene)?;
+    negotiated(method, params, &identified.scene)?;
 
     if recalled.is_missing {
         return Err(if identified.is_request() {
@@ -280,7 +288,7 @@ pub(super) fn ask<'m>(
         KnownMethod::SubscriptionsListen => listen(asks, params),
         KnownMethod::RootsList => on_peer(Doing::ListRoots),
         KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
-        KnownMethod::Elicit => on_peer(inspect::elicit(params)),
+        KnownMethod::Elicit => on_peer(asking::elicit(params)),
         KnownMethod::ResourceUpdated => {
             let (target, mut questions) = on_resource(&text("uri"), Asks::Agent, Doing::Subscribe);
             questions.push(Question {
@@ -362,15 +370,25 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) 
 
 /// A server may ask only for what the agent has said it answers, and tell only of that; an agent
 /// without sessions asks for tasks only if it has said that it knows them (SEP-2663).
-fn negotiated(method: KnownMethod, scene: &Scene) -> Result<(), Refusal> {
+fn negotiated(
+    method: KnownMethod,
+    params: Option<Value<'_>>,
+    scene: &Scene,
+) -> Result<(), Refusal> {
     let is_stateless = *scene.spoken.version >= *FIRST_STATELESS;
     if is_stateless && tasks::is_about_one(method) && scene.spoken.tasks == Extension::Undeclared {
         return Err(Refusal::MissingCapability);
     }
     let needs = [
         (KnownMethod::CreateMessage, scene.spoken.sampling),
-        (KnownMethod::Elicit, scene.spoken.elicitation),
-        (KnownMethod::ElicitationComplete, scene.spoken.elicitation),
+        (
+            KnownMethod::Elicit,
+            asking::knows_mode(&scene.spoken, params),
+        ),
+        (
+            KnownMethod::ElicitationComplete,
+            scene.spoken.pages == Extension::Declared,
+        ),
         (KnownMethod::RootsList, scene.spoken.roots),
     ];
     if needs.contains(&(method, false)) {
@@ -439,12 +457,20 @@ impl Question<'_> {
                 max_tokens,
                 include_context,
                 tools,
+                messages,
+                bytes,
+                system,
             } => Action::Sample {
                 max_tokens: *max_tokens,
                 include_context,
                 tools: *tools,
+                messages: *messages,
+                bytes: *bytes,
+                system: *system,
             },
-            Doing::Elicit { mode, fields } => Action::Elicit { mode, fields },
+            Doing::Elicit {
+                mode, fields, host, ..
+            } => Action::Elicit { mode, fields, host },
             Doing::ListRoots => Action::ListRoots,
         }
     }

@@ -1,5 +1,6 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
+mod asking;
 mod excerpt;
 mod leaks;
 mod names;
@@ -8,6 +9,7 @@ pub mod secrets;
 pub mod text;
 mod words;
 
+pub use asking::asks_for_secret;
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use leaks::{Leak, Leaks, leaks};
 pub use names::{Look, Looks};

@@ -602,13 +602,17 @@ fn the_starter_pack_does_what_its_story_says() {
         max_tokens: 1,
         include_context: "none",
         tools: false,
+        messages: 1,
+        bytes: 40,
+        system: false,
     };
     assert_eq!(ask(sample), "deny starter.no-sampling");
     assert_eq!(ask(Action::ListRoots), "deny starter.no-roots");
     assert_eq!(
         ask(Action::Elicit {
             mode: "form",
-            fields: &[]
+            fields: &[],
+            host: "",
         }),
         "nothing"
     );
@@ -690,10 +694,14 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
                     max_tokens: 1,
                     include_context: "none",
                     tools: false,
+                    messages: 1,
+                    bytes: 40,
+                    system: false,
                 }),
                 ActionName::Elicit => world.server_facts(Action::Elicit {
                     mode: "form",
                     fields: &[],
+                    host: "",
                 }),
                 ActionName::ListRoots => world.server_facts(Action::ListRoots),
             };

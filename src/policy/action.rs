@@ -37,10 +37,19 @@ pub enum Action<'a> {
         max_tokens: i64,
         include_context: &'a str,
         tools: bool,
+        /// How many there are.
+        messages: i64,
+        /// Size of the whole request's JSON text.
+        bytes: i64,
+        /// Whether there is a system prompt.
+        system: bool,
     },
     Elicit {
         mode: &'a str,
         fields: &'a [String],
+        /// Of the page that the user is to be sent to, or [`UNREADABLE_HOST`](super::UNREADABLE_HOST);
+        /// empty for forms.
+        host: &'a str,
     },
     ListRoots,
 }
@@ -129,10 +138,14 @@ impl<'a> Action<'a> {
                 max_tokens: 0,
                 include_context: "none",
                 tools: false,
+                messages: 0,
+                bytes: 0,
+                system: false,
             },
             ActionName::Elicit => Self::Elicit {
                 mode: "form",
                 fields: &[],
+                host: "",
             },
             ActionName::ListRoots => Self::ListRoots,
         }

@@ -170,6 +170,8 @@ pub struct Received {
     /// Size of the result's JSON text.
     pub bytes: i64,
     pub is_error: bool,
+    /// It says so, and that nothing is to be tried again: its first text begins with `[FATAL] `.
+    pub fatal: bool,
     /// The kinds of credentials that it shows. Sorted; empty unless some rule
     /// [looks for them](super::LooksFor).
     pub secrets: Vec<String>,

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 pub use canonical::{CanonicalPaths, Uncanonical};
 pub use guises::GuiseProblem;
-pub use hosts::{UNREADABLE_HOST, host_in, host_named};
+pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
 
@@ -117,6 +117,11 @@ impl Labels {
             && self.resources.is_empty()
             && self.prompts.is_empty()
             && self.unlabelled == ToolLabels::default()
+    }
+
+    /// What a tool may do.
+    pub fn permissions(&self, tool: &str) -> Permissions {
+        self.of_tool(tool).permissions
     }
 
     /// Whether anything that is read may raise the level of a session.

@@ -49,7 +49,7 @@ pub use held::Held;
 pub use labels::{
     AgentLabels, CanonicalPaths, ConsentRule, GuiseProblem, Labels, MAX_LEVEL, ResourceLabels,
     ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical,
-    host_in, host_named,
+    host_in, host_named, page_host,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,

@@ -14,13 +14,16 @@ pub(super) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications
 
 /// The agent can do everything that a server may ask for: what is refused is refused by policy.
 pub(super) fn initialize(client: &Client) -> String {
-    let capabilities = ["roots", "sampling", "elicitation"];
+    let nothing = || Fragment::object([]);
+    let modes = Fragment::object(["form", "url"].map(|mode| (mode, nothing())));
+    let capabilities = [
+        ("roots", nothing()),
+        ("sampling", nothing()),
+        ("elicitation", modes),
+    ];
     let params = Fragment::object([
         ("protocolVersion", Fragment::string(PROTOCOL)),
-        (
-            "capabilities",
-            Fragment::object(capabilities.map(|name| (name, Fragment::object([])))),
-        ),
+        ("capabilities", Fragment::object(capabilities)),
         ("clientInfo", named(&client.name, &client.version)),
     ]);
     let message = Fragment::object([

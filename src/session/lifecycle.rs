@@ -36,8 +36,10 @@ pub struct Spoken {
     pub version: Arc<str>,
     /// Whether the agent answers `sampling/createMessage`.
     pub sampling: bool,
-    /// Whether the agent answers `elicitation/create`.
+    /// Whether the agent answers `elicitation/create` with a form.
     pub elicitation: bool,
+    /// Whether it lets servers send its user to a page.
+    pub pages: Extension,
     /// Whether the agent answers `roots/list`.
     pub roots: bool,
     /// Whether the agent knows tasks as an extension (`io.modelcontextprotocol/tasks`).

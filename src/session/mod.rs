@@ -124,6 +124,8 @@ pub struct State {
     pub bridged: Option<Arc<str>>,
     /// Calls forwarded so far.
     pub calls: i64,
+    /// The tool that has failed for good, if that ends the session.
+    pub failed: Option<Arc<str>>,
     /// When the session began: milliseconds since the Unix epoch.
     pub started_ms: i64,
     /// What was read, where that is this session's alone.
@@ -267,6 +269,7 @@ impl Session {
                 follows_resources: false,
                 bridged: None,
                 calls: 0,
+                failed: None,
                 started_ms,
                 held: Arc::default(),
                 established: Arc::default(),

@@ -8,7 +8,8 @@
 //! first time, and of one that has asked before.
 //!
 //! `decode`: bytes to one strict message. `decide`: facts to a decision. `whole path`: a call and
-//! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe.
+//! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe;
+//! once more with limits of each kind, none of which is reached.
 
 #![expect(
     clippy::expect_used,
@@ -18,12 +19,14 @@
 mod rig;
 
 use std::hint::black_box;
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_protector::audit::{self, Audit, Redactor};
 use mcp_protector::clock::SystemClock;
-use mcp_protector::gate::{Gate, Talk};
+use mcp_protector::gate::{Gate, Rate, Rates, Talk};
 use mcp_protector::loading;
 use mcp_protector::policy::{
     self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, PolicyStore,
@@ -97,8 +100,12 @@ fn whole_path(criterion: &mut Criterion) {
         .build()
         .expect("a runtime");
     let mut group = criterion.benchmark_group("whole path");
-    for (name, snapshot) in snapshots() {
-        let (gate, talk) = runtime.block_on(ready(snapshot));
+    let unlimited = snapshots().into_iter();
+    let unlimited = unlimited.map(|(name, snapshot)| (name, snapshot, Rates::default()));
+    let limited = snapshots().into_iter().take(1);
+    let limited = limited.map(|(name, snapshot)| (format!("{name}, limited"), snapshot, rates()));
+    for (name, snapshot, rates) in unlimited.chain(limited) {
+        let (gate, talk) = runtime.block_on(ready_within(snapshot, rates));
         let call = call("1");
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {
@@ -175,6 +182,22 @@ fn lists(criterion: &mut Criterion) {
 
 /// A gate whose session has done its handshake and knows the tool.
 async fn ready(snapshot: PolicySnapshot) -> (Gate, Talk<End, End>) {
+    ready_within(snapshot, Rates::default()).await
+}
+
+/// Limits of each kind that nothing reaches.
+fn rates() -> Rates {
+    let most = NonZeroU32::new(u32::MAX).expect("more than nothing");
+    let rate = Rate::new(most, Duration::from_secs(1), most);
+    Rates {
+        global: Some(rate),
+        principal: Some(rate),
+        tools: [("write_file".to_owned(), rate)].into(),
+        calls_per_session: Some(i64::MAX),
+    }
+}
+
+async fn ready_within(snapshot: PolicySnapshot, rates: Rates) -> (Gate, Talk<End, End>) {
     let settings = audit::Settings {
         file: None,
         stream: audit::Stream::None,
@@ -183,7 +206,7 @@ async fn ready(snapshot: PolicySnapshot) -> (Gate, Talk<End, End>) {
     };
     let clock = Arc::new(SystemClock::new());
     let audit = Audit::open(&settings, clock, Redactor::default()).expect("a log");
-    let gate = rig::gate(Arc::new(PolicyStore::new(snapshot)), audit);
+    let gate = rig::limited(Arc::new(PolicyStore::new(snapshot)), audit, rates);
     let talk = rig::ready(&gate).await;
     (gate, talk)
 }

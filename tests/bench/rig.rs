@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_protector::audit::{Audit, Redactor};
 use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{
-    Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Settings, Talk, Upstream,
+    Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Rates, Settings, Talk, Upstream,
     UpstreamFault,
 };
 use mcp_protector::policy::{PolicyStore, Server};
@@ -15,12 +15,17 @@ use mcp_protector::session::{Session, SessionId};
 use mcp_protector::wire::{Limits, Side, Stream};
 
 pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
+    limited(store, audit, Rates::default())
+}
+
+pub(crate) fn limited(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate {
     let settings = Settings {
         from_agent: Limits::default(),
         from_upstream: Limits::default(),
         request_timeout: Duration::from_mins(1),
         tool_timeouts: HashMap::new(),
         max_in_flight: 8,
+        rates,
         denial: DenialForm::Error,
         // As without a word in the configuration.
         guards: Guards {

@@ -130,3 +130,66 @@ fn stateless_requests_need_no_session_and_are_judged_alike() {
     let record = recorded(&gate, |record| record["target"] == "add");
     assert_eq!(record["decision"], "BLOCK", "{record}");
 }
+
+#[test]
+fn limits_hold_for_all_sessions_of_an_agent_together() {
+    let mut setup = before_everything().allow(&["echo"]);
+    setup.listen.push_str(
+        "\nauth = { type = \"bearer\", tokens = { alice = \"alice-0123456789-0123456789\", bob = \"bob-0123456789-0123456789-\" } }",
+    );
+    setup.limits.push_str("rates = { principal = \"10/h\" }");
+    let gate = Serving::start(setup);
+    let with = |token: &str| Agent::at(&gate.url).with(format!("Authorization: Bearer {token}"));
+    // The handshakes are two of them.
+    let talks: Vec<_> = (0..2)
+        .map(|_| {
+            let bob = with("bob-0123456789-0123456789-").in_session();
+            thread::spawn(move || {
+                let answers = (1..20).map(|id| bob.echo(id, "of bob"));
+                let (passed, refused): (Vec<_>, Vec<_>) =
+                    answers.partition(|answer| answer.body.contains("of bob"));
+                for answer in &refused {
+                    assert_eq!(answer.status, 200, "{answer:?}");
+                    assert!(answer.body.contains("\"code\":4290"), "{answer:?}");
+                    assert!(answer.body.contains("\"retryAfterMs\":"), "{answer:?}");
+                }
+                passed.len()
+            })
+        })
+        .collect();
+    let passed: usize = talks.into_iter().map(|talk| talk.join().unwrap()).sum();
+    assert_eq!(passed, 8);
+    let alice = with("alice-0123456789-0123456789").in_session();
+    assert!(alice.echo(1, "from alice").body.contains("from alice"));
+    let limited = recorded(&gate, |record| record["stage"] == "limit");
+    assert_eq!(limited["reason"]["code"], "rate-limited");
+    assert_eq!(limited["agent"]["id"], "bob");
+}
+
+#[test]
+fn a_fatal_error_ends_one_session_over_http_and_no_other() {
+    let mut setup = before_everything().allow(&["echo", "fail"]);
+    setup.guards.push_str("fatal = \"end_session\"\n");
+    let gate = Serving::start(setup);
+    let (one, other) = (
+        Agent::at(&gate.url).in_session(),
+        Agent::at(&gate.url).in_session(),
+    );
+    let fail = |text: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"fail","arguments":{{"text":"{text}"}}}}}}"#
+        )
+    };
+    assert!(one.post(&fail("try again")).body.contains("try again"));
+    assert!(one.echo(2, "goes on").body.contains("goes on"));
+    let told = one.post(&fail("[FATAL] it is gone"));
+    assert!(told.body.contains("[FATAL] it is gone"), "{told:?}");
+    let after = one.echo(3, "after the end");
+    assert_eq!(after.status, 404, "{after:?}");
+    assert!(other.echo(4, "of another").body.contains("of another"));
+    let fatal = recorded(&gate, |record| record["error_class"] == "fatal");
+    assert_eq!(fatal["kind"], "tool_result");
+    recorded(&gate, |record| {
+        record["kind"] == "session_end" && record["session_id"] == fatal["session_id"]
+    });
+}

@@ -39,6 +39,8 @@ pub(crate) struct Setup {
     pub(crate) audit: String,
     /// The lines of `[limits]`.
     pub(crate) limits: String,
+    /// The lines of `[guards]`.
+    pub(crate) guards: String,
 }
 
 /// What the gate permits.
@@ -65,6 +67,7 @@ impl Setup {
             reload: String::new(),
             audit: String::new(),
             limits: String::new(),
+            guards: String::new(),
         }
     }
 
@@ -138,12 +141,13 @@ impl Setup {
         });
         format!(
             "[upstream]\n{upstream}\n{sandbox}\n[listen]\n{}\n[policy]\n{policy}\n{}\n[audit]\nfile = {:?}\n{}\n\
-             [limits]\n{}",
+             [limits]\n{}\n[guards]\n{}\n[guards.elicitation]\nhosts = [\"confirm.example\", \"vendor.example\"]",
             self.listen,
             self.reload,
             self.audit_file(),
             self.audit,
-            self.limits
+            self.limits,
+            self.guards
         )
     }
 }

@@ -29,6 +29,11 @@ impl Streams {
         self.0.0.close(stream);
     }
 
+    /// Ends the conversation, as a DELETE does: from then on its session is unknown.
+    pub fn end(&self) {
+        self.0.0.end();
+    }
+
     /// Private, so that nothing but a [`Permit`] gets here.
     pub(super) async fn carry(
         &self,

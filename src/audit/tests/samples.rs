@@ -44,6 +44,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
         arguments_digest: Some(next()),
         duration_us: Some(71),
         error_code: Some(-32602),
+        error_class: Some(ErrorClass::Fatal),
         correlation: Correlation {
             job_id: Some(next()),
             trace_id: Some(next()),

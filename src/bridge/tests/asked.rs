@@ -255,3 +255,28 @@ async fn a_page_to_open_has_the_id_that_sessions_want() {
         r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","url":"https://x/","message":"m","elicitationId":"question-1"}}"#
     );
 }
+
+#[tokio::test]
+async fn while_the_agent_samples_for_a_server_without_sessions_nothing_is_changed() {
+    let sample = r#"{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#;
+    let bench = Bench::listed(open).await;
+    bench.agent(CALL).await;
+    bench
+        .answer(&format!(
+            r#""result":{{"resultType":"input_required","inputRequests":{{"q":{sample}}}}}"#
+        ))
+        .await;
+    assert_eq!(bench.to_agent().len(), 1);
+    let other = CALL.replace(r#""id":7"#, r#""id":8"#);
+    bench.agent(&other).await;
+    let told = bench.to_agent();
+    assert!(told[0].contains("while_sampling"), "{told:?}");
+    assert_eq!(bench.to_upstream(), [""; 0]);
+    // The call that asked goes on with the answer, and others may be made.
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"result":{"role":"assistant","content":{},"model":"m"}}"#)
+        .await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    bench.agent(&other).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+}

@@ -63,6 +63,15 @@ impl Agent for Outbox {
             Self::Http(streams) => streams.close(stream),
         }
     }
+
+    /// On standard streams the session is the process: its agent is told of each request that there
+    /// is none any more.
+    fn end(&self) {
+        match self {
+            Self::Stdio(_) => {}
+            Self::Http(streams) => streams.end(),
+        }
+    }
 }
 
 impl Inbox {

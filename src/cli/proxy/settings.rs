@@ -197,6 +197,7 @@ pub(super) fn gate(
         request_timeout: limits.request_timeout,
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
+        rates: limits.rates.clone(),
         denial: match denial {
             config::Denial::Error => gate::DenialForm::Error,
             config::Denial::ToolResult => gate::DenialForm::ToolResult,
@@ -215,6 +216,11 @@ pub(super) fn gate(
                 config::ToolNames::Any => gate::ToolNames::Any,
             },
             excerpts: guards.excerpts.as_ref().map(excerpts),
+            fatal: guards.fatal,
+            asking: gate::Asking {
+                secrets: level(guards.secret_fields),
+                pages: gate::Pages::Only(guards.page_hosts.clone()),
+            },
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,

@@ -209,6 +209,15 @@ fn names_of_tools_are_texts_that_a_call_could_carry() {
             "2 limits.tool_timeouts.d: expected a duration such as `\"60s\"`, found an integer",
         ],
     );
+    check_rest(
+        "limits.rates = { global = 5, tools = { \"\" = \"1/s\", a = \"0/s\", b = \"1/d\" } }",
+        &[
+            "2 limits.rates.global: expected a rate such as `\"100/m\"`, found an integer",
+            "2 limits.rates.tools.\"\": expected the name of a tool",
+            "2 limits.rates.tools.a: below minimum",
+            "2 limits.rates.tools.b: expected a number and `/s`, `/m` or `/h`",
+        ],
+    );
 }
 
 #[test]

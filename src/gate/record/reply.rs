@@ -6,6 +6,8 @@ use std::sync::Arc;
 use super::{AnswerTo, Trail, correlation, kind};
 use crate::audit::Record;
 use crate::gate::consent::Brought;
+use crate::gate::failures::Ends;
+use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
 use crate::session::{Exchange, Origin, Target};
 use crate::wire::{Likeness, Side, WireError};
@@ -23,6 +25,8 @@ impl Trail {
             version: None,
             target: Target::Server,
             offered: None,
+            counted: Counted::No,
+            ends_session: Ends::Nothing,
             brings: Arc::default(),
             brought: Brought::Nothing,
             agreed: None,

@@ -23,6 +23,17 @@ pub fn host_in(text: &str) -> Option<String> {
     Some(spelled(&url.host()?.to_owned()))
 }
 
+/// The host of a page that a user may be sent to: over HTTPS, without a name or password that could
+/// pass for the host.
+pub fn page_host(text: &str) -> Option<String> {
+    let (scheme, _) = text.split_once("://")?;
+    let host = host_in(text)?;
+    let url = Url::parse(text).ok()?;
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    let is_https = scheme.eq_ignore_ascii_case("https");
+    (is_https && is_plain).then_some(host)
+}
+
 /// What names a host by itself, in the same spelling.
 pub fn host_named(text: &str) -> Option<String> {
     Some(spelled(&Host::parse(text).ok()?))
@@ -39,5 +50,40 @@ fn spelled(host: &Host<String>) -> String {
         }
         Host::Ipv4(address) => address.to_string(),
         Host::Ipv6(address) => IpAddr::V6(*address).to_canonical().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_of_a_page_has_one_spelling_and_nothing_passes_for_it() {
+        for (url, host) in [
+            ("https://login.example.com/a?b#c", Some("login.example.com")),
+            (
+                "https://LOGIN.Example.com.:8443/",
+                Some("login.example.com"),
+            ),
+            ("HTTPS://login.example.com", Some("login.example.com")),
+            ("https://\u{430}pple.com/", Some("xn--pple-43d.com")),
+            ("https://[::ffff:127.0.0.1]/", Some("127.0.0.1")),
+            ("https://0x7f.1/", Some("127.0.0.1")),
+            ("https://login.example.com@evil.example/", None),
+            ("https://a:b@evil.example/", None),
+            ("https://login.example.com\\@evil.example/", None),
+            ("http://login.example.com/", None),
+            ("http://localhost/", None),
+            ("javascript:alert(1)", None),
+            ("data:text/html,x", None),
+            ("file:///etc/passwd", None),
+            ("https:login.example.com", None),
+            ("https:/login.example.com", None),
+            ("https:// login.example.com/", None),
+            ("//login.example.com/", None),
+            ("", None),
+        ] {
+            assert_eq!(page_host(url).as_deref(), host, "{url}");
+        }
     }
 }

@@ -100,12 +100,19 @@ pub(super) fn assemble(
             max_tokens,
             include_context,
             tools,
+            messages,
+            bytes,
+            system,
         } => {
             put("maxTokens", literal(*max_tokens));
             put("includeContext", literal(*include_context));
             put("tools", literal(*tools));
+            put("messages", literal(*messages));
+            put("bytes", literal(*bytes));
+            put("system", literal(*system));
         }
-        Action::Elicit { mode, fields } => {
+        Action::Elicit { mode, fields, host } => {
+            put("host", literal(*host));
             put("mode", literal(*mode));
             put("fields", strings(fields));
         }
@@ -184,6 +191,7 @@ fn result_value(received: &Received) -> Value {
         ("labels", strings(&received.labels)),
         ("bytes", literal(received.bytes)),
         ("isError", literal(received.is_error)),
+        ("fatal", literal(received.fatal)),
         ("secrets", strings(&received.secrets)),
         ("flags", strings(&received.flags)),
     ])

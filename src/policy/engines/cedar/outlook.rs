@@ -121,8 +121,15 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
         ActionName::GetPrompt => &["args"],
         ActionName::Complete => &["argument"],
         ActionName::ReceiveResult => &["result"],
-        ActionName::Sample => &["maxTokens", "includeContext", "tools"],
-        ActionName::Elicit => &["mode", "fields"],
+        ActionName::Sample => &[
+            "maxTokens",
+            "includeContext",
+            "tools",
+            "messages",
+            "bytes",
+            "system",
+        ],
+        ActionName::Elicit => &["mode", "fields", "host"],
         ActionName::Notify => &["method"],
         ActionName::Initialize
         | ActionName::Ping

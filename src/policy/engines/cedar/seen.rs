@@ -291,6 +291,7 @@ fn in_context(path: &[&str]) -> Option<Look> {
         ["result", "labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.labels))),
         ["result", "bytes"] => |view| Some(Seen::Long(view.result()?.bytes)),
         ["result", "isError"] => |view| Some(Seen::Bool(view.result()?.is_error)),
+        ["result", "fatal"] => |view| Some(Seen::Bool(view.result()?.fatal)),
         _ => return None,
     };
     Some(look)

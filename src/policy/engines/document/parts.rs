@@ -93,6 +93,7 @@ pub(super) fn context<'a>(
                 ("labels", texts(&received.labels)),
                 ("bytes", Node::Integer(received.bytes)),
                 ("isError", Node::Bool(received.is_error)),
+                ("fatal", Node::Bool(received.fatal)),
                 ("secrets", texts(&received.secrets)),
                 ("flags", texts(&received.flags)),
             ]);
@@ -102,12 +103,19 @@ pub(super) fn context<'a>(
             max_tokens,
             include_context,
             tools,
+            messages,
+            bytes,
+            system,
         } => {
             put("maxTokens", Node::Integer(max_tokens));
             put("includeContext", text(include_context));
             put("tools", Node::Bool(tools));
+            put("messages", Node::Integer(messages));
+            put("bytes", Node::Integer(bytes));
+            put("system", Node::Bool(system));
         }
-        Action::Elicit { mode, fields } => {
+        Action::Elicit { mode, fields, host } => {
+            put("host", text(host));
             put("mode", text(mode));
             put("fields", texts(fields));
         }

@@ -48,10 +48,14 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
             max_tokens: 0,
             include_context: "",
             tools: false,
+            messages: 3,
+            bytes: 40,
+            system: true,
         },
         Action::Elicit {
             mode: "",
             fields: &[],
+            host: "login.example.com",
         },
     ];
     let mut samples = Vec::new();

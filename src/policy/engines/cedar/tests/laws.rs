@@ -232,10 +232,14 @@ impl Scene {
                 max_tokens: number,
                 include_context: first,
                 tools: false,
+                messages: 3,
+                bytes: 40,
+                system: true,
             }),
             10 => world.server_facts(Action::Elicit {
                 mode: first,
                 fields: labels,
+                host: "login.example.com",
             }),
             _ => world.call(&self.tool),
         };
@@ -331,6 +335,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 labels: world.touch.hosts.clone(),
                 bytes: world.touch.bytes,
                 is_error: world.touch.outside,
+                fatal: !world.touch.outside,
                 secrets: world.touch.roots.clone(),
                 flags: world.touch.hosts.clone(),
             };

@@ -134,15 +134,15 @@ fn every_part_of_the_context_can_be_asked_for() {
         ),
         (
             "receive_result",
-            "context.result.bytes == 100 && context.result.isError",
+            "context.result.bytes == 100 && context.result.isError && context.result.fatal",
         ),
         (
             "sample",
-            r#"context.maxTokens == 50 && context.includeContext == "none" && !context.tools"#,
+            r#"context.maxTokens == 50 && context.includeContext == "none" && !context.tools && context.messages == 3 && context.bytes == 40 && context.system"#,
         ),
         (
             "elicit",
-            r#"context.mode == "form" && context.fields.contains("pii")"#,
+            r#"context.mode == "form" && context.host == "login.example.com" && context.fields.contains("pii")"#,
         ),
     ] {
         let text = format!(
@@ -429,6 +429,7 @@ fn fill(world: &mut World) {
         labels: world.session.labels.clone(),
         bytes: 100,
         is_error: true,
+        fatal: true,
         secrets: vec!["github-token".to_owned()],
         flags: vec!["override".to_owned()],
     };
@@ -484,10 +485,14 @@ fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
             max_tokens: 50,
             include_context: "none",
             tools: false,
+            messages: 3,
+            bytes: 40,
+            system: true,
         },
         Action::Elicit {
             mode: "form",
             fields: &things.words,
+            host: "login.example.com",
         },
         Action::ListRoots,
     ];

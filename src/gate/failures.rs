@@ -1,0 +1,99 @@
+//! Errors of tools: those that a model may correct, and those after which a session should not go on.
+
+use crate::audit::ErrorClass;
+use crate::session::{Session, Target};
+use crate::wire::{Side, Value};
+
+use super::Gate;
+use super::forward::Agent;
+use super::identify::{Identified, Role};
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::settings::OnFatal;
+use super::talk::Talk;
+use super::understand::{Doing, Understood};
+
+/// How the first text of an error begins after which nothing is to be tried again.
+const FATAL: &str = "[FATAL] ";
+
+/// Whether the result of a tool, which says that it is an error, says that it is a fatal one.
+pub(super) fn is_fatal(result: Value<'_>) -> bool {
+    let blocks = result.get("content").into_iter().flat_map(Value::items);
+    let mut texts = blocks.filter(|block| {
+        let kind = block.get("type").and_then(Value::as_str);
+        kind.as_deref() == Some("text")
+    });
+    let first = texts.next().and_then(|block| block.get("text")?.as_str());
+    first.is_some_and(|text| text.starts_with(FATAL))
+}
+
+/// What sort of error a tool has answered with, if it is one. An error of the protocol is none.
+fn class(understood: &Understood<'_>) -> Option<ErrorClass> {
+    let is_tools = matches!(understood.target, Target::Tool(_));
+    if !is_tools || understood.identified.message.error().is_some() {
+        return None;
+    }
+    let mut received = understood.questions.iter().filter_map(|question| {
+        let Doing::ReceiveResult(received) = &question.doing else {
+            return None;
+        };
+        Some(received)
+    });
+    let failed = received.find(|received| received.is_error)?;
+    Some(if failed.fatal {
+        ErrorClass::Fatal
+    } else {
+        ErrorClass::Retryable
+    })
+}
+
+impl Gate {
+    /// Classifies what a tool answers. What is fatal ends the session from here on, whatever policy
+    /// makes of the answer: that the tool has failed so is as true if nobody is told.
+    pub(super) fn classify(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        trail: &mut Trail,
+    ) {
+        let Some(class) = class(understood) else {
+            return;
+        };
+        trail.is_error(class);
+        let ends = class == ErrorClass::Fatal && self.settings.guards.fatal == OnFatal::EndSession;
+        // Agents that share nothing but their identity are not one session: none ends for another.
+        if ends && !session.is_shared() {
+            session.state().failed = understood.target.name().map(Into::into);
+            trail.ends_session = Ends::Session;
+        }
+    }
+
+    /// Refuses requests of an agent whose session has ended. What is under way may finish.
+    pub(super) fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Refusal> {
+        if identified.from == Side::Upstream || !matches!(identified.role, Role::Request { .. }) {
+            return Ok(());
+        }
+        match &session.state().failed {
+            Some(tool) => Err(Refusal::Ended {
+                tool: tool.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The agent has been told what ended its session: whoever carries it may end it.
+    pub(super) fn end_if_failed<U, A: Agent>(talk: &Talk<U, A>, trail: &Trail) {
+        match trail.ends_session {
+            Ends::Nothing => {}
+            Ends::Session => talk.agent.end(),
+        }
+    }
+}
+
+/// What a message ends besides the request that it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Ends {
+    #[default]
+    Nothing,
+    Session,
+}

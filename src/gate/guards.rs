@@ -1,0 +1,62 @@
+//! What is checked beside policy: what a message holds, and whether it may come now.
+
+use crate::policy::PolicySnapshot;
+use crate::session::{Session, Turn};
+
+use super::decide::Allowed;
+use super::forward::Agent;
+use super::identify::Identified;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::talk::Talk;
+use super::understand::Understood;
+use super::{Gate, asking, leaks, oblige, schemas};
+
+impl Gate {
+    /// Checks what a message holds, and tells what is only to be recorded.
+    pub(super) fn guard(
+        &self,
+        understood: &Understood<'_>,
+        allowed: &Allowed,
+        session: &Session,
+    ) -> Result<Vec<String>, Refusal> {
+        let (message, from) = (understood.identified.message, understood.identified.from);
+        let guards = &self.settings.guards;
+        let secrets = guards.secrets.as_ref();
+        let mut findings = asking::check(understood, &guards.asking)?;
+        findings.extend(schemas::check(understood, session, guards)?);
+        findings.extend(leaks::sent(message, from, secrets)?);
+        // As it was written, and as it will be sent.
+        let sent = oblige::respelled(message, &allowed.paths, self.limits(from))?;
+        if let Some(sent) = sent {
+            findings.extend(schemas::check_call(understood, &sent, session, guards)?);
+            findings.extend(leaks::sent(&sent, from, secrets)?);
+        }
+        Ok(findings)
+    }
+
+    /// Whether a request may come now, before it is judged.
+    pub(super) fn may_come(
+        &self,
+        identified: &Identified<'_>,
+        session: &Session,
+        trail: &mut Trail,
+    ) -> Result<(), Refusal> {
+        Self::goes_on(identified, session)?;
+        self.look_at_rates(identified, trail)
+    }
+
+    /// Whether what policy has allowed may begin now.
+    pub(super) fn may_begin<U, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        understood: &Understood<'_>,
+        turn: Turn,
+        snapshot: &PolicySnapshot,
+        trail: &mut Trail,
+    ) -> Result<(), Refusal> {
+        let (session, lends) = (&talk.session, talk.agent.lends());
+        asking::while_sampling(understood, turn, snapshot, session, lends)?;
+        self.count(understood, session, trail)
+    }
+}

@@ -1,0 +1,139 @@
+//! How often requests may come, and how many calls a session may make.
+//!
+//! What policies forbid is never counted as a call of its tool, or an agent that may not call it
+//! could take it from those who may. So a request is looked at before it is judged, which keeps a
+//! flood from costing a judgement each, and its tokens are taken when policy has allowed it. What is
+//! judged and comes to nothing costs its principal, and all together, one all the same.
+
+mod bucket;
+mod table;
+
+use std::time::Duration;
+
+use crate::session::Session;
+use crate::wire::Side;
+
+use super::Gate;
+use super::decide::called_tool;
+use super::identify::{Identified, Role};
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::rounds::owner;
+use super::understand::Understood;
+use table::{Empty, Table};
+
+pub use bucket::Rate;
+pub use table::{Limit, Rates};
+
+/// Asks before a message goes on; with no limits it does nothing.
+#[derive(Debug)]
+pub(super) struct Pace {
+    table: Option<Table>,
+    calls_per_session: Option<i64>,
+}
+
+/// How far a message has been counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// Nothing limits it, or it was refused for its rate.
+    #[default]
+    No,
+    /// It may pass as far as is known, and is to be paid for by this principal.
+    Owed(String),
+}
+
+impl Pace {
+    pub(super) fn new(rates: &Rates) -> Self {
+        let limits = rates.global.is_some() || rates.principal.is_some() || !rates.tools.is_empty();
+        Self {
+            table: limits.then(|| Table::new(rates)),
+            calls_per_session: rates.calls_per_session,
+        }
+    }
+}
+
+impl Gate {
+    /// Whether a request of the agent's may come now. Notifications are not counted: to drop one
+    /// could be to drop a cancellation, and none is answered.
+    pub(super) fn look_at_rates(
+        &self,
+        identified: &Identified<'_>,
+        trail: &mut Trail,
+    ) -> Result<(), Refusal> {
+        let Some(table) = &self.pace.table else {
+            return Ok(());
+        };
+        if identified.from == Side::Agent && matches!(identified.role, Role::Request { .. }) {
+            let principal = owner(&identified.scene.agent);
+            table.look(principal, self.clock.elapsed())?;
+            trail.counted = Counted::Owed(principal.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Counts a request that policy allows.
+    pub(super) fn count(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        trail: &mut Trail,
+    ) -> Result<(), Refusal> {
+        let tool = called_tool(understood);
+        // INVARIANT: of a call, nothing is awaited between here and `route`, which counts it.
+        if let (Some(most), Some(_)) = (self.pace.calls_per_session, tool)
+            && session.state().calls >= most
+        {
+            return Err(Refusal::Spent(most));
+        }
+        let Counted::Owed(principal) = std::mem::take(&mut trail.counted) else {
+            return Ok(());
+        };
+        if let Some(table) = &self.pace.table {
+            table.take(&principal, tool, self.clock.elapsed())?;
+        }
+        Ok(())
+    }
+
+    /// A message is through with the path: what it still owes is paid.
+    pub(super) fn settle_rates(&self, trail: &mut Trail) {
+        if let (Some(table), Counted::Owed(principal)) =
+            (&self.pace.table, std::mem::take(&mut trail.counted))
+        {
+            table.charge(&principal, self.clock.elapsed());
+        }
+    }
+}
+
+impl From<Empty> for Refusal {
+    fn from(Empty { limit, wait }: Empty) -> Self {
+        Self::TooOften {
+            limit,
+            retry_after_ms: milliseconds(wait),
+        }
+    }
+}
+
+/// Rounded up: who comes back after that is not too early.
+fn milliseconds(wait: Duration) -> i64 {
+    i64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
+}
+
+impl Limit {
+    /// What there are too many of.
+    pub(super) fn counts(self) -> &'static str {
+        match self {
+            Self::Global => "requests of all agents",
+            Self::Principal => "requests of this agent",
+            Self::Tool => "calls of this tool",
+        }
+    }
+
+    /// A stable word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Principal => "principal",
+            Self::Tool => "tool",
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What comes too often, and what is beyond a budget.
+
+use std::num::NonZeroU32;
+
+use super::*;
+
+fn a_minute(times: u32) -> Option<Rate> {
+    let times = NonZeroU32::new(times).unwrap();
+    Some(Rate::new(times, Duration::from_mins(1), times))
+}
+
+async fn limited(rule: Rule, rates: Rates, tools: &[&str]) -> Bench {
+    let bench = Bench::with(rule, |settings| settings.rates = rates);
+    bench.shake_hands().await;
+    bench.list(tools).await;
+    bench
+}
+
+/// What the agent is answered, as code and data.
+fn told(answers: &[String]) -> Vec<(Option<i64>, String)> {
+    let read = |line: &String| {
+        let message = Message::decode(line.as_bytes(), &Limits::default()).unwrap();
+        let error = message.error();
+        let code = error.and_then(|error| error.get("code")?.as_i64());
+        let get = |key| error.and_then(|error| error.at(&["data", key]));
+        let text = |key| {
+            get(key)
+                .and_then(crate::wire::Value::as_str)
+                .unwrap_or_default()
+        };
+        let after = get("retryAfterMs").and_then(crate::wire::Value::as_i64);
+        let after = after.map_or(String::new(), |after| after.to_string());
+        let data = [
+            text("reason").into_owned(),
+            text("limit").into_owned(),
+            after,
+        ];
+        (code, data.join(" "))
+    };
+    answers.iter().map(read).collect()
+}
+
+fn ping(id: u32) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)
+}
+
+#[tokio::test]
+async fn what_comes_too_often_is_told_when_to_come_back() {
+    // The handshake and the list are two of them.
+    let rates = Rates {
+        principal: a_minute(5),
+        tools: [("mail".to_owned(), a_minute(2).unwrap())].into(),
+        ..Rates::default()
+    };
+    let bench = limited(open, rates, &["mail", "safe"]).await;
+    for id in 1..=4 {
+        bench.agent(&call(&id.to_string(), "mail")).await;
+    }
+    assert_eq!(bench.to_upstream().len(), 2);
+    let tool = (Some(RATE_LIMITED), "rate_limited tool 30000".to_owned());
+    assert_eq!(told(&bench.to_agent()), [tool.clone(), tool.clone()]);
+
+    // What the tool's rate refused was not counted otherwise: one is left.
+    bench.agent(&call("5", "safe")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    for (id, asked) in [(6, call("6", "safe")), (7, ping(7)), (8, call("8", "mail"))] {
+        bench.agent(&asked).await;
+        let own = (
+            Some(RATE_LIMITED),
+            "rate_limited principal 12000".to_owned(),
+        );
+        assert_eq!(told(&bench.to_agent()), [own], "{id}");
+    }
+    bench.clock.advance(Duration::from_millis(11_999));
+    bench.agent(&ping(9)).await;
+    assert_eq!(told(&bench.to_agent())[0].1, "rate_limited principal 1");
+    bench.clock.advance(Duration::from_millis(1));
+    bench.agent(&ping(10)).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+
+    let records = bench.records_of("tool_call").await;
+    let said = |it: &Entry| {
+        [
+            it.get(&["decision"]),
+            it.get(&["stage"]),
+            it.get(&["reason", "code"]),
+        ]
+    };
+    let refused = ["BLOCK", "limit", "rate-limited"].map(str::to_owned);
+    assert_eq!(records.iter().filter(|it| said(it) == refused).count(), 4);
+}
+
+#[tokio::test]
+async fn what_is_denied_costs_its_principal_and_never_a_tool() {
+    let rates = Rates {
+        principal: a_minute(10),
+        tools: [("denied".to_owned(), a_minute(1).unwrap())].into(),
+        ..Rates::default()
+    };
+    let bench = limited(guarded, rates, &["denied", "safe"]).await;
+    for id in 0..8 {
+        bench.agent(&call(&id.to_string(), "denied")).await;
+    }
+    let denied = (Some(DENIED), "  ".to_owned());
+    assert_eq!(told(&bench.to_agent()), vec![denied; 8]);
+    bench.agent(&call("9", "denied")).await;
+    bench.agent(&call("10", "safe")).await;
+    let limit = (Some(RATE_LIMITED), "rate_limited principal 6000".to_owned());
+    assert_eq!(told(&bench.to_agent()), [limit.clone(), limit]);
+}
+
+#[tokio::test]
+async fn a_hidden_tool_does_not_show_itself_by_its_rate() {
+    let rates = Rates {
+        tools: [("hidden".to_owned(), a_minute(1).unwrap())].into(),
+        ..Rates::default()
+    };
+    let bench = limited(guarded, rates, &["hidden", "safe"]).await;
+    for id in ["1", "2"] {
+        bench.agent(&call(id, "hidden")).await;
+        assert_eq!(told(&bench.to_agent()), [(Some(-32_602), "  ".to_owned())]);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_the_list_is_counted_once() {
+    let rates = Rates {
+        principal: a_minute(2),
+        ..Rates::default()
+    };
+    let bench = Bench::with(open, |settings| settings.rates = rates);
+    bench.shake_hands().await;
+    bench.agent(&call("1", "safe")).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"safe","inputSchema":{{}}}}]}}}}"#
+        ))
+        .await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    bench.agent(&call("2", "safe")).await;
+    assert_eq!(told(&bench.to_agent())[0].0, Some(RATE_LIMITED));
+}
+
+#[tokio::test]
+async fn notifications_and_what_the_server_sends_are_not_counted() {
+    let rates = Rates {
+        global: a_minute(3),
+        ..Rates::default()
+    };
+    let bench = limited(open, rates, &["safe"]).await;
+    bench.agent(&call("1", "safe")).await;
+    let asked = bench.to_upstream();
+    bench.upstream(&ping(7)).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#)
+        .await;
+    bench.upstream(&result(&id_of(&asked[0]))).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    assert_eq!(bench.to_agent().len(), 2);
+    bench.agent(&ping(2)).await;
+    assert_eq!(told(&bench.to_agent())[0].1, "rate_limited global 20000");
+}
+
+#[tokio::test]
+async fn a_session_makes_as_many_calls_as_its_budget_has() {
+    let rates = Rates {
+        calls_per_session: Some(2),
+        ..Rates::default()
+    };
+    let bench = limited(guarded, rates, &["denied", "safe"]).await;
+    for id in 1..=4 {
+        bench.agent(&call(&id.to_string(), "denied")).await;
+        bench.agent(&call(&(10 + id).to_string(), "safe")).await;
+    }
+    assert_eq!(bench.to_upstream().len(), 2);
+    let spent = (Some(RATE_LIMITED), "budget_spent  ".to_owned());
+    let answers = told(&bench.to_agent());
+    assert_eq!(answers.iter().filter(|it| **it == spent).count(), 2);
+    bench.agent(&ping(20)).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+}
+
+#[tokio::test]
+async fn who_asks_for_denials_as_results_gets_limits_so_too() {
+    let rates = Rates {
+        tools: [("mail".to_owned(), a_minute(1).unwrap())].into(),
+        ..Rates::default()
+    };
+    let bench = Bench::with(open, |settings| {
+        settings.rates = rates;
+        settings.denial = DenialForm::ToolResult;
+    });
+    bench.shake_hands().await;
+    bench.list(&["mail"]).await;
+    bench.agent(&call("1", "mail")).await;
+    bench.agent(&call("2", "mail")).await;
+    let answer = bench.to_agent().remove(0);
+    assert!(answer.contains(r#""isError":true"#), "{answer}");
+    assert!(answer.contains("retry after 60000 ms"), "{answer}");
+}
