@@ -55,6 +55,17 @@ enum Failure {
     Write(#[from] io::Error),
 }
 
+impl Failure {
+    fn exit(&self) -> Exit {
+        let refused = |status: &StatusCode| status.is_client_error();
+        if matches!(self, Self::Refused { status, .. } if refused(status)) {
+            Exit::NotAnswered
+        } else {
+            Exit::NotAsked
+        }
+    }
+}
+
 /// Does what was asked for.
 pub fn run(args: &ApprovalsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     match answer(&args.command, stdout) {
@@ -62,10 +73,7 @@ pub fn run(args: &ApprovalsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write)
         Err(failure) => {
             // The exit code tells where nobody reads.
             let _ = writeln!(stderr, "error: {}", shown(&failure.to_string()));
-            match failure {
-                Failure::Refused { status, .. } if status.is_client_error() => Exit::NotAnswered,
-                _ => Exit::NotAsked,
-            }
+            failure.exit()
         }
     }
 }
@@ -80,7 +88,7 @@ fn answer(command: &ApprovalsCommand, out: &mut dyn Write) -> Result<(), Failure
             }
         }
         ApprovalsCommand::Approve { id, gate } => {
-            give(id, gate, ["approve", "approved, once"], out)?
+            give(id, gate, ["approve", "approved, once"], out)?;
         }
         ApprovalsCommand::Deny { id, gate } => give(id, gate, ["deny", "denied"], out)?,
     }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use tracing::{error, info, warn};
 
-use crate::admin::{self, Metrics, Serving};
+use crate::admin::{Metrics, Serving};
 use crate::agent::http::{AskHealth, Listener};
 use crate::audit::{self, Audit, Kind, Observe, Record};
 use crate::bridge::{self, Bridge};
@@ -334,15 +334,11 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         rates: config.limits.rates.clone(),
         ..gate_settings(config)
     };
-    let kept = reading::store(&config.ratchet)
-        .map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?;
-    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings).remembering(kept);
+    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
+    let gate = reading::remembering(config, gate)?;
     let (gate, approvals) = operators::asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
-    let admin = admin
-        .map(admin::Listener::bind)
-        .transpose()
-        .map_err(|cause| broken("cannot listen for operators", &cause))?;
+    let admin = operators::listen(admin)?;
     let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
     let startup = Record::new(Kind::Startup)
         .upstream(&upstream)

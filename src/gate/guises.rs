@@ -8,9 +8,11 @@ use std::borrow::Cow;
 use crate::policy::{Labels, PolicySnapshot, Roots};
 use crate::wire::{KnownMethod, Limits, Message, Method, Side, Value};
 
+use super::Gate;
 use super::canonical::value_at;
 use super::identify::Identified;
 use super::oblige;
+use super::record::Trail;
 use super::refuse::Refusal;
 
 /// Members whose text is another's to read.
@@ -25,9 +27,26 @@ const OPAQUE: [&str; 8] = [
     "blob",
 ];
 
+impl Gate {
+    /// A message in the server's words.
+    pub(super) fn inward(
+        &self,
+        message: Message,
+        from: Side,
+        current: &PolicySnapshot,
+        trail: &mut Trail,
+    ) -> Result<Message, Refusal> {
+        let inward = inward(&message, from, current.labels(), self.limits(from))?;
+        Ok(inward.map_or(message, |(inward, places)| {
+            trail.renamed(&places);
+            inward
+        }))
+    }
+}
+
 /// A message of the agent's as the server would have to say it, and where it says something else
 /// (RFC 6901); `None` where it is the same.
-pub(super) fn inward(
+fn inward(
     message: &Message,
     from: Side,
     labels: &Labels,

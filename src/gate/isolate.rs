@@ -278,7 +278,7 @@ impl Gate {
                 }
                 // What the isolated server lists is asked for when a call needs it.
                 Origin::Catalogue | Origin::Handshake | Origin::Consent(_) => {
-                    self.close(talk, &taken, &refusal).await
+                    self.close(talk, &taken, &refusal).await;
                 }
             }
         }

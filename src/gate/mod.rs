@@ -237,7 +237,8 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
-        let passed = panics::caught(self.pass(talk, came, frame, trail)).await;
+        let passing = Box::pin(self.pass(talk, came, frame, trail));
+        let passed = panics::caught(passing).await;
         if !matches!(passed, Ok(Err(Stop::Park | Stop::Ask(_)))) {
             self.settle_rates(trail);
         }
@@ -283,13 +284,9 @@ impl Gate {
         let pins = self.pins(session);
         let begun = self.place(talk, from);
 
-        let message = self.decode(talk, from, frame, trail)?;
         let current = self.policy.current();
-        let inward = guises::inward(&message, from, current.labels(), self.limits(from))?;
-        let message = inward.map_or(message, |(inward, places)| {
-            trail.renamed(&places);
-            inward
-        });
+        let message = self.decode(talk, from, frame, trail)?;
+        let message = self.inward(message, from, &current, trail)?;
         let max_in_flight = self.settings.max_in_flight;
         let (held, fault) = self.ratchet.held(session).await;
         let identified = identify::identify(&message, came, session, held, max_in_flight)?;
@@ -345,12 +342,7 @@ impl Gate {
         };
         let mut route = route::route(&understood, session, exchange)?;
         let settings = &self.settings;
-        let passage = Passage {
-            trace: trail
-                .onward()
-                .filter(|_| understood.identified.is_request()),
-            ..route.passage(&understood)
-        };
+        let passage = route.passage(&understood, trail.onward());
         let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());

@@ -546,6 +546,32 @@ fn a_policys_text_can_be_shown() {
 }
 
 #[test]
+fn the_starter_pack_answers_servers_as_its_story_says() {
+    let pack = pack("starter");
+    let world = World::new();
+    let ask = |action| told(&pack.snapshot.judge(&world.server_facts(action)));
+    let sample = Action::Sample {
+        max_tokens: 1,
+        include_context: "none",
+        tools: false,
+        messages: 1,
+        bytes: 40,
+        system: false,
+    };
+    assert_eq!(ask(sample), "deny starter.no-sampling");
+    assert_eq!(ask(Action::ListRoots), "deny starter.no-roots");
+    assert_eq!(
+        ask(Action::Elicit {
+            mode: "form",
+            fields: &[],
+            host: "",
+        }),
+        "nothing"
+    );
+    assert_eq!(ask(Action::Ping), "allow core.lifecycle");
+}
+
+#[test]
 fn the_starter_pack_does_what_its_story_says() {
     let pack = pack("starter");
     let call = |name: &str, arguments: &[(&str, &str)]| {
@@ -596,27 +622,6 @@ fn the_starter_pack_does_what_its_story_says() {
     let decision = pack.snapshot.judge(&strings.call(&tool("read_text_file")));
     assert_eq!(told(&decision), "deny starter.no-dotfiles.path");
 
-    let world = World::new();
-    let ask = |action| told(&pack.snapshot.judge(&world.server_facts(action)));
-    let sample = Action::Sample {
-        max_tokens: 1,
-        include_context: "none",
-        tools: false,
-        messages: 1,
-        bytes: 40,
-        system: false,
-    };
-    assert_eq!(ask(sample), "deny starter.no-sampling");
-    assert_eq!(ask(Action::ListRoots), "deny starter.no-roots");
-    assert_eq!(
-        ask(Action::Elicit {
-            mode: "form",
-            fields: &[],
-            host: "",
-        }),
-        "nothing"
-    );
-    assert_eq!(ask(Action::Ping), "allow core.lifecycle");
     let shown = shown(
         &pack,
         &[

@@ -206,7 +206,7 @@ async fn ready_within(snapshot: PolicySnapshot, rates: Rates) -> (Gate, Talk<End
     };
     let clock = Arc::new(SystemClock::new());
     let audit = Audit::open(&settings, clock, Redactor::default()).expect("a log");
-    let gate = rig::limited(Arc::new(PolicyStore::new(snapshot)), audit, rates);
+    let gate = rig::gate(Arc::new(PolicyStore::new(snapshot)), audit, rates);
     let talk = rig::ready(&gate).await;
     (gate, talk)
 }

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_protector::audit::{Audit, Decision, Kept, Kind};
-use mcp_protector::gate::{Gate, Talk};
+use mcp_protector::gate::{Gate, Rates, Talk};
 use mcp_protector::loading::{self, Taken, Watch};
 use mcp_protector::policy::PolicyStore;
 use mcp_protector::wire::{Side, Stream};
@@ -65,7 +65,7 @@ async fn run(calls: u64) {
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
     let mut watch = Watch::start(settings, Arc::clone(&store)).expect("a thread");
     let (audit, kept) = Audit::keeping();
-    let gate = rig::gate(store, audit);
+    let gate = rig::gate(store, audit, Rates::default());
     let talk = rig::ready(&gate).await;
 
     let mut told = Told::default();

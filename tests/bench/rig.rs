@@ -14,11 +14,7 @@ use mcp_protector::policy::{PolicyStore, Server};
 use mcp_protector::session::{Session, SessionId};
 use mcp_protector::wire::{Limits, Side, Stream};
 
-pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit) -> Gate {
-    limited(store, audit, Rates::default())
-}
-
-pub(crate) fn limited(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate {
+pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate {
     let settings = Settings {
         from_agent: Limits::default(),
         from_upstream: Limits::default(),

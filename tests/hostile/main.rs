@@ -16,6 +16,9 @@ mod fixtures;
 #[cfg(test)]
 mod isolated;
 #[cfg(test)]
+#[path = "../support/isolation.rs"]
+mod isolation;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]

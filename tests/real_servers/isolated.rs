@@ -78,8 +78,8 @@ fn check(isolated: &[String], sandbox: &str) {
             .unwrap();
         assert_ne!(before.is_error, Some(true), "{before:?}");
         assert_eq!(listener.asked(), ["GET /before HTTP/1.1"]);
-        let read = call(&gate.client, &real.read).await.unwrap();
-        assert!(format!("{read:?}").contains("42.5"), "{read:?}");
+        let sum = call(&gate.client, &real.read).await.unwrap();
+        assert!(format!("{sum:?}").contains("42.5"), "{sum:?}");
         // The same session, and the same server as far as its client can see.
         let after = call(&gate.client, &fetch(&listener, "after"))
             .await
@@ -87,7 +87,7 @@ fn check(isolated: &[String], sandbox: &str) {
         assert_eq!(after.is_error, Some(true), "{after:?}");
         assert!(format!("{after:?}").contains("fetch failed"), "{after:?}");
         let again = call(&gate.client, &real.read).await.unwrap();
-        assert_eq!(again, read);
+        assert_eq!(again, sum);
         let tools = gate.client.list_all_tools().await.unwrap();
         assert!(
             tools

@@ -12,6 +12,9 @@ mod inspector;
 #[cfg(test)]
 mod isolated;
 #[cfg(test)]
+#[path = "../support/isolation.rs"]
+mod isolation;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]

@@ -21,6 +21,9 @@ mod http;
 #[cfg(test)]
 mod isolated;
 #[cfg(test)]
+#[path = "../support/isolation.rs"]
+mod isolation;
+#[cfg(test)]
 mod issuers;
 #[cfg(test)]
 #[path = "../support/json.rs"]

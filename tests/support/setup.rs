@@ -88,31 +88,6 @@ impl Setup {
         self
     }
 
-    /// What the policies know of tools.
-    #[allow(dead_code, reason = "not each test program has such tools")]
-    pub(crate) fn labels(self, tools: &str) -> Self {
-        fs::write(self.path("policies").join("tools.toml"), tools).unwrap();
-        self
-    }
-
-    /// Sessions that have become confidential go on with this server. What it receives stands in
-    /// `isolated`, in the words of the fixtures.
-    #[allow(dead_code, reason = "not each test program isolates")]
-    pub(crate) fn isolated<A: AsRef<str>>(
-        mut self,
-        command: impl IntoIterator<Item = A>,
-        sandbox: &str,
-    ) -> Self {
-        let command: Vec<String> = command.into_iter().map(|it| it.as_ref().into()).collect();
-        let log = self.path("isolated");
-        self.isolated = format!(
-            "[upstream.isolated]\ncommand = {command:?}\n{sandbox}\n\
-             [upstream.isolated.env]\n{MARK} = {:?}\nFIXTURE_LOG = {log:?}\n",
-            self.mark()
-        );
-        self
-    }
-
     /// A variable of the server's.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));

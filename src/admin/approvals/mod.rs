@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Collected, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
@@ -128,7 +128,7 @@ impl Approvals {
                 let notice = match (self.give(id, given, By::page(sign_in.name)), given) {
                     (Ok(()), Answer::Approve) => Notice::Approved,
                     (Ok(()), Answer::Deny) => Notice::Denied,
-                    (Err(refused), _) if refused == Refused::Answered => Notice::Answered,
+                    (Err(Refused::Answered), _) => Notice::Answered,
                     (Err(_), _) => Notice::Gone,
                 };
                 Ok(back(Some(notice)))
@@ -292,7 +292,7 @@ fn from_here(headers: &HeaderMap) -> Result<(), Refused> {
 async fn read(body: Incoming) -> Result<Bytes, Refused> {
     let whole = timeout(BODY_DEADLINE, Limited::new(body, MAX_BODY).collect()).await;
     let whole = whole.map_err(|_late| Refused::Body)?;
-    whole.map(|whole| whole.to_bytes()).map_err(|cause| {
+    whole.map(Collected::to_bytes).map_err(|cause| {
         let is_long = cause.is::<LengthLimitError>();
         tracing::debug!(is_long, "a body for approvals could not be read");
         Refused::Body

@@ -1,5 +1,6 @@
 //! Who may answer, how, and what the page shows.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -106,10 +107,10 @@ impl Rig {
             self.address
         );
         for field in fields {
-            head.push_str(&format!("{field}\r\n"));
+            let _ = write!(head, "{field}\r\n");
         }
         if !body.is_empty() {
-            head.push_str(&format!("Content-Length: {}\r\n", body.len()));
+            let _ = write!(head, "Content-Length: {}\r\n", body.len());
         }
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream

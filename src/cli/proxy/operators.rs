@@ -40,6 +40,12 @@ pub(super) fn settings(
     }))
 }
 
+/// The port is taken, and nobody is served yet.
+pub(super) fn listen(settings: Option<Settings>) -> Result<Option<Listener>, Exit> {
+    let listener = settings.map(Listener::bind).transpose();
+    listener.map_err(|cause| broken("cannot listen for operators", &cause))
+}
+
 /// Where people answer what waits on the desk, if there are any who may.
 fn approvals(
     config: &Config,

@@ -2,17 +2,28 @@
 
 use std::sync::Arc;
 
-use crate::config;
+use crate::config::{self, Config};
+use crate::gate::Gate;
 use crate::identity::Identity;
 use crate::session::{
     Ids, InMemory, JournalError, OnDisk, RatchetKey, RatchetStore, Session, Whose,
 };
 
+use super::super::exit::Exit;
+use super::invalid;
+
+/// The gate with a memory of what sessions have read.
+pub(super) fn remembering(config: &Config, gate: Gate) -> Result<Gate, Exit> {
+    let kept = store(&config.ratchet);
+    let kept = kept.map_err(|cause| invalid(&format!("`ratchet.file`: {cause}")))?;
+    Ok(gate.remembering(kept))
+}
+
 /// Where what outlives a session is kept.
 ///
 /// # Errors
 /// [`JournalError`] where there is a journal that cannot be used.
-pub(super) fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn RatchetStore>, JournalError> {
+fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn RatchetStore>, JournalError> {
     let most = ratchet.max_sessions;
     Ok(match &ratchet.file {
         Some(file) => Arc::new(OnDisk::open(file, most)?),

@@ -14,7 +14,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::wire::KnownMethod;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A clock that is moved by hand.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ use super::*;
 use crate::consent::{Answer, By, Desk, Settings as Asking, TicketId, Way};
 use crate::policy::{OnDeny, Origin, PolicyId, Reason};
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What asks for consent needs it for tools, prompts and URIs with this in their name.
 const ASKS: &str = "ask";
