@@ -269,6 +269,13 @@ impl Desk {
         })
     }
 
+    /// Whether somebody has said yes, and the answer was not taken yet.
+    pub fn is_granted(&self, id: &TicketId) -> bool {
+        let mut state = self.state();
+        let answered = state.entry(id).and_then(|entry| entry.answered.as_ref());
+        answered.is_some_and(|it| it.answer == Answer::Approve)
+    }
+
     /// Nobody waits for the answer any more: none counts from now on.
     pub fn withdraw(&self, id: &TicketId) {
         self.state().remove(id);

@@ -13,5 +13,5 @@ mod lift;
 mod why;
 
 pub(super) use ask::Asking;
-pub(super) use lift::Brought;
+pub(super) use lift::{Brought, keep_for_the_session};
 pub use why::Unconsented;

@@ -73,14 +73,34 @@ fn paths_of<'m>(message: &'m Message, labels: &Labels) -> Vec<(String, Value<'m>
     let params = message.params();
     let at = |path: &[&str]| params.and_then(|params| params.at(path));
     let Some(method) = message.method() else {
-        // What the agent answers to `roots/list`.
-        let roots = message.result().and_then(|result| result.get("roots"));
-        let roots = roots.into_iter().flat_map(Value::items).enumerate();
-        let uri = |(index, root): (usize, Value<'m>)| {
-            Some((format!("/result/roots/{index}/uri"), root.get("uri")?))
-        };
-        return roots.filter_map(uri).collect();
+        return roots_of(message.result(), "/result");
     };
+    let mut found = Vec::new();
+    for (key, answer) in at(&["inputResponses"]).into_iter().flat_map(Value::entries) {
+        let place = format!("/params/inputResponses/{}", oblige::escaped(&key));
+        found.extend(roots_of(Some(answer), &place));
+    }
+    found.extend(named_in(method, params, labels));
+    found
+}
+
+/// What the agent answers to `roots/list`.
+fn roots_of<'m>(answer: Option<Value<'m>>, place: &str) -> Vec<(String, Value<'m>)> {
+    let roots = answer.and_then(|answer| answer.get("roots"));
+    let roots = roots.into_iter().flat_map(Value::items).enumerate();
+    let uri = |(index, root): (usize, Value<'m>)| {
+        Some((format!("{place}/roots/{index}/uri"), root.get("uri")?))
+    };
+    roots.filter_map(uri).collect()
+}
+
+/// What the params of a method say of places.
+fn named_in<'m>(
+    method: &Method,
+    params: Option<Value<'m>>,
+    labels: &Labels,
+) -> Vec<(String, Value<'m>)> {
+    let at = |path: &[&str]| params.and_then(|params| params.at(path));
     let Method::Known(method) = method else {
         return Vec::new();
     };

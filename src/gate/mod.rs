@@ -239,7 +239,8 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let passing = Box::pin(self.pass(talk, came, frame, trail));
         let passed = panics::caught(passing).await;
-        if !matches!(passed, Ok(Err(Stop::Park | Stop::Ask(_)))) {
+        // What a person is asked about is paid for like what they said no to; its call comes later.
+        if !matches!(passed, Ok(Err(Stop::Park))) {
             self.settle_rates(trail);
         }
         let stopped = match passed {
@@ -369,6 +370,7 @@ impl Gate {
             remember::remember(talk, &understood, page.as_deref(), &drifts);
             let at = self.clock.elapsed();
             self.rounds.note(&understood, at);
+            consent::keep_for_the_session(&understood, &snapshot, session, trail);
             self.tasks.note(&understood, session, at);
             self.follow(talk, begun, &understood, &obliged.permit)
                 .await?;

@@ -116,7 +116,7 @@ impl Gate {
         let held = Arc::clone(&understood.identified.scene.held);
         trail.raised(&held, &held);
         let mut judged = Judged::of(self, understood, snapshot, pins, now, trail)?;
-        if understood.identified.from == Side::Agent && understood.identified.is_request() {
+        if understood.identified.from == Side::Agent {
             let mut expected = held;
             let mut rounds = 0..MOST_JUDGED;
             loop {

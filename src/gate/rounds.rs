@@ -151,18 +151,19 @@ impl Rounds {
         let key = bound(&subject, Some(&state));
         let owner = owner(&identified.scene.agent);
         let known = self.0.get(owner, &key, now)?;
-        let agreed = known.agreed.clone().filter(|it| it.binding == *binding)?;
-        let make = |_| {
-            let round = Round {
-                agreed: None,
-                ..known
-            };
+        let is_bound = |agreed: &Agreed| agreed.binding == *binding;
+        known.agreed.as_ref().filter(|it| is_bound(it))?;
+        let mut taken = None;
+        // Two that bring the same state at once: what one has taken the other does not find.
+        let make = |current: Option<Round>| {
+            let mut round = current.unwrap_or(known);
+            taken = round.agreed.take_if(|it| is_bound(it));
             let keep = round.kept(now);
             (round, keep)
         };
         // INVARIANT: it is no larger than it was.
         let _ = self.0.note(owner, key, now, make);
-        Some(agreed.consent)
+        Some(taken?.consent)
     }
 
     /// Remembers what a result asks for that is about to be delivered.

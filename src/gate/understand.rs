@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Decision, Environment, Facts, MAX_LEVEL, PolicySnapshot, Principal, Prompt,
-    Received, Resource, ResourceFacts, SessionState, Tool, Touch,
+    Action, Arguments, Decision, Environment, Facts, Held, MAX_LEVEL, PolicySnapshot, Principal,
+    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -187,7 +187,14 @@ fn about_tasks<'m>(
         return Err(inspect::bad("the result of its task is not finished"));
     }
     let content = told.map(inspect::Content::Result);
-    questions.extend(content.map(|content| inspect::received(&content, &target, look)));
+    let mut received = content.map(|content| inspect::received(&content, &target, look));
+    if let Some(Doing::ReceiveResult(received)) = received.as_mut().map(|it| &mut it.doing) {
+        let brings = recalled.works.iter();
+        let brings = brings.fold(Held::default(), |all, work| all.join(&work.brings));
+        received.level = brings.level;
+        received.labels = brings.labels.into_iter().collect();
+    }
+    questions.extend(received);
     Ok((target, questions))
 }
 

@@ -40,7 +40,7 @@ impl Gate {
         let _in_hand = talk.session.take_in_hand();
         let now = self.clock.elapsed();
         // Before the forms that people were shown: those are withdrawn with their questions.
-        Box::pin(self.answered(talk)).await?;
+        Box::pin(self.unanswered(talk)).await?;
         let (parked, due) = {
             let mut state = talk.session.state();
             let parked = state.take_expired_parked(now);

@@ -49,6 +49,22 @@ const PAIRS: &[(&str, &str)] = &[
     ("social", "security"),
 ];
 
+/// Words that mean nothing else, also with another word before or behind them in one.
+const LONG: &[&str] = &[
+    "apikey",
+    "credential",
+    "passcode",
+    "passphrase",
+    "passwd",
+    "password",
+    "passwort",
+    "privatekey",
+    "accesstoken",
+    "authtoken",
+    "refreshtoken",
+    "secretkey",
+];
+
 /// Longer names are not read to their end by anybody.
 const MOST_CHARACTERS: usize = 512;
 
@@ -59,6 +75,13 @@ const MOST_CHARACTERS: usize = 512;
 pub fn asks_for_secret(text: &str) -> bool {
     let words = words(text);
     let is = |word: &str, known: &str| word == known || word.strip_suffix('s') == Some(known);
+    let long: Vec<String> = LONG.iter().map(|word| folded(word)).collect();
+    if words
+        .iter()
+        .any(|word| long.iter().any(|known| word.contains(known.as_str())))
+    {
+        return true;
+    }
     let pairs = words.iter().zip(words.iter().skip(1));
     let mut pairs = pairs.map(|(first, second)| (first.as_str(), second.as_str()));
     words

@@ -148,7 +148,7 @@ fn after_a_confidential_call_every_message_reaches_the_isolated_server_and_none_
 #[test]
 fn what_was_under_way_is_answered_by_the_open_server_which_then_ends() {
     let mut session = isolating();
-    session.call("2", "slow", r#"{"steps":1,"delay_ms":1500}"#);
+    session.call("2", "slow", r#"{"steps":1,"delay_ms":6000}"#);
     session.read();
     assert!(session.echo("3", "meanwhile").contains("meanwhile"));
     assert!(!session.open().contains("meanwhile"));

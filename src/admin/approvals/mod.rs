@@ -34,9 +34,12 @@ use crate::consent::{Answer, AnswerError, By, Desk, TicketId};
 use crate::identity::{Authenticate as _, Challenge, StaticTokens};
 
 use page::{Notice, Reader};
-use sign_in::{SignIn, SignIns};
+use sign_in::{PLACES, SignIn, SignIns};
 
 type Response = hyper::Response<Full<Bytes>>;
+
+/// Where people show their token.
+const ENTRANCE: &str = "/approvals";
 
 /// The longest form or document that is read, in bytes.
 const MAX_BODY: usize = 32 * 1024;
@@ -76,11 +79,13 @@ pub(super) enum Refused {
 
 /// What a path of ours asks for.
 enum Wanted<'p> {
-    Page,
-    Seen,
+    Entrance,
     SignIn,
-    SignOut,
-    Answer(&'p str),
+    /// Of somebody who is signed in, each with the place of the sign-in.
+    Page(&'p str),
+    Seen(&'p str),
+    SignOut(&'p str),
+    Answer(&'p str, &'p str),
     List,
     AnswerAsProgram(&'p str),
 }
@@ -98,29 +103,30 @@ impl Approvals {
     /// Answers a request for a path of ours. `Host` has been checked.
     pub(super) async fn answer(&self, parts: &Parts, body: Incoming) -> Result<Response, Refused> {
         match wanted(parts)? {
-            Wanted::Page => Ok(self.page(parts)),
-            Wanted::Seen => self.seen(&parts.headers),
+            Wanted::Entrance => Ok(html(StatusCode::OK, page::sign_in(None))),
+            Wanted::Page(place) => Ok(self.page(parts, place)),
+            Wanted::Seen(place) => self.seen(&parts.headers, place),
             Wanted::SignIn => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
                 self.sign_in(value(&form, "token").unwrap_or_default())
                     .await
             }
-            Wanted::SignOut => {
+            Wanted::SignOut(place) => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
-                if self.signed_in_with(&parts.headers, &form).is_none() {
-                    return Ok(back(Some(Notice::Stale)));
+                if self.signed_in_with(&parts.headers, place, &form).is_none() {
+                    return Ok(to(place, Some(Notice::Stale)));
                 }
-                let mut response = back(None);
-                set_cookie(&mut response, &self.sign_ins.dismiss(&parts.headers));
+                let mut response = to(ENTRANCE, None);
+                set_cookie(&mut response, &self.sign_ins.dismiss(&parts.headers, place));
                 Ok(response)
             }
-            Wanted::Answer(id) => {
+            Wanted::Answer(place, id) => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
-                let Some(sign_in) = self.signed_in_with(&parts.headers, &form) else {
-                    return Ok(back(Some(Notice::Stale)));
+                let Some(sign_in) = self.signed_in_with(&parts.headers, place, &form) else {
+                    return Ok(to(place, Some(Notice::Stale)));
                 };
                 let given = value(&form, "answer")
                     .and_then(read_answer)
@@ -131,7 +137,7 @@ impl Approvals {
                     (Err(Refused::Answered), _) => Notice::Answered,
                     (Err(_), _) => Notice::Gone,
                 };
-                Ok(back(Some(notice)))
+                Ok(to(place, Some(notice)))
             }
             Wanted::List => {
                 self.program(&parts.headers).await?;
@@ -154,9 +160,10 @@ impl Approvals {
         })
     }
 
-    fn page(&self, parts: &Parts) -> Response {
-        let Some(sign_in) = self.sign_ins.of(&parts.headers, self.clock.elapsed()) else {
-            return html(StatusCode::OK, page::sign_in(None));
+    fn page(&self, parts: &Parts, place: &str) -> Response {
+        let now = self.clock.elapsed();
+        let Some(sign_in) = self.sign_ins.of(&parts.headers, place, now) else {
+            return to(ENTRANCE, None);
         };
         let query = parts.uri.query().unwrap_or_default();
         let done = query.strip_prefix("done=");
@@ -166,6 +173,7 @@ impl Approvals {
         let reader = Reader {
             name: &sign_in.name,
             form_key: &sign_in.form_key,
+            place,
         };
         let pending = self.desk.pending();
         html(
@@ -175,8 +183,9 @@ impl Approvals {
     }
 
     /// Whether what waits is still what a page shows.
-    fn seen(&self, headers: &HeaderMap) -> Result<Response, Refused> {
-        if self.sign_ins.of(headers, self.clock.elapsed()).is_none() {
+    fn seen(&self, headers: &HeaderMap, place: &str) -> Result<Response, Refused> {
+        let now = self.clock.elapsed();
+        if self.sign_ins.of(headers, place, now).is_none() {
             return Err(Refused::Challenge(Challenge::Missing));
         }
         let pending = self.desk.pending();
@@ -198,8 +207,9 @@ impl Approvals {
             }
         };
         let cookie = self.sign_ins.admit(&name, self.clock.elapsed());
-        let cookie = cookie.map_err(|sign_in::NoRandomness| Refused::NoRandomness)?;
-        let mut response = back(None);
+        let admitted = cookie.map_err(|sign_in::NoRandomness| Refused::NoRandomness);
+        let (place, cookie) = admitted?;
+        let mut response = to(&place, None);
         set_cookie(&mut response, &cookie);
         Ok(response)
     }
@@ -230,8 +240,13 @@ impl Approvals {
         known.map(|known| known.subject).map_err(Refused::Challenge)
     }
 
-    fn signed_in_with(&self, headers: &HeaderMap, form: &[(String, String)]) -> Option<SignIn> {
-        let sign_in = self.sign_ins.of(headers, self.clock.elapsed())?;
+    fn signed_in_with(
+        &self,
+        headers: &HeaderMap,
+        place: &str,
+        form: &[(String, String)],
+    ) -> Option<SignIn> {
+        let sign_in = self.sign_ins.of(headers, place, self.clock.elapsed())?;
         let key = value(form, "key")?;
         sign_in.gave(key).then_some(sign_in)
     }
@@ -248,24 +263,36 @@ pub(super) fn is_ours(path: &str) -> bool {
 fn wanted(parts: &Parts) -> Result<Wanted<'_>, Refused> {
     let path = parts.uri.path();
     let (wanted, method) = match path {
-        "/approvals" => (Wanted::Page, "GET"),
-        "/approvals/seen" => (Wanted::Seen, "GET"),
+        ENTRANCE => (Wanted::Entrance, "GET"),
         "/approvals/sign-in" => (Wanted::SignIn, "POST"),
-        "/approvals/sign-out" => (Wanted::SignOut, "POST"),
         "/api/approvals" => (Wanted::List, "GET"),
-        other => match (
-            other.strip_prefix("/approvals/"),
-            other.strip_prefix("/api/approvals/"),
-        ) {
-            (Some(id), _) if !id.is_empty() => (Wanted::Answer(id), "POST"),
-            (_, Some(id)) if !id.is_empty() => (Wanted::AnswerAsProgram(id), "POST"),
-            (Some(_) | None, Some(_) | None) => return Err(Refused::Path),
+        other => match other.strip_prefix("/api/approvals/") {
+            Some(id) if !id.is_empty() => (Wanted::AnswerAsProgram(id), "POST"),
+            Some(_) => return Err(Refused::Path),
+            None => at_a_place(other).ok_or(Refused::Path)?,
         },
     };
     if parts.method == method {
         Ok(wanted)
     } else {
         Err(Refused::Method(method))
+    }
+}
+
+/// What is asked of a sign-in, and by what method.
+fn at_a_place(path: &str) -> Option<(Wanted<'_>, &'static str)> {
+    let name = path.strip_prefix(PLACES)?;
+    let Some((name, rest)) = name.split_once('/') else {
+        return Some((Wanted::Page(path), "GET"));
+    };
+    let place = path.get(..PLACES.len().saturating_add(name.len()))?;
+    match rest {
+        "seen" => Some((Wanted::Seen(place), "GET")),
+        "sign-out" => Some((Wanted::SignOut(place), "POST")),
+        other => {
+            let id = other.strip_prefix("answer/")?;
+            Some((Wanted::Answer(place, id), "POST"))
+        }
     }
 }
 
@@ -321,11 +348,11 @@ fn read_answer(word: &str) -> Option<Answer> {
     }
 }
 
-/// To the page, by GET: whoever loads it again answers nothing twice.
-fn back(notice: Option<Notice>) -> Response {
+/// To a page, by GET: whoever loads it again answers nothing twice.
+fn to(place: &str, notice: Option<Notice>) -> Response {
     let place = notice.map_or_else(
-        || "/approvals".to_owned(),
-        |notice| format!("/approvals?done={}", notice.word()),
+        || place.to_owned(),
+        |notice| format!("{place}?done={}", notice.word()),
     );
     let mut response = html(StatusCode::SEE_OTHER, String::new());
     if let Ok(place) = HeaderValue::from_str(&place) {

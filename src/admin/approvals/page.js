@@ -13,14 +13,14 @@ function tick() {
 }
 async function look() {
   try {
-    const answer = await fetch("/approvals/seen", { cache: "no-store", redirect: "error" });
+    const answer = await fetch(`${location.pathname}/seen`, { cache: "no-store", redirect: "error" });
     if (!answer.ok) return;
     const { seen, waiting } = await answer.json();
     if (seen === list.dataset.seen) return;
     list.dataset.seen = seen;
     document.title = (waiting ? `(${waiting}) ` : "") + "Approvals · mcp-protector";
     const link = document.createElement("a");
-    link.href = "/approvals";
+    link.href = location.pathname;
     link.textContent = waiting ? `What waits has changed: ${waiting} now. Show it.` : "Nothing waits any more. Show it.";
     document.getElementById("news").replaceChildren(link);
   } catch { /* The gate has gone; the next look tells when it is back. */ }

@@ -47,6 +47,8 @@ pub(super) enum Notice {
 pub(super) struct Reader<'r> {
     pub(super) name: &'r str,
     pub(super) form_key: &'r str,
+    /// Where their page is.
+    pub(super) place: &'r str,
 }
 
 /// The page of those who have not shown their token.
@@ -83,7 +85,7 @@ pub(super) fn waiting(
         header {
             h1 { "Approvals" }
             p { "Signed in as " b { (reader.name) } }
-            form method="post" action="/approvals/sign-out" {
+            form method="post" action={ (reader.place) "/sign-out" } {
                 input type="hidden" name="key" value=(reader.form_key);
                 button type="submit" class="quiet" { "Sign out" }
             }
@@ -98,7 +100,7 @@ pub(super) fn waiting(
             @for question in pending {
                 (one(reader, question, now))
             }
-            p { a href="/approvals" { "Look again" } }
+            p { a href=(reader.place) { "Look again" } }
         }
         script { (PreEscaped(SCRIPT)) }
     };
@@ -146,7 +148,7 @@ fn one(reader: &Reader<'_>, pending: &Pending, now: Timestamp) -> Markup {
                 h3 { "Arguments" }
                 pre tabindex="0" { (question.arguments) }
             }
-            form method="post" action={ "/approvals/" (pending.id) } {
+            form method="post" action={ (reader.place) "/answer/" (pending.id) } {
                 input type="hidden" name="key" value=(reader.form_key);
                 button type="submit" name="answer" value="deny" class="deny" { "Deny" }
                 button type="submit" name="answer" value="approve" class="approve" { "Approve once" }

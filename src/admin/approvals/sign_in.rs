@@ -1,5 +1,8 @@
-//! Who is signed in at the page. A token opens it once; from then on the browser shows a cookie that is
-//! worth nothing elsewhere.
+//! Who is signed in at the page. A token opens it once; from then on the browser shows a cookie.
+//!
+//! Browsers show a cookie to every port of a host (RFC 6265 §8.5), and an agent may well serve something
+//! on this machine. So each sign-in has a place of its own, with a name that nobody could guess, and its
+//! cookie goes nowhere else.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +17,9 @@ use subtle::ConstantTimeEq as _;
 
 /// The cookie's name.
 const COOKIE_NAME: &str = "mcp-protector-approvals";
+
+/// What all places begin with.
+pub(super) const PLACES: &str = "/approvals/at/";
 
 /// How long a browser stays signed in.
 const STAYS: Duration = Duration::from_hours(8);
@@ -34,6 +40,8 @@ pub(super) struct SignIn {
     pub(super) name: String,
     /// What each form of the page must bring: a page elsewhere cannot know it.
     pub(super) form_key: String,
+    /// Where its page is.
+    pub(super) place: String,
     until: Duration,
 }
 
@@ -42,12 +50,17 @@ pub(super) struct SignIn {
 pub(super) struct NoRandomness;
 
 impl SignIns {
-    /// Signs somebody in, and tells what `Set-Cookie` says.
+    /// Signs somebody in, and tells where their page is and what `Set-Cookie` says.
     ///
     /// # Errors
     /// [`NoRandomness`]: then nobody is signed in.
-    pub(super) fn admit(&self, name: &str, now: Duration) -> Result<String, NoRandomness> {
+    pub(super) fn admit(
+        &self,
+        name: &str,
+        now: Duration,
+    ) -> Result<(String, String), NoRandomness> {
         let (cookie, form_key) = (random()?, random()?);
+        let place = format!("{PLACES}{}", random()?);
         let mut all = self.all();
         all.retain(|_, sign_in| sign_in.until > now);
         while all.len() >= MOST {
@@ -60,28 +73,30 @@ impl SignIns {
         let sign_in = SignIn {
             name: name.to_owned(),
             form_key,
+            place: place.clone(),
             until: now.saturating_add(STAYS),
         };
         all.insert(fingerprint(&cookie), sign_in);
-        Ok(format!(
-            "{COOKIE_NAME}={cookie}; Path=/approvals; Max-Age={}; HttpOnly; SameSite=Strict",
+        let set = format!(
+            "{COOKIE_NAME}={cookie}; Path={place}; Max-Age={}; HttpOnly; SameSite=Strict",
             STAYS.as_secs()
-        ))
+        );
+        Ok((place, set))
     }
 
-    /// Who sends a request, if they are signed in.
-    pub(super) fn of(&self, headers: &HeaderMap, now: Duration) -> Option<SignIn> {
+    /// Who sends a request, if they are signed in at this place.
+    pub(super) fn of(&self, headers: &HeaderMap, place: &str, now: Duration) -> Option<SignIn> {
         let shown = fingerprint(cookie(headers)?);
         let found = self.all().get(&shown).cloned();
-        found.filter(|sign_in| sign_in.until > now)
+        found.filter(|sign_in| sign_in.until > now && is_same(&sign_in.place, place))
     }
 
     /// Signs a browser out, and tells what `Set-Cookie` says.
-    pub(super) fn dismiss(&self, headers: &HeaderMap) -> String {
+    pub(super) fn dismiss(&self, headers: &HeaderMap, place: &str) -> String {
         if let Some(cookie) = cookie(headers) {
             self.all().remove(&fingerprint(cookie));
         }
-        format!("{COOKIE_NAME}=; Path=/approvals; Max-Age=0; HttpOnly; SameSite=Strict")
+        format!("{COOKIE_NAME}=; Path={place}; Max-Age=0; HttpOnly; SameSite=Strict")
     }
 
     fn all(&self) -> std::sync::MutexGuard<'_, HashMap<Fingerprint, SignIn>> {
@@ -93,8 +108,7 @@ impl SignIns {
 impl SignIn {
     /// Whether a form is of a page that this browser was given.
     pub(super) fn gave(&self, form_key: &str) -> bool {
-        let same = fingerprint(&self.form_key).ct_eq(&fingerprint(form_key));
-        same.into()
+        is_same(&self.form_key, form_key)
     }
 }
 
@@ -110,6 +124,11 @@ fn cookie(headers: &HeaderMap) -> Option<&str> {
         (Some((_, value)), None) => Some(value),
         (Some(_), Some(_)) | (None, _) => None,
     }
+}
+
+/// In the same time, whatever they have in common.
+fn is_same(one: &str, other: &str) -> bool {
+    fingerprint(one).ct_eq(&fingerprint(other)).into()
 }
 
 fn random() -> Result<String, NoRandomness> {
@@ -138,30 +157,41 @@ mod tests {
     #[test]
     fn a_browser_is_known_by_its_cookie_until_its_time_is_up_or_it_signs_out() {
         let all = SignIns::default();
-        let set = all.admit("anna", START).unwrap();
+        let (place, set) = all.admit("anna", START).unwrap();
         let shown = headers(&set);
-        assert_eq!(all.of(&shown, START).unwrap().name, "anna");
-        assert!(all.of(&shown, START + STAYS).is_none());
-        assert!(all.of(&HeaderMap::new(), START).is_none());
-        assert!(all.dismiss(&shown).contains("Max-Age=0"));
-        assert!(all.of(&shown, START).is_none());
+        assert_eq!(all.of(&shown, &place, START).unwrap().name, "anna");
+        assert!(all.of(&shown, &place, START + STAYS).is_none());
+        assert!(all.of(&HeaderMap::new(), &place, START).is_none());
+        assert!(all.dismiss(&shown, &place).contains("Max-Age=0"));
+        assert!(all.of(&shown, &place, START).is_none());
+    }
+
+    #[test]
+    fn a_cookie_is_shown_and_good_at_its_own_place_alone() {
+        let all = SignIns::default();
+        let (place, set) = all.admit("anna", START).unwrap();
+        let (other, _) = all.admit("anna", START).unwrap();
+        assert!(set.contains(&format!("; Path={place};")) && place.len() > PLACES.len() + 40);
+        assert!(all.of(&headers(&set), &other, START).is_none());
+        assert!(all.of(&headers(&set), "/approvals", START).is_none());
     }
 
     #[test]
     fn two_cookies_of_the_name_are_none() {
         let all = SignIns::default();
-        let mut shown = headers(&all.admit("anna", START).unwrap());
-        let other = headers(&all.admit("ben", START).unwrap());
+        let (place, set) = all.admit("anna", START).unwrap();
+        let mut shown = headers(&set);
+        let other = headers(&all.admit("ben", START).unwrap().1);
         shown.append(COOKIE, other.get(COOKIE).unwrap().clone());
-        assert!(all.of(&shown, START).is_none());
+        assert!(all.of(&shown, &place, START).is_none());
     }
 
     #[test]
     fn a_form_of_another_sign_in_is_not_taken() {
         let all = SignIns::default();
         let sign_in = |name: &str| {
-            let set = all.admit(name, START).unwrap();
-            all.of(&headers(&set), START).unwrap()
+            let (place, set) = all.admit(name, START).unwrap();
+            all.of(&headers(&set), &place, START).unwrap()
         };
         let (anna, ben) = (sign_in("anna"), sign_in("ben"));
         assert!(anna.gave(&anna.form_key));
@@ -172,12 +202,12 @@ mod tests {
     #[test]
     fn there_are_never_more_sign_ins_than_the_limit() {
         let all = SignIns::default();
-        let first = headers(&all.admit("first", START).unwrap());
+        let (place, set) = all.admit("first", START).unwrap();
         for number in 0..MOST {
             let now = START + Duration::from_secs(1 + u64::try_from(number).unwrap());
             all.admit("more", now).unwrap();
         }
         assert_eq!(all.all().len(), MOST);
-        assert!(all.of(&first, START).is_none());
+        assert!(all.of(&headers(&set), &place, START).is_none());
     }
 }

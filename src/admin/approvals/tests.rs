@@ -127,8 +127,8 @@ impl Rig {
         format!("Origin: http://{}", self.address)
     }
 
-    /// The cookie of somebody who has shown a token, and the key of their forms.
-    async fn signed_in(&self) -> (String, String) {
+    /// The cookie of somebody who has shown a token, the key of their forms, and their place.
+    async fn signed_in(&self) -> (String, String, String) {
         let answer = self
             .send(
                 "POST /approvals/sign-in",
@@ -143,9 +143,10 @@ impl Rig {
             "{set}"
         );
         let cookie = format!("Cookie: {}", set.split(';').next().unwrap());
-        let page = self.send("GET /approvals", &[&cookie], "").await;
+        let place = answer.field("location").unwrap().to_owned();
+        let page = self.send(&format!("GET {place}"), &[&cookie], "").await;
         let key = page.0.split("name=\"key\" value=\"").nth(1).unwrap();
-        (cookie, key.split('"').next().unwrap().to_owned())
+        (cookie, key.split('"').next().unwrap().to_owned(), place)
     }
 }
 
@@ -167,7 +168,10 @@ async fn nothing_is_shown_to_whoever_has_not_shown_a_token() {
     let id = rig.ask();
     for (line, status) in [
         ("GET /approvals", 200),
-        ("GET /approvals/seen", 401),
+        ("GET /approvals/at/x/seen", 401),
+        ("GET /approvals/at/x", 303),
+        ("GET /approvals/at/x/y", 404),
+        ("GET /approvals/x", 404),
         ("GET /api/approvals", 401),
         ("GET /api/approvals/", 404),
         ("DELETE /approvals", 405),
@@ -192,8 +196,8 @@ async fn nothing_is_shown_to_whoever_has_not_shown_a_token() {
 async fn what_waits_is_shown_whole_and_as_text() {
     let rig = rig();
     let id = rig.ask();
-    let (cookie, _) = rig.signed_in().await;
-    let page = rig.send("GET /approvals", &[&cookie], "").await;
+    let (cookie, _, place) = rig.signed_in().await;
+    let page = rig.send(&format!("GET {place}"), &[&cookie], "").await;
     for shown in [
         "write_file&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;",
         "A person has to agree.",
@@ -216,20 +220,21 @@ async fn what_waits_is_shown_whole_and_as_text() {
 #[tokio::test]
 async fn an_answer_counts_once_and_says_whose_it_is() {
     let rig = rig();
-    let (cookie, key) = rig.signed_in().await;
+    let (cookie, key, place) = rig.signed_in().await;
     for (word, told) in [("approve", "approved"), ("deny", "denied")] {
         let id = rig.ask();
-        let line = format!("POST /approvals/{id}");
+        let line = format!("POST {place}/answer/{id}");
         let body = format!("key={key}&answer={word}");
         let fields = [cookie.as_str(), &rig.origin()];
         let answer = rig.send(&line, &fields, &body).await;
-        let place = format!("/approvals?done={told}");
+        let told = format!("{place}?done={told}");
         assert_eq!(
             (answer.status(), answer.field("location")),
-            (303, Some(&*place))
+            (303, Some(&*told))
         );
         let again = rig.send(&line, &fields, &body).await;
-        assert_eq!(again.field("location"), Some("/approvals?done=answered"));
+        let answered = format!("{place}?done=answered");
+        assert_eq!(again.field("location"), Some(&*answered));
         let by = match rig.desk.take(&id).unwrap() {
             Outcome::Granted(receipt) => format!("approve {}", receipt.by()),
             Outcome::Denied(by) => format!("deny {by}"),
@@ -243,8 +248,8 @@ async fn an_answer_counts_once_and_says_whose_it_is() {
 async fn a_page_elsewhere_answers_nothing() {
     let rig = rig();
     let id = rig.ask();
-    let (cookie, key) = rig.signed_in().await;
-    let line = format!("POST /approvals/{id}");
+    let (cookie, key, place) = rig.signed_in().await;
+    let line = format!("POST {place}/answer/{id}");
     let here = rig.origin();
     let good = format!("key={key}&answer=approve");
     let other_scheme = here.replace("http://", "ftp://");
@@ -286,7 +291,8 @@ async fn a_page_elsewhere_answers_nothing() {
             answer.0
         );
         if status == 303 {
-            assert_eq!(answer.field("location"), Some("/approvals?done=stale"));
+            let stale = format!("{place}?done=stale");
+            assert_eq!(answer.field("location"), Some(&*stale));
         }
     }
     assert_eq!(rig.desk.pending().len(), 1);
@@ -348,12 +354,16 @@ async fn a_program_lists_and_answers_with_its_token() {
 #[tokio::test]
 async fn whoever_signs_out_has_to_show_the_token_again() {
     let rig = rig();
-    let (cookie, key) = rig.signed_in().await;
+    let (cookie, key, place) = rig.signed_in().await;
     let fields = [cookie.as_str(), &rig.origin()];
     let answer = rig
-        .send("POST /approvals/sign-out", &fields, &format!("key={key}"))
+        .send(
+            &format!("POST {place}/sign-out"),
+            &fields,
+            &format!("key={key}"),
+        )
         .await;
     assert!(answer.field("set-cookie").unwrap().contains("Max-Age=0"));
-    let page = rig.send("GET /approvals", &[&cookie], "").await;
-    assert!(page.0.contains("name=\"token\""), "{}", page.0);
+    let page = rig.send(&format!("GET {place}"), &[&cookie], "").await;
+    assert_eq!(page.field("location"), Some("/approvals"), "{}", page.0);
 }

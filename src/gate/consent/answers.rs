@@ -20,6 +20,14 @@ use super::bound::KEY;
 use super::lift::Brought;
 use super::why::Unconsented;
 
+/// Which requests go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pick {
+    All,
+    /// Those that have no yes.
+    Refused,
+}
+
 /// How a request ceased to wait for a person.
 #[derive(Debug)]
 enum End {
@@ -40,7 +48,19 @@ impl Gate {
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        while let Some((asked, end)) = self.next_answered(talk) {
+        while let Some((asked, end)) = self.next_answered(talk, Pick::All) {
+            Box::pin(self.go_on(talk, asked, end)).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends those for which there will be no yes. One that was granted is left to whoever hears the
+    /// bell: it may have to wait, and what it waits for may be a time that runs out here.
+    pub(in crate::gate) async fn unanswered<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        while let Some((asked, end)) = self.next_answered(talk, Pick::Refused) {
             Box::pin(self.go_on(talk, asked, end)).await?;
         }
         Ok(())
@@ -107,7 +127,7 @@ impl Gate {
         Ok(outcome)
     }
 
-    fn next_answered<U, A>(&self, talk: &Talk<U, A>) -> Option<(Asked, End)> {
+    fn next_answered<U, A>(&self, talk: &Talk<U, A>, pick: Pick) -> Option<(Asked, End)> {
         let desk = self.desk.as_ref()?;
         let mut state = talk.session.state();
         let waiting = &mut state.asking.waiting;
@@ -118,6 +138,10 @@ impl Gate {
             if asked.request.cancelled {
                 desk.withdraw(&ticket);
                 return Some((at, End::Cancelled));
+            }
+            if pick == Pick::Refused && desk.is_granted(&ticket) {
+                talk.session.bell().notify_one();
+                return None;
             }
             Some((at, End::Answered(desk.take(&ticket)?)))
         })?;

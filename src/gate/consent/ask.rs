@@ -70,7 +70,10 @@ impl Gate {
             snapshot,
             ..
         } = asking;
+        // Whoever sits before the agent's client knows places as the agent does.
         let message = question.message();
+        let roots = &snapshot.labels().roots;
+        let message = roots.outward(&message).unwrap_or(message);
         let ticket = if form == Form::None && !settings.has(Way::Page) {
             Err(Unconsented::NoWay)
         } else {

@@ -151,7 +151,6 @@ impl Gate {
                 return Err(Refusal::Unconsented { denial, why }.into());
             }
             (Ok(allowed), Brought::Nothing | Brought::Receipt(_) | Brought::Spent) => {
-                keep_for_the_session(understood, snapshot, session, trail);
                 return Ok(allowed);
             }
             (Err(Stop::Refused(Refusal::Denied { denial })), _)
@@ -244,7 +243,7 @@ fn is_of_the_label(denial: &Denial) -> bool {
 }
 
 /// A yes to one call of a tool holds for the session from the moment on at which the call passes.
-fn keep_for_the_session(
+pub(in crate::gate) fn keep_for_the_session(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
     session: &Session,

@@ -10,7 +10,7 @@ use crate::gate::identify::{Identified, Role, Scene};
 use crate::gate::oblige::{Removal, escaped};
 use crate::gate::rounds::{Digest, digest, owner};
 use crate::gate::understand::{Asks, Understood};
-use crate::policy::Consent;
+use crate::policy::{Consent, Held};
 use crate::session::{Keep, Ledger, Session, Taken, Task};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
@@ -59,6 +59,8 @@ struct Begun {
     calls: i64,
     /// What a person agreed to.
     consent: Option<Consent>,
+    /// What its result brings into the session.
+    brings: Arc<Held>,
 }
 
 /// What is remembered of the tasks that a message names.
@@ -77,6 +79,7 @@ pub(in crate::gate) struct Work {
     pub(in crate::gate) params: Document,
     pub(in crate::gate) calls: i64,
     pub(in crate::gate) consent: Option<Consent>,
+    pub(in crate::gate) brings: Arc<Held>,
 }
 
 impl Tasks {
@@ -211,6 +214,7 @@ impl Tasks {
             params: Arc::clone(params),
             calls: *calls,
             consent: taken.exchange.agreed.as_ref().map(|it| it.consent.clone()),
+            brings: Arc::clone(&taken.exchange.brings),
         });
         let until = whose.now.saturating_add(lifetime(identified.message));
         let make = |known: Option<Handle>| {
@@ -278,6 +282,7 @@ impl Tasks {
                 params,
                 calls: begun.calls,
                 consent: begun.consent.clone(),
+                brings: Arc::clone(&begun.brings),
             })
         });
         // All that it may mean, or nothing.

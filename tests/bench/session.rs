@@ -1,0 +1,104 @@
+//! What is remembered of sessions, and what that costs each message: what they have read, and a question
+//! to a person with its answer.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use mcp_protector::clock::{Clock, SystemClock};
+use mcp_protector::consent::{Answer, Binding, By, Desk, Found, Question, Request, Settings, Way};
+use mcp_protector::policy::Held;
+use mcp_protector::session::{InMemory, OnDisk, RatchetKey, RatchetStore};
+use mcp_protector::wire::KnownMethod;
+use tokio::sync::Notify;
+
+fn level(level: i64) -> Held {
+    Held {
+        level,
+        ..Held::default()
+    }
+}
+
+#[expect(
+    clippy::expect_used,
+    reason = "a benchmark has nothing to measure if it cannot be set up"
+)]
+fn ratchet(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("ratchet");
+    let key = RatchetKey::of("agent", Some("session"));
+    let memory = InMemory::holding(10_000);
+    let _ = memory.raise(&key, &level(2));
+    group.bench_function("held in memory", |bench| {
+        bench.iter(|| drop(black_box(memory.held(&key))));
+    });
+    group.bench_function("raised to what is held", |bench| {
+        let less = level(1);
+        bench.iter(|| drop(black_box(memory.raise(&key, &less))));
+    });
+    let place = tempfile::tempdir().expect("a directory");
+    let journal = OnDisk::open(&place.path().join("journal"), 1_000_000).expect("a journal");
+    let mut next = 0_u64;
+    let private = level(2);
+    group
+        .sample_size(20)
+        .measurement_time(Duration::from_secs(2));
+    group.bench_function("raised on disk", |bench| {
+        bench.iter(|| {
+            next += 1;
+            let key = RatchetKey::of("agent", Some(&next.to_string()));
+            drop(black_box(journal.raise(&key, &private)));
+        });
+    });
+    group.finish();
+}
+
+fn question() -> Question {
+    let text = str::to_owned;
+    Question {
+        server: text("files"),
+        method: text("tools/call"),
+        name: text("write_file"),
+        arguments: text("{\n  \"path\": \"/srv/project/notes.txt\"\n}"),
+        principal: text("agent"),
+        client: text("bench"),
+        session: text("session"),
+        advice: None,
+        policies: vec![text("needs-a-yes")],
+        found: Found::default(),
+    }
+}
+
+fn desk(criterion: &mut Criterion) {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let settings = Settings {
+        ways: vec![Way::Page],
+        ..Settings::default()
+    };
+    let desk = Desk::new(settings, clock, [7; 32]);
+    let bell = Arc::new(Notify::new());
+    criterion.bench_function("a question, its answer and its receipt", |bench| {
+        bench.iter(|| {
+            let request = Request {
+                binding: Binding {
+                    principal: "agent".into(),
+                    server: "files".into(),
+                    method: KnownMethod::ToolsCall,
+                    name: "write_file".into(),
+                    definition: None,
+                    arguments: [0; 32],
+                    revision: "revision".into(),
+                },
+                question: question(),
+                bell: Arc::clone(&bell),
+            };
+            let ticket = desk.ask(request).ok()?;
+            desk.answer(&ticket, Answer::Approve, By::page("anna"))
+                .ok()?;
+            black_box(desk.take(&ticket))
+        });
+    });
+}
+
+criterion_group!(benches, ratchet, desk);
+criterion_main!(benches);
