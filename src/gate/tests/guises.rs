@@ -137,3 +137,72 @@ async fn an_error_names_the_place_as_the_agent_does_and_a_cursor_comes_back_as_i
         "{told}"
     );
 }
+
+#[tokio::test]
+async fn roots_that_an_agent_names_among_its_answers_are_the_servers() {
+    let bench = Bench::new(open).with_ids(crate::session::Ids::OfStream);
+    let mut root = Root::at("workspace", "/srv/project").unwrap();
+    root.seen_as("/workspace").unwrap();
+    let labels = Labels {
+        roots: Roots::new(vec![root]),
+        ..Labels::default()
+    };
+    let policies = snapshot("labelled", open).with_labels(labels);
+    bench.gate.policy.publish(policies);
+    let page = crate::session::Page::of_one_tool("t");
+    let begins = crate::session::Traversal::AgentBegins;
+    bench
+        .talk
+        .session
+        .state()
+        .tools
+        .add_page(begins, &page, None);
+    let modern = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}"#;
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t",{modern}}}}}"#
+        ))
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","requestState":"s","inputRequests":{{"r":{{"method":"roots/list","params":{{}}}}}}}}}}"#))
+        .await;
+    bench.to_agent();
+    bench
+        .agent(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{{"name":"t","requestState":"s","inputResponses":{{"r":{{"roots":[{{"uri":"file:///workspace/a"}}]}}}},{modern}}}}}"#))
+        .await;
+    let sent = bench.to_upstream();
+    assert!(
+        sent[0].contains(r#""uri":"file:///srv/project/a""#),
+        "{sent:?}, {:?}",
+        bench.to_agent()
+    );
+}
+
+#[tokio::test]
+async fn whoever_is_asked_by_a_form_sees_places_as_their_agent_does() {
+    use super::consent::{Asked, with_consent};
+    let asked = Asked::session(with_consent, &[crate::consent::Way::Elicitation]).await;
+    let tool = ToolLabels {
+        paths: Some(vec!["/path".to_owned()]),
+        ..ToolLabels::default()
+    };
+    let mut root = Root::at("workspace", "/srv/project").unwrap();
+    root.seen_as("/workspace").unwrap();
+    let labels = Labels {
+        tools: [("ask".to_owned(), tool)].into(),
+        roots: Roots::new(vec![root]),
+        ..Labels::default()
+    };
+    let policies = snapshot("labelled", with_consent).with_labels(labels);
+    asked.bench.gate.policy.publish(policies);
+    asked
+        .bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"path":"/workspace/a"}}}"#)
+        .await;
+    let form = asked.bench.to_agent().remove(0);
+    assert!(
+        form.contains("/workspace/a") && !form.contains("/srv/project"),
+        "{form}"
+    );
+}

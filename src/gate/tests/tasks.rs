@@ -344,6 +344,49 @@ async fn news_of_a_task_reach_the_one_who_began_it_as_far_as_its_result_may() {
     }
 }
 
+/// Of what is confidential, only what is short may be received.
+fn short_where_confidential(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    Ok(match &facts.action {
+        Action::ReceiveResult { received } if received.level >= 2 && received.bytes > 200 => {
+            Verdict::Deny { reasons: vec![] }
+        }
+        _ => allow(),
+    })
+}
+
+#[tokio::test]
+async fn news_of_a_result_have_the_level_of_what_began_it() {
+    for (level, passes) in [(1, true), (2, false)] {
+        let bench = stateless(short_where_confidential);
+        let tool = crate::policy::ToolLabels {
+            level,
+            ..crate::policy::ToolLabels::default()
+        };
+        let labels = crate::policy::Labels {
+            tools: [("slow".to_owned(), tool)].into(),
+            ..crate::policy::Labels::default()
+        };
+        let policies = snapshot("labelled", short_where_confidential).with_labels(labels);
+        bench.gate.policy.publish(policies);
+        begin(&bench).await;
+        let listen = ask(
+            "subscriptions/listen",
+            r#""notifications":{"taskIds":["t-1"]}"#,
+        );
+        bench
+            .agent_on(crate::wire::Stream::numbered(5), &listen)
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let text = "x".repeat(300);
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/tasks","params":{{"taskId":"t-1","status":"completed","result":{{"content":[{{"type":"text","text":"{text}"}}]}},"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+            ))
+            .await;
+        assert_eq!(bench.to_agent().len(), usize::from(passes), "{level}");
+    }
+}
+
 #[tokio::test]
 async fn what_news_of_a_task_ask_is_not_told_and_cannot_be_answered() {
     let bench = stateless(sparing);

@@ -175,8 +175,9 @@ impl Recorded {
         let Some(method) = KnownMethod::from_name(&self.method) else {
             return unknown("its method is not known to this version");
         };
-        if method == KnownMethod::ToolsCall && snapshot.looks_for().flags {
-            return unknown("what is flagged in the tool's definition is not recorded");
+        let has_definition = matches!(method, KnownMethod::ToolsCall | KnownMethod::PromptsGet);
+        if snapshot.looks_for().flags && (has_definition || self.role == Role::Reply) {
+            return unknown("what is flagged in a definition or an answer is not recorded");
         }
         let Some((agent, client)) = self.who(bench) else {
             return Now::Unknown(format!(
@@ -189,7 +190,9 @@ impl Recorded {
             ..bench.server.clone()
         };
         // What was sensitive then need not be so now, nor what is now have been so then.
-        let is_public = !self.was_sensitive && !snapshot.labels().raise_levels();
+        let is_public = !self.was_sensitive
+            && !snapshot.labels().raise_levels()
+            && !may_oblige_to_raise(snapshot);
         let level = is_public.then_some(0);
         let allowed = |things: &Things| {
             let questions = self.questions(method, &agent, &server, things)?;
@@ -479,4 +482,10 @@ impl Things {
             resource: listing::resource(target.to_owned()),
         }
     }
+}
+
+/// Whether a policy may oblige to raise the level. Engines do not tell, and every language has the word.
+fn may_oblige_to_raise(snapshot: &PolicySnapshot) -> bool {
+    let mut sources = snapshot.sources().iter();
+    sources.any(|source| source.text.contains("raise"))
 }

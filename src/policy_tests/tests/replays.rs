@@ -197,6 +197,29 @@ fn where_arguments_or_the_session_decide_nothing_is_known() {
     check(&record("tool_call", &changes), UNRECORDED);
 }
 
+/// The same with one more policy.
+fn check_with(policy: &str, line: &str, expected: &str) {
+    let tests = "[[test]]\nname = 'x'\nreplay = 'log.jsonl'\n";
+    let pack = Pack::new(&format!("{POLICIES}{policy}"), tests);
+    assert_eq!(verdict_of(&replay_in(&pack, line)), expected, "{policy}");
+}
+
+#[test]
+fn what_policies_find_in_content_or_raise_is_not_taken_for_known() {
+    let changes = json!({ "target": "read", "direction": "upstream_to_agent", "stage": "deliver",
+        "policies": ["core.results"] });
+    let answer = record("tool_result", &changes);
+    let flagged = r#"@id("flagged") forbid (principal, action == Mcp::Action::"receive_result", resource is Mcp::Tool)
+when { !context.result.flags.isEmpty() };"#;
+    let why = "unknown: what is flagged in a definition or an answer is not recorded";
+    check_with(flagged, &answer, why);
+    check_with(flagged, &call("read"), why);
+    let raises = r#"@id("raises") @obligation_raise("secret")
+permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;
+    check_with(raises, &call("private"), UNRECORDED);
+    check_with(raises, &call("read"), "same");
+}
+
 #[test]
 fn the_time_is_that_of_the_record() {
     check(&call("later"), "same");
