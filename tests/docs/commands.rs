@@ -86,6 +86,19 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
                 _ => succeeds(&output),
             }
         }
+        // Nobody listens there: what can be told is that the command line is understood. Who answers is
+        // tested with a gate (`tests/real_servers/approvals.rs`).
+        ["mcp-protector", "approvals", ..] => {
+            let command = command.replace("127.0.0.1:9090", "127.0.0.1:1");
+            let command = format!("MCP_PROTECTOR_APPROVER_TOKEN=tulip-4f9d1c2b7a60 {command}");
+            let output = workshop.run("sh", &["-c", &command]);
+            let said = printed(&output);
+            if output.status.code() == Some(2) && said.contains("cannot be asked") {
+                Ok(String::new())
+            } else {
+                Err(said)
+            }
+        }
         ["mkdir", _] | ["mcp-protector", ..] => succeeds(&workshop.run("sh", &["-c", command])),
         ["cargo", "run", ..] if words.ends_with(&["--example", "quickstart"]) => {
             ci_runs(command)?;

@@ -217,7 +217,6 @@ when { !context.result.flags.isEmpty() };"#;
     let raises = r#"@id("raises") @obligation_raise("secret")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"read");"#;
     check_with(raises, &call("private"), UNRECORDED);
-    check_with(raises, &call("read"), "same");
 }
 
 #[test]
