@@ -93,8 +93,8 @@ pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<
 }
 
 /// Refuses calls that could change something, or reach somebody, while the agent's model works for
-/// the server: what it was given to read would be acting. A call that goes on with what the server
-/// has asked is that of before.
+/// the server: what it was given to read would be acting. A call that brings what the server has asked
+/// is that of before; one that merely repeats its state is not.
 pub(super) fn while_sampling(
     understood: &Understood<'_>,
     turn: Turn,
@@ -102,7 +102,7 @@ pub(super) fn while_sampling(
     session: &Session,
     lends_model: Lends,
 ) -> Result<(), Refusal> {
-    let Some(tool) = called_tool(understood).filter(|_| turn.round == 0) else {
+    let Some(tool) = called_tool(understood).filter(|_| turn.answers == 0) else {
         return Ok(());
     };
     let asked = lends_model == Lends::Model

@@ -121,7 +121,9 @@ impl Rounds {
         standing.turn.round = known.as_ref().map_or(0, |round| round.number);
         for (key, answer) in answers.into_iter().flat_map(Value::entries) {
             let was_asked = known.as_ref();
-            if !was_asked.is_some_and(|round| round.asked.contains(&digest(key.as_bytes()))) {
+            if was_asked.is_some_and(|round| round.asked.contains(&digest(key.as_bytes()))) {
+                standing.turn.answers += 1;
+            } else {
                 standing.unasked.push(Removal {
                     item: answer,
                     pointer: format!("/params/inputResponses/{}", super::oblige::escaped(&key)),

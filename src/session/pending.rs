@@ -80,6 +80,8 @@ pub struct Exchange {
 pub struct Turn {
     /// The round that it answers; 0 if it is the first request.
     pub round: u32,
+    /// How many answers it brings that the server has asked for.
+    pub answers: usize,
     /// A digest of method, name and arguments, if its result may ask for more.
     pub subject: Option<[u8; 32]>,
 }

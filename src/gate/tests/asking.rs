@@ -268,3 +268,34 @@ async fn nothing_is_changed_while_the_agents_model_works_for_the_server() {
     let records = bench.records_of("tool_call").await;
     assert_eq!(records[1].get(&["reason", "code"]), "while-sampling");
 }
+
+#[tokio::test]
+async fn only_an_answer_to_what_was_asked_is_heard_while_the_agents_model_works() {
+    let bench = with(r#"{"sampling":{}}"#, |_| {}).await;
+    let call = |id: u32, answers: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"write","inputResponses":{answers}}}}}"#
+        )
+    };
+    bench.agent(&call(1, "{}")).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    let sample = r#"{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#;
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"resultType":"input_required","inputRequests":{{"k":{sample}}}}}}}"#
+        ))
+        .await;
+    bench
+        .upstream(r#"{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#)
+        .await;
+    bench.to_agent();
+    for (answers, passes) in [
+        ("{}", false),
+        (r#"{"other":{}}"#, false),
+        (r#"{"k":{"role":"assistant"}}"#, true),
+    ] {
+        bench.agent(&call(2, answers)).await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{answers}");
+        assert_eq!(bench.to_agent().len(), usize::from(!passes), "{answers}");
+    }
+}
