@@ -29,6 +29,8 @@ mod issuers;
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]
+mod lives;
+#[cfg(test)]
 mod operators;
 #[cfg(test)]
 #[path = "../support/processes.rs"]
