@@ -5,6 +5,7 @@ mod confinement;
 mod conversations;
 mod converse;
 mod isolated;
+mod later;
 mod lines;
 mod network;
 mod operators;

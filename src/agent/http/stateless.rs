@@ -64,7 +64,7 @@ pub(super) async fn post(
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
         let post = conversation.ask(bytes, takes, asked.brought()).await?;
-        Ok(answered(server, post, Manner::Stateless).await?)
+        Ok(answered(server, asked, post, Manner::Stateless).await?)
     } else {
         conversation.tell(bytes, asked.brought()).await?;
         Ok(respond::accepted())
