@@ -317,6 +317,7 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
                 ],
             )
             .unwrap_or(default.fatal),
+        uris: section.one_of("uris", &levels).unwrap_or(default.uris),
     };
     section.finish();
     guards

@@ -134,6 +134,8 @@ pub struct Guards {
     pub secret_fields: Strictness,
     /// Hosts to whose pages the server may send the agent's user.
     pub page_hosts: Vec<String>,
+    /// URIs of resources that readers take for different ones, or for none.
+    pub uris: Strictness,
 }
 
 /// Which texts of tools' results are shortened, and how much of what is left out is kept.
@@ -362,6 +364,7 @@ impl Default for Guards {
             fatal: OnFatal::Record,
             secret_fields: Strictness::Strict,
             page_hosts: Vec::new(),
+            uris: Strictness::Strict,
         }
     }
 }

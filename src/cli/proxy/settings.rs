@@ -235,6 +235,7 @@ pub(super) fn gate(
                 secrets: level(guards.secret_fields),
                 pages: gate::Pages::Only(guards.page_hosts.clone()),
             },
+            uris: level(guards.uris),
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,

@@ -342,6 +342,7 @@ const REFUSED: &[&str] = &[
     "guards.elicitation.hosts = [\"https://a.example\"]",
     "guards.elicitation.hosts = [\"A.example\"]",
     "guards.elicitation.secret_fields = \"no\"",
+    "guards.uris = \"clean\"",
     "guards.elicitation.typo = 1",
     "consent = {}",
     "consent.timeout = \"1m\"",
