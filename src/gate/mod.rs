@@ -35,6 +35,7 @@ mod record;
 mod refuse;
 mod reload;
 mod remember;
+mod resources;
 mod rounds;
 mod route;
 mod schemas;
@@ -464,6 +465,7 @@ impl Gate {
             session,
             seen: &self.seen,
             names: self.settings.guards.names,
+            uris: self.settings.guards.uris,
         }
     }
 

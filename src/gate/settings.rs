@@ -64,6 +64,8 @@ pub struct Guards {
     /// What happens when a tool says that it has failed for good.
     pub fatal: OnFatal,
     pub asking: Asking,
+    /// URIs that readers take for different resources, or for none.
+    pub uris: Level,
 }
 
 /// What servers may not ask of the agent's user, whatever policies permit.

@@ -34,6 +34,7 @@ mod shadow;
 mod streams;
 mod tasks;
 mod text;
+mod uris;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -296,6 +297,7 @@ impl Upstream for Recorder {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         assert_eq!(permit.to(), Side::Upstream);
         assert!(!permit.line().contains(PANIC), "injected");
+        assert_names_what_it_reads(&permit);
         let stream = permit.passage().stream;
         self.lines
             .lock()
@@ -317,6 +319,21 @@ impl Upstream for Recorder {
     fn leave_open(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Over HTTP a header says what is read, and must say what the message does.
+fn assert_names_what_it_reads(permit: &Permit) {
+    let Carried::Request {
+        method: KnownMethod::ResourcesRead,
+        name,
+        ..
+    } = &permit.passage().carried
+    else {
+        return;
+    };
+    let message = Message::decode(permit.line().as_bytes(), &Limits::default()).unwrap();
+    let uri = message.params().and_then(|params| params.get("uri"));
+    assert_eq!(name.as_deref(), uri.unwrap().as_str().as_deref());
 }
 
 impl Agent for Recorder {

@@ -29,6 +29,7 @@ mod shape;
 mod snapshot;
 mod store;
 mod trace;
+mod uris;
 
 pub use action::{Action, ActionName, Nothing};
 pub use checked::{Against, Checked};
@@ -66,3 +67,4 @@ pub use store::PolicyStore;
 pub use trace::{
     Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
 };
+pub use uris::{canonical_template, canonical_uri};
