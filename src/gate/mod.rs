@@ -241,7 +241,7 @@ impl Gate {
         let passing = Box::pin(self.pass(talk, came, frame, trail));
         let passed = panics::caught(passing).await;
         // What a person is asked about is paid for like what they said no to; its call comes later.
-        if !matches!(passed, Ok(Err(Stop::Park))) {
+        if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
             self.settle_rates(trail);
         }
         let stopped = match passed {
@@ -266,6 +266,7 @@ impl Gate {
             }
             Stop::Park => self.park(talk, frame, trail).await,
             Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
+            Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -317,6 +318,7 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
+        self.stays(talk, begun, &understood)?;
         let guards = &self.settings.guards;
         let standing = self.standing(&understood)?;
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
@@ -373,8 +375,7 @@ impl Gate {
             self.rounds.note(&understood, at);
             consent::keep_for_the_session(&understood, &snapshot, session, trail);
             self.tasks.note(&understood, session, at);
-            self.follow(talk, begun, &understood, &obliged.permit)
-                .await?;
+            Self::is_still_there(talk, begun, &obliged.permit)?;
             self.send(talk, obliged.permit).await
         };
         passed

@@ -16,6 +16,7 @@ mod excerpts;
 mod failures;
 mod guises;
 mod isolate;
+mod latched;
 mod leaks;
 mod life;
 mod lists;
@@ -62,6 +63,8 @@ pub(super) struct Bench {
     pub(super) clock: Arc<HandClock>,
     audit: Audit,
     memory: Memory,
+    /// While it is closed nothing is written.
+    latch: latched::Latch,
 }
 
 /// Writes down what it gets.
@@ -106,7 +109,12 @@ impl Bench {
             durability,
             on_fault: OnFault::Deny,
         };
-        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
+        let latch = latched::Latch::default();
+        let sink = latched::Latched {
+            memory: memory.clone(),
+            latch: latch.clone(),
+        };
+        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(sink)];
         let shared: Arc<dyn Clock> = clock.clone();
         let audit =
             Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default()).unwrap();
@@ -136,6 +144,7 @@ impl Bench {
             clock,
             audit,
             memory,
+            latch,
         }
     }
 
