@@ -36,6 +36,8 @@ mod operators;
 #[path = "../support/processes.rs"]
 mod processes;
 #[cfg(test)]
+mod reading;
+#[cfg(test)]
 mod servers;
 #[cfg(test)]
 #[path = "../support/serving.rs"]
