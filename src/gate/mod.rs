@@ -35,6 +35,7 @@ mod record;
 mod refuse;
 mod reload;
 mod remember;
+mod repeated;
 mod rounds;
 mod route;
 mod schemas;
@@ -60,7 +61,7 @@ use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Form, KnownMethod, Message, Side, Stream};
+use crate::wire::{Form, KnownMethod, Message, Repeated, Side, Stream};
 
 use decide::Stop;
 use kept::Kept;
@@ -201,6 +202,23 @@ impl Gate {
         self.handle_since(talk, came, frame).await
     }
 
+    /// The same where headers have to say of a call what it says itself.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_repeating<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        source: Source,
+        repeated: Option<Repeated>,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let came = Came::with(source, Side::Agent, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, came);
+        trail.repeated = repeated;
+        self.handle_on(talk, came, frame, &mut trail).await
+    }
+
     /// The same for a frame that came earlier.
     async fn handle_since<U: Upstream, A: Agent>(
         &self,
@@ -316,6 +334,8 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
+        let repeated = trail.repeated.as_ref();
+        repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let guards = &self.settings.guards;
         let standing = self.standing(&understood)?;
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;

@@ -57,6 +57,7 @@ impl Asked<'_> {
         Brought {
             peer: self.peer,
             trace: fields::trace(&self.parts.headers),
+            repeated: None,
         }
     }
 

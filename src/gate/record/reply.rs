@@ -34,6 +34,7 @@ impl Trail {
             stream: exchange.stream,
             peer: exchange.peer,
             told_by_http: None,
+            repeated: None,
             span: exchange.span,
             record,
         };
