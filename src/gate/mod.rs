@@ -61,7 +61,7 @@ use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Form, KnownMethod, Message, Repeated, Side, Stream};
+use crate::wire::{Carrier, Form, KnownMethod, Message, Side, Stream};
 
 use decide::Stop;
 use kept::Kept;
@@ -97,7 +97,7 @@ pub use settings::{
 };
 pub use stage::Stage;
 pub use talk::Talk;
-pub use tracing::{Share, Tracing};
+pub use tracing::{Others, Share, Tracing};
 
 /// The gate: what every message of every session passes.
 #[derive(Debug)]
@@ -202,20 +202,20 @@ impl Gate {
         self.handle_since(talk, came, frame).await
     }
 
-    /// The same where headers have to say of a call what it says itself.
+    /// The same where headers say more of it.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn handle_repeating<U: Upstream, A: Agent>(
+    pub async fn handle_carried<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         source: Source,
-        repeated: Option<Repeated>,
+        carrier: Carrier,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
         let came = Came::with(source, Side::Agent, self.clock.elapsed());
         let mut trail = Trail::begin(talk, came);
-        trail.repeated = repeated;
+        trail.carrier = carrier;
         self.handle_on(talk, came, frame, &mut trail).await
     }
 
@@ -334,7 +334,7 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
-        let repeated = trail.repeated.as_ref();
+        let repeated = trail.carrier.repeated.as_ref();
         repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let guards = &self.settings.guards;
         let standing = self.standing(&understood)?;
@@ -418,7 +418,7 @@ impl Gate {
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(talk, &message, from);
         if message.method().is_some() {
-            trail.take_place(self.settings.tracing);
+            trail.take_place(&self.settings, message.meta());
         }
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());

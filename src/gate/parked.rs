@@ -42,7 +42,7 @@ impl Gate {
                     stream: trail.stream,
                     peer: trail.peer,
                     trace: trail.told_by_http,
-                    repeated: trail.repeated.clone(),
+                    carrier: trail.carrier.clone(),
                     frame: frame.to_vec(),
                     version: version.clone(),
                     target: trail.target.clone(),
@@ -85,7 +85,7 @@ impl Gate {
             } else {
                 let came = came(&parked);
                 let mut trail = Trail::begin(talk, came);
-                trail.repeated.clone_from(&parked.repeated);
+                trail.carrier.clone_from(&parked.carrier);
                 self.handle_on(talk, came, &parked.frame, &mut trail)
                     .await?;
             }

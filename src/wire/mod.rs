@@ -6,6 +6,7 @@
 //! changes a message without touching the rest of its text. What is forwarded is the compact text
 //! of the very tokens that were judged.
 
+mod carrier;
 mod definition;
 mod envelope;
 mod error;
@@ -23,7 +24,9 @@ mod repeated;
 mod sse;
 mod stream;
 mod trace;
+mod trace_state;
 
+pub use carrier::Carrier;
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
@@ -40,6 +43,7 @@ pub use repeated::{Repeated, Said, Unrepeated};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
 pub use stream::{Form, Stream};
 pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};
+pub use trace_state::{Onward, TraceState};
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::identity::Identity;
-use crate::wire::{Repeated, Stream, TraceContext};
+use crate::wire::{Carrier, Stream, TraceContext};
 
 use super::conversation::Conversation;
 use super::refusal::Refused;
@@ -49,8 +49,7 @@ pub struct Brought {
     pub peer: IpAddr,
     /// What the request says of a trace that brought it.
     pub trace: Option<TraceContext>,
-    /// What headers say of a call, where they have to say what it says.
-    pub repeated: Option<Repeated>,
+    pub carrier: Carrier,
 }
 
 /// What the agent sent.

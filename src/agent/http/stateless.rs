@@ -53,7 +53,7 @@ pub(super) async fn post(
     let is_request = matches!(message.shape(), Shape::Request { .. });
     let mut brought = asked.brought();
     if message.method().and_then(Method::known) == Some(KnownMethod::ToolsCall) {
-        brought.repeated = Some(repeated::said(&asked.parts.headers));
+        brought.carrier.repeated = Some(repeated::said(&asked.parts.headers));
     }
     drop(message);
     let conversations = &server.conversations;

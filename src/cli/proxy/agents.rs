@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
-use crate::wire::{Frame, LineReader, Repeated, Stream};
+use crate::wire::{Carrier, Frame, LineReader, Stream};
 
 /// The agent of one conversation: what delivers.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) enum Inbox {
 #[derive(Debug)]
 pub(super) enum Arrived<'i> {
     /// From somewhere, and what headers say of it.
-    Frame(Source, Option<Repeated>, &'i [u8]),
+    Frame(Source, Carrier, &'i [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
     /// It does not wait any more for what this stream would bring.
@@ -82,7 +82,7 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
-                Some(Frame::Line(frame)) => Arrived::Frame(HERE, None, frame),
+                Some(Frame::Line(frame)) => Arrived::Frame(HERE, Carrier::default(), frame),
                 Some(Frame::TooLong) => Arrived::TooLong(Stream::MAIN),
                 None => Arrived::Closed,
             }),
@@ -94,7 +94,7 @@ impl Inbox {
                         Brought {
                             peer,
                             trace,
-                            repeated,
+                            carrier,
                         },
                 }) => {
                     *frame = bytes;
@@ -103,7 +103,7 @@ impl Inbox {
                         peer: Some(peer),
                         trace,
                     };
-                    Arrived::Frame(source, repeated, frame)
+                    Arrived::Frame(source, carrier, frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
                 None => Arrived::Gone,

@@ -116,7 +116,7 @@ impl Gate {
                 stream: trail.stream,
                 peer: trail.peer,
                 trace: trail.told_by_http,
-                repeated: trail.repeated.clone(),
+                carrier: trail.carrier.clone(),
                 frame: frame.to_vec(),
                 version: trail.version.clone(),
                 target: trail.target.clone(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::session::Ids;
-use crate::wire::{Repeated, Said, Stream};
+use crate::wire::{Carrier, Repeated, Said, Stream};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -35,9 +35,13 @@ async fn outcome(frame: &str, repeated: Option<Repeated>) -> Result<String, Stri
         peer: None,
         trace: None,
     };
+    let carrier = Carrier {
+        repeated,
+        state: None,
+    };
     let passed = bench
         .gate
-        .handle_repeating(&bench.talk, source, repeated, frame.as_bytes());
+        .handle_carried(&bench.talk, source, carrier, frame.as_bytes());
     passed.await.unwrap();
     // The gate looks at the list itself, unless it knows the answer without.
     if let Some(asked) = bench.to_upstream().pop() {

@@ -236,10 +236,10 @@ async fn what_headers_say_of_a_call_goes_with_it() {
     .map(|(name, said)| (name.into(), said))
     .into_iter()
     .collect();
-    assert_eq!(gate.brought().await.repeated, Some(expected));
+    assert_eq!(gate.brought().await.carrier.repeated, Some(expected));
     // Nothing else is a call, and a session has no such headers.
     rig.agent().await.send(&list()).await;
-    assert_eq!(gate.brought().await.repeated, None);
+    assert_eq!(gate.brought().await.carrier.repeated, None);
 }
 
 #[tokio::test]
