@@ -120,7 +120,7 @@ impl Permit {
             passage: Passage {
                 stream,
                 carried,
-                trace: self.passage.trace,
+                trace: self.passage.trace.clone(),
             },
         }
     }

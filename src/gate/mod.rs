@@ -35,6 +35,7 @@ mod record;
 mod refuse;
 mod reload;
 mod remember;
+mod repeated;
 mod resources;
 mod rounds;
 mod route;
@@ -61,7 +62,7 @@ use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::{PolicySnapshot, PolicyStore};
 use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Form, KnownMethod, Message, Side, Stream};
+use crate::wire::{Carrier, Form, KnownMethod, Message, Side, Stream};
 
 use decide::Stop;
 use kept::Kept;
@@ -97,7 +98,7 @@ pub use settings::{
 };
 pub use stage::Stage;
 pub use talk::Talk;
-pub use tracing::{Share, Tracing};
+pub use tracing::{Others, Share, Tracing};
 
 /// The gate: what every message of every session passes.
 #[derive(Debug)]
@@ -200,6 +201,23 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let came = Came::with(source, Side::Agent, self.clock.elapsed());
         self.handle_since(talk, came, frame).await
+    }
+
+    /// The same where headers say more of it.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_carried<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        source: Source,
+        carrier: Carrier,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let came = Came::with(source, Side::Agent, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, came);
+        trail.carrier = carrier;
+        self.handle_on(talk, came, frame, &mut trail).await
     }
 
     /// The same for a frame that came earlier.
@@ -319,6 +337,8 @@ impl Gate {
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
         self.stays(talk, begun, &understood)?;
+        let repeated = trail.carrier.repeated.as_ref();
+        repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let guards = &self.settings.guards;
         let standing = self.standing(&understood)?;
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
@@ -400,7 +420,7 @@ impl Gate {
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(talk, &message, from);
         if message.method().is_some() {
-            trail.take_place(self.settings.tracing);
+            trail.take_place(&self.settings, message.meta());
         }
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());

@@ -29,6 +29,7 @@ mod pins;
 mod ratchet;
 mod ratchet_race;
 mod rates;
+mod repeated;
 mod rounds;
 mod schemas;
 mod shadow;

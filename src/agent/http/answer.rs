@@ -10,7 +10,7 @@ use hyper::{Method, Request, Version};
 use tokio::sync::{Semaphore, watch};
 
 use crate::identity::{Authenticate, Identity, Proof, Term};
-use crate::wire::Id;
+use crate::wire::{Carrier, Id};
 
 use super::conversations::{Brought, Conversations};
 use super::door::Door;
@@ -54,9 +54,15 @@ pub(super) struct Asked<'r> {
 
 impl Asked<'_> {
     pub(super) fn brought(&self) -> Brought {
+        let headers = &self.parts.headers;
+        let trace = fields::trace(headers);
         Brought {
             peer: self.peer,
-            trace: fields::trace(&self.parts.headers),
+            trace,
+            carrier: Carrier {
+                state: trace.and_then(|_| fields::trace_state(headers)),
+                repeated: None,
+            },
         }
     }
 

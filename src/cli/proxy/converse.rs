@@ -103,9 +103,9 @@ async fn listen<U: Upstream, A: Agent>(
             next = next(&mut inbox, bridge) => next,
         };
         let handled = match next {
-            Ok(Arrived::Frame(source, frame)) => {
+            Ok(Arrived::Frame(source, carrier, frame)) => {
                 match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
-                    Taken::Not => gate.handle_from(talk, source, frame).await,
+                    Taken::Not => gate.handle_carried(talk, source, carrier, frame).await,
                     Taken::Yes => Ok(()),
                 }
             }
