@@ -93,7 +93,7 @@ pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Excerpts, Guards, Level, OnFatal, Pages, Secrets, Settings,
-    Texts, ToolNames, Treatment,
+    Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

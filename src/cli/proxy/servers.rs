@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::policy::Roots;
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
-use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
+use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError, sandbox};
 use crate::wire::{Form, Stream};
 
 use super::pulse::{Started, Starts};
@@ -112,6 +112,18 @@ impl Upstreams {
                 starts: Starts::new(Arc::clone(clock)),
             },
         })
+    }
+
+    /// What keeps the server from being confined as it is to be, where that is not required.
+    pub(super) fn unconfined(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Command { settings, .. } => {
+                let checked = settings.sandbox.as_ref().map(sandbox::check);
+                // What does not start is told where it is started.
+                checked?.ok()?.map(Into::into)
+            }
+            Self::Http(_) => None,
+        }
     }
 
     /// A server for one conversation. Must be called inside a tokio runtime.
