@@ -336,6 +336,10 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
         secrets,
         tracing: traces::tracing(config),
         rates: config.limits.rates.clone(),
+        unconfined: gate::Unconfined {
+            open: upstreams.unconfined(),
+            isolated: isolated.as_ref().and_then(Upstreams::unconfined),
+        },
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);

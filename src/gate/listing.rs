@@ -40,7 +40,7 @@ pub(super) struct Listing<'m> {
     /// What the agent must not see.
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) page: Option<Arc<Page>>,
-    /// Tools that are not what was approved.
+    /// Tools and prompts that are not what was approved.
     pub(super) drifts: Vec<Drift<'m>>,
 }
 
@@ -106,9 +106,8 @@ pub(super) async fn listing<'m>(
     } else {
         Vec::new()
     };
-    // A tool that has changed is hidden, so that the others need not be asked about.
-    let tools = hidden.iter().filter(|_| shape.kind == ListKind::Tools);
-    let drifts = drift::drifts(list, tools.copied(), snapshot, pins);
+    // What has changed is hidden, so that the others need not be asked about.
+    let drifts = drift::drifts(list, shape.kind, hidden.iter().copied(), snapshot, pins);
     let removed: Vec<(usize, String)> = page
         .unusable
         .iter()

@@ -94,7 +94,7 @@ pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Excerpts, Guards, Level, OnFatal, Pages, Secrets, Settings,
-    Texts, ToolNames, Treatment,
+    Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -345,10 +345,14 @@ impl Gate {
         let Listing {
             mut removals,
             page,
-            drifts,
+            mut drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
         let unapproved = instructions::unapproved(&understood, &snapshot, pins);
-        removals.extend(standing.unasked.into_iter().chain(unapproved));
+        removals.extend(standing.unasked);
+        if let Some((removal, drift)) = unapproved {
+            removals.push(removal);
+            drifts.push(drift);
+        }
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let text::Found { strings, findings } =
             text::cleaned(&understood.identified, page.as_deref(), &guards.texts);

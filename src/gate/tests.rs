@@ -131,6 +131,7 @@ impl Bench {
             secrets: Redactor::default(),
             tracing: super::Tracing::Off,
             isolate_from: None,
+            unconfined: Unconfined::default(),
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));

@@ -55,6 +55,7 @@ pub use labels::{
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,
+    PROMPT_DRIFT as LOCK_PROMPT_DRIFT,
 };
 pub use lock_words::{LockedPrompt, LockedWords};
 pub use mutant::{Mutant, MutantKind, MutantRule};

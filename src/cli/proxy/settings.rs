@@ -240,6 +240,7 @@ pub(super) fn gate(
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
         isolate_from: None,
+        unconfined: gate::Unconfined::default(),
     }
 }
 
