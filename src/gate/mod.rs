@@ -10,6 +10,7 @@ mod catalogue;
 mod consent;
 mod decide;
 mod drift;
+mod exchange;
 mod failures;
 mod forward;
 mod guards;
@@ -55,14 +56,13 @@ mod upkeep;
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
-use crate::policy::{PolicySnapshot, PolicyStore};
-use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Carrier, Form, KnownMethod, Message, Side, Stream};
+use crate::policy::PolicyStore;
+use crate::session::{Asker, Session};
+use crate::wire::{Carrier, Form, Message, Side, Stream};
 
 use decide::Stop;
 use kept::Kept;
@@ -78,7 +78,7 @@ use route::Undone;
 use schemas::KnownSchemas;
 use seen::Seen;
 use tasks::Tasks;
-use understand::{Circumstances, Understood};
+use understand::Circumstances;
 
 pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
@@ -433,56 +433,6 @@ impl Gate {
             return Err(Refusal::Secret);
         }
         Ok(message)
-    }
-
-    /// What the gate remembers of a request until its reply.
-    fn exchange(
-        &self,
-        asker: &Asker,
-        method: KnownMethod,
-        turn: Turn,
-        understood: &Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        trail: &Trail,
-    ) -> Exchange {
-        let timeout = self.timeout(&understood.target);
-        let message = understood.identified.message;
-        let token = message.meta().and_then(|meta| meta.get("progressToken"));
-        let cursor = message.params().and_then(|params| params.get("cursor"));
-        let cursor = cursor.and_then(crate::wire::Value::as_str);
-        Exchange {
-            origin: crate::session::Origin::Peer(asker.clone()),
-            stream: understood.identified.stream,
-            peer: understood.identified.scene.peer,
-            agent: (understood.identified.from == Side::Agent)
-                .then(|| Arc::clone(&understood.identified.scene.agent)),
-            sent_on: Stream::MAIN,
-            method,
-            target: understood.target.clone(),
-            snapshot: Arc::clone(snapshot),
-            progress_token: token.map(route::token_text),
-            cursor: cursor.map(std::borrow::Cow::into_owned),
-            spoken: understood.identified.scene.spoken.clone(),
-            turn,
-            offered: trail.offered.clone(),
-            task: tasks::of_request(understood),
-            brings: Arc::clone(&trail.brings),
-            agreed: trail.agreed.clone(),
-            started: trail.started,
-            deadline: identify::deadline(method, trail.started, timeout),
-            reference: Arc::clone(&trail.reference),
-            correlation: trail.correlation.clone(),
-            span: trail.span,
-        }
-    }
-
-    /// How long a request may take in all.
-    fn timeout(&self, target: &Target) -> Duration {
-        let of_its_own = match target {
-            Target::Tool(name) => self.settings.tool_timeouts.get(name),
-            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
-        };
-        of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }
 
     fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {
