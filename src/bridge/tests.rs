@@ -91,6 +91,7 @@ impl Bench {
             secrets: Redactor::default(),
             tracing: crate::gate::Tracing::Off,
             isolate_from: None,
+            unconfined: crate::gate::Unconfined::default(),
         };
         let server = Server {
             name: "fixture".to_owned(),

@@ -67,6 +67,9 @@ pub enum Reason {
     BelowMinimum,
     #[error("{0}")]
     Invalid(&'static str),
+    /// The same in words that depend on what is written.
+    #[error("{0}")]
+    Unusable(String),
     #[error("environment variable `{0}` is not set")]
     UndefinedVariable(String),
     #[error("environment variable `{0}` is not valid UTF-8")]
@@ -182,7 +185,7 @@ impl Reason {
             Self::Required | Self::RequiredWhen(_) => "config::required",
             Self::ExceedsMaximum => "config::exceeds-maximum",
             Self::BelowMinimum => "config::below-minimum",
-            Self::Invalid(_) => "config::invalid-value",
+            Self::Invalid(_) | Self::Unusable(_) => "config::invalid-value",
             Self::UndefinedVariable(_) | Self::VariableNotUtf8(_) | Self::MalformedVariable(_) => {
                 "config::variable"
             }

@@ -20,6 +20,7 @@ mod rates;
 mod reading;
 mod resolve;
 mod sandbox;
+mod secret_rules;
 mod section;
 mod settings;
 mod suggest;

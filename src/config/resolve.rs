@@ -14,6 +14,7 @@ use super::listen::{HTTP_ONLY, Transport, listen};
 use super::ratchet::ratchet;
 use super::rates::rates;
 use super::reading::Reading;
+use super::secret_rules::secret_rules;
 use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset, Excerpts, Guards,
@@ -317,6 +318,8 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
                 ],
             )
             .unwrap_or(default.fatal),
+        uris: section.one_of("uris", &levels).unwrap_or(default.uris),
+        secret_rules: secret_rules(section.section("secret_rules")),
     };
     section.finish();
     guards

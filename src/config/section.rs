@@ -80,6 +80,23 @@ impl<'r, 't> Section<'r, 't> {
         }
     }
 
+    /// The table that an entry is.
+    pub(super) fn table_in<'s>(&'s mut self, field: &Field<'t>) -> Option<Section<'s, 't>> {
+        let DeValue::Table(table) = field.value else {
+            self.wrong_type(field, "a table", None);
+            return None;
+        };
+        Some(Section {
+            path: field.path.clone(),
+            table: Some(table),
+            place: Some(field.place.clone()),
+            asked: Vec::new(),
+            availability: self.availability,
+            presence: Presence::Present,
+            reading: &mut *self.reading,
+        })
+    }
+
     /// From here on, keys of later versions are asked for: their values are checked, but they are
     /// no part of the published schema.
     pub(super) fn not_yet(&mut self) -> &mut Self {

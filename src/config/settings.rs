@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
 use crate::gate::{OnFatal, Rates};
+use crate::guard::secrets::OwnRules;
 use crate::loading::Network;
 
 mod network;
@@ -134,6 +135,10 @@ pub struct Guards {
     pub secret_fields: Strictness,
     /// Hosts to whose pages the server may send the agent's user.
     pub page_hosts: Vec<String>,
+    /// URIs of resources that readers take for different ones, or for none.
+    pub uris: Strictness,
+    /// Kinds of credentials beside those that are known.
+    pub secret_rules: OwnRules,
 }
 
 /// Which texts of tools' results are shortened, and how much of what is left out is kept.
@@ -362,6 +367,8 @@ impl Default for Guards {
             fatal: OnFatal::Record,
             secret_fields: Strictness::Strict,
             page_hosts: Vec::new(),
+            uris: Strictness::Strict,
+            secret_rules: OwnRules::default(),
         }
     }
 }

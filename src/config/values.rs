@@ -106,6 +106,16 @@ impl<'t> Section<'_, 't> {
 
     /// A ratio: a number from 0 to 1.
     pub(super) fn ratio(&mut self, key: &'static str) -> Option<f64> {
+        self.number(key, 0.0..=1.0, "a number from 0 to 1")
+    }
+
+    /// A number; `expected` says from what to what.
+    pub(super) fn number(
+        &mut self,
+        key: &'static str,
+        range: RangeInclusive<f64>,
+        expected: &'static str,
+    ) -> Option<f64> {
         let field = self.take_shown(key)?;
         let written = if let DeValue::Float(float) = field.value {
             float.as_str().parse().ok()
@@ -116,16 +126,16 @@ impl<'t> Section<'_, 't> {
                 .and_then(|it| u32::try_from(it).ok())
                 .map(f64::from)
         } else {
-            self.wrong_type(&field, "a number from 0 to 1", None);
+            self.wrong_type(&field, expected, None);
             return None;
         };
         // No comparison with what is no number is true.
-        let ratio = written.filter(|ratio| (0.0..=1.0).contains(ratio));
-        if ratio.is_none() {
-            let reason = Reason::Invalid("expected a number from 0 to 1");
+        let number = written.filter(|number| range.contains(number));
+        if number.is_none() {
+            let reason = Reason::Unusable(format!("expected {expected}"));
             self.tell(&field, reason, None);
         }
-        ratio
+        number
     }
 
     /// A number of bytes: an integer, or a string such as `"4MiB"`.

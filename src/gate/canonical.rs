@@ -4,13 +4,72 @@
 //! is below `/srv` for both, until `x` is a symbolic link. So the call goes on with the one spelling.
 //! Conditions on the text of arguments would then have been asked of another text, so that the call is
 //! judged again as it will be sent, and both have to be allowed.
+//!
+//! `@obligation_canonical("uris")` does the same for what a message names by URI.
 
-use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot};
+use std::collections::BTreeMap;
+
+use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot, Uncanonical};
 use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;
 use super::refuse::Refusal;
+use super::resources;
 use super::understand::{About, Doing, Question, Understood};
+
+/// What is written otherwise in a message than it came, by its pointer in it.
+pub(super) type Respelled = BTreeMap<String, String>;
+
+/// What a message names by paths and URIs, as it will be sent.
+pub(super) fn respelled(paths: &CanonicalPaths, uris: Respelled) -> Respelled {
+    let mut respelled = uris;
+    for (pointer, path) in paths {
+        respelled.insert(format!("{ARGUMENTS}{pointer}"), path.clone());
+    }
+    respelled
+}
+
+/// What obliges to write it so.
+pub(super) fn cause(pointer: &str) -> Obligation {
+    if pointer.starts_with(ARGUMENTS) {
+        Obligation::CanonicalPaths
+    } else {
+        Obligation::CanonicalUris
+    }
+}
+
+const ARGUMENTS: &str = "/params/arguments";
+
+/// The URIs of a message that are to be written otherwise, if allowances ask for that. All of them have
+/// been judged in the one spelling as well, or are links that nobody is asked about.
+///
+/// # Errors
+/// [`Refusal::Uncanonical`]: what an allowance obliges to is done, or the message does not pass.
+pub(super) fn due_uris(
+    understood: &Understood<'_>,
+    allowances: &[Allowance],
+) -> Result<Respelled, Refusal> {
+    let mut respelled = Respelled::new();
+    if !asks_for(Obligation::CanonicalUris, allowances) {
+        return Ok(respelled);
+    }
+    for (pointer, named) in resources::named(understood) {
+        let text = named.value.as_str();
+        let canonical = text.as_deref().and_then(|text| named.kind.canonical(text));
+        let Some(canonical) = canonical else {
+            return Err(Uncanonical::NoUri(pointer).into());
+        };
+        if text.as_deref() != Some(&canonical) {
+            respelled.insert(pointer, canonical);
+        }
+    }
+    Ok(respelled)
+}
+
+fn asks_for(wanted: Obligation, allowances: &[Allowance]) -> bool {
+    let mut obligations = allowances.iter().flat_map(|it| &it.obligations);
+    obligations.any(|it| *it == wanted)
+}
 
 /// The paths of a call that are to be written otherwise, if allowances ask for that. Messages that are
 /// no calls have none.
@@ -22,8 +81,7 @@ pub(super) fn due(
     snapshot: &PolicySnapshot,
     allowances: &[Allowance],
 ) -> Result<CanonicalPaths, Refusal> {
-    let mut obligations = allowances.iter().flat_map(|it| &it.obligations);
-    if !obligations.any(|it| *it == Obligation::CanonicalPaths) {
+    if !asks_for(Obligation::CanonicalPaths, allowances) {
         return Ok(CanonicalPaths::new());
     }
     let Some(name) = called_tool(understood) else {

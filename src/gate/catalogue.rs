@@ -20,7 +20,7 @@ use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::identify::{Identified, Role};
 use super::listing;
 use super::own::{Occasion, OwnMessage};
-use super::page::Shape;
+use super::page::{ListKind, Shape};
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
@@ -141,7 +141,7 @@ impl Gate {
             Shape::TOOLS.read(listed, pages, self.reading(&snapshot))
         };
         let pins = self.pins(&talk.session);
-        let drifts = drift::drifts(listed, page.items.iter(), &snapshot, pins);
+        let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
         Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();

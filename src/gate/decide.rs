@@ -6,12 +6,12 @@ use crate::audit::Redactor;
 use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
-use crate::policy::{Allowance, CanonicalPaths, Decision, Denial, DenialCause};
+use crate::policy::{Allowance, Decision, Denial, DenialCause};
 use crate::policy::{Principal, Resource, Tool};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
-use super::canonical;
+use super::canonical::{self, Respelled};
 use super::consent::Asking;
 use super::identify::{Role, Scene};
 use super::names::Readers;
@@ -25,8 +25,8 @@ use super::understand::{Circumstances, Understood};
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub(super) allowances: Vec<Allowance>,
-    /// What is to stand in place of paths among the arguments, by their pointers.
-    pub(super) paths: CanonicalPaths,
+    /// What is to stand in place of paths and URIs.
+    pub(super) respelled: Respelled,
     to: Side,
 }
 
@@ -53,6 +53,9 @@ pub(super) enum Stop {
     Park,
     /// A person can lift what forbids it: it waits for an answer.
     Ask(Box<Asking>),
+    /// Its session goes on with another server: what was said of it by what the first one offers
+    /// counts for nothing there.
+    Elsewhere,
     /// Whoever waits for an answer has got it.
     Settled,
     /// There is nobody left to answer.
@@ -147,7 +150,11 @@ impl Allowed {
     }
 
     /// The message as it will be sent.
-    pub(super) fn seal(self, edits: Edits<'_>, passage: Passage) -> Permit {
+    pub(super) fn seal(self, edits: Edits<'_>, mut passage: Passage) -> Permit {
+        if let Some(uri) = self.respelled.get("/params/uri") {
+            // A header repeats it.
+            passage.carried.rename(uri);
+        }
         Permit {
             to: self.to,
             line: edits.finish(),
@@ -207,9 +214,10 @@ pub(super) fn decide(
         Side::Agent => Side::Upstream,
         Side::Upstream => Side::Agent,
     };
+    let uris = canonical::due_uris(understood, &allowances)?;
     Ok(Allowed {
+        respelled: canonical::respelled(&paths, uris),
         allowances,
-        paths,
         to,
     })
 }

@@ -1,12 +1,13 @@
-//! Tools whose definition is not the approved one: each change is told once.
+//! Tools, prompts and instructions that are not the approved ones: each change is told once.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sha2::{Digest, Sha256};
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::policy::{Fingerprint, LOCK_DRIFT, Pin, PolicySnapshot};
+use crate::policy::{Fingerprint, LOCK_DRIFT, LOCK_PROMPT_DRIFT, Pin, PolicySnapshot};
 use crate::session::PageItem;
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
@@ -14,31 +15,52 @@ use super::Gate;
 use super::decide::Stop;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::own::{Occasion, OwnMessage};
+use super::page::ListKind;
 use super::pin::Pins;
-use super::seen::News;
+use super::seen::{INSTRUCTIONS, News, PROMPT};
 use super::talk::Talk;
 
-/// A tool as a list defines it, and not as it was approved.
+/// Something as a server defines it, and not as it was approved.
 #[derive(Debug)]
 pub(super) struct Drift<'m> {
+    of: Of,
+    /// Empty for instructions.
     name: String,
     print: Fingerprint,
     pin: Pin,
     definition: Value<'m>,
 }
 
-/// Those among items of a list of tools.
+/// What a definition is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Tool,
+    Prompt,
+    Instructions,
+}
+
+/// Those among items of a list.
 pub(super) fn drifts<'m, 'i>(
     list: Value<'m>,
+    kind: ListKind,
     items: impl Iterator<Item = &'i PageItem>,
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,
 ) -> Vec<Drift<'m>> {
+    let of = match kind {
+        ListKind::Tools => Of::Tool,
+        ListKind::Prompts => Of::Prompt,
+        // Nobody approves what is only named.
+        ListKind::Resources | ListKind::ResourceTemplates => return Vec::new(),
+    };
     if !snapshot.lock().pins() {
         return Vec::new();
     }
     let changed = items.filter_map(|item| {
-        let pin = pins.of_item(item, snapshot);
+        let pin = match of {
+            Of::Prompt => pins.of_listed_prompt(item, snapshot),
+            Of::Tool | Of::Instructions => pins.of_item(item, snapshot),
+        };
         let changed = pin.known && !(pin.schema_ok && pin.description_ok);
         Some((item, item.definition.as_ref()?.print, pin)).filter(|_| changed)
     });
@@ -49,6 +71,7 @@ pub(super) fn drifts<'m, 'i>(
     let all: Vec<Value<'m>> = list.items().collect();
     let drift = |(item, print, pin): (&PageItem, Fingerprint, Pin)| {
         Some(Drift {
+            of,
             name: item.name.clone(),
             print,
             pin,
@@ -70,15 +93,12 @@ impl Gate {
         drifts: &[Drift<'_>],
     ) -> Result<(), AuditFault> {
         for drift in drifts {
-            let news = self.seen.tell(&drift.name, drift.print);
+            let news = self.seen.tell(&drift.key(), drift.print);
             if news == News::Old {
                 continue;
             }
             let why = drift.why(snapshot);
-            warn!(
-                "the definition of `{}` is not the approved one: {why}",
-                drift.name.escape_debug()
-            );
+            warn!("{} not the approved one: {why}", drift.subject());
             if news == News::Last {
                 warn!("so many definitions have changed that no more of them are told");
             }
@@ -86,7 +106,7 @@ impl Gate {
                 .audit
                 .record(self.concealed(drift.record(talk, snapshot, why)));
             if let Err(fault) = told.await {
-                self.seen.forget(&drift.name, drift.print);
+                self.seen.forget(&drift.key(), drift.print);
                 return Err(fault);
             }
         }
@@ -123,37 +143,100 @@ impl Gate {
     }
 }
 
-impl Drift<'_> {
+impl<'m> Drift<'m> {
+    /// Instructions that are not the approved ones.
+    pub(super) fn of_instructions(given: Value<'m>) -> Self {
+        Self {
+            of: Of::Instructions,
+            name: String::new(),
+            print: Fingerprint::of("", &given.canonical()),
+            pin: Pin::default(),
+            definition: given,
+        }
+    }
+
+    /// No two kinds have one, since no name of a tool has controls.
+    fn key(&self) -> Cow<'_, str> {
+        match self.of {
+            Of::Tool => Cow::Borrowed(&self.name),
+            Of::Prompt => Cow::Owned(format!("{PROMPT}{}", self.name)),
+            Of::Instructions => Cow::Borrowed(INSTRUCTIONS),
+        }
+    }
+
+    fn subject(&self) -> String {
+        let name = self.name.escape_debug();
+        match self.of {
+            Of::Tool => format!("the definition of `{name}` is"),
+            Of::Prompt => format!("the definition of the prompt `{name}` is"),
+            Of::Instructions => "what the server says of itself (`instructions`) is".to_owned(),
+        }
+    }
+
     /// What changes are told apart by.
     pub(super) fn named(&self) -> (&str, Fingerprint) {
         (&self.name, self.print)
     }
 
     fn record<U, A>(&self, talk: &Talk<U, A>, snapshot: &PolicySnapshot, why: String) -> Record {
-        let reason = audit::Reason::code("tool-changed").with_text(why);
-        Record::new(Kind::UpstreamEvent)
+        let code = match self.of {
+            Of::Tool => "tool-changed",
+            Of::Prompt => "prompt-changed",
+            Of::Instructions => "instructions-changed",
+        };
+        let record = Record::new(Kind::UpstreamEvent)
             .within(&talk.scope())
             .event(audit::Event::Changed)
             .revision(snapshot.revision().as_str())
-            .target(self.name.as_str())
-            .policies([LOCK_DRIFT])
-            .reason(reason)
+            .reason(audit::Reason::code(code).with_text(why));
+        match self.of {
+            Of::Tool => record.target(self.name.as_str()).policies([LOCK_DRIFT]),
+            Of::Prompt => record
+                .target(self.name.as_str())
+                .policies([LOCK_PROMPT_DRIFT]),
+            Of::Instructions => record,
+        }
     }
 
     fn why(&self, snapshot: &PolicySnapshot) -> String {
-        let what = match (self.pin.schema_ok, self.pin.description_ok) {
-            (false, false) => "its schemas and what else it says differ",
-            (false, true) => "its schemas differ",
-            (true, _) => "what it says beside its schemas differs",
+        let lock = snapshot.lock();
+        let (what, approved) = match self.of {
+            Of::Tool => {
+                let what = match (self.pin.schema_ok, self.pin.description_ok) {
+                    (false, false) => "its schemas and what else it says differ",
+                    (false, true) => "its schemas differ",
+                    (true, _) => "what it says beside its schemas differs",
+                };
+                (what, lock.tool(&self.name).map(|it| &it.definition))
+            }
+            Of::Prompt => {
+                let prompts = lock.words().map(|it| &it.prompts);
+                let locked = prompts.and_then(|it| it.get(&self.name));
+                ("its definition differs", locked.map(|it| &it.definition))
+            }
+            Of::Instructions => match lock.words().map(|it| &it.instructions) {
+                Some(None) => return format!("none are approved; SHA-256 {}", self.digest()),
+                Some(Some(approved)) => ("they differ", Some(approved)),
+                None => ("they differ", None),
+            },
         };
-        let now = digest(&self.definition.canonical());
-        match snapshot.lock().tool(&self.name) {
-            Some(locked) => {
-                let approved = digest(&locked.definition);
+        let now = self.digest();
+        match approved {
+            Some(approved) => {
+                let approved = digest(approved);
                 format!("{what}; SHA-256 {now}, approved {approved}")
             }
             None => format!("{what} from what was seen first; SHA-256 {now}"),
         }
+    }
+
+    /// Of instructions, that of their text, as the lock has them.
+    fn digest(&self) -> String {
+        let text = self
+            .definition
+            .as_str()
+            .filter(|_| self.of == Of::Instructions);
+        digest(&text.unwrap_or_else(|| self.definition.canonical().into()))
     }
 }
 

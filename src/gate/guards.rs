@@ -10,7 +10,7 @@ use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
 use super::understand::Understood;
-use super::{Gate, asking, leaks, oblige, schemas};
+use super::{Gate, asking, leaks, oblige, resources, schemas};
 
 impl Gate {
     /// Checks what a message holds, and tells what is only to be recorded.
@@ -24,10 +24,11 @@ impl Gate {
         let guards = &self.settings.guards;
         let secrets = guards.secrets.as_ref();
         let mut findings = asking::check(understood, &guards.asking)?;
+        findings.extend(resources::check(understood, guards.uris)?);
         findings.extend(schemas::check(understood, session, guards)?);
         findings.extend(leaks::sent(message, from, secrets)?);
         // As it was written, and as it will be sent.
-        let sent = oblige::respelled(message, &allowed.paths, self.limits(from))?;
+        let sent = oblige::respelled(message, &allowed.respelled, self.limits(from))?;
         if let Some(sent) = sent {
             findings.extend(schemas::check_call(understood, &sent, session, guards)?);
             findings.extend(leaks::sent(&sent, from, secrets)?);

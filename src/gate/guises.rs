@@ -14,6 +14,7 @@ use super::identify::Identified;
 use super::oblige;
 use super::record::Trail;
 use super::refuse::Refusal;
+use super::resources;
 
 /// Members whose text is another's to read.
 const OPAQUE: [&str; 8] = [
@@ -104,10 +105,6 @@ fn named_in<'m>(
     let Method::Known(method) = method else {
         return Vec::new();
     };
-    let one = |place: &str, value: Option<Value<'m>>| {
-        let found = value.map(|value| (place.to_owned(), value));
-        found.into_iter().collect()
-    };
     if *method == KnownMethod::ToolsCall {
         let name = at(&["name"]).and_then(Value::as_str).unwrap_or_default();
         let pointers = labels.path_pointers(&name).iter();
@@ -122,30 +119,8 @@ fn named_in<'m>(
             .map(|(pointer, value)| (format!("/params/arguments{pointer}"), value))
             .collect();
     }
-    if is_about_one_resource(*method) {
-        return one("/params/uri", at(&["uri"]));
-    }
-    if *method == KnownMethod::Complete {
-        return one("/params/ref/uri", at(&["ref", "uri"]));
-    }
-    if *method == KnownMethod::SubscriptionsListen {
-        let uris = at(&["notifications", "resourceSubscriptions"]);
-        let uris = uris.into_iter().flat_map(Value::items).enumerate();
-        let place = "/params/notifications/resourceSubscriptions";
-        return uris
-            .map(|(index, uri)| (format!("{place}/{index}"), uri))
-            .collect();
-    }
-    Vec::new()
-}
-
-fn is_about_one_resource(method: KnownMethod) -> bool {
-    matches!(
-        method,
-        KnownMethod::ResourcesRead
-            | KnownMethod::ResourcesSubscribe
-            | KnownMethod::ResourcesUnsubscribe
-    )
+    let named = resources::named_in(*method, params).into_iter();
+    named.map(|(place, named)| (place, named.value)).collect()
 }
 
 /// The roots that have other names for whom a message goes to, if it may name any.

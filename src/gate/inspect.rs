@@ -12,9 +12,10 @@ use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::leaks::Look;
 use super::refuse::{Modern, Refusal};
+use super::resources;
 use super::rounds;
 use super::tasks;
-use super::understand::{About, Asks, Doing, Question, Understood, resource_facts};
+use super::understand::{About, Asks, Doing, Question, Understood};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
 /// any form needs, and few enough to judge.
@@ -55,7 +56,10 @@ pub(super) fn understand_reply<'m>(
             received.level = brings.level;
             received.labels = brings.labels.iter().cloned().collect();
         }
-        questions.extend(question);
+        let again = question
+            .as_ref()
+            .and_then(resources::received_in_one_spelling);
+        questions.extend(question.into_iter().chain(again));
     }
     questions.extend(input_requests(&identified)?);
     Ok(Understood {
@@ -102,7 +106,7 @@ pub(super) enum Content<'m> {
 pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_>) -> Question<'m> {
     let about = match target {
         Target::Tool(name) => About::Tool(Tool::named(name.clone())),
-        Target::Resource(uri) => About::Resource(resource_facts(uri)),
+        Target::Resource(uri) => About::Resource(resources::facts(uri)),
         Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
         Target::Server => About::Server,
     };

@@ -1,10 +1,9 @@
 //! What a server says to a model when a session begins, or when it is discovered.
 
-use tracing::warn;
-
 use crate::policy::{LockMode, PolicySnapshot};
 use crate::wire::{KnownMethod, Value};
 
+use super::drift::Drift;
 use super::identify::Role;
 use super::oblige::Removal;
 use super::pin::Pins;
@@ -15,7 +14,7 @@ pub(super) fn unapproved<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
     pins: Pins<'_>,
-) -> Option<Removal<'m>> {
+) -> Option<(Removal<'m>, Drift<'m>)> {
     let Role::Reply(taken) = &understood.identified.role else {
         return None;
     };
@@ -25,12 +24,12 @@ pub(super) fn unapproved<'m>(
     if is_approved(given, snapshot, pins) {
         return None;
     }
-    warn!("the server's instructions are not the approved ones, and are not passed on");
-    Some(Removal {
+    let removal = Removal {
         item: given,
         pointer: "/result/instructions".to_owned(),
         because: "not the instructions that were approved".to_owned(),
-    })
+    };
+    Some((removal, Drift::of_instructions(given)))
 }
 
 fn is_approved(given: Value<'_>, snapshot: &PolicySnapshot, pins: Pins<'_>) -> bool {

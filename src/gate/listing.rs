@@ -20,7 +20,9 @@ use super::oblige::Removal;
 use super::page::{ListKind, Reading, Shape};
 use super::pin::{self, Pins};
 use super::refuse::Refusal;
-use super::understand::{Circumstances, Understood, resource_facts};
+use super::resources::{self, Kind};
+use super::settings::Level;
+use super::understand::{Circumstances, Understood};
 
 /// An item that can be judged.
 enum Item {
@@ -38,7 +40,7 @@ pub(super) struct Listing<'m> {
     /// What the agent must not see.
     pub(super) removals: Vec<Removal<'m>>,
     pub(super) page: Option<Arc<Page>>,
-    /// Tools that are not what was approved.
+    /// Tools and prompts that are not what was approved.
     pub(super) drifts: Vec<Drift<'m>>,
 }
 
@@ -104,9 +106,8 @@ pub(super) async fn listing<'m>(
     } else {
         Vec::new()
     };
-    // A tool that has changed is hidden, so that the others need not be asked about.
-    let tools = hidden.iter().filter(|_| shape.kind == ListKind::Tools);
-    let drifts = drift::drifts(list, tools.copied(), snapshot, pins);
+    // What has changed is hidden, so that the others need not be asked about.
+    let drifts = drift::drifts(list, shape.kind, hidden.iter().copied(), snapshot, pins);
     let removed: Vec<(usize, String)> = page
         .unusable
         .iter()
@@ -169,16 +170,33 @@ async fn shown(
     scene: &Scene,
     now: Circumstances,
 ) -> Vec<bool> {
-    let items: Vec<Item> = judged
+    let items: Vec<(usize, Item)> = judged
         .iter()
-        .map(|item| Item::of(shape, item, snapshot, pins))
+        .enumerate()
+        .flat_map(|(at, item)| {
+            let both = [
+                Some(Item::of(shape, item, snapshot, pins)),
+                Item::in_one_spelling(shape, item),
+            ];
+            both.into_iter().flatten().map(move |item| (at, item))
+        })
         .collect();
-    let resources: Vec<Resource<'_>> = items.iter().map(Item::resource).collect();
-    let mut shown = Vec::with_capacity(resources.len());
-    for some in resources.chunks(AT_ONCE) {
-        shown.append(&mut visible_in(pins.session, snapshot, scene, now, some));
+    let mut shown: Vec<bool> = judged
+        .iter()
+        .map(|item| pins.uris != Level::Strict || shape.is_clear(item))
+        .collect();
+    let mut judged = 0;
+    for some in items.chunks(AT_ONCE) {
+        let resources: Vec<Resource<'_>> = some.iter().map(|(_, item)| item.resource()).collect();
+        let seen = visible_in(pins.session, snapshot, scene, now, &resources);
+        for ((at, _), seen) in some.iter().zip(seen) {
+            if let Some(shown) = shown.get_mut(*at) {
+                *shown &= seen;
+            }
+        }
+        judged += some.len();
         // Other messages, and time, go on beside a list of any length.
-        if shown.len() < resources.len() {
+        if judged < items.len() {
             tokio::task::yield_now().await;
         }
     }
@@ -256,6 +274,25 @@ fn flags(item: &PageItem, snapshot: &PolicySnapshot) -> Vec<String> {
     }
 }
 
+impl Shape {
+    /// Whether the agent could ask for an item by its name: of resources, whether it is one for all who
+    /// read it.
+    fn is_clear(&self, item: &PageItem) -> bool {
+        let kind = self.kind.names_resources();
+        kind.is_none_or(|kind| kind.canonical(&item.name).is_some())
+    }
+}
+
+impl ListKind {
+    fn names_resources(self) -> Option<Kind> {
+        match self {
+            Self::Tools | Self::Prompts => None,
+            Self::Resources => Some(Kind::Uri),
+            Self::ResourceTemplates => Some(Kind::Template),
+        }
+    }
+}
+
 impl Item {
     fn of(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot, pins: Pins<'_>) -> Self {
         let name = item.name.as_str();
@@ -271,9 +308,15 @@ impl Item {
                 ..Prompt::named(name)
             }),
             ListKind::Resources | ListKind::ResourceTemplates => {
-                Self::Resource(resource_facts(name))
+                Self::Resource(resources::facts(name))
             }
         }
+    }
+
+    /// A resource in the one spelling, if it is listed in another.
+    fn in_one_spelling(shape: &Shape, item: &PageItem) -> Option<Self> {
+        let kind = shape.kind.names_resources()?;
+        resources::facts_in_one_spelling(&item.name, kind).map(Self::Resource)
     }
 
     fn resource(&self) -> Resource<'_> {

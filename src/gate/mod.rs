@@ -10,6 +10,7 @@ mod catalogue;
 mod consent;
 mod decide;
 mod drift;
+mod exchange;
 mod failures;
 mod forward;
 mod guards;
@@ -36,6 +37,7 @@ mod refuse;
 mod reload;
 mod remember;
 mod repeated;
+mod resources;
 mod rounds;
 mod route;
 mod schemas;
@@ -54,14 +56,13 @@ mod upkeep;
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
-use crate::policy::{PolicySnapshot, PolicyStore};
-use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Carrier, Form, KnownMethod, Message, Side, Stream};
+use crate::policy::PolicyStore;
+use crate::session::{Asker, Session};
+use crate::wire::{Carrier, Form, Message, Side, Stream};
 
 use decide::Stop;
 use kept::Kept;
@@ -77,7 +78,7 @@ use route::Undone;
 use schemas::KnownSchemas;
 use seen::Seen;
 use tasks::Tasks;
-use understand::{Circumstances, Understood};
+use understand::Circumstances;
 
 pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
@@ -93,7 +94,7 @@ pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
     Asking, Cleaning, DenialForm, Excerpts, Guards, Level, OnFatal, Pages, Secrets, Settings,
-    Texts, ToolNames, Treatment,
+    Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;
@@ -258,7 +259,7 @@ impl Gate {
         let passing = Box::pin(self.pass(talk, came, frame, trail));
         let passed = panics::caught(passing).await;
         // What a person is asked about is paid for like what they said no to; its call comes later.
-        if !matches!(passed, Ok(Err(Stop::Park))) {
+        if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
             self.settle_rates(trail);
         }
         let stopped = match passed {
@@ -283,6 +284,7 @@ impl Gate {
             }
             Stop::Park => self.park(talk, frame, trail).await,
             Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
+            Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -334,6 +336,7 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
+        self.stays(talk, begun, &understood)?;
         let repeated = trail.carrier.repeated.as_ref();
         repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let guards = &self.settings.guards;
@@ -342,10 +345,14 @@ impl Gate {
         let Listing {
             mut removals,
             page,
-            drifts,
+            mut drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
         let unapproved = instructions::unapproved(&understood, &snapshot, pins);
-        removals.extend(standing.unasked.into_iter().chain(unapproved));
+        removals.extend(standing.unasked);
+        if let Some((removal, drift)) = unapproved {
+            removals.push(removal);
+            drifts.push(drift);
+        }
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let text::Found { strings, findings } =
             text::cleaned(&understood.identified, page.as_deref(), &guards.texts);
@@ -392,8 +399,7 @@ impl Gate {
             self.rounds.note(&understood, at);
             consent::keep_for_the_session(&understood, &snapshot, session, trail);
             self.tasks.note(&understood, session, at);
-            self.follow(talk, begun, &understood, &obliged.permit)
-                .await?;
+            Self::is_still_there(talk, begun, &obliged.permit)?;
             self.send(talk, obliged.permit).await
         };
         passed
@@ -429,61 +435,12 @@ impl Gate {
         Ok(message)
     }
 
-    /// What the gate remembers of a request until its reply.
-    fn exchange(
-        &self,
-        asker: &Asker,
-        method: KnownMethod,
-        turn: Turn,
-        understood: &Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        trail: &Trail,
-    ) -> Exchange {
-        let timeout = self.timeout(&understood.target);
-        let message = understood.identified.message;
-        let token = message.meta().and_then(|meta| meta.get("progressToken"));
-        let cursor = message.params().and_then(|params| params.get("cursor"));
-        let cursor = cursor.and_then(crate::wire::Value::as_str);
-        Exchange {
-            origin: crate::session::Origin::Peer(asker.clone()),
-            stream: understood.identified.stream,
-            peer: understood.identified.scene.peer,
-            agent: (understood.identified.from == Side::Agent)
-                .then(|| Arc::clone(&understood.identified.scene.agent)),
-            sent_on: Stream::MAIN,
-            method,
-            target: understood.target.clone(),
-            snapshot: Arc::clone(snapshot),
-            progress_token: token.map(route::token_text),
-            cursor: cursor.map(std::borrow::Cow::into_owned),
-            spoken: understood.identified.scene.spoken.clone(),
-            turn,
-            offered: trail.offered.clone(),
-            task: tasks::of_request(understood),
-            brings: Arc::clone(&trail.brings),
-            agreed: trail.agreed.clone(),
-            started: trail.started,
-            deadline: identify::deadline(method, trail.started, timeout),
-            reference: Arc::clone(&trail.reference),
-            correlation: trail.correlation.clone(),
-            span: trail.span,
-        }
-    }
-
-    /// How long a request may take in all.
-    fn timeout(&self, target: &Target) -> Duration {
-        let of_its_own = match target {
-            Target::Tool(name) => self.settings.tool_timeouts.get(name),
-            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
-        };
-        of_its_own.copied().unwrap_or(self.settings.request_timeout)
-    }
-
     fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {
         Pins {
             session,
             seen: &self.seen,
             names: self.settings.guards.names,
+            uris: self.settings.guards.uris,
         }
     }
 

@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::{CanonicalPaths, Held, Obligation, Roots, Uncanonical};
-use crate::wire::{Edits, Fragment, Limits, Message, Value};
+use crate::policy::{Held, Obligation, Roots, Uncanonical};
+use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
 use super::Settings;
-use super::canonical::value_at;
+use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
 use super::guises;
 use super::kept::Shortening;
@@ -96,7 +96,9 @@ pub(super) fn oblige<'m>(
     for obligation in due {
         match obligation {
             // Carried out below, where there are any.
-            Obligation::CanonicalPaths => obligations.push(obligation.to_string()),
+            Obligation::CanonicalPaths | Obligation::CanonicalUris => {
+                obligations.push(obligation.to_string());
+            }
             // Carried out in `ratchet.rs`, before anything leaves.
             Obligation::Label(_) | Obligation::Raise(_) => {
                 obligations.push(obligation.to_string());
@@ -136,12 +138,23 @@ pub(super) fn oblige<'m>(
             because: Some(rewrite.because.into()),
         });
     }
-    respell(message, &allowed.paths, &mut edits, &mut own, &mut notes)?;
+    let respelled = respell(message, &allowed.respelled, &mut notes)?;
+    // What a server wrote is no less looked at for that.
+    let mut links = Said::default();
+    for (value, text) in respelled {
+        if allowed.from() == Side::Agent {
+            own.push(value.range());
+            edits.replace(value, Fragment::string(text));
+        } else {
+            links.insert(value.range().start, (value, text.to_owned()));
+        }
+    }
     for (value, id) in route.ids.drain(..) {
         own.push(value.range());
         edits.replace(value, id);
     }
-    let texts = cleaned(wanted.texts, &gone, &own, &mut notes);
+    let mut texts = cleaned(wanted.texts, &gone, &own, &mut notes);
+    texts.extend(links);
     let of_others = settings.guards.secrets.as_ref();
     // What is hidden in a credential may not hide it.
     let found = leaks::received(message, allowed.from(), &own, &texts, of_others)?;
@@ -191,37 +204,37 @@ pub(super) fn oblige<'m>(
     })
 }
 
-/// Writes paths of a call as they were judged.
-fn respell<'m>(
+/// What is written as it was judged, and where.
+fn respell<'m, 'p>(
     message: &'m Message,
-    paths: &CanonicalPaths,
-    edits: &mut Edits<'m>,
-    own: &mut Vec<Range<usize>>,
+    respelled: &'p Respelled,
     notes: &mut Vec<audit::Edit>,
-) -> Result<(), Refusal> {
-    for place in places(message, paths) {
-        let (value, pointer, path) = place?;
-        edits.replace(value, Fragment::string(path));
-        own.push(value.range());
-        notes.push(audit::Edit {
-            pointer: format!("/params/arguments{pointer}").into(),
-            change: audit::Change::Replaced,
-            because: Some(Obligation::CanonicalPaths.to_string().into()),
-        });
+) -> Result<Vec<(Value<'m>, &'p str)>, Refusal> {
+    let mut all = Vec::with_capacity(respelled.len());
+    for place in places(message, respelled) {
+        let (value, pointer, text) = place?;
+        if all.len() < MOST_NOTED {
+            notes.push(audit::Edit {
+                pointer: pointer.to_owned().into(),
+                change: audit::Change::Replaced,
+                because: Some(canonical::cause(pointer).to_string().into()),
+            });
+        }
+        all.push((value, text));
     }
-    Ok(())
+    Ok(all)
 }
 
-/// The message of a call as it will be sent, as far as its paths are concerned, for whatever else is
-/// asked of its words; `None` where no path is written otherwise.
+/// The message as it will be sent, as far as its paths and URIs are concerned, for whatever else is
+/// asked of its words; `None` where nothing is written otherwise.
 pub(super) fn respelled(
     message: &Message,
-    paths: &CanonicalPaths,
+    respelled: &Respelled,
     limits: &Limits,
 ) -> Result<Option<Message>, Refusal> {
-    let strings = places(message, paths).map(|place| {
-        let (value, _, path) = place?;
-        Ok((value, path.to_owned()))
+    let strings = places(message, respelled).map(|place| {
+        let (value, _, text) = place?;
+        Ok((value, text.to_owned()))
     });
     let strings: Vec<_> = strings.collect::<Result<_, Refusal>>()?;
     rewritten(message, strings, limits)
@@ -244,18 +257,18 @@ pub(super) fn rewritten<'m>(
     Ok(Some(Message::decode(text.as_bytes(), limits)?))
 }
 
-/// Where the paths of a call stand in its message, by what pointer, and what is written there.
+/// Where in a message something is written otherwise, by what pointer, and how.
 fn places<'m, 'p>(
     message: &'m Message,
-    paths: &'p CanonicalPaths,
+    respelled: &'p Respelled,
 ) -> impl Iterator<Item = Result<(Value<'m>, &'p str, &'p str), Refusal>> {
-    let arguments = message.params().and_then(|params| params.get("arguments"));
-    paths.iter().map(move |(pointer, path)| {
-        let place = arguments.and_then(|arguments| value_at(arguments, pointer));
+    let root = message.document().root();
+    respelled.iter().map(move |(pointer, text)| {
+        let place = value_at(root, pointer);
         let value = place.filter(|value| value.as_str().is_some());
         // INVARIANT: they were found at their pointers when they were judged.
         let value = value.ok_or_else(|| Uncanonical::Unclear(pointer.clone()))?;
-        Ok((value, pointer.as_str(), path.as_str()))
+        Ok((value, pointer.as_str(), text.as_str()))
     })
 }
 

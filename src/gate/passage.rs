@@ -49,6 +49,18 @@ pub enum Carried {
     },
 }
 
+impl Carried {
+    /// What a request is about is called otherwise from here on.
+    pub(super) fn rename(&mut self, other: &str) {
+        if let Self::Request {
+            name: Some(name), ..
+        } = self
+        {
+            *name = other.into();
+        }
+    }
+}
+
 impl Passage {
     /// The passage of a message of a peer's.
     pub(super) fn of(

@@ -12,7 +12,7 @@ use crate::wire::{Definition, Value};
 use super::decide::{Stop, asked_tool};
 use super::forward::UpstreamFault;
 use super::seen::Seen;
-use super::settings::ToolNames;
+use super::settings::{Level, ToolNames};
 use super::understand::{About, Understood};
 
 /// What tells how the tools of one session are defined, how they were when they were first seen, and
@@ -22,6 +22,7 @@ pub(super) struct Pins<'p> {
     pub(super) session: &'p Session,
     pub(super) seen: &'p Seen,
     pub(super) names: ToolNames,
+    pub(super) uris: Level,
 }
 
 impl Pins<'_> {

@@ -169,6 +169,17 @@ impl Trail {
         }
     }
 
+    /// The message is judged as if it had just come: what was found out about it is forgotten, but
+    /// for what it brings of a person's consent.
+    pub(super) fn begin_anew<U, A>(&mut self, talk: &Talk<U, A>, came: Came) {
+        let begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
+        *self = Self {
+            brought: std::mem::take(&mut self.brought),
+            agreed: self.agreed.take(),
+            ..begun
+        };
+    }
+
     /// The message is judged where its session is by now.
     pub(super) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
         self.record.upstream = Some(talk.scope().upstream);

@@ -26,9 +26,9 @@ const MOST: usize = 65_536;
 const MOST_TOLD: usize = 4_096;
 
 /// What stands before the name of a prompt; no tool has a name with controls.
-const PROMPT: &str = "prompt\0";
+pub(super) const PROMPT: &str = "prompt\0";
 
-const INSTRUCTIONS: &str = "instructions\0";
+pub(super) const INSTRUCTIONS: &str = "instructions\0";
 
 /// Whether a change is news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -37,6 +37,14 @@ pub struct Settings {
     pub tracing: Tracing,
     /// From which level on sessions speak to the isolated server, if there is one.
     pub isolate_from: Option<i64>,
+    pub unconfined: Unconfined,
+}
+
+/// What keeps servers from being confined as they are to be, where that is not required.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unconfined {
+    pub open: Option<Arc<str>>,
+    pub isolated: Option<Arc<str>>,
 }
 
 /// How a denied call of a visible tool is answered.
@@ -64,6 +72,8 @@ pub struct Guards {
     /// What happens when a tool says that it has failed for good.
     pub fatal: OnFatal,
     pub asking: Asking,
+    /// URIs that readers take for different resources, or for none.
+    pub uris: Level,
 }
 
 /// What servers may not ask of the agent's user, whatever policies permit.

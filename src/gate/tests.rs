@@ -16,6 +16,7 @@ mod excerpts;
 mod failures;
 mod guises;
 mod isolate;
+mod latched;
 mod leaks;
 mod life;
 mod lists;
@@ -35,6 +36,7 @@ mod shadow;
 mod streams;
 mod tasks;
 mod text;
+mod uris;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,6 +64,8 @@ pub(super) struct Bench {
     pub(super) clock: Arc<HandClock>,
     audit: Audit,
     memory: Memory,
+    /// While it is closed nothing is written.
+    latch: latched::Latch,
 }
 
 /// Writes down what it gets.
@@ -106,7 +110,12 @@ impl Bench {
             durability,
             on_fault: OnFault::Deny,
         };
-        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
+        let latch = latched::Latch::default();
+        let sink = latched::Latched {
+            memory: memory.clone(),
+            latch: latch.clone(),
+        };
+        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(sink)];
         let shared: Arc<dyn Clock> = clock.clone();
         let audit =
             Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default()).unwrap();
@@ -122,6 +131,7 @@ impl Bench {
             secrets: Redactor::default(),
             tracing: super::Tracing::Off,
             isolate_from: None,
+            unconfined: Unconfined::default(),
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));
@@ -136,6 +146,7 @@ impl Bench {
             clock,
             audit,
             memory,
+            latch,
         }
     }
 
@@ -297,6 +308,7 @@ impl Upstream for Recorder {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         assert_eq!(permit.to(), Side::Upstream);
         assert!(!permit.line().contains(PANIC), "injected");
+        assert_names_what_it_reads(&permit);
         let stream = permit.passage().stream;
         self.lines
             .lock()
@@ -318,6 +330,21 @@ impl Upstream for Recorder {
     fn leave_open(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Over HTTP a header says what is read, and must say what the message does.
+fn assert_names_what_it_reads(permit: &Permit) {
+    let Carried::Request {
+        method: KnownMethod::ResourcesRead,
+        name,
+        ..
+    } = &permit.passage().carried
+    else {
+        return;
+    };
+    let message = Message::decode(permit.line().as_bytes(), &Limits::default()).unwrap();
+    let uri = message.params().and_then(|params| params.get("uri"));
+    assert_eq!(name.as_deref(), uri.unwrap().as_str().as_deref());
 }
 
 impl Agent for Recorder {

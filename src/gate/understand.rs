@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::policy::{
     Action, Arguments, Decision, Environment, Facts, Held, MAX_LEVEL, PolicySnapshot, Principal,
-    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch,
+    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -19,6 +19,7 @@ use super::inspect;
 use super::leaks::Look;
 use super::pin::Pins;
 use super::refuse::Refusal;
+use super::resources::{self, Kind};
 use super::tasks::{self, Recalled, Work};
 
 /// A message together with what policy is asked about it.
@@ -194,7 +195,10 @@ fn about_tasks<'m>(
         received.level = brings.level;
         received.labels = brings.labels.into_iter().collect();
     }
-    questions.extend(received);
+    let again = received
+        .as_ref()
+        .and_then(resources::received_in_one_spelling);
+    questions.extend(received.into_iter().chain(again));
     Ok((target, questions))
 }
 
@@ -269,6 +273,7 @@ pub(super) fn ask<'m>(
                 level: MAX_LEVEL,
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
                 secrets: look.secrets(arguments_value),
+                options: options(&arguments),
                 ..Touch::default()
             };
             let name = text("name").into_owned();
@@ -287,9 +292,11 @@ pub(super) fn ask<'m>(
                 one(about, Doing::GetPrompt(arguments)),
             )
         }
-        KnownMethod::ResourcesRead => on_resource(&text("uri"), asks, Doing::ReadResource),
+        KnownMethod::ResourcesRead => {
+            resources::one(&text("uri"), Kind::Uri, asks, || Doing::ReadResource)
+        }
         KnownMethod::ResourcesSubscribe | KnownMethod::ResourcesUnsubscribe => {
-            on_resource(&text("uri"), asks, Doing::Subscribe)
+            resources::one(&text("uri"), Kind::Uri, asks, || Doing::Subscribe)
         }
         KnownMethod::Complete => complete(asks, params),
         KnownMethod::SubscriptionsListen => listen(asks, params),
@@ -297,7 +304,8 @@ pub(super) fn ask<'m>(
         KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
         KnownMethod::Elicit => on_peer(asking::elicit(params)),
         KnownMethod::ResourceUpdated => {
-            let (target, mut questions) = on_resource(&text("uri"), Asks::Agent, Doing::Subscribe);
+            let (target, mut questions) =
+                resources::one(&text("uri"), Kind::Uri, Asks::Agent, || Doing::Subscribe);
             questions.push(Question {
                 asks,
                 about: peer(),
@@ -319,25 +327,6 @@ pub(super) fn ask<'m>(
     })
 }
 
-/// A resource as its URI alone shows it. RFC 3986 §3.1: the scheme is what stands before the first
-/// colon, in any case.
-pub(super) fn resource_facts(uri: &str) -> ResourceFacts {
-    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
-    ResourceFacts {
-        uri: uri.to_owned(),
-        scheme: scheme.to_ascii_lowercase(),
-        ..ResourceFacts::default()
-    }
-}
-
-fn on_resource<'m>(uri: &str, asks: Asks, doing: Doing<'m>) -> (Target, Vec<Question<'m>>) {
-    let about = About::Resource(resource_facts(uri));
-    (
-        Target::Resource(uri.to_owned()),
-        vec![Question { asks, about, doing }],
-    )
-}
-
 /// Completion is asked of the prompt or the resource template that it completes.
 fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
     let at = |path: &[&str]| {
@@ -346,13 +335,16 @@ fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>
             .and_then(Value::as_str)
             .unwrap_or_default()
     };
-    let doing = Doing::Complete(at(&["argument", "name"]));
+    let argument = at(&["argument", "name"]);
     if at(&["ref", "type"]) == "ref/prompt" {
         let name = at(&["ref", "name"]).into_owned();
         let about = About::Prompt(Prompt::named(name.clone()));
+        let doing = Doing::Complete(argument);
         (Target::Prompt(name), vec![Question { asks, about, doing }])
     } else {
-        on_resource(&at(&["ref", "uri"]), asks, doing)
+        resources::one(&at(&["ref", "uri"]), Kind::Template, asks, || {
+            Doing::Complete(argument.clone())
+        })
     }
 }
 
@@ -365,12 +357,10 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) 
     }];
     let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
     for uri in uris.into_iter().flat_map(Value::items) {
-        let about = About::Resource(resource_facts(&uri.as_str().unwrap_or_default()));
-        questions.push(Question {
-            asks,
-            about,
-            doing: Doing::Subscribe,
-        });
+        let uri = uri.as_str().unwrap_or_default();
+        questions.extend(resources::questions(&uri, Kind::Uri, asks, || {
+            Doing::Subscribe
+        }));
     }
     (Target::Server, questions)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, Readiness, Taken, Waits};
+use crate::session::{Origin, Place, Readiness, Taken, Waits};
 use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
@@ -298,7 +298,23 @@ impl Gate {
 
     /// The record of something that happened to the upstream.
     pub fn upstream_event<U, A>(&self, talk: &Talk<U, A>, event: audit::Event) -> Record {
-        self.about(talk, Kind::UpstreamEvent).event(event)
+        let record = self.about(talk, Kind::UpstreamEvent).event(event);
+        let unconfined = &self.settings.unconfined;
+        let starts = matches!(
+            event,
+            audit::Event::Started | audit::Event::Restarted | audit::Event::Isolated
+        );
+        let lacks = match talk.session.place() {
+            Place::Open => &unconfined.open,
+            Place::Moving | Place::Isolated => &unconfined.isolated,
+        };
+        match lacks {
+            // An operator who reads of a start must not take the server for confined.
+            Some(lacks) if starts => {
+                record.reason(audit::Reason::code("unconfined").with_text(&**lacks))
+            }
+            Some(_) | None => record,
+        }
     }
 
     /// The limits of a frame from this side.

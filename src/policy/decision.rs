@@ -101,6 +101,9 @@ pub enum Obligation {
     /// `@obligation_canonical("paths")`: the arguments of a call that labels call paths go on in the
     /// one spelling, in which it is judged again.
     CanonicalPaths,
+    /// `@obligation_canonical("uris")`: the URIs of resources that a message names go on in the one
+    /// spelling.
+    CanonicalUris,
     /// `@obligation_label("pii")`: the session has read data of this kind from now on. One for each; an
     /// annotation may name several with spaces between them.
     Label(Arc<str>),
@@ -143,6 +146,15 @@ impl Raise {
 }
 
 impl Obligation {
+    /// What is to go on in one spelling, by the word for it.
+    pub fn canonical(word: &str) -> Option<Self> {
+        match word {
+            "paths" => Some(Self::CanonicalPaths),
+            "uris" => Some(Self::CanonicalUris),
+            _ => None,
+        }
+    }
+
     /// What it raises the session by, if it does.
     pub fn brings(&self) -> Option<Held> {
         match self {
@@ -157,7 +169,9 @@ impl Obligation {
             Self::Raise(Raise::Internal) => Some(Held::at(1)),
             Self::Raise(Raise::Confidential) => Some(Held::at(2)),
             Self::Raise(Raise::Secret) => Some(Held::at(3)),
-            Self::Annotate(_) | Self::StripMeta(_) | Self::CanonicalPaths => None,
+            Self::Annotate(_) | Self::StripMeta(_) | Self::CanonicalPaths | Self::CanonicalUris => {
+                None
+            }
         }
     }
 }
@@ -265,6 +279,7 @@ impl fmt::Display for Obligation {
             Self::Annotate(text) => write!(f, "annotate: {text}"),
             Self::StripMeta(key) => write!(f, "strip_meta: {key}"),
             Self::CanonicalPaths => f.write_str("canonical: paths"),
+            Self::CanonicalUris => f.write_str("canonical: uris"),
             Self::Label(label) => write!(f, "label: {label}"),
             Self::Raise(to) => write!(f, "raise: {}", to.as_str()),
         }

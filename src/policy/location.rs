@@ -6,7 +6,9 @@
 //! slash) has none, which counts as outside of everything.
 
 use unicode_normalization::UnicodeNormalization;
-use url::Url;
+use url::{Host, Url};
+
+use super::uris;
 
 /// A place among files, or below the authority of a URI.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -79,7 +81,7 @@ impl Location {
         if text.contains(ambiguous) {
             return None;
         }
-        if climbs(text) {
+        if climbs(text) || is_read_in_two_ways(text) {
             return None;
         }
         let url = Url::parse(text).ok()?;
@@ -90,12 +92,15 @@ impl Location {
         }
         if url.scheme() == "file" {
             // `file:srv` is relative for RFC 8089, and below the top for WHATWG.
-            let rest = text
-                .get("file:".len()..)
-                .filter(|rest| rest.starts_with("//"));
-            return rest.and_then(|_| Self::of_file_url(&url));
+            let rest = text.get("file:".len()..)?.strip_prefix("//")?;
+            // As for paths: `//host/share` is a machine for some.
+            let names_a_machine = |(_, path): (&str, &str)| path.starts_with('/');
+            if rest.split_once('/').is_some_and(names_a_machine) {
+                return None;
+            }
+            return Self::of_file_url(&url);
         }
-        let host = url.host_str().unwrap_or_default().to_ascii_lowercase();
+        let host = host_of(&url);
         // Schemes that the standard does not know keep both as they are; RFC 3986 does not.
         if host.contains('%') || host.ends_with('.') {
             return None;
@@ -108,11 +113,15 @@ impl Location {
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut parts = Vec::new();
         for part in path.split('/').filter(|_| !path.is_empty()) {
-            parts.push(Some(unescaped(part)?).filter(|part| !part.is_empty())?);
+            // A name that begins with `?` would pass for what selects something.
+            let is_name = |part: &String| !part.is_empty() && !part.starts_with('?');
+            parts.push(Some(unescaped(part)?).filter(is_name)?);
         }
         let mut parts = resolve(parts.iter().map(String::as_str), &realm)?;
         // Whatever it selects is another resource.
-        parts.extend(url.query().map(|query| format!("?{query}")));
+        if let Some(query) = url.query() {
+            parts.push(format!("?{}", uris::settled(query)?));
+        }
         Some(Self { realm, parts })
     }
 
@@ -202,6 +211,14 @@ impl Location {
         Self {
             realm: self.realm.clone(),
             parts: self.parts.iter().map(|name| folded(name)).collect(),
+        }
+    }
+
+    /// The names that lead to it, and what selects something in it, with the `?` before it.
+    pub(super) fn names(&self) -> (&[String], Option<&str>) {
+        match self.parts.split_last() {
+            Some((last, names)) if last.starts_with('?') => (names, Some(last)),
+            Some(_) | None => (&self.parts, None),
         }
     }
 
@@ -303,9 +320,39 @@ fn has_escape(text: &str) -> bool {
     })
 }
 
+/// The host in lower case; an IPv4 address in IPv6 is the IPv4 address.
+pub(super) fn host_of(url: &Url) -> String {
+    match url.host() {
+        Some(Host::Domain(name)) => name.to_ascii_lowercase(),
+        Some(Host::Ipv4(address)) => address.to_string(),
+        Some(Host::Ipv6(address)) => match address.to_ipv4_mapped() {
+            Some(address) => address.to_string(),
+            None => format!("[{address}]"),
+        },
+        None => String::new(),
+    }
+}
+
+/// What is a drive for some, and what the WHATWG standard finds a host in where RFC 3986 finds none.
+fn is_read_in_two_ways(uri: &str) -> bool {
+    const OF_THE_WEB: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+    let Some((scheme, rest)) = uri.split_once(':') else {
+        return false;
+    };
+    let has_host = rest.starts_with("//") && !rest.starts_with("///");
+    let is_drive = scheme.len() == 1 && rest.starts_with('/') && !has_host;
+    let is_of_the_web = OF_THE_WEB.iter().any(|it| it.eq_ignore_ascii_case(scheme));
+    is_drive || is_of_the_web && !has_host
+}
+
 /// Whether the path of a URI leads above its top, where readers stop or refuse.
 fn climbs(uri: &str) -> bool {
-    let path = uri.split_once("://").map_or("", |(_, rest)| rest);
+    let rest = uri.split_once(':').map_or("", |(_, rest)| rest);
+    let path = match rest.strip_prefix("//") {
+        Some(rest) => rest,
+        None if rest.starts_with('/') => rest,
+        None => "",
+    };
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut depth = 0_usize;
     for part in path.split('/').skip(1) {
@@ -349,6 +396,10 @@ mod tests {
         check("notes://team/a", "notes://team/b/%2e%2e/a");
         check("notes://team/a", "notes://team/a/");
         check("https://x.org/a", "HTTPS://X.org:443/a");
+        check("https://x.org/a?b=c", "https://x.org/a?b=%63");
+        check("https://1.2.3.4/a", "https://[::ffff:1.2.3.4]/a");
+        check("https://1.2.3.4/a", "https://0x01020304/a");
+        check("notes://1.2.3.4/a", "notes://[::FFFF:102:304]/a");
     }
 
     #[test]
@@ -376,6 +427,7 @@ mod tests {
         check("C:\\PROGRA~1\\a");
         check("\\\\host\\share");
         check("file://host/srv/data");
+        check("file:////host/srv/data");
         check("file:///srv/a%2fb");
         check("file:///srv/%252e%252e/etc");
         check("file:///srv/data#x");
@@ -387,6 +439,12 @@ mod tests {
         check("notes://team./a");
         check("notes://me@team/a");
         check("notes://team/a//b");
+        check("notes://team/a/%3Fb");
+        check("notes://team/a?b%zz");
+        check("notes:/../a");
+        check("https:x.org/a");
+        check("https:/x.org/a");
+        check("https:///x.org/a");
         check("notes://team/a b");
         // Some readers take these away from the ends.
         check("/srv/secret ");

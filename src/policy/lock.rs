@@ -18,6 +18,9 @@ pub const ARGUMENTS: &str = "lock.arguments";
 /// The policy in `builtin/lock.cedar` that forbids a tool whose definition is not the approved one.
 pub const DRIFT: &str = "lock.drift";
 
+/// The same for a prompt.
+pub const PROMPT_DRIFT: &str = "lock.prompt-drift";
+
 /// What definitions are held to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LockMode {

@@ -23,11 +23,13 @@ mod lock_words;
 mod mutant;
 mod numbers;
 mod observe;
+mod options;
 mod outlook;
 mod shape;
 mod snapshot;
 mod store;
 mod trace;
+mod uris;
 
 pub use action::{Action, ActionName, Nothing};
 pub use checked::{Against, Checked};
@@ -53,10 +55,12 @@ pub use labels::{
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,
+    PROMPT_DRIFT as LOCK_PROMPT_DRIFT,
 };
 pub use lock_words::{LockedPrompt, LockedWords};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Judged, Listed, Observer};
+pub use options::options;
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};
@@ -64,3 +68,4 @@ pub use store::PolicyStore;
 pub use trace::{
     Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
 };
+pub use uris::{canonical_template, canonical_uri};

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use toml::Spanned;
 
+use super::changed::Changed;
 use super::errors::Source;
 use super::replay::Recording;
 use crate::policy::Agent;
@@ -49,6 +50,7 @@ pub(super) struct Test {
     pub(super) agent: Agent,
     pub(super) now: Timestamp,
     pub(super) start: Start,
+    pub(super) changed: Changed,
     pub(super) plan: Plan,
 }
 

@@ -156,7 +156,7 @@ impl<'s> Conversation<'s> {
             desk,
             says: Cell::new(Says::Nothing),
             begun: Cell::new(false),
-            tools: bench.catalogue.of_calls(tools.iter()),
+            tools: bench.catalogue.of_calls(tools.iter(), &test.changed),
         };
         conversation.establish(None);
         conversation
@@ -279,7 +279,7 @@ impl<'s> Conversation<'s> {
         let Some(id) = asked.first().and_then(|line| lines::asked_id(line)) else {
             return Ok(got);
         };
-        let items = self.bench.catalogue.of(list).clone();
+        let items = self.bench.catalogue.of(list, &self.test.changed);
         self.hear(Side::Upstream, &lines::offer(&id, list, items))
             .await;
         let delivered = self.talk.agent.take();
@@ -293,7 +293,7 @@ impl<'s> Conversation<'s> {
             return Err(Broken::NotJudged(why));
         }
         got.shown = shown;
-        got.fault = listing::fault(self.bench, &self.sight(), list);
+        got.fault = listing::fault(self.bench, &self.sight(), list, &self.test.changed);
         Ok(got)
     }
 
@@ -331,7 +331,7 @@ impl<'s> Conversation<'s> {
     }
 
     fn offered(&self, list: Listed) -> Fragment {
-        let items = self.bench.catalogue.of(list).clone();
+        let items = self.bench.catalogue.of(list, &self.test.changed);
         Fragment::object([(list.member(), items)])
     }
 

@@ -10,6 +10,7 @@ use crate::policy::{
 use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
 
+use super::changed::Changed;
 use super::fixture::{Listed, Offers};
 use super::judge::{Bench, TRANSPORT};
 use super::lines::PROTOCOL;
@@ -28,6 +29,9 @@ pub(super) struct Sight {
 pub(super) struct Catalogue {
     /// Their definitions by name.
     called: HashMap<String, Fragment>,
+    prompted: Vec<(String, Fragment)>,
+    /// In their order.
+    names: Vec<String>,
     tools: Fragment,
     prompts: Fragment,
     resources: Fragment,
@@ -46,13 +50,20 @@ impl Catalogue {
         let prompt = |name: &String| {
             let locked = lock.words().and_then(|words| words.prompts.get(name));
             let locked = locked.and_then(|prompt| Fragment::decode(&prompt.definition).ok());
-            locked.unwrap_or_else(|| item(Listed::Prompts, name))
+            let item = || item(Listed::Prompts, name);
+            (name.clone(), locked.unwrap_or_else(item))
         };
         let called: Vec<(String, Fragment)> = offers.tools.iter().map(tool).collect();
+        let prompted: Vec<(String, Fragment)> = offers.prompts.iter().map(prompt).collect();
+        let all = |defined: &[(String, Fragment)]| {
+            Fragment::array(defined.iter().map(|(_, definition)| definition.clone()))
+        };
         Self {
-            tools: Fragment::array(called.iter().map(|(_, definition)| definition.clone())),
+            tools: all(&called),
+            names: offers.tools.clone(),
             called: called.into_iter().collect(),
-            prompts: Fragment::array(offers.of(Listed::Prompts).iter().map(prompt)),
+            prompts: all(&prompted),
+            prompted,
             resources: list(Listed::Resources),
         }
     }
@@ -61,23 +72,41 @@ impl Catalogue {
         self.called.contains_key(name)
     }
 
-    pub(super) fn of(&self, list: Listed) -> &Fragment {
+    /// A list, where these definitions have changed.
+    pub(super) fn of(&self, list: Listed, changed: &Changed) -> Fragment {
         match list {
-            Listed::Tools => &self.tools,
-            Listed::Prompts => &self.prompts,
-            Listed::Resources => &self.resources,
+            Listed::Tools if !changed.is_empty() => {
+                Fragment::array(self.names.iter().map(|name| self.tool(name, changed)))
+            }
+            Listed::Prompts if !changed.is_empty() => {
+                let prompts = self.prompted.iter().map(|(name, defined)| {
+                    let other = changed.definition(list, name, defined);
+                    other.unwrap_or_else(|| defined.clone())
+                });
+                Fragment::array(prompts)
+            }
+            Listed::Tools => self.tools.clone(),
+            Listed::Prompts => self.prompts.clone(),
+            Listed::Resources => self.resources.clone(),
         }
     }
 
     /// A list of these tools, each once. What no message of a test can tell is left out: with
     /// thousands of names in a suite, the others would cost more than all that is tested.
-    pub(super) fn of_calls<'n>(&self, names: impl Iterator<Item = &'n String>) -> Fragment {
+    pub(super) fn of_calls<'n>(
+        &self,
+        names: impl Iterator<Item = &'n String>,
+        changed: &Changed,
+    ) -> Fragment {
         let names: BTreeSet<&String> = names.collect();
-        let tool = |name: &String| {
-            let known = self.called.get(name).cloned();
-            known.unwrap_or_else(|| item(Listed::Tools, name))
-        };
-        Fragment::array(names.into_iter().map(tool))
+        Fragment::array(names.into_iter().map(|name| self.tool(name, changed)))
+    }
+
+    fn tool(&self, name: &str, changed: &Changed) -> Fragment {
+        let known = self.called.get(name).cloned();
+        let known = known.unwrap_or_else(|| item(Listed::Tools, name));
+        let other = changed.definition(Listed::Tools, name, &known);
+        other.unwrap_or(known)
     }
 }
 
@@ -120,7 +149,12 @@ pub(super) fn names(line: &str, list: Listed) -> Option<Vec<String>> {
 
 /// The engine's fault, if one hid an item. The gate hides the item and does not say so in its
 /// record, so the question is asked once more, of the same policies and with the same facts.
-pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<String> {
+pub(super) fn fault(
+    bench: &Bench<'_>,
+    sight: &Sight,
+    list: Listed,
+    changed: &Changed,
+) -> Option<String> {
     let established = &sight.established;
     let env = Environment {
         server: bench.server,
@@ -151,7 +185,7 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
         Listed::Tools => {
             let lock = snapshot.lock();
             let tool = |name: String| Tool {
-                pin: lock.unchanged(&name),
+                pin: changed.pin(list, &name, lock.unchanged(&name)),
                 name,
                 ..Tool::default()
             };
@@ -161,7 +195,7 @@ pub(super) fn fault(bench: &Bench<'_>, sight: &Sight, list: Listed) -> Option<St
         Listed::Prompts => {
             let lock = snapshot.lock();
             let prompt = |name: String| Prompt {
-                pin: lock.prompt_pin(&name, None),
+                pin: changed.pin(list, &name, lock.prompt_pin(&name, None)),
                 ..Prompt::named(name)
             };
             let prompts: Vec<Prompt> = names.map(prompt).collect();

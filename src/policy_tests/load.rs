@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
+use super::changed;
 use super::errors::FixtureProblem;
 use super::find::{self, Found};
 use super::fixture::{Fixture, Plan};
@@ -123,6 +124,7 @@ impl Loader<'_> {
             let policies = policies.current();
             problems.extend(unknown_policies(&fixture, &named, &policies));
             problems.extend(groups::misspelt(&fixture, &groups, &policies));
+            problems.extend(changed::unlocked(&fixture, &policies));
         }
         let sound = problems.is_empty();
         self.problems.fixtures.append(&mut told(problems, &fixture));

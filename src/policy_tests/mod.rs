@@ -7,6 +7,7 @@
 //!
 //! [`Gate`]: crate::gate::Gate
 
+mod changed;
 mod clock;
 mod compare;
 mod coverage;

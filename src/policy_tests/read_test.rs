@@ -3,6 +3,7 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
+use super::changed::changed;
 use super::fixture::{OnUnknown, Plan, Replay, Test};
 use super::read::Surroundings;
 use super::read_start::start;
@@ -46,6 +47,7 @@ pub(super) fn tests(table: &Table<'_>, surroundings: &Surroundings, name: &str) 
     let planned = planned(table, matrix.as_deref().unwrap_or_default());
     let now = table.time("now").unwrap_or(surroundings.now);
     let start = start(table);
+    let changed = changed(table);
     let line = table.line();
     let (Some(agents), Some(planned)) = (agents, planned) else {
         return Vec::new();
@@ -62,6 +64,7 @@ pub(super) fn tests(table: &Table<'_>, surroundings: &Surroundings, name: &str) 
                 agent: agent.clone(),
                 now,
                 start: start.clone(),
+                changed: changed.clone(),
                 plan,
             });
             if tests.len() > MOST_CELLS {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use super::changed::Changed;
 use super::fixture::{Decision, Expect, Offers, Plan, Sends, Start, Step, Test};
 use super::got::{At, Broken, Got};
 use super::judge::Bench;
@@ -121,6 +122,7 @@ impl Rehearsal {
             agent: self.agent,
             now: self.now,
             start: self.start,
+            changed: Changed::default(),
             plan: Plan::Message(Box::new(step)),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().build();

@@ -32,6 +32,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate 
         secrets: Redactor::default(),
         tracing: mcp_protector::gate::Tracing::Off,
         isolate_from: None,
+        unconfined: mcp_protector::gate::Unconfined::default(),
     };
     Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
 }

@@ -12,7 +12,7 @@ use crate::config::{self, Config};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::policy::Roots;
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
-use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError};
+use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError, sandbox};
 use crate::wire::{Form, Stream};
 
 use super::later::{Begun, Later};
@@ -140,6 +140,18 @@ impl Upstreams {
         match self {
             Self::Command { .. } => false,
             Self::Http(_) => true,
+        }
+    }
+
+    /// What keeps the server from being confined as it is to be, where that is not required.
+    pub(super) fn unconfined(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Command { settings, .. } => {
+                let checked = settings.sandbox.as_ref().map(sandbox::check);
+                // What does not start is told where it is started.
+                checked?.ok()?.map(Into::into)
+            }
+            Self::Http(_) => None,
         }
     }
 

@@ -183,6 +183,13 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     };
     let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
     parts.conversations.enrol(&talk.session);
+    let (id, upstream) = (talk.session.id.as_str(), &parts.upstream);
+    info!(
+        transport = "http",
+        session = id,
+        upstream,
+        "a session begins"
+    );
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of a session could not be recorded: {fault}");
         server.kill().await;

@@ -235,10 +235,12 @@ pub(super) fn gate(
                 secrets: level(guards.secret_fields),
                 pages: gate::Pages::Only(guards.page_hosts.clone()),
             },
+            uris: level(guards.uris),
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
         isolate_from: None,
+        unconfined: gate::Unconfined::default(),
     }
 }
 
@@ -275,11 +277,13 @@ fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
     };
     let sent = level(guards.secrets_sent);
     let is_off = received == gate::Treatment::Off && sent == gate::Level::Off;
+    // Policies may ask for kinds that only the configuration knows.
+    let is_off = is_off && guards.secret_rules.is_empty();
     // The rules take some time to compile.
     (!is_off).then(|| gate::Secrets {
         sent,
         received,
-        rules: Arc::new(Rules::builtin()),
+        rules: Arc::new(Rules::with_own(&guards.secret_rules)),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::config::{
     Audit, CommandLine, Config, Denial, Durability, ExcerptPreset, Excerpts, Limits, Listen,
     LockMode, OnFault, OnRemoval, OtherMethods, Policy, Reload, Warnings,
 };
+use crate::guard::secrets::{OwnRules, Rule};
 
 #[test]
 fn the_smallest_configuration_has_every_default() {
@@ -46,6 +47,33 @@ fn excerpts_are_made_only_where_they_are_asked_for() {
     };
     let text = "[guards.excerpts]\nover = 1024\nkeep = 2048\ntools = { q = \"sql_query\" }";
     assert_eq!(with(text), Some(asked));
+}
+
+#[test]
+fn rules_for_credentials_of_ones_own_are_read_in_their_order() {
+    let text = "[upstream]\ncommand = [\"server\"]\n\
+        [guards.secret_rules.door]\nkeywords = [\"door\"]\npattern = 'door [0-9]{4}$$'\n\
+        [guards.secret_rules.badge]\nkeywords = [\"badge\", \"BDG\"]\n\
+        pattern = 'badge-(?<secret>\\w+)'\nmin_entropy = 3.5\n";
+    let rule = |id: &str, keywords: &[&str], pattern: &str, min_entropy| Rule {
+        id: id.to_owned(),
+        keywords: keywords.iter().map(ToString::to_string).collect(),
+        pattern: pattern.to_owned(),
+        min_entropy,
+    };
+    let expected = vec![
+        rule("door", &["door"], "door [0-9]{4}$$", None),
+        rule(
+            "badge",
+            &["badge", "BDG"],
+            "badge-(?<secret>\\w+)",
+            Some(35),
+        ),
+    ];
+    assert_eq!(
+        valid(text).guards.secret_rules,
+        OwnRules::new(expected).unwrap()
+    );
 }
 
 #[test]

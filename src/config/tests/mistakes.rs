@@ -46,6 +46,75 @@ fn an_upstream_is_required() {
 }
 
 #[test]
+fn each_mistake_in_a_rule_for_credentials_is_told_where_it_stands() {
+    let check_rule = |rule: &str, expected: &[&str]| {
+        check_rest(&format!("[guards.secret_rules.{rule}"), expected);
+    };
+    check_rest(
+        "guards.secret_rules = []",
+        &["2 guards.secret_rules: expected a table, found an array"],
+    );
+    check_rest(
+        "guards.secret_rules.badge = \"badge-[0-9]+\"",
+        &["2 guards.secret_rules.badge: expected a table, found a string"],
+    );
+    check_rule(
+        "badge]",
+        &[
+            "2 guards.secret_rules.badge.pattern: required",
+            "2 guards.secret_rules.badge.keywords: required",
+        ],
+    );
+    check_rule(
+        "Badge]\npattern = 'badge'\nkeywords = ['badge']",
+        &[
+            "2 guards.secret_rules.Badge: expected a name of 1 to 64 lower-case letters, digits and hyphens",
+        ],
+    );
+    check_rule(
+        "jwt]\npattern = 'badge'\nkeywords = ['badge']",
+        &["2 guards.secret_rules.jwt: is the name of a rule that is built in"],
+    );
+    check_rule(
+        "badge]\npattern = '(badge'\nkeywords = ['badge', 'ab']\nmin_entropy = 9",
+        &[
+            "3 guards.secret_rules.badge.pattern: is no regular expression: unclosed group",
+            "4 guards.secret_rules.badge.keywords[1]: expected a keyword of 3 to 64 bytes",
+            "5 guards.secret_rules.badge.min_entropy: expected a number from 0 to 8",
+        ],
+    );
+    check_rule(
+        "badge]\npattern = 'a*'\nkeywords = []\nentropy = 3",
+        &[
+            "3 guards.secret_rules.badge.pattern: matches nothing at all as well",
+            "4 guards.secret_rules.badge.keywords: expected at least one keyword",
+            "5 guards.secret_rules.badge.entropy: unknown key",
+        ],
+    );
+    check_rule(
+        "badge]\npattern = '(?:\\w{1,100}){1,100}x'\nkeywords = ['badge']",
+        &["3 guards.secret_rules.badge.pattern: takes more than 512 KiB when it is compiled"],
+    );
+    check_rule(
+        "badge]\npattern = 1\nkeywords = 'badge'",
+        &[
+            "3 guards.secret_rules.badge.pattern: expected a string, found an integer",
+            "4 guards.secret_rules.badge.keywords: expected an array of strings, found a string",
+        ],
+    );
+    check_rule(
+        "badge]\npattern = 'badge'\nkeywords = ['badge', 1]",
+        &["4 guards.secret_rules.badge.keywords[1]: expected a string, found an integer"],
+    );
+    // A word that the pattern repeats stays as unseen as it.
+    let text = "[upstream]\ncommand = [\"s\"]\n[guards.secret_rules.badge]\n\
+                pattern = 'hunter2('\nkeywords = ['hunt']\n";
+    let told = parse(text).unwrap_err();
+    let told = format!("{:?}", miette::Report::new(told));
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
 fn a_command_is_an_array_of_strings() {
     check(
         "upstream.command = \"npx -y server\"",

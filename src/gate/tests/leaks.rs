@@ -1,7 +1,7 @@
 //! Credentials in what goes to the server, and in what comes from it.
 
 use super::*;
-use crate::guard::secrets::Rules;
+use crate::guard::secrets::{OwnRules, Rule, Rules};
 
 /// No file shows what looks like a credential: it is put together here.
 fn token() -> String {
@@ -31,6 +31,46 @@ async fn answered(bench: &Bench, reply: &str) -> String {
         .upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},{reply}}}"#))
         .await;
     bench.to_agent().remove(0)
+}
+
+#[tokio::test]
+async fn a_kind_that_only_the_configuration_knows_is_treated_like_any_other() {
+    let rules = || {
+        let badge = Rule {
+            id: "badge".to_owned(),
+            keywords: vec!["badge-".to_owned()],
+            pattern: "badge-(?<secret>[a-z0-9]{8})".to_owned(),
+            min_entropy: Some(25),
+        };
+        Arc::new(Rules::with_own(&OwnRules::new(vec![badge]).unwrap()))
+    };
+    let with = |sent, received| {
+        Bench::with(open, |settings| {
+            let rules = rules();
+            settings.guards.secrets = Some(Secrets {
+                sent,
+                received,
+                rules,
+            });
+        })
+    };
+    let bench = with(Level::Strict, Treatment::Redact);
+    bench.shake_hands().await;
+    bench.list(&["t"]).await;
+    let reply = r#""result":{"content":[{"type":"text","text":"badge-a1b2c3d4 badge-aaaaaaaa"}]}"#;
+    let answer = answered(&bench, reply).await;
+    assert!(
+        answer.contains("badge-[redacted:badge] badge-aaaaaaaa"),
+        "{answer}"
+    );
+    let records = bench.records().await;
+    let record = records.last().unwrap().text();
+    assert!(record.contains(r#""redactions":["badge"]"#), "{record}");
+    bench
+        .agent(&call("2", "t").replace(r#""a":1"#, r#""a":"badge-a1b2c3d4""#))
+        .await;
+    assert_eq!(bench.to_upstream(), [""; 0]);
+    assert!(!bench.to_agent().concat().contains("a1b2c3d4"));
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Handshakes, time, cancellation and death.
 
 use super::*;
+use crate::audit::Event;
+use crate::session::Place;
 
 #[tokio::test]
 async fn before_initialize_only_ping_is_passed_on() {
@@ -246,4 +248,42 @@ async fn a_request_that_runs_out_of_time_while_it_is_sent_is_answered_once() {
     sent.unwrap();
     assert!(talk.agent.take().is_empty());
     assert!(talk.session.is_idle());
+}
+
+#[tokio::test]
+async fn each_start_of_a_server_that_is_not_confined_as_it_is_to_be_is_in_the_audit() {
+    let lacks = || Unconfined {
+        open: Some("no Landlock".into()),
+        isolated: Some("no Landlock there".into()),
+    };
+    for (unconfined, place, event, told) in [
+        (lacks(), Place::Open, Event::Started, Some("no Landlock")),
+        (lacks(), Place::Open, Event::Restarted, Some("no Landlock")),
+        (lacks(), Place::Open, Event::Died, None),
+        (
+            lacks(),
+            Place::Isolated,
+            Event::Restarted,
+            Some("no Landlock there"),
+        ),
+        (
+            lacks(),
+            Place::Moving,
+            Event::Isolated,
+            Some("no Landlock there"),
+        ),
+        (Unconfined::default(), Place::Open, Event::Started, None),
+    ] {
+        let bench = Bench::with(open, |settings| settings.unconfined = unconfined);
+        bench.talk.session.state().place = place;
+        let record = bench.gate.upstream_event(&bench.talk, event);
+        bench.gate.audit.record(record).await.unwrap();
+        let records = bench.records_of("upstream_event").await;
+        let [record] = records.as_slice() else {
+            panic!("{records:?}");
+        };
+        let code = told.map_or("", |_| "unconfined");
+        assert_eq!(record.get(&["reason", "code"]), code, "{event:?}");
+        assert_eq!(record.get(&["reason", "text"]), told.unwrap_or_default());
+    }
 }

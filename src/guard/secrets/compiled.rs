@@ -40,6 +40,7 @@ const DOUBTS: [&str; 15] = [
     "test_", "fake", "sha1", "sha256", "sha512",
 ];
 
+#[derive(Clone)]
 pub(super) struct Compiled {
     pub(super) id: RuleId,
     pub(super) place: Place,

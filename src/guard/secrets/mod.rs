@@ -16,6 +16,7 @@ mod entropy;
 mod error;
 mod finding;
 mod keywords;
+mod own;
 mod placeholder;
 mod redact;
 mod rule;
@@ -26,6 +27,7 @@ mod tests;
 
 pub use error::RuleError;
 pub use finding::{Encoding, Finding, Layer, RuleId};
+pub use own::OwnRules;
 pub use redact::Redacted;
 pub(super) use redact::replaced;
 pub use rule::Rule;

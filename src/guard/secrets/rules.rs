@@ -1,6 +1,5 @@
 //! All rules, compiled once and asked often.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -9,18 +8,11 @@ use super::compiled::Compiled;
 use super::error::RuleError;
 use super::finding::Finding;
 use super::keywords::Keywords;
+use super::own::OwnRules;
 use super::placeholder;
 use super::redact::{self, Redacted};
 use super::rule::Rule;
 use super::scan::{Found, merged, scan};
-
-/// Rules that an author may add.
-const MOST_RULES: usize = 500;
-/// Keywords that one of them may have.
-const MOST_KEYWORDS: usize = 64;
-const SHORTEST_KEYWORD: usize = 3;
-const LONGEST_KEYWORD: usize = 64;
-const LONGEST_ID: usize = 64;
 
 /// Secrets that are told apart in one text. From the last of them on all of the text is one.
 const MOST_FINDINGS: usize = 4096;
@@ -38,65 +30,41 @@ pub struct Rules {
 
 impl Rules {
     /// The kinds of credentials that are known here, without any rule of an author.
-    ///
-    /// # Panics
-    ///
-    /// Never: the table is constant.
-    #[expect(
-        clippy::expect_used,
-        reason = "every test compiles every row of the table"
-    )]
     pub fn builtin() -> Self {
-        Self::with(&[]).expect("the rules that are built in are valid")
+        Self::with_own(&OwnRules::default())
     }
 
     /// The built-in kinds and those of an author. All that is wrong is told at once.
     pub fn with(rules: &[Rule]) -> Result<Self, Vec<RuleError>> {
-        let mut problems = Vec::new();
-        let mut compiled = Vec::new();
+        let own = OwnRules::new(rules.to_vec())?;
+        Ok(Self::with_own(&own))
+    }
+
+    /// The same for rules that are known to be good.
+    ///
+    /// # Panics
+    ///
+    /// Never: the table is constant, and with the most and longest keywords that an author may add the
+    /// automaton is far below its limits.
+    #[expect(
+        clippy::expect_used,
+        reason = "every test compiles every row of the table"
+    )]
+    pub fn with_own(own: &OwnRules) -> Self {
+        let mut compiled = own.compiled().to_vec();
         let mut words: Vec<(&str, usize)> = Vec::new();
-        let mut ids: BTreeSet<&str> = builtin::rows().map(|row| row.id).collect();
-        if rules.len() > MOST_RULES {
-            problems.push(RuleError::TooMany {
-                count: rules.len(),
-                most: MOST_RULES,
-            });
-        }
-        for rule in rules.iter().take(MOST_RULES) {
-            problems.extend(problems_of(rule));
-            if !ids.insert(&rule.id) {
-                problems.push(RuleError::Repeated {
-                    rule: rule.id.clone(),
-                });
-            }
-            match Compiled::of_author(rule) {
-                Ok(one) => {
-                    words.extend(rule.keywords.iter().map(|k| (k.as_str(), compiled.len())));
-                    compiled.push(one);
-                }
-                Err(problem) => problems.push(problem),
-            }
+        for (at, rule) in own.rules().iter().enumerate() {
+            words.extend(rule.keywords.iter().map(|k| (k.as_str(), at)));
         }
         for row in builtin::rows() {
-            match row.compiled() {
-                Ok(one) => {
-                    words.extend(row.keywords.iter().map(|&k| (k, compiled.len())));
-                    compiled.push(one);
-                }
-                Err(problem) => problems.push(problem),
-            }
+            words.extend(row.keywords.iter().map(|&k| (k, compiled.len())));
+            compiled.push(
+                row.compiled()
+                    .expect("the rules that are built in are valid"),
+            );
         }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        // What the checks above let through is far below the automaton's own limits.
-        let keywords = Keywords::new(words).map_err(|_| {
-            vec![RuleError::TooMany {
-                count: rules.len(),
-                most: MOST_RULES,
-            }]
-        })?;
-        Ok(Self { compiled, keywords })
+        let keywords = Keywords::new(words).expect("so few keywords fit");
+        Self { compiled, keywords }
     }
 
     /// The secrets of a text, in its order and apart from each other.
@@ -172,41 +140,6 @@ impl fmt::Debug for Rules {
             .field("rules", &self.compiled.len())
             .finish_non_exhaustive()
     }
-}
-
-fn problems_of(rule: &Rule) -> Vec<RuleError> {
-    let mut problems = Vec::new();
-    let of_id = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
-    if !(1..=LONGEST_ID).contains(&rule.id.len()) || !rule.id.bytes().all(of_id) {
-        problems.push(RuleError::Id {
-            rule: rule.id.clone(),
-        });
-    }
-    if rule.keywords.is_empty() {
-        problems.push(RuleError::NoKeyword {
-            rule: rule.id.clone(),
-        });
-    }
-    if rule.keywords.len() > MOST_KEYWORDS {
-        problems.push(RuleError::Keywords {
-            rule: rule.id.clone(),
-            count: rule.keywords.len(),
-            most: MOST_KEYWORDS,
-        });
-    }
-    let unfit = |word: &&String| !(SHORTEST_KEYWORD..=LONGEST_KEYWORD).contains(&word.len());
-    problems.extend(
-        rule.keywords
-            .iter()
-            .filter(unfit)
-            .map(|word| RuleError::Keyword {
-                rule: rule.id.clone(),
-                keyword: word.clone(),
-                least: SHORTEST_KEYWORD,
-                most: LONGEST_KEYWORD,
-            }),
-    );
-    problems
 }
 
 /// What of a stretch the findings leave.

@@ -1,6 +1,7 @@
 //! Fixtures and policies as authors write them, from files to reports.
 
 mod broken;
+mod changed;
 mod configured;
 mod conversations;
 mod coverage;

@@ -84,16 +84,23 @@ impl Annotations {
                 self.error("`@obligation_annotate` needs a text".to_owned(), None);
             }
             "obligation_annotate" => self.obligations.push(Obligation::Annotate(value.into())),
-            "obligation_canonical" if value == "paths" => {
-                self.obligations.push(Obligation::CanonicalPaths);
+            "obligation_canonical" => {
+                let words: Vec<&str> = value.split_whitespace().collect();
+                let known: Vec<Obligation> = words
+                    .iter()
+                    .filter_map(|it| Obligation::canonical(it))
+                    .collect();
+                if known.is_empty() || known.len() < words.len() {
+                    self.error(
+                        format!(
+                            "`@obligation_canonical` does not know `{}`",
+                            value.escape_debug()
+                        ),
+                        Some("known: `paths`, `uris`".to_owned()),
+                    );
+                }
+                self.obligations.extend(known);
             }
-            "obligation_canonical" => self.error(
-                format!(
-                    "`@obligation_canonical` does not know `{}`",
-                    value.escape_debug()
-                ),
-                Some("known: `paths`".to_owned()),
-            ),
             "obligation_label" => {
                 let before = self.obligations.len();
                 let labels = value.split_whitespace();

@@ -21,6 +21,13 @@ use crate::policy::{
 /// Letters of an expression that show where a problem is.
 const NEAR: usize = 24;
 
+/// What is to go on in one spelling.
+const CANONICAL: [(&str, &str); 3] = [
+    ("paths", "paths"),
+    ("uris", "uris"),
+    ("paths uris", "paths uris"),
+];
+
 /// What `[[rule]]` came to.
 #[derive(Debug)]
 pub(super) struct Rule {
@@ -114,8 +121,8 @@ impl Reader {
         let advice = table.text("advice").map(|(advice, _)| advice.into());
         let on_deny = table.word("on_deny", &[("ask_consent", OnDeny::AskConsent)]);
         let note = table.text("obligation_annotate");
-        let canonical = table.word("obligation_canonical", &[("paths", ())]);
-        let canonical = canonical.map(|()| Obligation::CanonicalPaths);
+        let canonical = table.word("obligation_canonical", &CANONICAL);
+        let canonical = canonical.map(|words| words.split(' ').filter_map(Obligation::canonical));
         let labels = table.texts("obligation_label");
         let raise = table.word("obligation_raise", &Raise::WORDS);
         let raise = raise.map(Obligation::Raise);
@@ -176,7 +183,12 @@ impl Reader {
                 advice,
                 on_deny,
             },
-            obligations: obligations(note, canonical.into_iter().chain(raise), labels, keys),
+            obligations: obligations(
+                note,
+                canonical.into_iter().flatten().chain(raise),
+                labels,
+                keys,
+            ),
         });
     }
 

@@ -226,7 +226,7 @@ fn what_would_overflow_a_stack_or_take_long_is_refused() {
 #[test]
 fn each_obligation_has_its_key() {
     let rule = "[[rule]]\nid = \"a\"\neffect = \"permit\"\nobligation_annotate = \"seen\"\n\
-                obligation_canonical = \"paths\"\nobligation_strip_meta = [\"b\"]\n";
+                obligation_canonical = \"paths uris\"\nobligation_strip_meta = [\"b\"]\n";
     let tool = tool("read");
     let Decision::Allow(allowance) = snapshot(rule).unwrap().judge(&World::new().call(&tool))
     else {
@@ -235,10 +235,15 @@ fn each_obligation_has_its_key() {
     let told = allowance.obligations.iter().map(ToString::to_string);
     assert_eq!(
         told.collect::<Vec<_>>(),
-        ["annotate: seen", "strip_meta: b", "canonical: paths"]
+        [
+            "annotate: seen",
+            "strip_meta: b",
+            "canonical: paths",
+            "canonical: uris"
+        ]
     );
     let urls = rule.replace("paths", "urls");
-    check_refused(&urls, "policy::rule", "`urls` is not known here");
+    check_refused(&urls, "policy::rule", "`urls uris` is not known here");
     let forbid = "[[rule]]\nid = \"a\"\neffect = \"forbid\"\nobligation_canonical = \"paths\"\n";
     check_refused(forbid, "policy::rule", "would never be carried out");
 }

@@ -2,7 +2,7 @@
 //!
 //! `{"allow": bool, "deny": bool, "reasons": […], "obligations": […]}`, where `allow` has to be there.
 //! `deny` wins over `allow`; neither is no opinion. A reason is `{"id", "code", "advice", "on_deny"}`, an
-//! obligation `{"annotate": "…"}`, `{"canonical": "paths"}` or `{"strip_meta": "…"}`.
+//! obligation `{"annotate": "…"}`, `{"canonical": "paths"}` (or `"uris"`) or `{"strip_meta": "…"}`.
 
 use std::sync::Arc;
 
@@ -89,8 +89,8 @@ fn obligation(value: &Value) -> Result<Obligation, String> {
     let what = text(value, "what an obligation says")?;
     match *key {
         _ if what.is_empty() => Err("an obligation says nothing".to_owned()),
-        "canonical" if &*what == "paths" => Ok(Obligation::CanonicalPaths),
-        "canonical" => Err("an obligation `canonical` is not `paths`".to_owned()),
+        "canonical" => Obligation::canonical(&what)
+            .ok_or_else(|| "an obligation `canonical` is not `paths` or `uris`".to_owned()),
         "label" => Ok(Obligation::Label(what)),
         "raise" => Raise::named(&what).map(Obligation::Raise).ok_or_else(|| {
             "an obligation `raise` is not `internal`, `confidential`, `secret` or `untrusted`"

@@ -64,7 +64,7 @@ fn an_answer_of_another_shape_is_a_fault() {
         "{\"allow\": true, \"obligations\": [{}]}",
         "{\"allow\": true, \"obligations\": [{\"annotate\": \"\"}]}",
         "{\"allow\": true, \"obligations\": [{\"redact\": \"/a\"}]}",
-        "{\"allow\": true, \"obligations\": [{\"canonical\": \"urls\"}]}",
+        "{\"allow\": true, \"obligations\": [{\"canonical\": \"paths uris\"}]}",
     ] {
         check(answer, "fault");
     }
@@ -108,7 +108,7 @@ fn reasons_carry_code_and_advice_and_notes() {
 fn each_obligation_has_its_member() {
     let text = "package mcp\n\n\
         decision := {\"allow\": true, \"obligations\": \
-        [{\"annotate\": \"seen\"}, {\"canonical\": \"paths\"}, {\"strip_meta\": \"a\"}]}\n";
+        [{\"annotate\": \"seen\"}, {\"canonical\": \"paths\"}, {\"canonical\": \"uris\"}, {\"strip_meta\": \"a\"}]}\n";
     let tool = tool("read");
     let Decision::Allow(allowance) = snapshot(text).unwrap().judge(&World::new().call(&tool))
     else {
@@ -117,7 +117,12 @@ fn each_obligation_has_its_member() {
     let told = allowance.obligations.iter().map(ToString::to_string);
     assert_eq!(
         told.collect::<Vec<_>>(),
-        ["annotate: seen", "strip_meta: a", "canonical: paths"]
+        [
+            "annotate: seen",
+            "strip_meta: a",
+            "canonical: paths",
+            "canonical: uris"
+        ]
     );
 }
 

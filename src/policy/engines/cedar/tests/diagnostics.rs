@@ -60,6 +60,12 @@ fn annotations_that_promise_too_much_are_refused() {
             Some("`@on_deny` on a `permit` would never be read"),
         ),
         ("@obligation_canonical(\"paths\")", None),
+        ("@obligation_canonical(\"uris\")", None),
+        ("@obligation_canonical(\"paths uris\")", None),
+        (
+            "@obligation_canonical(\"paths urls\")",
+            Some("`@obligation_canonical` does not know `paths urls`"),
+        ),
         (
             "@obligation_canonical(\"urls\")",
             Some("`@obligation_canonical` does not know `urls`"),

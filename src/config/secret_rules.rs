@@ -1,0 +1,160 @@
+//! `guards.secret_rules`: kinds of credentials that only the author knows.
+
+use crate::guard::secrets::{OwnRules, Rule, RuleError};
+
+use super::errors::Reason;
+use super::section::{Field, Section};
+
+const KEYWORDS: &str =
+    "as in `keywords = [\"acme_\"]`: the pattern is tried only where one of them stands";
+
+/// Where parts of one rule are written.
+struct Written<'t> {
+    rule: Field<'t>,
+    pattern: Option<Field<'t>>,
+    keywords: Option<Field<'t>>,
+    /// Each of them.
+    words: Vec<(Field<'t>, String)>,
+}
+
+pub(super) fn secret_rules(mut section: Section<'_, '_>) -> OwnRules {
+    let mut rules = Vec::new();
+    let mut places = Vec::new();
+    for field in section.entries() {
+        if let Some((rule, written)) = rule(&mut section, field) {
+            rules.push(rule);
+            places.push(written);
+        }
+    }
+    OwnRules::new(rules).unwrap_or_else(|problems| {
+        for problem in problems {
+            tell(&mut section, &places, &problem);
+        }
+        OwnRules::default()
+    })
+}
+
+fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Written<'t>)> {
+    let mut section = all.table_in(&field)?;
+    // It may hold what it looks for, so that reports do not show it.
+    let pattern = section.take("pattern");
+    let text = pattern.as_ref().and_then(|it| section.text(it));
+    if !section.has("pattern") {
+        let help = "a regular expression, as in `pattern = 'acme_[a-z0-9]{32}'`";
+        section.require("pattern", Reason::Required, help);
+    }
+    let keywords = section.take("keywords");
+    let items = section.items("keywords", KEYWORDS);
+    let mut words = Vec::new();
+    let mut unread = 0;
+    for item in items.into_iter().flatten() {
+        section.show(&item);
+        if let Some(word) = section.text(&item) {
+            words.push((item, word.value));
+        } else {
+            unread += 1;
+        }
+    }
+    if !section.has("keywords") {
+        section.require("keywords", Reason::Required, KEYWORDS);
+    }
+    let expected = "a number from 0 to 8";
+    let entropy = section.number("min_entropy", 0.0..=8.0, expected);
+    section.finish();
+    let rule = Rule {
+        id: field.key.to_owned(),
+        keywords: words.iter().map(|(_, word)| word.clone()).collect(),
+        pattern: text?.value,
+        // In tenths, of which there are 80 at most.
+        min_entropy: entropy.map(tenths),
+    };
+    let is_read = keywords.as_ref().is_some_and(|it| it.value.is_array()) && unread == 0;
+    let written = Written {
+        rule: field,
+        pattern,
+        keywords,
+        words,
+    };
+    // What could not be read has been told.
+    is_read.then_some((rule, written))
+}
+
+/// Points at what a problem is about.
+fn tell<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], problem: &RuleError) {
+    let of = |id: &str| places.iter().find(|it| it.rule.key == id);
+    let (place, reason, help): (Option<&Field<'t>>, String, &str) = match problem {
+        RuleError::Id { rule } => (
+            of(rule).map(|it| &it.rule),
+            "expected a name of 1 to 64 lower-case letters, digits and hyphens".to_owned(),
+            "it stands in place of the secret, as `[redacted:NAME]`",
+        ),
+        RuleError::Repeated { rule } => (
+            of(rule).map(|it| &it.rule),
+            "is the name of a rule that is built in".to_owned(),
+            "give it another one",
+        ),
+        RuleError::NoKeyword { rule } => (
+            of(rule).and_then(|it| it.keywords.as_ref()),
+            "expected at least one keyword".to_owned(),
+            KEYWORDS,
+        ),
+        RuleError::Keywords { rule, count, most } => (
+            of(rule).and_then(|it| it.keywords.as_ref()),
+            format!("holds {count} keywords, more than {most}"),
+            "keywords that are part of all that matches need not be many",
+        ),
+        RuleError::Keyword {
+            rule,
+            keyword,
+            least,
+            most,
+        } => {
+            let words = of(rule).into_iter().flat_map(|it| &it.words);
+            let mut words = words.filter(|(_, word)| word == keyword);
+            (
+                words.next().map(|(field, _)| field),
+                format!("expected a keyword of {least} to {most} bytes"),
+                KEYWORDS,
+            )
+        }
+        RuleError::Pattern { rule, message } => (
+            of(rule).and_then(|it| it.pattern.as_ref()),
+            format!("is no regular expression: {}", without_quotes(message)),
+            "the syntax is that of the `regex` crate, without look-around and back-references",
+        ),
+        RuleError::TooLarge { rule } => (
+            of(rule).and_then(|it| it.pattern.as_ref()),
+            "takes more than 512 KiB when it is compiled".to_owned(),
+            "repeat less, and narrower classes: `[0-9]` for `\\d`, `[A-Za-z]` for `\\w`",
+        ),
+        RuleError::Empty { rule } => (
+            of(rule).and_then(|it| it.pattern.as_ref()),
+            "matches nothing at all as well".to_owned(),
+            "let it begin with what is always there",
+        ),
+        RuleError::TooMany { count, most } => {
+            let reason = Reason::Unusable(format!("holds {count} rules, more than {most}"));
+            section.refuse_section(reason, "remove some");
+            return;
+        }
+    };
+    // INVARIANT: a problem names a rule that was given.
+    if let Some(field) = place {
+        section.tell(field, Reason::Unusable(reason), Some(help));
+    }
+}
+
+/// What is wrong, without the pattern, which comes before it.
+fn without_quotes(message: &str) -> &str {
+    message.rsplit("error: ").next().unwrap_or_default().trim()
+}
+
+/// Entropy as rules have it.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is from 0 to 8, as was checked"
+)]
+fn tenths(bits: f64) -> u8 {
+    (bits * 10.0).round() as u8
+}

@@ -1,0 +1,208 @@
+//! Resources by their URIs: as a peer names them, and in the one spelling of them.
+//!
+//! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
+//! Why both: `docs/decisions/0044-uris.md`.
+
+use crate::policy::{ResourceFacts, Uncanonical, canonical_template, canonical_uri};
+use crate::session::Target;
+use crate::wire::{KnownMethod, Value};
+
+use super::identify::Role;
+use super::settings::Level;
+use super::understand::{About, Asks, Doing, Question, Understood};
+
+/// A text that names a resource, or several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<'m> {
+    pub(super) value: Value<'m>,
+    pub(super) kind: Kind,
+}
+
+/// What names resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Uri,
+    /// RFC 6570.
+    Template,
+}
+
+impl Kind {
+    /// The one spelling of a text; `None` where readers take it for different resources, or for none.
+    pub(super) fn canonical(self, text: &str) -> Option<String> {
+        match self {
+            Self::Uri => canonical_uri(text),
+            Self::Template => canonical_template(text),
+        }
+    }
+}
+
+/// A resource as its URI alone shows it. RFC 3986 §3.1: the scheme is what stands before the first
+/// colon, in any case.
+pub(super) fn facts(uri: &str) -> ResourceFacts {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    ResourceFacts {
+        uri: uri.to_owned(),
+        scheme: scheme.to_ascii_lowercase(),
+        ..ResourceFacts::default()
+    }
+}
+
+/// The same in the one spelling, where that is another text.
+pub(super) fn facts_in_one_spelling(uri: &str, kind: Kind) -> Option<ResourceFacts> {
+    let canonical = kind.canonical(uri);
+    canonical.filter(|it| it != uri).map(|it| facts(&it))
+}
+
+/// What is asked of a resource: as it is named, and in the one spelling.
+pub(super) fn questions<'m>(
+    uri: &str,
+    kind: Kind,
+    asks: Asks,
+    doing: impl Fn() -> Doing<'m>,
+) -> Vec<Question<'m>> {
+    let both = [Some(facts(uri)), facts_in_one_spelling(uri, kind)];
+    let question = |facts| Question {
+        asks,
+        about: About::Resource(facts),
+        doing: doing(),
+    };
+    both.into_iter().flatten().map(question).collect()
+}
+
+/// The same as [`questions`] of one URI, with what the message is about.
+pub(super) fn one<'m>(
+    uri: &str,
+    kind: Kind,
+    asks: Asks,
+    doing: impl Fn() -> Doing<'m>,
+) -> (Target, Vec<Question<'m>>) {
+    let target = Target::Resource(uri.to_owned());
+    (target, questions(uri, kind, asks, doing))
+}
+
+/// Whether what is received of a resource may be received of it in the one spelling as well.
+pub(super) fn received_in_one_spelling<'m>(question: &Question<'_>) -> Option<Question<'m>> {
+    let (About::Resource(resource), Doing::ReceiveResult(received)) =
+        (&question.about, &question.doing)
+    else {
+        return None;
+    };
+    // What completes a template is received of the template.
+    let kind = if resource.uri.contains('{') {
+        Kind::Template
+    } else {
+        Kind::Uri
+    };
+    Some(Question {
+        asks: question.asks,
+        about: About::Resource(facts_in_one_spelling(&resource.uri, kind)?),
+        doing: Doing::ReceiveResult(received.clone()),
+    })
+}
+
+/// What the params of a method name, and where it stands (RFC 6901).
+pub(super) fn named_in<'m>(
+    method: KnownMethod,
+    params: Option<Value<'m>>,
+) -> Vec<(String, Named<'m>)> {
+    let at = |path: &[&str]| params.and_then(|params| params.at(path));
+    let one = |place: &str, value: Option<Value<'m>>, kind| {
+        let found = value.map(|value| (place.to_owned(), Named { value, kind }));
+        found.into_iter().collect()
+    };
+    if is_about_one(method) {
+        return one("/params/uri", at(&["uri"]), Kind::Uri);
+    }
+    if method == KnownMethod::Complete {
+        return one("/params/ref/uri", at(&["ref", "uri"]), Kind::Template);
+    }
+    if method == KnownMethod::SubscriptionsListen {
+        let uris = at(&["notifications", "resourceSubscriptions"]);
+        let uris = uris.into_iter().flat_map(Value::items).enumerate();
+        let place = "/params/notifications/resourceSubscriptions";
+        let named = |value| Named {
+            value,
+            kind: Kind::Uri,
+        };
+        return uris
+            .map(|(index, uri)| (format!("{place}/{index}"), named(uri)))
+            .collect();
+    }
+    Vec::new()
+}
+
+fn is_about_one(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::ResourcesRead
+            | KnownMethod::ResourcesSubscribe
+            | KnownMethod::ResourcesUnsubscribe
+            | KnownMethod::ResourceUpdated
+    )
+}
+
+/// What a message names: in its params, or in what a result holds and links to.
+pub(super) fn named<'m>(understood: &Understood<'m>) -> Vec<(String, Named<'m>)> {
+    let message = understood.identified.message;
+    match &understood.identified.role {
+        Role::Request { method, .. } | Role::Notification { method } => {
+            named_in(*method, message.params())
+        }
+        Role::Reply(_) => message.result().map(linked).unwrap_or_default(),
+    }
+}
+
+/// The contents of resources, and links to some, in a result.
+fn linked<'m>(result: Value<'m>) -> Vec<(String, Named<'m>)> {
+    let items = |value: Option<Value<'m>>| value.into_iter().flat_map(Value::items).enumerate();
+    let mut found = Vec::new();
+    let mut note = |place: String, value: Option<Value<'m>>| {
+        found.extend(value.map(|value| {
+            let kind = Kind::Uri;
+            (place, Named { value, kind })
+        }));
+    };
+    for (index, content) in items(result.get("contents")) {
+        note(format!("/result/contents/{index}/uri"), content.get("uri"));
+    }
+    let blocks = items(result.get("content"));
+    let blocks = blocks.map(|(index, block)| (format!("/result/content/{index}"), block));
+    let messages = items(result.get("messages"));
+    let messages = messages.filter_map(|(index, message)| {
+        let place = format!("/result/messages/{index}/content");
+        Some((place, message.get("content")?))
+    });
+    for (place, block) in blocks.chain(messages) {
+        let kind = block.get("type").and_then(Value::as_str);
+        if kind.as_deref() == Some("resource_link") {
+            note(format!("{place}/uri"), block.get("uri"));
+        }
+        let embedded = block.get("resource").and_then(|it| it.get("uri"));
+        note(format!("{place}/resource/uri"), embedded);
+    }
+    found
+}
+
+/// Whether what a message asks for by URI is one resource for all who read it.
+///
+/// # Errors
+/// [`Uncanonical::NoUri`] where it is not, and has to be.
+pub(super) fn check(understood: &Understood<'_>, level: Level) -> Result<Vec<String>, Uncanonical> {
+    if level == Level::Off || matches!(understood.identified.role, Role::Reply(_)) {
+        return Ok(Vec::new());
+    }
+    let mut findings = Vec::new();
+    for (pointer, named) in named(understood) {
+        let text = named.value.as_str();
+        if text.is_some_and(|text| named.kind.canonical(&text).is_some()) {
+            continue;
+        }
+        let unclear = Uncanonical::NoUri(pointer);
+        match level {
+            Level::Off => {}
+            Level::Warn => findings.push(unclear.to_string()),
+            Level::Strict => return Err(unclear),
+        }
+    }
+    Ok(findings)
+}

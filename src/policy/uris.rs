@@ -1,0 +1,300 @@
+//! URIs of resources in one spelling.
+//!
+//! [`Location`] says which of them are one place. A server may tell more of them apart (`notes:a` and
+//! `notes:/a`, `notes://team/a` and `notes://team/a/`), so that the one spelling keeps what it could see
+//! a difference in.
+
+use std::fmt::Write as _;
+
+use url::Url;
+
+use super::location::{self, Location};
+
+/// What stands for an expression of a template while it is read, with its number before the end.
+const STAND_IN: &str = "x-expression-";
+
+/// A URI in the one spelling of it: scheme and host in lower case, no `.`, `..` and ports that go without
+/// saying, and escapes only where they are needed.
+///
+/// `None` for what readers take for different resources, or for none.
+pub fn canonical_uri(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once(':')?;
+    if scheme.eq_ignore_ascii_case("file") {
+        return Location::of_uri(text)?.spelled_like(text);
+    }
+    // A name before the host belongs to it, where it can pass for nothing else.
+    let (user, plain) = match rest.strip_prefix("//").and_then(user_of) {
+        Some((user, rest)) => (Some(user), format!("{scheme}://{rest}")),
+        None => (None, text.to_owned()),
+    };
+    let place = Location::of_uri(&plain)?;
+    let url = Url::parse(&plain).ok()?;
+    if user.is_some() && url.is_special() {
+        return None;
+    }
+    let (names, query) = place.names();
+    let path = url.path();
+    // Whether dots mean anything in a path without a top is for each scheme to say.
+    let written = path.strip_suffix('/').unwrap_or(path).split('/').count();
+    if url.cannot_be_a_base() && written != names.len() {
+        return None;
+    }
+    let mut spelled = format!("{}:", url.scheme());
+    if rest.starts_with("//") {
+        spelled.push_str("//");
+        spelled.extend(user.map(|user| format!("{user}@")));
+        spelled.push_str(&location::host_of(&url));
+        spelled.extend(url.port().map(|port| format!(":{port}")));
+    }
+    if path.starts_with('/') {
+        spelled.push('/');
+    }
+    let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+    spelled.push_str(&names.join("/"));
+    if path.ends_with('/') && !names.is_empty() {
+        spelled.push('/');
+    }
+    spelled.push_str(query.unwrap_or_default());
+    let again = match user {
+        Some(user) => spelled.replacen(&format!("//{user}@"), "//", 1),
+        None => spelled.clone(),
+    };
+    // Where writing and reading differ there is no one spelling.
+    (Location::of_uri(&again)? == place).then_some(spelled)
+}
+
+/// The same for a URI template (RFC 6570), whatever is put in place of its expressions.
+pub fn canonical_template(text: &str) -> Option<String> {
+    // What selects something comes last, and changes nothing of where it is selected.
+    let selects = [text.find("{?"), text.find("{&")];
+    let end = selects.into_iter().flatten().min().unwrap_or(text.len());
+    let (body, selection) = text.split_at_checked(end)?;
+    if text.contains(STAND_IN) || !is_selection(selection) {
+        return None;
+    }
+    let mut stand_ins = Vec::new();
+    let mut plain = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (inside, after) = after.split_once('}')?;
+        if inside.contains('{') || inside.starts_with('#') {
+            return None;
+        }
+        plain.push_str(before);
+        let brings_the_top = inside.starts_with('/') || plain.eq_ignore_ascii_case("file://");
+        let top = if brings_the_top { "/" } else { "" };
+        let stand_in = format!("{top}{STAND_IN}{}x", stand_ins.len());
+        plain.push_str(&stand_in);
+        stand_ins.push((stand_in, format!("{{{inside}}}")));
+        rest = after;
+    }
+    plain.push_str(rest);
+    let mut spelled = canonical_uri(&plain)?;
+    for (stand_in, expression) in stand_ins {
+        // A name that the next one undoes could be several, or none.
+        if spelled.matches(&stand_in).count() != 1 {
+            return None;
+        }
+        spelled = spelled.replace(&stand_in, &expression);
+    }
+    Some(spelled + selection)
+}
+
+/// Whether a text is nothing but expressions of a template that select something.
+fn is_selection(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(after) = rest.strip_prefix("{?").or_else(|| rest.strip_prefix("{&")) {
+        let Some((inside, after)) = after.split_once('}') else {
+            return false;
+        };
+        if inside.contains('{') {
+            return false;
+        }
+        rest = after;
+    }
+    rest.is_empty()
+}
+
+/// The name before a host, if it is a plain one without a password, and what follows it.
+fn user_of(rest: &str) -> Option<(&str, &str)> {
+    let (user, host) = rest.split_once('@')?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (!user.is_empty() && user.chars().all(is_plain)).then_some((user, host))
+}
+
+/// What selects something, with escapes only where they are needed, those in upper case; `None` if some
+/// escape is none.
+pub(super) fn settled(query: &str) -> Option<String> {
+    let mut settled = String::with_capacity(query.len());
+    let mut pieces = query.split('%');
+    settled.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (hex, rest) = piece.split_at_checked(2)?;
+        let byte = u8::from_str_radix(hex, 16).ok();
+        let byte = byte.filter(|_| hex.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        push(&mut settled, byte, is_unreserved);
+        settled.push_str(rest);
+    }
+    Some(settled)
+}
+
+/// A name as it stands in the path of a URI.
+fn escaped(name: &str) -> String {
+    let mut escaped = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        // RFC 3986 §3.3: what a segment may hold.
+        push(&mut escaped, byte, |byte| {
+            is_unreserved(byte) || b"!$&'()*+,;=:@".contains(&byte)
+        });
+    }
+    escaped
+}
+
+fn push(text: &mut String, byte: u8, is_plain: impl Fn(u8) -> bool) {
+    if is_plain(byte) {
+        text.push(char::from(byte));
+    } else {
+        // Writing to a string does not fail.
+        let _ = write!(text, "%{byte:02X}");
+    }
+}
+
+/// RFC 3986 §2.3.
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_uri_has_one_spelling_that_keeps_what_a_server_could_tell_apart() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(canonical_uri(text).as_deref(), Some(expected), "{text}");
+            assert_eq!(canonical_uri(expected).as_deref(), Some(expected), "{text}");
+        };
+        check("file:///srv/a", "file:///srv/a");
+        check("FILE://localhost/srv/./x/../a/", "file:///srv/a");
+        check("file:///srv/%61%20b", "file:///srv/a%20b");
+        check("file:///srv/%2e%2e/a", "file:///a");
+        check("file:///c:/srv/a", "file:///C:/srv/a");
+        check("notes://Team/x/../a", "notes://team/a");
+        check("NOTES://team/%7Ea%2c", "notes://team/~a,");
+        check("notes://team", "notes://team");
+        check("notes://team/", "notes://team/");
+        check("notes://team/a/", "notes://team/a/");
+        check("notes:/a/./b", "notes:/a/b");
+        check("notes:///a", "notes:///a");
+        check("urn:isbn:0451450523", "urn:isbn:0451450523");
+        check("data:text/plain,a", "data:text/plain,a");
+        check("notes://team/a?b=%63%2f&d", "notes://team/a?b=c%2F&d");
+        check("https://X.org:443/a", "https://x.org/a");
+        check("https://x.org", "https://x.org/");
+        check("https://[::ffff:7f00:1]:8443/a", "https://127.0.0.1:8443/a");
+        check("https://[2001:DB8::1]/a", "https://[2001:db8::1]/a");
+        check("https://0x7f.1/a", "https://127.0.0.1/a");
+        check(
+            "postgres://app@DB:5432/t/schema",
+            "postgres://app@db:5432/t/schema",
+        );
+        check("notes://team/é", "notes://team/%C3%A9");
+    }
+
+    #[test]
+    fn what_is_no_one_resource_for_all_readers_has_no_spelling() {
+        let check = |text: &str| {
+            assert_eq!(canonical_uri(text), None, "{text:?}");
+            assert_eq!(canonical_template(text), None, "{text:?}");
+        };
+        check("");
+        check("a");
+        check("/srv/a");
+        check("\\\\host\\share");
+        check("file:///../etc/passwd");
+        check("file:///srv/%2e%2e%2fetc");
+        check("file:///srv/%252e%252e/etc");
+        check("file:///srv\\..\\etc");
+        check("file:srv/a");
+        check("file:/srv/a");
+        check("file:////srv/a");
+        check("file://host/share");
+        check("file://me@localhost/srv/a");
+        check("file:///srv/a?b");
+        check("file:///srv/a#b");
+        check("c:/srv/a");
+        check("https://x.org@evil.com/");
+        check("https://a:b@x.org/");
+        check("https:/x.org/a");
+        check("https:\\\\x.org\\a");
+        check("notes://me:pw@team/a");
+        check("notes://me%40x@team/a");
+        check("notes://me@you@team/a");
+        check("notes://team/a#b");
+        check("notes://team/a//b");
+        check("notes://team/..");
+        check("notes://team/a%2f..%2fb");
+        check("notes://team/a b");
+        check(" notes://team/a");
+        check("notes:a/../b");
+        check("notes:a/%2e/b");
+        check("notes://team/a?b=%6");
+    }
+
+    #[test]
+    fn a_template_has_one_spelling_whatever_is_put_into_it() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(canonical_template(text).as_deref(), expected, "{text}");
+        };
+        let same = |text: &str| check(text, Some(text));
+        same("file:///srv/{path}");
+        same("file:///{+path}");
+        same("file://{path}");
+        same("notes://{team}/a{/more}{?year,month}{&x}");
+        same("test://resource/{id}.txt");
+        same("{scheme}://team/a");
+        same("notes://team/a");
+        check("NOTES://Team/./{id}", Some("notes://team/{id}"));
+        check("file:///srv/../{path}", Some("file:///{path}"));
+        check("file:///../{path}", None);
+        check("file:///srv/{path}/../a", None);
+        check("notes://team/{id", None);
+        check("notes://team/{{id}}", None);
+        check("notes://team/{id}{#part}", None);
+        check("notes://team/{?id}/a", None);
+        check("notes://team/x-expression-0x{id}", None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_one_spelling_is_the_same_place_and_its_own_spelling(
+            start in prop::sample::select(vec![
+                "file:///", "FILE://localhost/", "notes://Team/", "notes:/", "notes:///", "notes:", "https://X.org:443/",
+                "https://[::FFFF:1.2.3.4]/", "notes://me@team/",
+            ]),
+            parts in prop::collection::vec("[a-c%é .;~]{0,3}|%2[eEfF5]|%C3%A9|\\.\\.|\\.", 0..6),
+            query in "(\\?[a-b%=?/.é]{0,4}|\\?%6[13])?",
+        ) {
+            let text = format!("{start}{}{query}", parts.join("/"));
+            if let Some(canonical) = canonical_uri(&text) {
+                let again = canonical_uri(&canonical);
+                prop_assert_eq!(again.as_deref(), Some(canonical.as_str()));
+                prop_assert_eq!(Location::of_uri(&canonical), Location::of_uri(&text));
+            }
+        }
+
+        #[test]
+        fn any_text_can_be_asked_about(text in "\\PC{0,20}|[a-z:/%.{}?#@\\[\\]]{0,20}") {
+            if let Some(canonical) = canonical_uri(&text) {
+                let again = canonical_uri(&canonical);
+                prop_assert_eq!(again.as_deref(), Some(canonical.as_str()));
+            }
+            if let Some(canonical) = canonical_template(&text) {
+                let again = canonical_template(&canonical);
+                prop_assert_eq!(again.as_deref(), Some(canonical.as_str()));
+            }
+        }
+    }
+}
