@@ -5,6 +5,8 @@ mod confinement;
 mod conversations;
 mod converse;
 mod isolated;
+mod later;
+mod lines;
 mod network;
 mod operators;
 mod pulse;
@@ -21,7 +23,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
 use crate::admin::{Metrics, Serving};
 use crate::agent::http::{AskHealth, Listener};
@@ -254,11 +256,13 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         }
     };
     let audit = parts.audit.clone();
+    let conversations = parts.conversations.clone();
     let serving = serve(config, parts, entrance, renewal, health);
     let end = tokio::select! {
         end = Box::pin(serving) => end,
         never = pulse => match never {},
     };
+    lines::stops(&end, conversations.ever());
     let exit = finish(&audit, &end).await;
     if let Some(exporter) = exporter {
         exporter
@@ -357,19 +361,7 @@ async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
     for notice in &loaded.notices {
         warn!("{notice}");
     }
-    let (transport, session, address) = match &entrance {
-        Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
-        Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
-    };
-    info!(
-        transport,
-        session,
-        address,
-        upstream,
-        revision = &*gate.revision(),
-        "the gate is up: {}",
-        loaded.surfaces,
-    );
+    lines::is_up(&entrance, config, &gate.revision(), &loaded.surfaces);
     let parts = Parts {
         gate: Arc::new(gate),
         audit,
@@ -455,7 +447,6 @@ async fn enter(
 
 /// The last record, and whatever waits to be written.
 async fn finish(audit: &Audit, end: &End) -> Exit {
-    info!("the gate stops: {end}");
     let last =
         audit.record(Record::new(Kind::Shutdown).reason(audit::Reason::text(end.to_string())));
     let written = match last.await {

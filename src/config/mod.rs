@@ -37,8 +37,8 @@ pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset,
     Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits, Listen,
-    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, PlainHttp, Policy, Protocol, Ratchet,
-    Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
+    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents, PlainHttp, Policy, Protocol,
+    Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

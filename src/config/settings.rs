@@ -22,7 +22,7 @@ pub use network::{
     ListenAuth, PlainHttp, ServerAuth,
 };
 pub use ratchet::Ratchet;
-pub use telemetry::Telemetry;
+pub use telemetry::{Parents, Telemetry};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug)]

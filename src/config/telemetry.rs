@@ -11,7 +11,7 @@ use super::authentication::SHORTEST_TOKEN;
 use super::errors::Reason;
 use super::network::{is_loopback, web_url};
 use super::section::{Field, Section};
-use super::settings::{PlainHttp, Telemetry};
+use super::settings::{Parents, PlainHttp, Telemetry};
 
 /// What the gate says itself, or what decides how a request is read.
 const TAKEN: [&str; 9] = [
@@ -43,6 +43,9 @@ pub(super) fn telemetry(mut section: Section<'_, '_>, base: &Path) -> Telemetry 
         headers,
         service: service.unwrap_or(default.service),
         sample: section.ratio("sample").unwrap_or(default.sample),
+        parents: section
+            .switch("trust_sampled", Parents::Believed, Parents::Sampled)
+            .unwrap_or(default.parents),
         timeout: section
             .duration("timeout", &TIMEOUT)
             .unwrap_or(default.timeout),

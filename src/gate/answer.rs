@@ -110,7 +110,10 @@ impl Gate {
             .await
         {
             Err(Stop::AgentGone) => Err(AgentGone),
-            Ok(()) | Err(Stop::Refused(_) | Stop::Park | Stop::Ask(_) | Stop::Settled) => Ok(()),
+            Ok(())
+            | Err(Stop::Refused(_) | Stop::Park | Stop::Ask(_) | Stop::Elsewhere | Stop::Settled) => {
+                Ok(())
+            }
         }
     }
 

@@ -53,6 +53,9 @@ pub(super) enum Stop {
     Park,
     /// A person can lift what forbids it: it waits for an answer.
     Ask(Box<Asking>),
+    /// Its session goes on with another server: what was said of it by what the first one offers
+    /// counts for nothing there.
+    Elsewhere,
     /// Whoever waits for an answer has got it.
     Settled,
     /// There is nobody left to answer.
@@ -117,7 +120,7 @@ impl Permit {
             passage: Passage {
                 stream,
                 carried,
-                trace: self.passage.trace,
+                trace: self.passage.trace.clone(),
             },
         }
     }

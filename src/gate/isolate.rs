@@ -73,45 +73,67 @@ impl Gate {
         (from == Side::Agent).then(|| talk.session.place())
     }
 
-    /// Brings a message along that began in the open, if it may not be sent there any more: its
-    /// session has moved while it was on its way, or must, since the message was judged at that level.
-    pub(super) async fn follow<U: Upstream, A: Agent>(
+    /// Whether a message that began in the open is for the open server. It is not if its session has
+    /// moved while it was on its way, or must, since it was judged at that level.
+    ///
+    /// # Errors
+    /// [`Stop::Elsewhere`] where it is not: it is judged by what the isolated server offers, or not
+    /// sent.
+    pub(super) fn stays<U, A>(
         &self,
         talk: &Talk<U, A>,
         begun: Option<Place>,
         understood: &Understood<'_>,
-        permit: &Permit,
     ) -> Result<(), Stop> {
         let (Some(Place::Open), Some(least)) = (begun, self.settings.isolate_from) else {
             return Ok(());
         };
         let is_beyond = understood.identified.scene.held.level >= least;
         if is_beyond || talk.session.place() != Place::Open {
-            Box::pin(self.bring_along(talk, permit)).await?;
+            return Err(Stop::Elsewhere);
         }
         Ok(())
     }
 
-    async fn bring_along<U: Upstream, A: Agent>(
+    /// Takes a message along with its session: there it is judged from its first byte, as if nothing
+    /// had been said of it.
+    pub(super) async fn judge_there<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<(), AgentGone> {
+        self.move_apart(talk).await?;
+        talk.session.until_arrived().await;
+        trail.begin_anew(talk, came);
+        self.take_through(talk, came, frame, trail).await
+    }
+
+    /// The same for a message that has its decision: its session has moved while that was recorded.
+    /// There is no second decision for one message, so it does not leave, and may come again.
+    ///
+    /// # Errors
+    /// [`UpstreamFault::Left`] for a request; what asks for nothing is dropped.
+    pub(super) fn is_still_there<U, A>(
+        talk: &Talk<U, A>,
+        begun: Option<Place>,
         permit: &Permit,
     ) -> Result<(), Stop> {
-        let moved = self.move_apart(talk).await;
-        moved.map_err(|AgentGone| Stop::AgentGone)?;
-        talk.session.until_arrived().await;
+        if begun != Some(Place::Open) || talk.session.place() == Place::Open {
+            return Ok(());
+        }
         match permit.passage().carried {
             Carried::Request { id, .. } => {
-                let mut state = talk.session.state();
-                if !state.to_upstream.bring_here(id) {
-                    return Err(Stop::Settled);
+                // It has not left, so that the open server will not answer it.
+                if talk.session.state().to_upstream.bring_here(id) {
+                    Err(UpstreamFault::Left.into())
+                } else {
+                    Err(Stop::Settled)
                 }
             }
-            // Only the open server has asked for it.
-            Carried::Reply { .. } => return Err(Stop::Settled),
-            Carried::Notification { .. } => {}
+            Carried::Reply { .. } | Carried::Notification { .. } => Err(Stop::Settled),
         }
-        Ok(())
     }
 
     /// Takes a frame of the open server's after the session has left it: a reply that is still
@@ -252,15 +274,23 @@ impl Gate {
         if !differ {
             return Ok(());
         }
-        let recorded = self.record_own(talk, Occasion::Isolated, Side::Agent).await;
-        if let Err(fault) = recorded {
+        self.tell_of_other_list(talk, KnownMethod::ToolsListChanged)
+            .await
+            .map_err(|AgentGone| Stop::AgentGone)
+    }
+
+    async fn tell_of_other_list<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        changed: KnownMethod,
+    ) -> Result<(), AgentGone> {
+        let occasion = Occasion::Isolated(changed);
+        if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
             warn!("a notification could not be recorded, and is not sent: {fault}");
             return Ok(());
         }
-        let changed = OwnMessage::list_changed(KnownMethod::ToolsListChanged);
-        self.tell(talk, Side::Agent, Stream::MAIN, changed)
-            .await
-            .map_err(|AgentGone| Stop::AgentGone)
+        let changed = OwnMessage::list_changed(changed);
+        self.tell(talk, Side::Agent, Stream::MAIN, changed).await
     }
 
     /// Ends what belongs to the open server and cannot be brought along.
@@ -270,6 +300,9 @@ impl Gate {
         left: LeftBehind,
     ) -> Result<(), AgentGone> {
         let mut told = Ok(());
+        for changed in left.lists {
+            told = told.and(self.tell_of_other_list(talk, changed).await);
+        }
         for taken in left.given_up {
             let refusal: Refusal = UpstreamFault::Left.into();
             match taken.exchange.origin {

@@ -11,6 +11,7 @@ mod consent;
 mod decide;
 mod drift;
 mod excerpts;
+mod exchange;
 mod failures;
 mod forward;
 mod guards;
@@ -36,6 +37,7 @@ mod record;
 mod refuse;
 mod reload;
 mod remember;
+mod repeated;
 mod resources;
 mod rounds;
 mod route;
@@ -55,14 +57,13 @@ mod upkeep;
 mod tests;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
-use crate::policy::{PolicySnapshot, PolicyStore};
-use crate::session::{Asker, Exchange, Session, Target, Turn};
-use crate::wire::{Form, KnownMethod, Message, Side, Stream};
+use crate::policy::PolicyStore;
+use crate::session::{Asker, Session};
+use crate::wire::{Carrier, Form, Message, Side, Stream};
 
 use decide::Stop;
 use kept::Kept;
@@ -78,7 +79,7 @@ use route::Undone;
 use schemas::KnownSchemas;
 use seen::Seen;
 use tasks::Tasks;
-use understand::{Circumstances, Understood};
+use understand::Circumstances;
 
 pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
@@ -98,7 +99,7 @@ pub use settings::{
 };
 pub use stage::Stage;
 pub use talk::Talk;
-pub use tracing::{Share, Tracing};
+pub use tracing::{Others, Share, Tracing};
 
 /// The gate: what every message of every session passes.
 #[derive(Debug)]
@@ -203,6 +204,23 @@ impl Gate {
         self.handle_since(talk, came, frame).await
     }
 
+    /// The same where headers say more of it.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_carried<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        source: Source,
+        carrier: Carrier,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let came = Came::with(source, Side::Agent, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, came);
+        trail.carrier = carrier;
+        self.handle_on(talk, came, frame, &mut trail).await
+    }
+
     /// The same for a frame that came earlier.
     async fn handle_since<U: Upstream, A: Agent>(
         &self,
@@ -242,7 +260,7 @@ impl Gate {
         let passing = Box::pin(self.pass(talk, came, frame, trail));
         let passed = panics::caught(passing).await;
         // What a person is asked about is paid for like what they said no to; its call comes later.
-        if !matches!(passed, Ok(Err(Stop::Park))) {
+        if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
             self.settle_rates(trail);
         }
         let stopped = match passed {
@@ -267,6 +285,7 @@ impl Gate {
             }
             Stop::Park => self.park(talk, frame, trail).await,
             Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
+            Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
         }
@@ -318,6 +337,9 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
+        self.stays(talk, begun, &understood)?;
+        let repeated = trail.carrier.repeated.as_ref();
+        repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let guards = &self.settings.guards;
         let standing = self.standing(&understood)?;
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
@@ -378,8 +400,7 @@ impl Gate {
             self.rounds.note(&understood, at);
             consent::keep_for_the_session(&understood, &snapshot, session, trail);
             self.tasks.note(&understood, session, at);
-            self.follow(talk, begun, &understood, &obliged.permit)
-                .await?;
+            Self::is_still_there(talk, begun, &obliged.permit)?;
             self.send(talk, obliged.permit).await
         };
         passed
@@ -404,7 +425,7 @@ impl Gate {
             .inspect_err(|error| trail.undecodable(talk, from, error))?;
         trail.decoded(talk, &message, from);
         if message.method().is_some() {
-            trail.take_place(self.settings.tracing);
+            trail.take_place(&self.settings, message.meta());
         }
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());
@@ -413,56 +434,6 @@ impl Gate {
             return Err(Refusal::Secret);
         }
         Ok(message)
-    }
-
-    /// What the gate remembers of a request until its reply.
-    fn exchange(
-        &self,
-        asker: &Asker,
-        method: KnownMethod,
-        turn: Turn,
-        understood: &Understood<'_>,
-        snapshot: &Arc<PolicySnapshot>,
-        trail: &Trail,
-    ) -> Exchange {
-        let timeout = self.timeout(&understood.target);
-        let message = understood.identified.message;
-        let token = message.meta().and_then(|meta| meta.get("progressToken"));
-        let cursor = message.params().and_then(|params| params.get("cursor"));
-        let cursor = cursor.and_then(crate::wire::Value::as_str);
-        Exchange {
-            origin: crate::session::Origin::Peer(asker.clone()),
-            stream: understood.identified.stream,
-            peer: understood.identified.scene.peer,
-            agent: (understood.identified.from == Side::Agent)
-                .then(|| Arc::clone(&understood.identified.scene.agent)),
-            sent_on: Stream::MAIN,
-            method,
-            target: understood.target.clone(),
-            snapshot: Arc::clone(snapshot),
-            progress_token: token.map(route::token_text),
-            cursor: cursor.map(std::borrow::Cow::into_owned),
-            spoken: understood.identified.scene.spoken.clone(),
-            turn,
-            offered: trail.offered.clone(),
-            task: tasks::of_request(understood),
-            brings: Arc::clone(&trail.brings),
-            agreed: trail.agreed.clone(),
-            started: trail.started,
-            deadline: identify::deadline(method, trail.started, timeout),
-            reference: Arc::clone(&trail.reference),
-            correlation: trail.correlation.clone(),
-            span: trail.span,
-        }
-    }
-
-    /// How long a request may take in all.
-    fn timeout(&self, target: &Target) -> Duration {
-        let of_its_own = match target {
-            Target::Tool(name) => self.settings.tool_timeouts.get(name),
-            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
-        };
-        of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }
 
     fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {

@@ -31,8 +31,8 @@ pub(super) enum Occasion<'o> {
     NewPolicies(KnownMethod),
     /// A tool of a list that the agent has got is not what was approved any more; what tells it.
     Drift,
-    /// The session goes on with the isolated server, whose tools are others; what tells the agent.
-    Isolated,
+    /// The session goes on with the isolated server, whose list is another one; what tells the agent.
+    Isolated(KnownMethod),
     /// A question that the bridge put to the agent for the server needs no answer any more.
     Withdrawn,
     /// A form for a person needs no answer any more.
@@ -46,8 +46,8 @@ impl Occasion<'_> {
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
-            Self::NewPolicies(changed) => *changed,
-            Self::Drift | Self::Isolated => KnownMethod::ToolsListChanged,
+            Self::NewPolicies(changed) | Self::Isolated(changed) => *changed,
+            Self::Drift => KnownMethod::ToolsListChanged,
         }
     }
 
@@ -57,7 +57,7 @@ impl Occasion<'_> {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
-            Self::NewPolicies(_) | Self::Drift | Self::Isolated => "own-list-changed",
+            Self::NewPolicies(_) | Self::Drift | Self::Isolated(_) => "own-list-changed",
         }
     }
 
@@ -67,7 +67,7 @@ impl Occasion<'_> {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Answered => Some("the question to a person is settled".to_owned()),
-            Self::Isolated => Some("the tools of the isolated server are others".to_owned()),
+            Self::Isolated(_) => Some("what the isolated server offers is its own".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),
             Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }

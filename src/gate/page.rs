@@ -7,7 +7,7 @@ use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
 use crate::policy::PolicySnapshot;
 use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
-use crate::wire::{KnownMethod, Value};
+use crate::wire::{KnownMethod, Mirror, Value};
 
 use super::forward::UpstreamFault;
 use super::pin;
@@ -209,6 +209,7 @@ fn offered(
         print,
         flags,
         schemas,
+        mirrors: Mirror::of_definition(item),
         looks: Looks::of(name),
     }
 }

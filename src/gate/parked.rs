@@ -42,6 +42,7 @@ impl Gate {
                     stream: trail.stream,
                     peer: trail.peer,
                     trace: trail.told_by_http,
+                    carrier: trail.carrier.clone(),
                     frame: frame.to_vec(),
                     version: version.clone(),
                     target: trail.target.clone(),
@@ -82,7 +83,10 @@ impl Gate {
             if parked.cancelled || parked.deadline <= self.clock.elapsed() {
                 self.end_parked(talk, &parked).await?;
             } else {
-                self.handle_since(talk, came(&parked), &parked.frame)
+                let came = came(&parked);
+                let mut trail = Trail::begin(talk, came);
+                trail.carrier.clone_from(&parked.carrier);
+                self.handle_on(talk, came, &parked.frame, &mut trail)
                     .await?;
             }
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::Admitted;
-use crate::wire::{Form, KnownMethod, Message, Outcome, Shape, Stream, TraceContext, Value};
+use crate::wire::{Form, KnownMethod, Message, Onward, Outcome, Shape, Stream, Value};
 
 use super::identify::{FIRST_STATELESS, Role};
 use super::route::Ended;
@@ -19,7 +19,7 @@ pub struct Passage {
     pub stream: Stream,
     pub carried: Carried,
     /// The trace that whoever takes it goes on with, where traces are collected.
-    pub trace: Option<TraceContext>,
+    pub trace: Option<Onward>,
 }
 
 /// What a permitted message is.

@@ -14,7 +14,9 @@ use sha2::{Digest, Sha256};
 use crate::audit::{self, Kind, Record};
 use crate::policy::{Held, PolicySnapshot};
 use crate::session::{Agreed, Asker, Offered, Origin, Target, Waits};
-use crate::wire::{Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, Value};
+use crate::wire::{
+    Carrier, Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState, Value,
+};
 
 use super::bridged::Source;
 use super::consent::Brought;
@@ -67,6 +69,10 @@ pub(super) struct Trail {
     pub(super) peer: Option<IpAddr>,
     /// What the HTTP request said of a trace that brought it.
     pub(super) told_by_http: Option<TraceContext>,
+    /// What headers say of it.
+    pub(super) carrier: Carrier,
+    /// What is to be said along its trace.
+    pub(super) state: Option<TraceState>,
     /// Its own place in a trace.
     pub(super) span: Option<Span>,
     /// How the tool is defined whose result is to be checked.
@@ -150,6 +156,8 @@ impl Trail {
             stream,
             peer,
             told_by_http: trace,
+            carrier: Carrier::default(),
+            state: None,
             span: None,
             offered: None,
             counted: Counted::No,
@@ -159,6 +167,17 @@ impl Trail {
             agreed: None,
             record,
         }
+    }
+
+    /// The message is judged as if it had just come: what was found out about it is forgotten, but
+    /// for what it brings of a person's consent.
+    pub(super) fn begin_anew<U, A>(&mut self, talk: &Talk<U, A>, came: Came) {
+        let begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
+        *self = Self {
+            brought: std::mem::take(&mut self.brought),
+            agreed: self.agreed.take(),
+            ..begun
+        };
     }
 
     /// The message is judged where its session is by now.

@@ -7,9 +7,9 @@
 mod told;
 
 use crate::audit;
-use crate::policy::{Denial, DenialCause, Reason, Uncanonical};
+use crate::policy::{Denial, DenialCause, Uncanonical};
 use crate::session::{OutOfOrder, StoreFault};
-use crate::wire::{Fragment, ParamsError, Side, WireError};
+use crate::wire::{Fragment, ParamsError, Side, Unrepeated, WireError};
 
 use super::asking::Unaskable;
 use super::consent::Unconsented;
@@ -18,7 +18,7 @@ use super::names::Misleading;
 use super::rates::Limit;
 use super::schemas::Unfit;
 use super::stage::Stage;
-use told::{limited, pointer_to_audit, tasks_extension, versions};
+use told::{denied, limited, pointer_to_audit, tasks_extension, unconsented, versions};
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
 pub const DENIED: i64 = 4030;
@@ -33,6 +33,8 @@ const INTERNAL: i64 = -32_603;
 const UNSUPPORTED_VERSION: i64 = -32_022;
 /// MCP 2026-07-28: basic/lifecycle, "Missing required capabilities".
 const MISSING_CAPABILITY: i64 = -32_021;
+/// MCP 2026-07-28: basic/transports, "Server validation".
+const HEADER_MISMATCH: i64 = -32_020;
 
 /// Why a message does not pass.
 #[derive(Debug, thiserror::Error)]
@@ -120,6 +122,9 @@ pub enum Refusal {
     /// The one who waits is not told more than that: the words are the server's.
     #[error("{0}")]
     BadResult(String),
+    /// A header does not say what the body says.
+    #[error("{0}")]
+    Unrepeated(#[from] Unrepeated),
     #[error("{0}")]
     Unbridged(#[from] Unbridged),
 }
@@ -272,6 +277,7 @@ impl Refusal {
                 ..
             } => UNSUPPORTED_VERSION,
             Self::MissingCapability => MISSING_CAPABILITY,
+            Self::Unrepeated(_) => HEADER_MISMATCH,
             Self::UnknownMethod(_) | Self::NotNegotiated(_) => METHOD_NOT_FOUND,
             Self::OutOfOrder(_)
             | Self::ReusedId
@@ -361,6 +367,7 @@ impl Refusal {
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
             Self::Unheld(_) => "ratchet-fault",
+            Self::Unrepeated(unrepeated) => unrepeated.code(),
             Self::Unbridged(_) => "unbridged",
         }
     }
@@ -429,9 +436,11 @@ impl Refusal {
             | Self::Unheld(_)
             | Self::Panicked => Stage::Decide,
             Self::TooOften { .. } | Self::Spent(_) => Stage::Limit,
-            Self::Unfit(_) | Self::BadResult(_) | Self::WhileSampling | Self::Unaskable(_) => {
-                Stage::Guard
-            }
+            Self::Unfit(_)
+            | Self::BadResult(_)
+            | Self::WhileSampling
+            | Self::Unrepeated(_)
+            | Self::Unaskable(_) => Stage::Guard,
             Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
@@ -453,41 +462,6 @@ impl Refusal {
             _ => return self.to_string(),
         };
         fixed.to_owned()
-    }
-}
-
-fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
-    let advice = denial.first(|reason| reason.advice.as_deref());
-    // Whatever it is about, the answer is the same whether the thing exists or not: policy was asked
-    // about its name alone.
-    let message = match advice {
-        Some(advice) => format!("denied by policy: {advice}"),
-        None => "denied by policy".to_owned(),
-    };
-    let code = DENIED;
-    ErrorAnswer {
-        code,
-        message,
-        data: Some(pointer_to_audit(reference, Some(denial))),
-    }
-}
-
-/// What became of the question is no secret to whoever asked, and tells a program whether to ask again.
-fn unconsented(denial: &Denial, why: &Unconsented, reference: &str) -> ErrorAnswer {
-    let first = |says: fn(&Reason) -> Option<&str>| denial.first(says);
-    let members = [
-        ("audit", Some(reference)),
-        ("reason", Some(why.code())),
-        ("code", first(|reason| reason.code.as_deref())),
-        ("advice", first(|reason| reason.advice.as_deref())),
-    ];
-    let members = members.into_iter();
-    ErrorAnswer {
-        code: DENIED,
-        message: format!("denied by policy: {}", why.told()),
-        data: Some(Fragment::object(
-            members.filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
-        )),
     }
 }
 

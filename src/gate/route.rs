@@ -2,7 +2,7 @@
 //! its fields must name the other side's ids.
 
 use crate::session::{Admitted, Asker, Exchange, Origin, PendingTable, Session, State, Taken};
-use crate::wire::{Fragment, Id, KnownMethod, Side, Stream, TraceContext, Value};
+use crate::wire::{Fragment, Id, KnownMethod, Onward, Side, Stream, Value};
 
 use super::identify::{Identified, Role, asker};
 use super::passage::Passage;
@@ -197,11 +197,7 @@ fn told_of(identified: &Identified<'_>) -> Option<String> {
 
 impl<'m> Route<'m> {
     /// What whoever carries the message must know of it, and how a request goes on with its trace.
-    pub(super) fn passage(
-        &self,
-        understood: &Understood<'_>,
-        onward: Option<TraceContext>,
-    ) -> Passage {
+    pub(super) fn passage(&self, understood: &Understood<'_>, onward: Option<Onward>) -> Passage {
         Passage {
             trace: onward.filter(|_| understood.identified.is_request()),
             ..Passage::of(understood, self.stream, self.opened, self.ends.as_ref())

@@ -16,6 +16,7 @@ mod excerpts;
 mod failures;
 mod guises;
 mod isolate;
+mod latched;
 mod leaks;
 mod life;
 mod lists;
@@ -28,6 +29,7 @@ mod pins;
 mod ratchet;
 mod ratchet_race;
 mod rates;
+mod repeated;
 mod rounds;
 mod schemas;
 mod shadow;
@@ -62,6 +64,8 @@ pub(super) struct Bench {
     pub(super) clock: Arc<HandClock>,
     audit: Audit,
     memory: Memory,
+    /// While it is closed nothing is written.
+    latch: latched::Latch,
 }
 
 /// Writes down what it gets.
@@ -106,7 +110,12 @@ impl Bench {
             durability,
             on_fault: OnFault::Deny,
         };
-        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
+        let latch = latched::Latch::default();
+        let sink = latched::Latched {
+            memory: memory.clone(),
+            latch: latch.clone(),
+        };
+        let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(sink)];
         let shared: Arc<dyn Clock> = clock.clone();
         let audit =
             Audit::with_sinks(&settings, sinks, Arc::clone(&shared), Redactor::default()).unwrap();
@@ -137,6 +146,7 @@ impl Bench {
             clock,
             audit,
             memory,
+            latch,
         }
     }
 

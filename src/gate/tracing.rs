@@ -3,10 +3,18 @@
 //! Ids are made when a message comes, because the other side may be told them when it leaves; what
 //! a trace tells of the message is made from its records.
 
-use crate::audit::{Named, Traced};
-use crate::wire::{KnownMethod, Sampled, Span, SpanId, TraceContext, TraceId};
+use std::fmt;
 
+use sha2::{Digest, Sha256};
+
+use crate::audit::{Named, Traced};
+use crate::wire::{
+    KnownMethod, Onward, Sampled, Span, SpanId, TraceContext, TraceId, TraceState, Value,
+};
+
+use super::oblige;
 use super::record::Trail;
+use super::settings::Settings;
 
 /// Whether messages have a place in a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,9 +22,23 @@ pub enum Tracing {
     /// Nobody collects them.
     #[default]
     Off,
-    /// Of the traces that begin here this share is kept; others as whoever began them says.
-    On(Share),
+    /// Of the traces that begin here this share is kept, and of others as is said.
+    On(Share, Others),
 }
+
+/// Which of the traces are kept that others began, and want kept. Those that they do not want kept are
+/// not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// All.
+    AsTheySay,
+    /// The same share as of our own.
+    Shared(Salt),
+}
+
+/// Makes the choice among ids that somebody else chose one that they cannot know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Salt([u8; 16]);
 
 /// A share of all traces, told by their ids, so that everybody who asks for the same share keeps
 /// the same ones.
@@ -42,6 +64,11 @@ impl Share {
     fn keeps(self, trace: TraceId) -> Sampled {
         let bytes = trace.bytes();
         let (_, random) = bytes.split_at(8);
+        self.keeps_of(random)
+    }
+
+    /// By eight bytes that nobody could choose.
+    fn keeps_of(self, random: &[u8]) -> Sampled {
         let random = random
             .iter()
             .fold(0_u64, |all, byte| all << 8 | u64::from(*byte));
@@ -53,6 +80,37 @@ impl Share {
     }
 }
 
+impl Others {
+    /// A share, told by ids and by what nobody else knows: another gate keeps another share.
+    pub fn shared() -> Self {
+        let mut salt = [0; 16];
+        // Without random numbers there is no trace at all.
+        let _ = getrandom::fill(&mut salt);
+        Self::Shared(Salt(salt))
+    }
+
+    fn keep(self, parent: &TraceContext, share: Share) -> Sampled {
+        match (parent.sampled, self) {
+            (Sampled::No, Self::AsTheySay | Self::Shared(_)) => Sampled::No,
+            (Sampled::Yes, Self::AsTheySay) => Sampled::Yes,
+            (Sampled::Yes, Self::Shared(Salt(salt))) => {
+                let mut digest = Sha256::new();
+                digest.update(salt);
+                digest.update(parent.trace.bytes());
+                let digest: [u8; 32] = digest.finalize().into();
+                let (random, _) = digest.split_at(8);
+                share.keeps_of(random)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt")
+    }
+}
+
 impl Tracing {
     /// The spans of a message. What it says itself comes before what the HTTP request says that
     /// brought it (OpenTelemetry semantic conventions for MCP): a request may bring many.
@@ -61,7 +119,9 @@ impl Tracing {
         said: Option<TraceContext>,
         beside: Option<TraceContext>,
     ) -> Option<Span> {
-        let Self::On(share) = self else { return None };
+        let Self::On(share, others) = self else {
+            return None;
+        };
         let mut random = [0; 32];
         // Without random numbers there is no trace; messages need none.
         getrandom::fill(&mut random).ok()?;
@@ -71,7 +131,11 @@ impl Tracing {
         let span = SpanId::new(*own)?;
         let parent = said.or(beside);
         let own = if let Some(parent) = parent {
-            TraceContext { span, ..parent }
+            TraceContext {
+                span,
+                sampled: others.keep(&parent, share),
+                ..parent
+            }
         } else {
             let trace = TraceId::new(*trace)?;
             TraceContext {
@@ -91,8 +155,8 @@ impl Tracing {
 
 impl Trail {
     /// The message asks for something, or tells it.
-    pub(super) fn take_place(&mut self, tracing: Tracing) {
-        if tracing == Tracing::Off {
+    pub(super) fn take_place(&mut self, settings: &Settings, meta: Option<Value<'_>>) {
+        if settings.tracing == Tracing::Off {
             return;
         }
         let said = self
@@ -100,12 +164,25 @@ impl Trail {
             .iter()
             .find(|(name, _)| *name == "traceparent");
         let said = said.and_then(|(_, text)| TraceContext::parse(text));
-        self.span = tracing.begin(said, self.told_by_http);
+        self.span = settings.tracing.begin(said, self.told_by_http);
+        // It belongs to the parent that it came with.
+        let state = if said.is_some() {
+            let state = meta.and_then(|meta| meta.get("tracestate"));
+            let state = state.and_then(Value::as_str);
+            state.and_then(|state| TraceState::parse([&*state]))
+        } else {
+            self.carrier.state.clone()
+        };
+        self.state = state.filter(|state| !oblige::shows(state.as_str(), &settings.secrets));
     }
 
     /// What the other side is told of the trace.
-    pub(super) fn onward(&self) -> Option<TraceContext> {
-        self.span.as_ref().map(Span::onward)
+    pub(super) fn onward(&self) -> Option<Onward> {
+        let span = self.span.as_ref()?;
+        Some(Onward {
+            context: span.onward(),
+            state: self.state.clone(),
+        })
     }
 
     /// What is told of it besides the record, if the trace is kept.
@@ -133,7 +210,7 @@ mod tests {
 
     #[track_caller]
     fn check(said: Option<&str>, http: Option<&str>, parent: Option<&str>, beside: Option<&str>) {
-        let tracing = Tracing::On(Share::of(0.5));
+        let tracing = Tracing::On(Share::of(0.5), Others::AsTheySay);
         let span = tracing.begin(said.map(context), http.map(context)).unwrap();
         assert_eq!(span.parent, parent.map(|parent| context(parent).span));
         assert_eq!(span.beside, beside.map(context));
@@ -167,7 +244,7 @@ mod tests {
             (1.0, 1000, 1000),
             (7.0, 1000, 1000),
         ] {
-            let share = Tracing::On(Share::of(ratio));
+            let share = Tracing::On(Share::of(ratio), Others::AsTheySay);
             let kept = (0..1000).filter(|_| {
                 let span = share.begin(None, None).unwrap();
                 span.own.sampled == Sampled::Yes
@@ -175,12 +252,53 @@ mod tests {
             let kept = kept.count();
             assert!((least..=most).contains(&kept), "{ratio}: {kept}");
         }
-        // Whoever began it decides, whatever the share.
+    }
+
+    /// How many are kept of a thousand traces that an agent began, with ids of its choice.
+    fn kept(ratio: f64, others: Others, said: &str) -> usize {
+        let tracing = Tracing::On(Share::of(ratio), others);
+        let agents = (1..=1000_u64).map(|n| {
+            let mut id = [0; 16];
+            // The half by which shares are told is the least there is.
+            id[..8].copy_from_slice(&n.to_be_bytes());
+            TraceContext {
+                trace: TraceId::new(id).unwrap(),
+                ..context(said)
+            }
+        });
+        agents
+            .filter(|parent| {
+                tracing.begin(Some(*parent), None).unwrap().own.sampled == Sampled::Yes
+            })
+            .count()
+    }
+
+    #[test]
+    fn an_agent_cannot_have_its_traces_kept_unless_it_is_believed() {
+        for (ratio, least, most) in [(0.0, 0, 0), (0.25, 150, 350), (1.0, 1000, 1000)] {
+            let kept = kept(ratio, Others::shared(), MESSAGE);
+            assert!((least..=most).contains(&kept), "{ratio}: {kept}");
+        }
         for ratio in [0.0, 1.0] {
-            for (said, sampled) in [(MESSAGE, Sampled::Yes), (HTTP, Sampled::No)] {
-                let span = Tracing::On(Share::of(ratio)).begin(Some(context(said)), None);
-                assert_eq!(span.unwrap().own.sampled, sampled);
+            assert_eq!(kept(ratio, Others::AsTheySay, MESSAGE), 1000);
+            // What its agent does not want kept is not.
+            for others in [Others::AsTheySay, Others::shared()] {
+                assert_eq!(kept(ratio, others, HTTP), 0);
             }
         }
+    }
+
+    #[test]
+    fn all_messages_of_a_trace_are_kept_or_none() {
+        let tracing = Tracing::On(Share::of(0.5), Others::shared());
+        let sampled = || {
+            tracing
+                .begin(Some(context(MESSAGE)), None)
+                .unwrap()
+                .own
+                .sampled
+        };
+        let first = sampled();
+        assert!((0..100).all(|_| sampled() == first));
     }
 }

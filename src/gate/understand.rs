@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::policy::{
     Action, Arguments, Decision, Environment, Facts, Held, MAX_LEVEL, PolicySnapshot, Principal,
-    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch,
+    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -273,6 +273,7 @@ pub(super) fn ask<'m>(
                 level: MAX_LEVEL,
                 bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
                 secrets: look.secrets(arguments_value),
+                options: options(&arguments),
                 ..Touch::default()
             };
             let name = text("name").into_owned();

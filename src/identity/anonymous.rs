@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use hyper::HeaderMap;
 
-use super::{Authenticate, Challenge, Identified, Identity};
+use super::{Authenticate, Challenge, Identified, Identity, Proof};
 
 /// Asks for no proof. Whoever may come is `anonymous`.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +25,7 @@ impl Authenticate for Anonymous {
             Reach::Anywhere => true,
         };
         let identified = if may_come {
-            Ok(Identity::named("anonymous"))
+            Ok(Proof::lasting(Identity::named("anonymous")))
         } else {
             Err(Challenge::Missing)
         };

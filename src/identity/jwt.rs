@@ -19,7 +19,7 @@ use hyper::HeaderMap;
 
 use crate::clock::Clock;
 
-use super::{Authenticate, Challenge, Identified, Identity, ProtectedResource, bearer};
+use super::{Authenticate, Challenge, Identified, Proof, ProtectedResource, bearer};
 
 pub use key_url::KeyUrl;
 pub use keys::{Fetched, KeyFault, KeyFile, KeySource};
@@ -98,7 +98,7 @@ impl Jwt {
         })
     }
 
-    async fn check(&self, token: &str) -> Result<Identity, Challenge> {
+    async fn check(&self, token: &str) -> Result<Proof, Challenge> {
         let compact = Compact::read(token).map_err(Challenge::Invalid)?;
         let algorithm = Algorithm::named(compact.algorithm())
             .filter(|algorithm| self.settings.algorithms.contains(algorithm))
@@ -108,7 +108,8 @@ impl Jwt {
             return Err(Challenge::Invalid("its signature is wrong"));
         }
         let now = self.clock.now().as_second();
-        claims::check(compact.claims(), &self.settings, now)
+        let (identity, until) = claims::check(compact.claims(), &self.settings, now)?;
+        Ok(Proof::until(identity, until, Arc::clone(&self.clock)))
     }
 }
 

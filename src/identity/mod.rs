@@ -1,13 +1,14 @@
 //! Who sends a request over HTTP.
 //!
 //! A bearer token is read here, checked here, and goes no further: what leaves is an [`Identity`]
-//! or a [`Challenge`], and neither holds a byte of the token.
+//! with its [`Term`], or a [`Challenge`], and neither holds a byte of the token.
 
 mod anonymous;
 mod bearer;
 mod challenge;
 mod jwt;
 mod resource;
+mod term;
 mod tokens;
 
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use jwt::{
     Algorithm, Fetched, Jwt, JwtError, JwtSettings, KeyFault, KeyFile, KeySource, KeyUrl,
 };
 pub use resource::{ProtectedResource, ResourceError};
+pub use term::{Proof, Term};
 pub use tokens::{StaticToken, StaticTokens, StaticTokensError};
 
 /// Who a request comes from, as the gate may rely on it. Two requests of one conversation have
@@ -40,8 +42,8 @@ pub struct Identity {
     pub session: Option<String>,
 }
 
-/// What an authenticator promises: who it is, or why nobody is known.
-pub type Identified<'a> = Pin<Box<dyn Future<Output = Result<Identity, Challenge>> + Send + 'a>>;
+/// What an authenticator promises: who it is and for how long, or why nobody is known.
+pub type Identified<'a> = Pin<Box<dyn Future<Output = Result<Proof, Challenge>> + Send + 'a>>;
 
 /// Finds out who sends a request, from its headers and its address alone. Asked for every request;
 /// a session id is never proof of anything.

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::{Authenticate, Challenge, Identified, Identity, bearer};
+use super::{Authenticate, Challenge, Identified, Identity, Proof, bearer};
 
 /// The shortest token that is accepted, in bytes.
 const MIN_TOKEN_BYTES: usize = 16;
@@ -91,7 +91,7 @@ impl std::fmt::Debug for StaticTokens {
 
 impl Authenticate for StaticTokens {
     fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
-        Box::pin(std::future::ready(self.check(headers)))
+        Box::pin(std::future::ready(self.check(headers).map(Proof::lasting)))
     }
 }
 

@@ -160,6 +160,8 @@ pub struct Touch {
     /// The kinds of credentials that the message shows. Sorted; empty unless some rule
     /// [looks for them](super::LooksFor).
     pub secrets: Vec<String>,
+    /// Where strings stand that a program may take for an [option](super::options). Sorted.
+    pub options: Vec<String>,
 }
 
 /// What came back.
@@ -226,7 +228,7 @@ pub struct SessionState {
     pub labels: Vec<String>,
     /// Content that an attacker may control has entered the session.
     pub untrusted: bool,
-    /// Calls in the current rate window.
+    /// Calls that the session was permitted so far.
     pub calls: i64,
     /// Milliseconds since the Unix epoch.
     pub started_ms: i64,

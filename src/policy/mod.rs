@@ -23,6 +23,7 @@ mod lock_words;
 mod mutant;
 mod numbers;
 mod observe;
+mod options;
 mod outlook;
 mod shape;
 mod snapshot;
@@ -59,6 +60,7 @@ pub use lock::{
 pub use lock_words::{LockedPrompt, LockedWords};
 pub use mutant::{Mutant, MutantKind, MutantRule};
 pub use observe::{Judged, Listed, Observer};
+pub use options::options;
 pub use outlook::{Chance, ClientIs, OpenQuestion, Outlook};
 pub use shape::{Member, Misfit, Presence, Problem, Record, Scalar, Shape, Untyped};
 pub use snapshot::{Listing, PolicyEntry, PolicySnapshot, PolicySource, Revision};

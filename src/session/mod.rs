@@ -25,7 +25,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
-use crate::wire::{Id, KnownMethod, Stream, TraceContext};
+use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
 
 pub use asked::{Agreed, Asked, Asking};
 pub use catalogue::{Catalogue, Offer, Traversal};
@@ -173,6 +173,8 @@ pub struct Parked {
     pub peer: Option<IpAddr>,
     /// What the HTTP request said of a trace that brought it.
     pub trace: Option<TraceContext>,
+    /// What headers said of it.
+    pub carrier: Carrier,
     /// The call as it was received; it is judged from its first byte when its turn comes.
     pub frame: Vec<u8>,
     /// The revision that the call names, if it belongs to no session with a handshake.

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::guard::text::Flags;
 use crate::guard::{Looks, ToolSchemas};
 use crate::policy::Fingerprint;
+use crate::wire::Mirror;
 
 /// The items of a page that can be judged, and those that nobody can use.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Offered {
     /// What instructs or hides in it, if that was looked at.
     pub flags: Option<Flags>,
     pub schemas: Option<Arc<ToolSchemas>>,
+    /// Which arguments of a call headers must repeat.
+    pub mirrors: Arc<[Mirror]>,
     pub looks: Looks,
 }
 
@@ -168,6 +171,7 @@ impl Page {
                 print: Fingerprint::of("{}", "0"),
                 flags: Some(Flags::default()),
                 schemas: None,
+                mirrors: Arc::default(),
                 looks: Looks::of(name),
             }),
             flags: Some(Flags::default()),

@@ -1,7 +1,7 @@
 //! Which instance of the server a session speaks to: the open one, or the isolated one. One way.
 
 use super::pending::Taken;
-use super::{Readiness, Session};
+use super::{Lifecycle, Readiness, Session};
 use crate::wire::KnownMethod;
 
 /// Where a session stands.
@@ -24,6 +24,9 @@ pub struct LeftBehind {
     pub given_up: Vec<Taken>,
     /// What it had asked the agent.
     pub asked: Vec<Taken>,
+    /// Lists that the agent has got of it, and that are not compared with those of the isolated one,
+    /// by what tells that they are others.
+    pub lists: Vec<KnownMethod>,
 }
 
 impl Session {
@@ -41,19 +44,31 @@ impl Session {
         }
         state.place = Place::Moving;
         state.upstream = Readiness::Repeating;
-        let changed = KnownMethod::ToolsListChanged;
-        if state.listed.contains(&changed) && state.promised.contains(&changed) {
+        let tools = KnownMethod::ToolsListChanged;
+        let mut lists = state.promised.clone();
+        lists.retain(|changed| state.listed.contains(changed));
+        // Where there is a handshake, the isolated server is asked for its tools behind it.
+        let compares = matches!(state.lifecycle, Lifecycle::Ready(_));
+        if compares && lists.contains(&tools) {
             state.tools_left = Some(state.tools.prints());
+            lists.retain(|changed| *changed != tools);
         }
         state.tools.start_over();
-        state.prompts.start_over();
+        // What the agent was shown is what the open server wrote: a prompt of the same name is another
+        // one, until the agent has seen it.
+        state.prompts.forget();
+        state.follows_resources = false;
         let given_up = state.to_upstream.leave(|exchange| {
             exchange.deadline.is_none()
                 || exchange.origin.is_gate()
                 || exchange.method == KnownMethod::Initialize
         });
         let asked = state.to_agent.take_of_peer();
-        Some(LeftBehind { given_up, asked })
+        Some(LeftBehind {
+            given_up,
+            asked,
+            lists,
+        })
     }
 
     /// The isolated server knows what it must, or will not come to know it: whoever waits for that

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Message, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
-const PREFIX: &str = "mcp-param-";
 
 /// Tools beyond these have no mirrors: a list is the server's, and memory is ours.
 const MAX_TOOLS: usize = 10_000;
@@ -64,6 +63,16 @@ impl Mirrors {
 }
 
 impl Mirror {
+    /// How the names of such headers begin, in lower case.
+    pub const PREFIX: &str = "mcp-param-";
+
+    /// Those of one item of a list of tools; none if it has none, or an annotation of it breaks the
+    /// rules.
+    pub fn of_definition(definition: Value<'_>) -> Arc<[Self]> {
+        let schema = definition.get("inputSchema");
+        schema.and_then(of_schema).unwrap_or_default().into()
+    }
+
     /// The header's name, in lower case.
     pub fn header(&self) -> &str {
         &self.header
@@ -115,7 +124,7 @@ fn collect<'s>(
             let name = annotation.as_str()?;
             let scalar = property.get("type").and_then(Value::as_str)?;
             let fits = matches!(&*scalar, "string" | "integer" | "boolean");
-            let header = format!("{PREFIX}{}", name.to_ascii_lowercase());
+            let header = format!("{}{}", Mirror::PREFIX, name.to_ascii_lowercase());
             let twice = found.iter().any(|mirror| *mirror.header == *header);
             if name.is_empty() || !name.bytes().all(is_token) || !fits || twice {
                 return None;

@@ -6,6 +6,7 @@
 //! changes a message without touching the rest of its text. What is forwarded is the compact text
 //! of the very tokens that were judged.
 
+mod carrier;
 mod definition;
 mod envelope;
 mod error;
@@ -19,10 +20,13 @@ mod method;
 mod mirrors;
 mod params;
 mod params_table;
+mod repeated;
 mod sse;
 mod stream;
 mod trace;
+mod trace_state;
 
+pub use carrier::Carrier;
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
@@ -35,9 +39,11 @@ pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
 pub use mirrors::{Mirror, Mirrors};
 pub use params::{ParamsError, ParamsProblem};
+pub use repeated::{Repeated, Said, Unrepeated};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
 pub use stream::{Form, Stream};
 pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};
+pub use trace_state::{Onward, TraceState};
 
 /// Who sent the bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! Where a piece of work stands in a trace (W3C Trace Context, level 1).
 //!
-//! Of what a peer says two ids and one flag are taken. `tracestate` and `baggage` are texts of the
-//! peer's own, which nobody here judges: they go as far as the message that holds them, and no
-//! further.
+//! Of what a peer says two ids and one flag are taken, and the state that belongs to them
+//! (`trace_state.rs`). `baggage` is a text of the peer's own, which nobody here judges: it goes as
+//! far as the message that holds it, and no further.
 
 use std::fmt;
 

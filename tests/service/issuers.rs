@@ -15,27 +15,32 @@ use crate::http::Agent;
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
 
-struct Key(Ed25519KeyPair);
+pub(crate) struct Key(Ed25519KeyPair);
 
 fn base64(bytes: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
 impl Key {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         Self(Ed25519KeyPair::from_pkcs8(key.as_ref()).unwrap())
     }
 
-    fn set(&self) -> String {
+    pub(crate) fn set(&self) -> String {
         let x = base64(self.0.public_key());
         format!(r#"{{"keys":[{{"kty":"OKP","crv":"Ed25519","kid":"k","x":"{x}"}}]}}"#)
     }
 
     fn token(&self, subject: &str) -> String {
+        self.token_in(subject, "")
+    }
+
+    /// A token with more claims, each with a comma after it.
+    pub(crate) fn token_in(&self, subject: &str, more: &str) -> String {
         let header = base64(r#"{"alg":"EdDSA","kid":"k"}"#);
         let claims = format!(
-            r#"{{"iss":"https://issuer.example","aud":"gate","sub":"{subject}","exp":9999999999}}"#
+            r#"{{{more}"iss":"https://issuer.example","aud":"gate","sub":"{subject}","exp":9999999999}}"#
         );
         let signed = format!("{header}.{}", base64(claims));
         let signature = base64(self.0.sign(signed.as_bytes()));

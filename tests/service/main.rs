@@ -29,10 +29,14 @@ mod issuers;
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]
+mod lives;
+#[cfg(test)]
 mod operators;
 #[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
+#[cfg(test)]
+mod reading;
 #[cfg(test)]
 mod servers;
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! What operators see of a gate: its health and its numbers.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use crate::fixtures::fixture;
 use crate::http::{Agent, Answer};
@@ -201,6 +203,47 @@ fn health_says_whether_a_server_over_http_is_there() {
     );
     assert!(answer.body.contains(r#""error""#), "{answer:?}");
     both(503, "upstream-down");
+}
+
+/// A server that says nothing but a status, to whatever it is asked.
+fn saying(status: &Arc<Mutex<&'static str>>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let status = Arc::clone(status);
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The head is enough: what follows is closed over.
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let status = *status.lock().unwrap();
+            let answer =
+                format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+#[test]
+fn one_answer_of_a_busy_server_leaves_a_gate_ready() {
+    let status = Arc::new(Mutex::new("405 Method Not Allowed"));
+    let gate = Setup::before(&saying(&status)).policies(ALLOW_ALL);
+    let gate = Serving::start(with_admin(gate.over_http(), ""));
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
+    *status.lock().unwrap() = "503 Service Unavailable";
+    // One message, where a handshake would be several.
+    let agent = Agent::at(&gate.url).with("MCP-Protocol-Version: 2026-07-28");
+    let answer = agent.with("Mcp-Method: tools/list").post(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    );
+    assert!(answer.body.contains(r#""error""#), "{answer:?}");
+    let health = get(&gate, "/health");
+    assert_eq!(health.status, 200, "{health:?}");
+    // It goes on saying so, and the gate has asked.
+    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    *status.lock().unwrap() = "405 Method Not Allowed";
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
 }
 
 #[test]

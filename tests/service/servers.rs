@@ -11,6 +11,8 @@ use crate::processes::{all_end, eventually, marked};
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
 
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
+
 #[test]
 fn each_session_has_a_server_of_its_own_that_ends_with_it() {
     let log = tempfile::tempdir().unwrap();
@@ -43,6 +45,57 @@ fn each_session_has_a_server_of_its_own_that_ends_with_it() {
     assert!(second.echo(1, "still here").body.contains("still here"));
     drop(gate);
     all_end(&mark);
+}
+
+#[test]
+fn what_is_refused_before_the_server_is_needed_starts_none() {
+    let policy = r#"
+        @id("all") permit (principal, action, resource);
+        @id("not-bob") forbid (principal == Mcp::Agent::"bob", action, resource);
+    "#;
+    let setup = Setup::of([fixture("everything-server")]).policies(policy);
+    let mut setup = setup.over_http();
+    setup.listen.push_str(
+        "\nauth = { type = \"bearer\", tokens = { alice = \"alice-0123456789-0123456789\", bob = \"bob-0123456789-0123456789-\" } }",
+    );
+    let gate = Serving::start(setup);
+    let with = |token: &str| Agent::at(&gate.url).with(format!("Authorization: Bearer {token}"));
+    let (alice, bob) = ("alice-0123456789-0123456789", "bob-0123456789-0123456789-");
+    let revised = |revision: &str, token| {
+        let agent = with(token).with(format!("MCP-Protocol-Version: {revision}"));
+        let agent = agent.with("Mcp-Method: tools/list");
+        agent.post(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{revision}","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        ))
+    };
+    let refused = [
+        with(bob).post(INITIALIZE),
+        with(alice).post(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#),
+        with(alice).post(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","id":0}"#),
+        revised("2026-07-28", bob),
+        revised("2031-01-01", alice),
+    ];
+    for answer in refused {
+        assert!(answer.body.contains(r#""error""#), "{answer:?}");
+    }
+    let started = || {
+        let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        let records = audit.lines().map(json);
+        records
+            .filter(|record| record["event"] == "started")
+            .count()
+    };
+    let mark = gate.setup().mark();
+    let servers = marked(mark);
+    let is_server = |(_, name): &(u32, String)| name.starts_with("everything");
+    assert_eq!(
+        (servers.iter().filter(|it| is_server(it)).count(), started()),
+        (0, 0)
+    );
+    // The first who is not refused has one.
+    let alice = with(alice).in_session();
+    assert!(alice.echo(1, "it is there").body.contains("it is there"));
+    assert_eq!(started(), 1);
 }
 
 #[test]
@@ -102,8 +155,7 @@ fn a_server_that_cannot_be_reached_is_told_and_asked_again_when_it_is_there() {
     let url = format!("http://127.0.0.1:{port}/mcp");
     let gate = Serving::start(Setup::before(&url).policies(ALLOW_ALL).over_http());
     let agent = || Agent::at(&gate.url);
-    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
-    let answer = agent().post(initialize);
+    let answer = agent().post(INITIALIZE);
     assert!(answer.body.contains(r#""error""#), "{answer:?}");
     let mut last = last;
     last.listen = format!("transport = \"http\"\nport = {port}");

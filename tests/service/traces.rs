@@ -349,6 +349,72 @@ fn a_server_over_http_goes_on_with_the_trace_of_the_gate() {
     assert!(!received.contains("traceparent"), "{received}");
 }
 
+/// A server that is asked one thing and says nothing, and the head of what it was asked.
+fn asked_once() -> (String, thread::JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let asked = thread::spawn(move || {
+        // The gate also looks whether it is there, with a GET.
+        let mut heads = listener.incoming().map(|stream| {
+            let mut reader = BufReader::new(stream.unwrap());
+            let mut head = String::new();
+            while reader.read_line(&mut head).unwrap() > 2 {}
+            head
+        });
+        heads.find(|head| head.starts_with("POST")).unwrap()
+    });
+    (url, asked)
+}
+
+#[test]
+fn the_state_of_a_trace_goes_on_with_it_to_a_server_over_http() {
+    let header = format!("traceparent: 00-{TRACE}-{SPAN}-01");
+    let meta = format!(r#""traceparent":"00-{OTHER_TRACE}-{OTHER_SPAN}-01","#);
+    let in_meta = format!(r#"{meta}"tracestate":"b=2","#);
+    for (headers, meta, state) in [
+        (vec![&*header, "tracestate: v=1 , w=2"], "", Some("v=1,w=2")),
+        (
+            vec![&*header, "tracestate: v=1", "TraceState: w=2"],
+            "",
+            Some("v=1,w=2"),
+        ),
+        (vec![&*header, "tracestate: V=1"], "", None),
+        (vec!["tracestate: v=1"], "", None),
+        // It goes with its own parent, and with no other.
+        (vec![&*header, "tracestate: v=1"], &*in_meta, Some("b=2")),
+        (vec![&*header, "tracestate: v=1"], &*meta, None),
+        (
+            vec![&*header, "tracestate: v=of-the-collector-0123456789"],
+            "",
+            None,
+        ),
+    ] {
+        let (url, asked) = asked_once();
+        let mut setup = Setup::before(&url).policies(ALLOW_ALL).over_http();
+        setup.limits = format!(
+            "[telemetry]\notlp_endpoint = {:?}\nheaders = {{ authorization = \"Bearer {TOKEN}\" }}\n",
+            nobody()
+        );
+        let gate = Serving::start(setup);
+        let agent = Agent::at(&gate.url)
+            .with("MCP-Protocol-Version: 2026-07-28")
+            .with("Mcp-Method: tools/list");
+        let agent = headers
+            .iter()
+            .fold(agent, |agent, header| agent.with(*header));
+        agent.post(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{{meta}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        ));
+        let head = asked.join().unwrap();
+        let said: Vec<&str> = head
+            .lines()
+            .filter_map(|line| line.strip_prefix("tracestate: "))
+            .collect();
+        assert_eq!(said, Vec::from_iter(state), "{headers:?} {meta}: {head}");
+        assert!(head.contains("traceparent: 00-"), "{head}");
+    }
+}
+
 #[test]
 fn what_became_of_spans_is_in_the_metrics() {
     for (status, outcome) in [(200, "exported"), (404, "dropped")] {

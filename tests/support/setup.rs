@@ -43,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) limits: String,
     /// The lines of `[guards]`.
     pub(crate) guards: String,
+    /// Whole sections besides these.
+    pub(crate) more: String,
 }
 
 /// What the gate permits.
@@ -71,6 +73,7 @@ impl Setup {
             audit: String::new(),
             limits: String::new(),
             guards: String::new(),
+            more: String::new(),
         }
     }
 
@@ -161,14 +164,16 @@ file = {:?}
 [guards]
 {}
 [guards.elicitation]
-hosts = [\"confirm.example\", \"vendor.example\"]",
+hosts = [\"confirm.example\", \"vendor.example\"]
+{}",
             self.isolated,
             self.listen,
             self.reload,
             self.audit_file(),
             self.audit,
             self.limits,
-            self.guards
+            self.guards,
+            self.more
         )
     }
 }

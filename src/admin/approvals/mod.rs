@@ -225,7 +225,7 @@ impl Approvals {
             .approvers
             .identify(&headers, [127, 0, 0, 1].into())
             .await?;
-        Ok(known.subject)
+        Ok(known.identity.subject)
     }
 
     /// The program's user. Browsers are not let in here: they could be led.
@@ -237,7 +237,9 @@ impl Approvals {
             .approvers
             .identify(headers, [127, 0, 0, 1].into())
             .await;
-        known.map(|known| known.subject).map_err(Refused::Challenge)
+        known
+            .map(|known| known.identity.subject)
+            .map_err(Refused::Challenge)
     }
 
     fn signed_in_with(

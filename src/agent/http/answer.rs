@@ -7,16 +7,17 @@ use hyper::body::{Body, Incoming};
 use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
-use crate::identity::{Authenticate, Identity};
-use crate::wire::Id;
+use crate::identity::{Authenticate, Identity, Proof, Term};
+use crate::wire::{Carrier, Id};
 
 use super::conversations::{Brought, Conversations};
 use super::door::Door;
 use super::health::AskHealth;
+use super::progress::Answering;
 use super::refusal::{HttpRefusal, Refused};
-use super::respond::{self, Response};
+use super::respond::{self, Hearing, Names, Response};
 use super::serve::Outside;
 use super::settings::Settings;
 use super::{body, fields, listen, post, share};
@@ -31,20 +32,45 @@ pub(super) struct Server {
     authenticate: Arc<dyn Authenticate>,
     refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
     health: AskHealth,
+    taking: watch::Sender<Taking>,
+}
+
+/// What connections may still bring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Taking {
+    Everything,
+    /// What has come as a whole is answered.
+    NothingNew,
 }
 
 /// One request without its body, and who sent it.
 pub(super) struct Asked<'r> {
     pub(super) parts: &'r Parts,
     pub(super) identity: &'r Identity,
+    /// For how long it may hear what it opens.
+    pub(super) term: &'r Term,
     pub(super) peer: IpAddr,
 }
 
 impl Asked<'_> {
     pub(super) fn brought(&self) -> Brought {
+        let headers = &self.parts.headers;
+        let trace = fields::trace(headers);
         Brought {
             peer: self.peer,
-            trace: fields::trace(&self.parts.headers),
+            trace,
+            carrier: Carrier {
+                state: trace.and_then(|_| fields::trace_state(headers)),
+                repeated: None,
+            },
+        }
+    }
+
+    pub(super) fn hearing(&self, server: &Server, names: Names) -> Hearing {
+        Hearing {
+            names,
+            keep_alive: server.settings.keep_alive,
+            term: self.term.clone(),
         }
     }
 }
@@ -72,19 +98,26 @@ impl Server {
             authenticate: outside.authenticate,
             refusals: outside.refusals,
             health: outside.health,
+            taking: watch::Sender::new(Taking::Everything),
             settings,
         }
     }
 
     /// Answers one request. What is checked first costs least, and is known to fewest.
-    pub(super) async fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> Response {
+    pub(super) async fn answer(
+        &self,
+        peer: IpAddr,
+        request: Request<Incoming>,
+        answering: Answering,
+    ) -> Response {
         let (parts, mut body) = request.into_parts();
         let mut subject = None;
         let mut response = match self.take(&parts, &mut body, peer, &mut subject).await {
             Ok(response) => response,
             Err(rejection) => {
                 if !body.is_end_stream() {
-                    tokio::spawn(body::discard(body, self.settings.body_deadline));
+                    let patience = self.settings.body_deadline;
+                    tokio::spawn(body::discard(body, patience, self.stopping()));
                 }
                 self.record(peer, &rejection.refused, subject);
                 respond::refusal(&rejection, self.authenticate.resource())
@@ -96,7 +129,23 @@ impl Server {
         {
             share::share(&mut response, origin);
         }
+        response.body_mut().hold(answering);
         response
+    }
+
+    /// From now on only what has come as a whole is answered.
+    pub(super) fn stop(&self) {
+        self.taking.send_replace(Taking::NothingNew);
+        self.conversations.stop_listening();
+    }
+
+    /// Resolves when the gate takes nothing new.
+    pub(super) fn stopping(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut taking = self.taking.subscribe();
+        async move {
+            // Without a sender nothing is taken either.
+            let _ = taking.wait_for(|it| *it == Taking::NothingNew).await;
+        }
     }
 
     /// Tells whoever keeps records.
@@ -133,7 +182,7 @@ impl Server {
         if parts.method == Method::OPTIONS && origin.is_some() {
             return Ok(share::preflight(&parts.headers));
         }
-        let identity = self
+        let Proof { identity, term } = self
             .authenticate
             .identify(&parts.headers, peer)
             .await
@@ -143,6 +192,7 @@ impl Server {
         let asked = Asked {
             parts,
             identity: &identity,
+            term: &term,
             peer,
         };
         match parts.method {

@@ -53,8 +53,13 @@ pub(super) async fn read(
 }
 
 /// Takes what is still coming of a request that was refused, and throws it away: a socket that is
-/// closed over unread bytes takes the answer with it. In bounded time, and at most 16 MiB.
-pub(super) async fn discard(mut body: Incoming, patience: Duration) {
+/// closed over unread bytes takes the answer with it. In bounded time, at most 16 MiB, and not while
+/// the gate stops.
+pub(super) async fn discard(
+    mut body: Incoming,
+    patience: Duration,
+    stop: impl Future<Output = ()>,
+) {
     let discarding = async {
         let mut left = 16 * 1024 * 1024_usize;
         while let Some(Ok(frame)) = body.frame().await {
@@ -65,8 +70,11 @@ pub(super) async fn discard(mut body: Incoming, patience: Duration) {
             }
         }
     };
-    // Late or not, it was not wanted.
-    let _ = timeout(patience, discarding).await;
+    tokio::select! {
+        // Late or not, it was not wanted.
+        _ = timeout(patience, discarding) => {}
+        () = stop => {}
+    }
 }
 
 fn length(headers: &HeaderMap) -> Result<usize, Refused> {

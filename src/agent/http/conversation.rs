@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::gate::AgentGone;
 use crate::identity::Identity;
-use crate::wire::{Limits, Message, Mirrors, Stream};
+use crate::wire::Stream;
 
 use super::channel::{Channel, Kept, Piece, Reader};
 use super::conversations::{Brought, ConversationKind, Inbound, Place};
@@ -31,9 +31,6 @@ pub(super) struct Conversation {
     quiet: AtomicU32,
     room: usize,
     patience: Duration,
-    /// Which arguments headers repeat, as far as the agent was shown it.
-    pub(super) mirrors: Mirrors,
-    limits: Limits,
     /// Its place among all conversations.
     _place: Place,
 }
@@ -42,8 +39,6 @@ pub(super) struct Conversation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
     Everything,
-    /// The same, and the reply says which arguments headers must repeat from then on.
-    Tools,
     /// Whatever comes before the reply goes to the main stream: the answer cannot begin before the
     /// reply is known.
     ReplyOnly,
@@ -95,8 +90,6 @@ impl Conversation {
                 // Others share it: who does not read must not hold them up.
                 ConversationKind::Stateless => settings.slow_reader.min(SHARED_PATIENCE),
             },
-            mirrors: Mirrors::default(),
-            limits: settings.limits,
             _place: place,
         }
     }
@@ -163,28 +156,17 @@ impl Conversation {
                 }
                 (Piece::Reply { .. }, _) | (Piece::Other, ConversationKind::Stateless) => own,
             };
-            to.map(|open| (Arc::clone(&open.channel), open.takes))
+            to.map(|open| Arc::clone(&open.channel))
         };
-        let Some((channel, takes)) = channel else {
+        let Some(channel) = channel else {
             tracing::debug!(stream = stream.number(), "nobody listens any more");
             return Ok(());
         };
-        if let (Takes::Tools, Piece::Reply { error: None, .. }) = (takes, piece) {
-            self.learn(&line);
-        }
         channel.push(piece, line, self.patience).await;
         if piece != Piece::Other {
             self.forget_oldest();
         }
         Ok(())
-    }
-
-    /// Which arguments headers must repeat from now on.
-    fn learn(&self, list: &[u8]) {
-        // A list that is larger than what an agent may send teaches nothing.
-        if let Ok(list) = Message::decode(list, &self.limits) {
-            self.mirrors.learn(&list);
-        }
     }
 
     /// Ends a stream without a reply: its request was cancelled.

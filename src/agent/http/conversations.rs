@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::identity::Identity;
-use crate::wire::{Stream, TraceContext};
+use crate::wire::{Carrier, Stream, TraceContext};
 
 use super::conversation::Conversation;
 use super::refusal::Refused;
@@ -43,12 +43,13 @@ pub enum ConversationKind {
 }
 
 /// What is known of a message besides its text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Brought {
     /// Whose connection brought it.
     pub peer: IpAddr,
     /// What the request says of a trace that brought it.
     pub trace: Option<TraceContext>,
+    pub carrier: Carrier,
 }
 
 /// What the agent sent.

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 
-use crate::wire::TraceContext;
+use crate::wire::{TraceContext, TraceState};
 
 use super::refusal::Refused;
 use super::settings::Settings;
@@ -18,6 +18,7 @@ pub(super) const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// The one whose name is configured.
 const OF_SESSIONS: &str = "ratchet.session_header";
 const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
 
 /// Fields of which peers and proxies could take the one or the other.
 const SINGLE: [&str; 12] = [
@@ -97,6 +98,13 @@ pub(super) fn trace(headers: &HeaderMap) -> Option<TraceContext> {
         None => TraceContext::parse(value),
         Some(_) => None,
     }
+}
+
+/// What it says of the state of that trace. What is wrong anywhere counts nowhere.
+pub(super) fn trace_state(headers: &HeaderMap) -> Option<TraceState> {
+    let said = headers.get_all(TRACESTATE).iter();
+    let said: Vec<&str> = said.map(|it| it.to_str().ok()).collect::<Option<_>>()?;
+    TraceState::parse(said)
 }
 
 /// The value that a mirrored field stands for (MCP 2026-07-28, basic/transports): itself, or what it

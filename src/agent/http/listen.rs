@@ -24,8 +24,8 @@ pub(super) fn get(server: &Server, asked: &Asked<'_>) -> Result<Response, Refuse
             (stream, conversation.resume(stream, index)?)
         }
     };
-    let keep_alive = server.settings.keep_alive;
-    Ok(respond::session_stream(stream, reader, names, keep_alive))
+    let hearing = asked.hearing(server, names);
+    Ok(respond::session_stream(stream, reader, hearing))
 }
 
 pub(super) fn delete(server: &Server, asked: &Asked<'_>) -> Result<Response, Refused> {

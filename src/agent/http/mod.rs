@@ -22,6 +22,7 @@ mod health;
 mod listen;
 mod patient;
 mod post;
+mod progress;
 mod refusal;
 mod repeated;
 mod respond;

@@ -1,13 +1,16 @@
-//! A socket that gives up when its peer does not read.
+//! A socket that gives up when its peer does not read, and notes when it says something.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
+
+use super::progress::Progress;
 
 /// hyper has deadlines for reading only: an agent that asks and never reads would keep its
 /// connection, and the answer, for as long as it likes.
@@ -17,6 +20,7 @@ pub struct Patient {
     patience: Duration,
     /// There while something waits to be written.
     waiting: Option<Pin<Box<Sleep>>>,
+    progress: Arc<Progress>,
 }
 
 impl Patient {
@@ -26,7 +30,13 @@ impl Patient {
             stream,
             patience,
             waiting: None,
+            progress: Arc::default(),
         }
+    }
+
+    /// How far what is read of it has come.
+    pub(super) fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 
     fn bounded<T>(
@@ -53,7 +63,12 @@ impl AsyncRead for Patient {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.progress.heard();
+        }
+        read
     }
 }
 

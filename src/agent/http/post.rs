@@ -49,7 +49,12 @@ pub(super) async fn post(
         share: &share,
         all: &server.bodies,
     };
-    let bytes = body::read(headers, body, room, &server.settings).await?;
+    let bytes = tokio::select! {
+        biased;
+        read = body::read(headers, body, room, &server.settings) => read?,
+        // What has not come by then is not waited for.
+        () = server.stopping() => return Err(Refused::Closed.into()),
+    };
     let message = match Message::decode(&bytes, &server.settings.limits) {
         Ok(message) => message,
         Err(error) => return undecodable(server, asked, bytes, error).await,
@@ -71,7 +76,7 @@ pub(super) async fn post(
             let post = conversation
                 .ask(bytes, Takes::Everything, asked.brought())
                 .await?;
-            Ok(answered(server, post, Manner::Legacy(names)).await?)
+            Ok(answered(server, asked, post, Manner::Legacy(names)).await?)
         }
         Kind::Told => {
             conversation.tell(bytes, asked.brought()).await?;
@@ -84,29 +89,28 @@ pub(super) async fn post(
 /// or with a stream on which the reply comes later.
 pub(super) async fn answered(
     server: &Server,
+    asked: &Asked<'_>,
     mut post: Post,
     manner: Manner,
 ) -> Result<Response, Refused> {
-    let settings = &server.settings;
     let names = match manner {
         Manner::Legacy(names) => names,
         Manner::Stateless => Names::Untold,
     };
-    match timeout(settings.stream_after, post.reader.next()).await {
+    let hearing = asked.hearing(server, names);
+    match timeout(server.settings.stream_after, post.reader.next()).await {
         Ok(Some(event)) => Ok(match event.piece {
             Piece::Reply { error, form } => match (form, status(manner, error)) {
-                (Form::Event, 200) => {
-                    respond::post_stream(post, Some(event), names, settings.keep_alive)
-                }
+                (Form::Event, 200) => respond::post_stream(post, Some(event), hearing),
                 // A status of its own is only where the answer is the whole body.
                 (Form::Whole | Form::Event, status) => respond::json(status, event.line),
             },
-            Piece::Other => respond::post_stream(post, Some(event), names, settings.keep_alive),
+            Piece::Other => respond::post_stream(post, Some(event), hearing),
         }),
         Ok(None) if post.conversation().has_ended() => Err(Refused::Ended),
         // Cancelled: there is no reply.
         Ok(None) => Ok(respond::accepted()),
-        Err(_late) => Ok(respond::post_stream(post, None, names, settings.keep_alive)),
+        Err(_late) => Ok(respond::post_stream(post, None, hearing)),
     }
 }
 

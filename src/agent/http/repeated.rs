@@ -1,45 +1,29 @@
-//! Arguments of a call that headers repeat, against the body (MCP 2026-07-28, basic/transports).
+//! What headers say of the arguments of a call (MCP 2026-07-28, basic/transports). Which of them a tool
+//! wants, and whether they say what the body says, is for the gate to tell: it knows the tool.
 
 use hyper::HeaderMap;
 
-use crate::wire::{Message, Mirror, Mirrors};
+use crate::wire::{Mirror, Repeated, Said};
 
 use super::fields;
-use super::refusal::Refused;
 
-/// How answers call them, whichever it is.
-const PARAM: &str = "Mcp-Param-*";
-
-/// Headers of a tool that was not listed yet cannot be told from any others, and are ignored: the
-/// server gets ones that are made from the body.
-pub(super) fn check(
-    mirrors: &Mirrors,
-    tool: &str,
-    call: &Message,
-    headers: &HeaderMap,
-) -> Result<(), Refused> {
-    let of_tool = mirrors.of_tool(tool);
-    let mut of_tool = of_tool.iter().flat_map(|mirrors| mirrors.iter());
-    of_tool.try_for_each(|mirror| check_one(mirror, call, headers))
+pub(super) fn said(headers: &HeaderMap) -> Repeated {
+    let names = headers.keys().map(hyper::header::HeaderName::as_str);
+    let wanted = names.filter(|name| name.starts_with(Mirror::PREFIX));
+    wanted
+        .map(|name| (name.into(), one(headers, name)))
+        .collect()
 }
 
-fn check_one(mirror: &Mirror, call: &Message, headers: &HeaderMap) -> Result<(), Refused> {
-    let mut said = headers.get_all(mirror.header()).iter();
+fn one(headers: &HeaderMap, name: &str) -> Said {
+    let mut said = headers.get_all(name).iter();
     let (first, second) = (said.next(), said.next());
     if second.is_some() {
-        return Err(Refused::Repeated(PARAM));
+        return Said::Twice;
     }
-    let Some(said) = first else {
-        return match mirror.value(call) {
-            Some(_) => Err(Refused::HeaderMissing(PARAM)),
-            None => Ok(()),
-        };
-    };
-    let said = said.to_str().ok().and_then(fields::mirrored);
-    let said = said.ok_or(Refused::Unreadable(PARAM))?;
-    if mirror.is_said_by(call, &said) {
-        Ok(())
-    } else {
-        Err(Refused::HeaderMismatch(PARAM))
+    let said = first.and_then(|said| said.to_str().ok());
+    match said.and_then(fields::mirrored) {
+        Some(said) => Said::Once(said.into()),
+        None => Said::Unreadable,
     }
 }

@@ -14,7 +14,7 @@ use hyper::header::{
 use hyper::{Response as HyperResponse, StatusCode};
 use tokio::time::timeout;
 
-use crate::identity::ProtectedResource;
+use crate::identity::{ProtectedResource, Term};
 use crate::wire::Stream;
 
 use super::answer::Rejection;
@@ -23,6 +23,7 @@ use super::conversation::Post;
 use super::event_id::EventId;
 use super::fields::SESSION;
 use super::health::Health;
+use super::progress::Answering;
 use super::refusal::Refused;
 
 pub(super) type Response = HyperResponse<Outbound>;
@@ -39,8 +40,23 @@ pub(super) enum Names {
     Primed,
 }
 
+/// How a stream is heard.
+pub(super) struct Hearing {
+    pub(super) names: Names,
+    /// How often one without messages gets a comment.
+    pub(super) keep_alive: Duration,
+    /// It ends with the proof of whoever opened it: who has none any more hears nothing more.
+    pub(super) term: Term,
+}
+
 /// The body of a response.
-pub(super) enum Outbound {
+pub(super) struct Outbound {
+    content: Content,
+    /// Dropped with it, when all of it is written or nobody reads it.
+    answering: Option<Answering>,
+}
+
+enum Content {
     Whole(Option<Bytes>),
     Events(Events),
 }
@@ -57,8 +73,7 @@ type Next = Pin<Box<dyn Future<Output = (Source, Step)> + Send>>;
 struct Source {
     stream: Stream,
     reading: Reading,
-    names: Names,
-    keep_alive: Duration,
+    hearing: Hearing,
 }
 
 enum Reading {
@@ -125,39 +140,27 @@ pub(super) fn refusal(rejection: &Rejection, resource: Option<&ProtectedResource
 }
 
 /// The stream of a POST whose reply comes later, after its first message if there is one.
-pub(super) fn post_stream(
-    post: Post,
-    first: Option<Event>,
-    names: Names,
-    keep_alive: Duration,
-) -> Response {
+pub(super) fn post_stream(post: Post, first: Option<Event>, hearing: Hearing) -> Response {
     let before = first.as_ref().map_or(0, |event| event.index - 1);
-    if names != Names::Untold {
+    if hearing.names != Names::Untold {
         post.reader.channel().promise();
     }
     let source = Source {
         stream: post.stream,
         reading: Reading::Post(post),
-        names,
-        keep_alive,
+        hearing,
     };
     source.response(before, first)
 }
 
 /// The rest of a stream of a session.
-pub(super) fn session_stream(
-    stream: Stream,
-    reader: Reader,
-    names: Names,
-    keep_alive: Duration,
-) -> Response {
+pub(super) fn session_stream(stream: Stream, reader: Reader, hearing: Hearing) -> Response {
     reader.channel().promise();
     let before = reader.channel().position();
     let source = Source {
         stream,
         reading: Reading::Session(reader),
-        names,
-        keep_alive,
+        hearing,
     };
     source.response(before, None)
 }
@@ -165,7 +168,7 @@ pub(super) fn session_stream(
 impl Source {
     fn response(self, before: u64, first: Option<Event>) -> Response {
         let mut ready = VecDeque::new();
-        ready.push_back(match self.names {
+        ready.push_back(match self.hearing.names {
             Names::Primed => {
                 let (stream, index) = (self.stream, before);
                 let id = EventId { stream, index };
@@ -179,7 +182,7 @@ impl Source {
             ready,
             next: Some(Box::pin(self.step())),
         };
-        let mut response = HyperResponse::new(Outbound::Events(events));
+        let mut response = HyperResponse::new(Outbound::of(Content::Events(events)));
         let headers = response.headers_mut();
         let fixed = HeaderValue::from_static;
         headers.insert(CONTENT_TYPE, fixed("text/event-stream"));
@@ -190,14 +193,24 @@ impl Source {
     }
 
     async fn step(mut self) -> (Self, Step) {
-        let next = match &mut self.reading {
-            Reading::Post(post) => timeout(self.keep_alive, post.reader.next()).await,
-            Reading::Session(reader) => timeout(self.keep_alive, reader.next()).await,
+        let Hearing {
+            keep_alive, term, ..
+        } = &self.hearing;
+        let reader = match &mut self.reading {
+            Reading::Post(post) => &mut post.reader,
+            Reading::Session(reader) => reader,
         };
-        let step = match next {
-            Ok(Some(event)) => Step::Event(event),
-            Ok(None) => Step::Ended,
-            Err(_late) => Step::Quiet,
+        let step = tokio::select! {
+            biased;
+            () = term.over() => {
+                tracing::debug!("a stream ends with the token that opened it");
+                Step::Ended
+            }
+            next = timeout(*keep_alive, reader.next()) => match next {
+                Ok(Some(event)) => Step::Event(event),
+                Ok(None) => Step::Ended,
+                Err(_late) => Step::Quiet,
+            },
         };
         (self, step)
     }
@@ -207,7 +220,7 @@ impl Source {
     fn written(&self, event: &Event) -> Bytes {
         let mut text = BytesMut::with_capacity(event.line.len() + 64);
         text.put_slice(b"event: message\n");
-        if self.names != Names::Untold {
+        if self.hearing.names != Names::Untold {
             let (stream, index) = (self.stream, event.index);
             text.put_slice(format!("id: {}\n", EventId { stream, index }).as_bytes());
         }
@@ -222,6 +235,20 @@ impl Source {
     }
 }
 
+impl Outbound {
+    fn of(content: Content) -> Self {
+        Self {
+            content,
+            answering: None,
+        }
+    }
+
+    /// The request is being answered for as long as this is not written.
+    pub(super) fn hold(&mut self, answering: Answering) {
+        self.answering = Some(answering);
+    }
+}
+
 impl Body for Outbound {
     type Data = Bytes;
     type Error = Infallible;
@@ -230,28 +257,28 @@ impl Body for Outbound {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut *self {
-            Self::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Self::Events(events) => events
+        match &mut self.content {
+            Content::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Content::Events(events) => events
                 .poll(cx)
                 .map(|text| text.map(|text| Ok(Frame::data(text)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(text) => text.is_none(),
-            Self::Events(events) => events.ready.is_empty() && events.next.is_none(),
+        match &self.content {
+            Content::Whole(text) => text.is_none(),
+            Content::Events(events) => events.ready.is_empty() && events.next.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(text) => {
+        match &self.content {
+            Content::Whole(text) => {
                 let length = text.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Self::Events(_) => SizeHint::default(),
+            Content::Events(_) => SizeHint::default(),
         }
     }
 }
@@ -283,7 +310,7 @@ impl Events {
 }
 
 fn whole(status: u16, text: Option<Bytes>) -> Response {
-    let mut response = HyperResponse::new(Outbound::Whole(text));
+    let mut response = HyperResponse::new(Outbound::of(Content::Whole(text)));
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let no_store = HeaderValue::from_static("no-store");

@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
@@ -89,7 +89,6 @@ impl Listener {
         let places = self.places;
         let server = Arc::new(Server::new(self.settings, self.address.port(), outside));
         let protocol = protocol(&server.settings);
-        let (closing, _) = watch::channel(());
         let mut connections = JoinSet::new();
         let mut rounds = interval(server.conversations.round());
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,8 +99,7 @@ impl Listener {
             tokio::select! {
                 () = &mut stop, if socket.is_some() => {
                     socket = None;
-                    closing.send_replace(());
-                    server.conversations.stop_listening();
+                    server.stop();
                 }
                 _ = rounds.tick() => server.conversations.sweep(),
                 Some(ended) = connections.join_next() => {
@@ -115,7 +113,6 @@ impl Listener {
                             let connection = Connection {
                                 server: Arc::clone(&server),
                                 peer,
-                                closing: closing.subscribe(),
                             };
                             let protocol = protocol.clone();
                             connections.spawn(async move {
@@ -155,25 +152,28 @@ impl std::fmt::Debug for Outside {
 struct Connection {
     server: Arc<Server>,
     peer: SocketAddr,
-    closing: watch::Receiver<()>,
 }
 
 impl Connection {
-    async fn run(mut self, stream: TcpStream, protocol: &http1::Builder) {
+    async fn run(self, stream: TcpStream, protocol: &http1::Builder) {
         // A message is written as a whole; waiting for more costs 40 ms.
         if stream.set_nodelay(true).is_err() {
             return;
         }
         let (server, peer) = (self.server, self.peer.ip());
-        let service = service_fn(|request| {
-            let server = Arc::clone(&server);
-            async move { Ok::<_, Infallible>(server.answer(peer, request).await) }
-        });
         let stream = Patient::new(stream, server.settings.write_deadline);
+        let progress = stream.progress();
+        let service = service_fn(|request| {
+            let (server, answering) = (Arc::clone(&server), progress.take());
+            async move { Ok::<_, Infallible>(server.answer(peer, request, answering).await) }
+        });
         let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            _ = self.closing.changed() => {
+            () = server.stopping() => {
+                if progress.is_half_sent() {
+                    return;
+                }
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

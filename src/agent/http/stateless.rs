@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::wire::{KnownMethod, Message, Method, Mirrors, Shape, Value};
+use crate::wire::{KnownMethod, Message, Method, Shape, Value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
@@ -46,33 +46,29 @@ pub(super) async fn post(
     bytes: Bytes,
     message: Message,
 ) -> Result<Response, Rejection> {
-    // What this agent was shown, and nobody else: a refusal must not tell what it may not see.
-    let known = server.conversations.known_stateless(asked.identity);
-    let nothing = Mirrors::default();
-    let shown = known.as_deref().map_or(&nothing, |known| &known.mirrors);
-    check(&message, &asked.parts.headers, shown).map_err(|refused| Rejection {
+    check(&message, &asked.parts.headers).map_err(|refused| Rejection {
         refused,
         id: message.id().cloned(),
     })?;
     let is_request = matches!(message.shape(), Shape::Request { .. });
-    let takes = match message.method().and_then(Method::known) {
-        Some(KnownMethod::ToolsList) => Takes::Tools,
-        Some(_) | None => Takes::Everything,
-    };
+    let mut brought = asked.brought();
+    if message.method().and_then(Method::known) == Some(KnownMethod::ToolsCall) {
+        brought.carrier.repeated = Some(repeated::said(&asked.parts.headers));
+    }
     drop(message);
     let conversations = &server.conversations;
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
-        let post = conversation.ask(bytes, takes, asked.brought()).await?;
-        Ok(answered(server, post, Manner::Stateless).await?)
+        let post = conversation.ask(bytes, Takes::Everything, brought).await?;
+        Ok(answered(server, asked, post, Manner::Stateless).await?)
     } else {
-        conversation.tell(bytes, asked.brought()).await?;
+        conversation.tell(bytes, brought).await?;
         Ok(respond::accepted())
     }
 }
 
 /// The headers that every message must have, against what the body says.
-fn check(message: &Message, headers: &HeaderMap, mirrors: &Mirrors) -> Result<(), Refused> {
+fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
     let Some(method) = message.method() else {
         return Err(Refused::StatelessReply);
     };
@@ -102,11 +98,7 @@ fn check(message: &Message, headers: &HeaderMap, mirrors: &Mirrors) -> Result<()
     let Some(name) = name else {
         return Ok(());
     };
-    equal(headers, fields::NAME, &name)?;
-    match method.known() {
-        Some(KnownMethod::ToolsCall) => repeated::check(mirrors, &name, message, headers),
-        Some(_) | None => Ok(()),
-    }
+    equal(headers, fields::NAME, &name)
 }
 
 /// The member of `params` that `Mcp-Name` repeats.

@@ -5,6 +5,8 @@ mod rig;
 
 mod crossing;
 mod door;
+mod expiry;
 mod replies;
 mod sessions;
 mod stateless;
+mod stopping;

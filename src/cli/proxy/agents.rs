@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::agent::http::{Brought, Inbound, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
-use crate::wire::{Frame, LineReader, Stream};
+use crate::wire::{Carrier, Frame, LineReader, Stream};
 
 /// The agent of one conversation: what delivers.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ pub(super) enum Inbox {
 /// What came of an agent.
 #[derive(Debug)]
 pub(super) enum Arrived<'i> {
-    /// From somewhere.
-    Frame(Source, &'i [u8]),
+    /// From somewhere, and what headers say of it.
+    Frame(Source, Carrier, &'i [u8]),
     /// A message beyond its limit, which was thrown away.
     TooLong(Stream),
     /// It does not wait any more for what this stream would bring.
@@ -82,7 +82,7 @@ impl Inbox {
     pub(super) async fn next(&mut self) -> io::Result<Arrived<'_>> {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
-                Some(Frame::Line(frame)) => Arrived::Frame(HERE, frame),
+                Some(Frame::Line(frame)) => Arrived::Frame(HERE, Carrier::default(), frame),
                 Some(Frame::TooLong) => Arrived::TooLong(Stream::MAIN),
                 None => Arrived::Closed,
             }),
@@ -90,7 +90,12 @@ impl Inbox {
                 Some(Inbound::Frame {
                     stream,
                     bytes,
-                    brought: Brought { peer, trace },
+                    brought:
+                        Brought {
+                            peer,
+                            trace,
+                            carrier,
+                        },
                 }) => {
                     *frame = bytes;
                     let source = Source {
@@ -98,7 +103,7 @@ impl Inbox {
                         peer: Some(peer),
                         trace,
                     };
-                    Arrived::Frame(source, frame)
+                    Arrived::Frame(source, carrier, frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
                 None => Arrived::Gone,

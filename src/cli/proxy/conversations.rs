@@ -9,15 +9,28 @@ use crate::session::{Readiness, Session};
 /// and only while somebody looks: counters that are raised and lowered would cost each message
 /// something, and be wrong for ever after a conversation that broke off.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Conversations(Arc<Mutex<Vec<Weak<Session>>>>);
+pub(super) struct Conversations(Arc<Mutex<Enrolled>>);
+
+#[derive(Debug, Default)]
+struct Enrolled {
+    living: Vec<Weak<Session>>,
+    ever: u64,
+}
 
 impl Conversations {
     pub(super) fn enrol(&self, session: &Arc<Session>) {
-        let mut all = self.lock();
-        if all.len() == all.capacity() {
-            all.retain(|known| known.strong_count() > 0);
+        let mut enrolled = self.lock();
+        enrolled.ever = enrolled.ever.saturating_add(1);
+        let living = &mut enrolled.living;
+        if living.len() == living.capacity() {
+            living.retain(|known| known.strong_count() > 0);
         }
-        all.push(Arc::downgrade(session));
+        living.push(Arc::downgrade(session));
+    }
+
+    /// How many there have been since the start, those included that live.
+    pub(super) fn ever(&self) -> u64 {
+        self.lock().ever
     }
 
     pub(super) fn count(&self) -> Sessions {
@@ -43,10 +56,11 @@ impl Conversations {
     }
 
     fn living(&self) -> Vec<Arc<Session>> {
-        self.lock().iter().filter_map(Weak::upgrade).collect()
+        let enrolled = self.lock();
+        enrolled.living.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Session>>> {
+    fn lock(&self) -> MutexGuard<'_, Enrolled> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -103,9 +103,9 @@ async fn listen<U: Upstream, A: Agent>(
             next = next(&mut inbox, bridge) => next,
         };
         let handled = match next {
-            Ok(Arrived::Frame(source, frame)) => {
+            Ok(Arrived::Frame(source, carrier, frame)) => {
                 match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
-                    Taken::Not => gate.handle_from(talk, source, frame).await,
+                    Taken::Not => gate.handle_carried(talk, source, carrier, frame).await,
                     Taken::Yes => Ok(()),
                 }
             }
@@ -156,6 +156,10 @@ async fn attend<U: Upstream, A: Agent>(
 ) -> End {
     loop {
         let (speaker, occurrence) = events.next().await;
+        if let Occurrence::Started = occurrence {
+            note(audit, gate.upstream_event(talk, audit::Event::Started)).await;
+            continue;
+        }
         if speaker == Speaker::Open && talk.session.place() != Place::Open {
             let (heard, told) = left(gate, talk, occurrence).await;
             if heard == Heard::Out {
@@ -174,6 +178,8 @@ async fn attend<U: Upstream, A: Agent>(
             Occurrence::Failed(stream, fault) => {
                 gate.upstream_failed(talk, stream.number(), fault).await
             }
+            // Noted above, wherever the session is by now.
+            Occurrence::Started => Ok(()),
             Occurrence::Died {
                 how,
                 will_restart_in,
@@ -235,7 +241,7 @@ async fn left<U: Upstream, A: Agent>(
             info!("the open server has ended ({how}), and is not started again");
             (Heard::More, gate.left_died(talk).await)
         }
-        Occurrence::Restarted => (Heard::More, Ok(())),
+        Occurrence::Started | Occurrence::Restarted => (Heard::More, Ok(())),
         Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk).await),
     }
 }

@@ -59,9 +59,13 @@ pub(super) fn connect(
     Ok(placed(server, events, isolated))
 }
 
-/// The same where the server could not be started.
-pub(super) fn absent() -> (Placed, PlacedEvents) {
-    placed(Server::Absent, ServerEvents::Absent, None)
+/// The same, where a command is started with the first message for it.
+pub(super) fn connect_later(
+    open: &Upstreams,
+    isolated: Option<&Upstreams>,
+) -> (Placed, PlacedEvents) {
+    let (server, events) = open.connect_later();
+    placed(server, events, isolated)
 }
 
 fn placed(

@@ -1,4 +1,4 @@
-//! Whether the server can serve a conversation, as `GET /health` says it (decision 24).
+//! Whether the server can serve a conversation, as `GET /health` says it (decisions 24 and 47).
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +19,12 @@ use super::Parts;
 use super::conversations::Conversations;
 use super::servers::Upstreams;
 
-/// How long a server over HTTP may be quiet before the gate asks whether it is there.
-const QUIET: Duration = Duration::from_secs(15);
+/// How often is looked whether anybody has attempted to reach a server over HTTP.
+const LOOK: Duration = Duration::from_secs(5);
 
-/// The same while it is not.
-const AGAIN: Duration = Duration::from_secs(5);
+/// For how many looks it may be quiet before the gate asks whether it is there; while it is not, or may
+/// not be, for one.
+const QUIET: u32 = 3;
 
 /// How long the failure of one start is held against the next: whoever keeps agents away because of it
 /// would else never see a better one.
@@ -131,7 +132,7 @@ pub(super) fn health(parts: &Parts, serves: Serves) -> AskHealth {
         match &upstreams {
             Upstreams::Http(client) => match client.reach() {
                 Reach::Unknown => Health::Starting,
-                Reach::Reached => Health::Ready,
+                Reach::Reached | Reach::Doubted => Health::Ready,
                 Reach::Failed => Health::UpstreamDown,
             },
             Upstreams::Command { settings, starts } => match serves {
@@ -178,16 +179,24 @@ pub(super) async fn keep_asking(upstreams: &Upstreams) -> Infallible {
         Upstreams::Http(client) => client,
         Upstreams::Command { .. } => return std::future::pending().await,
     };
-    let mut seen = 0;
+    let (mut seen, mut quiet) = (0, 0);
     loop {
-        if client.attempts() == seen {
+        quiet = if client.attempts() == seen {
+            quiet + 1
+        } else {
+            0
+        };
+        let asks = match client.reach() {
+            Reach::Reached => quiet >= QUIET,
+            // Whoever attempts something may be few: they do not settle it soon.
+            Reach::Doubted => true,
+            Reach::Unknown | Reach::Failed => quiet > 0,
+        };
+        if asks {
             client.probe().await;
+            quiet = 0;
         }
         seen = client.attempts();
-        sleep(match client.reach() {
-            Reach::Reached => QUIET,
-            Reach::Unknown | Reach::Failed => AGAIN,
-        })
-        .await;
+        sleep(LOOK).await;
     }
 }

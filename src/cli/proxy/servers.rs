@@ -15,6 +15,7 @@ use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, 
 use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError, sandbox};
 use crate::wire::{Form, Stream};
 
+use super::later::{Begun, Later};
 use super::pulse::{Started, Starts};
 use super::{confinement, network, settings};
 
@@ -32,6 +33,8 @@ pub(super) enum Upstreams {
 #[derive(Debug, Clone)]
 pub(super) enum Server {
     Child(ChildSender, Started),
+    /// It is started with the first message.
+    Later(Arc<Later>),
     Http(HttpSender),
     /// It could not be started.
     Absent,
@@ -41,6 +44,7 @@ pub(super) enum Server {
 #[derive(Debug)]
 pub(super) enum ServerEvents {
     Child(ChildEvents, Started),
+    Later(Arc<Later>),
     Http {
         events: HttpEvents,
         /// The frame that was told last.
@@ -57,6 +61,8 @@ pub(super) enum Occurrence<'e> {
     TooLong(Stream),
     /// The request of this stream will not be answered.
     Failed(Stream, UpstreamFault),
+    /// It was started, for the first time.
+    Started,
     /// It ended, or lost the session; whether it will be back.
     Died {
         how: String,
@@ -114,6 +120,29 @@ impl Upstreams {
         })
     }
 
+    /// A server for one conversation, which is started when there is a message for it. Must be
+    /// called inside a tokio runtime.
+    pub(super) fn connect_later(&self) -> (Server, ServerEvents) {
+        match self {
+            Self::Command { settings, starts } => {
+                let later = Later::new(Arc::clone(settings), starts.clone());
+                (
+                    Server::Later(Arc::clone(&later)),
+                    ServerEvents::Later(later),
+                )
+            }
+            Self::Http(client) => over_http(client),
+        }
+    }
+
+    /// Whether a conversation finds it running: nothing has to be started for it.
+    pub(super) fn is_there_already(&self) -> bool {
+        match self {
+            Self::Command { .. } => false,
+            Self::Http(_) => true,
+        }
+    }
+
     /// What keeps the server from being confined as it is to be, where that is not required.
     pub(super) fn unconfined(&self) -> Option<Arc<str>> {
         match self {
@@ -136,13 +165,15 @@ impl Upstreams {
                 let server = Server::Child(sender, started.clone());
                 Ok((server, ServerEvents::Child(events, started)))
             }
-            Self::Http(client) => {
-                let (sender, events) = client.connect();
-                let frame = Vec::new();
-                Ok((Server::Http(sender), ServerEvents::Http { events, frame }))
-            }
+            Self::Http(client) => Ok(over_http(client)),
         }
     }
+}
+
+fn over_http(client: &HttpClient) -> (Server, ServerEvents) {
+    let (sender, events) = client.connect();
+    let frame = Vec::new();
+    (Server::Http(sender), ServerEvents::Http { events, frame })
 }
 
 impl Server {
@@ -150,6 +181,11 @@ impl Server {
     pub(super) async fn stop(&self) {
         match self {
             Self::Child(child, _) => child.stop().await,
+            Self::Later(later) => {
+                if let Some((child, _)) = later.last() {
+                    child.stop().await;
+                }
+            }
             Self::Http(sender) => sender.stop().await,
             Self::Absent => {}
         }
@@ -158,6 +194,11 @@ impl Server {
     pub(super) async fn kill(&self) {
         match self {
             Self::Child(child, _) => child.kill().await,
+            Self::Later(later) => {
+                if let Some((child, _)) = later.last() {
+                    child.kill().await;
+                }
+            }
             Self::Http(sender) => sender.kill(),
             Self::Absent => {}
         }
@@ -167,14 +208,11 @@ impl Server {
 impl Upstream for Server {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         match self {
-            Self::Child(child, started) => {
-                started.told(&permit);
-                match timeout(STALLED, child.send(permit.into_line())).await {
-                    Ok(Ok(())) => Ok(()),
-                    Ok(Err(_)) => Err(UpstreamFault::Down),
-                    Err(_) => Err(UpstreamFault::Stalled),
-                }
-            }
+            Self::Child(child, started) => send_to(child, started, permit).await,
+            Self::Later(later) => match later.start() {
+                Some((child, started)) => send_to(child, started, permit).await,
+                None => Err(UpstreamFault::Down),
+            },
             Self::Http(sender) => match timeout(STALLED, sender.send(permit)).await {
                 Ok(sent) => sent,
                 Err(_) => Err(UpstreamFault::Stalled),
@@ -186,7 +224,7 @@ impl Upstream for Server {
     fn abandon(&self, minted: u64) -> Abandoned {
         match self {
             Self::Http(sender) => sender.abandon(minted),
-            Self::Child(..) | Self::Absent => Abandoned::Untold,
+            Self::Child(..) | Self::Later(_) | Self::Absent => Abandoned::Untold,
         }
     }
 
@@ -196,6 +234,12 @@ impl Upstream for Server {
                 started.completed();
                 child.handshake_completed();
             }
+            Self::Later(later) => {
+                if let Some((child, started)) = later.running() {
+                    started.completed();
+                    child.handshake_completed();
+                }
+            }
             Self::Http(sender) => sender.handshake_completed(),
             Self::Absent => {}
         }
@@ -204,15 +248,44 @@ impl Upstream for Server {
     fn restart(&self) {
         match self {
             Self::Child(child, _) => child.restart(),
+            Self::Later(later) => {
+                if let Some((child, _)) = later.running() {
+                    child.restart();
+                }
+            }
             Self::Http(sender) => sender.restart(),
             Self::Absent => {}
         }
     }
 }
 
+/// One line to a process, which may take some time to read it.
+async fn send_to(
+    child: &ChildSender,
+    started: &Started,
+    permit: Permit,
+) -> Result<(), UpstreamFault> {
+    started.told(&permit);
+    match timeout(STALLED, child.send(permit.into_line())).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => Err(UpstreamFault::Down),
+        Err(_) => Err(UpstreamFault::Stalled),
+    }
+}
+
 impl ServerEvents {
     /// The next event. Cancel-safe: nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Occurrence<'_> {
+        if let Self::Later(later) = self {
+            let (now, occurrence) = match later.begun().await {
+                Begun::Running(events, started) => {
+                    (Self::Child(events, started), Occurrence::Started)
+                }
+                Begun::Failed(cause) => (Self::Absent, Occurrence::GaveUp(cause.to_string())),
+            };
+            *self = now;
+            return occurrence;
+        }
         match self {
             Self::Child(events, started) => of_child(events.next().await, started),
             Self::Http { events, frame } => match events.next().await {
@@ -236,7 +309,7 @@ impl ServerEvents {
                 HttpEvent::Restarted => Occurrence::Restarted,
                 HttpEvent::GaveUp { reason } => Occurrence::GaveUp(reason.to_string()),
             },
-            Self::Absent => pending().await,
+            Self::Later(_) | Self::Absent => pending().await,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::bridge::Bridged;
 use crate::gate::Talk;
 use crate::identity::Authenticate;
 use crate::policy::Agent;
-use crate::session::{Ids, Readiness};
+use crate::session::Ids;
 
 use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
@@ -175,12 +175,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     });
     let session = session.with_ids(ids);
     session.described_by(gate.policies().labels());
-    let connected = isolated::connect(&parts.upstreams, parts.isolated.as_ref());
-    let (server, events) = connected.unwrap_or_else(|cause| {
-        error!("{cause}");
-        session.state().upstream = Readiness::Down;
-        isolated::absent()
-    });
+    let (server, events) = isolated::connect_later(&parts.upstreams, parts.isolated.as_ref());
     let outbox = Outbox::Http(arrival.streams.clone());
     let bridge = match arrival.kind {
         ConversationKind::Session => parts.bridge(),
@@ -188,16 +183,22 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     };
     let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
     parts.conversations.enrol(&talk.session);
+    let (id, upstream) = (talk.session.id.as_str(), &parts.upstream);
+    info!(
+        transport = "http",
+        session = id,
+        upstream,
+        "a session begins"
+    );
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of a session could not be recorded: {fault}");
         server.kill().await;
         return;
     }
-    converse::note(
-        &parts.audit,
-        gate.upstream_event(&talk, audit::Event::Started),
-    )
-    .await;
+    if parts.upstreams.is_there_already() {
+        let started = gate.upstream_event(&talk, audit::Event::Started);
+        converse::note(&parts.audit, started).await;
+    }
     let stop = parts.shutdown.branch(*drain);
     let inbox = Inbox::Http {
         inbox: arrival.inbox,

@@ -8,8 +8,8 @@ use tracing::info;
 
 use crate::audit::Redactor;
 use crate::clock::Clock;
-use crate::config::{Config, Listen};
-use crate::gate::{Share, Tracing};
+use crate::config::{Config, Listen, Parents};
+use crate::gate::{Others, Share, Tracing};
 use crate::telemetry::{Exporter, Settings, SetupError, Spans, Transport};
 use crate::upstream::http::{HttpClientError, client_tls};
 
@@ -29,7 +29,13 @@ pub(super) enum TracesError {
 /// Whether messages have a place in a trace.
 pub(super) fn tracing(config: &Config) -> Tracing {
     match &config.telemetry.endpoint {
-        Some(_) => Tracing::On(Share::of(config.telemetry.sample)),
+        Some(_) => {
+            let others = match config.telemetry.parents {
+                Parents::Believed => Others::AsTheySay,
+                Parents::Sampled => Others::shared(),
+            };
+            Tracing::On(Share::of(config.telemetry.sample), others)
+        }
         None => Tracing::Off,
     }
 }

@@ -22,13 +22,23 @@ pub struct Telemetry {
     pub secrets: Vec<SecretString>,
     /// `service.name` of all spans.
     pub service: String,
-    /// The share of the traces that begin at the gate which is kept; 0 to 1.
+    /// The share of traces which is kept; 0 to 1.
     pub sample: f64,
+    /// What becomes of traces that an agent wants kept.
+    pub parents: Parents,
     /// How long one request to the collector may take.
     pub timeout: Duration,
     /// A PEM file of authorities that are trusted besides those of the system.
     pub ca_file: Option<PathBuf>,
     pub plain_http: PlainHttp,
+}
+
+/// Whether those who began a trace decide that it is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parents {
+    Believed,
+    /// A share of theirs is kept too.
+    Sampled,
 }
 
 impl Default for Telemetry {
@@ -39,6 +49,7 @@ impl Default for Telemetry {
             secrets: Vec::new(),
             service: "mcp-protector".to_owned(),
             sample: 1.0,
+            parents: Parents::Sampled,
             timeout: Duration::from_secs(10),
             ca_file: None,
             plain_http: PlainHttp::LoopbackOnly,
@@ -59,6 +70,7 @@ impl fmt::Debug for Telemetry {
             .field("secrets", &self.secrets.len())
             .field("service", &self.service)
             .field("sample", &self.sample)
+            .field("parents", &self.parents)
             .field("timeout", &self.timeout)
             .field("ca_file", &self.ca_file)
             .field("plain_http", &self.plain_http)

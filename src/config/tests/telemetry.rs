@@ -5,6 +5,7 @@ use std::time::Duration;
 use secrecy::ExposeSecret;
 
 use super::{check_rest, valid_with};
+use crate::config::Parents;
 
 /// What is checked begins on line 3, behind an endpoint if there is none in it.
 #[track_caller]
@@ -33,7 +34,7 @@ fn traces_go_where_the_file_says_and_nowhere_without_it() {
     let telemetry = valid_with(
         "[telemetry]\notlp_endpoint = 'https://collector.example.com/otlp'\n\
          headers = { Authorization = 'Bearer ${TOKEN}', x-tenant = '7' }\n\
-         service_name = 'tickets'\nsample = 0.25\ntimeout = '3s'\nca_file = 'ca.pem'",
+         service_name = 'tickets'\nsample = 0.25\ntrust_sampled = true\ntimeout = '3s'\nca_file = 'ca.pem'",
     )
     .telemetry;
     let endpoint = telemetry.endpoint.unwrap();
@@ -54,6 +55,8 @@ fn traces_go_where_the_file_says_and_nowhere_without_it() {
     assert_eq!(secrets.collect::<Vec<_>>(), ["a-token-of-20-bytes!"]);
     assert_eq!(telemetry.service, "tickets");
     assert!((telemetry.sample - 0.25).abs() < f64::EPSILON);
+    assert_eq!(none.parents, Parents::Sampled);
+    assert_eq!(telemetry.parents, Parents::Believed);
     assert_eq!(telemetry.timeout, Duration::from_secs(3));
     assert_eq!(
         telemetry.ca_file.unwrap(),

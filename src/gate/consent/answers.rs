@@ -171,6 +171,7 @@ impl Gate {
         // What a person took to answer is no time of the server's.
         let came = Came::with(source, Side::Agent, self.clock.elapsed());
         let mut trail = Trail::begin(talk, came).known_as(reference);
+        trail.carrier.clone_from(&request.carrier);
         let message = Message::decode(&request.frame, &self.settings.from_agent);
         if let Ok(message) = &message {
             trail.decoded(talk, message, Side::Agent);

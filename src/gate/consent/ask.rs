@@ -116,6 +116,7 @@ impl Gate {
                 stream: trail.stream,
                 peer: trail.peer,
                 trace: trail.told_by_http,
+                carrier: trail.carrier.clone(),
                 frame: frame.to_vec(),
                 version: trail.version.clone(),
                 target: trail.target.clone(),

@@ -10,7 +10,7 @@ use crate::gate::failures::Ends;
 use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
 use crate::session::{Exchange, Origin, Target};
-use crate::wire::{Likeness, Side, WireError};
+use crate::wire::{Carrier, Likeness, Side, WireError};
 
 impl Trail {
     /// The outcome of a request that got no reply.
@@ -34,6 +34,8 @@ impl Trail {
             stream: exchange.stream,
             peer: exchange.peer,
             told_by_http: None,
+            carrier: Carrier::default(),
+            state: None,
             span: exchange.span,
             record,
         };

@@ -1,10 +1,46 @@
 //! What an answer says for programs, beside its words.
 
+use crate::gate::consent::Unconsented;
 use crate::gate::tasks::EXTENSION;
-use crate::policy::Denial;
+use crate::policy::{Denial, Reason};
 use crate::wire::Fragment;
 
-use super::Refusal;
+use super::{DENIED, ErrorAnswer, Refusal};
+
+pub(super) fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
+    let advice = denial.first(|reason| reason.advice.as_deref());
+    // Whatever it is about, the answer is the same whether the thing exists or not: policy was asked
+    // about its name alone.
+    let message = match advice {
+        Some(advice) => format!("denied by policy: {advice}"),
+        None => "denied by policy".to_owned(),
+    };
+    let code = DENIED;
+    ErrorAnswer {
+        code,
+        message,
+        data: Some(pointer_to_audit(reference, Some(denial))),
+    }
+}
+
+/// What became of the question is no secret to whoever asked, and tells a program whether to ask again.
+pub(super) fn unconsented(denial: &Denial, why: &Unconsented, reference: &str) -> ErrorAnswer {
+    let first = |says: fn(&Reason) -> Option<&str>| denial.first(says);
+    let members = [
+        ("audit", Some(reference)),
+        ("reason", Some(why.code())),
+        ("code", first(|reason| reason.code.as_deref())),
+        ("advice", first(|reason| reason.advice.as_deref())),
+    ];
+    let members = members.into_iter();
+    ErrorAnswer {
+        code: DENIED,
+        message: format!("denied by policy: {}", why.told()),
+        data: Some(Fragment::object(
+            members.filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
+        )),
+    }
+}
 
 pub(super) fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Fragment {
     let code = denial.and_then(|denial| denial.first(|reason| reason.code.as_deref()));

@@ -1,5 +1,7 @@
 //! From the open server to the isolated one, within one session.
 
+mod elsewhere;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -25,7 +27,7 @@ async fn ready(tools: &[&str]) -> Bench {
 }
 
 impl Bench {
-    fn raise(&self, level: i64) {
+    pub(super) fn raise(&self, level: i64) {
         self.talk.session.state().held = Arc::new(Held {
             level,
             ..Held::default()
@@ -34,7 +36,7 @@ impl Bench {
 
     /// The agent says something while whoever is spoken to agrees to every handshake, and lists these
     /// tools when it is asked to. Yields what reached the server.
-    async fn agent_meanwhile(&self, frame: &str, tools: &[&str]) -> Vec<String> {
+    pub(super) async fn agent_meanwhile(&self, frame: &str, tools: &[&str]) -> Vec<String> {
         let mut reached = Vec::new();
         let said = self.agent(frame);
         tokio::pin!(said);
@@ -63,9 +65,11 @@ impl Bench {
             self.upstream(&agreed(&id)).await;
         }
         if line.contains(r#""method":"tools/list""#) {
-            let tools = tools
-                .iter()
-                .map(|name| format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#));
+            let tools = tools.iter().map(|name| match name.strip_prefix('{') {
+                // Its whole definition.
+                Some(_) => (*name).to_owned(),
+                None => format!(r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#),
+            });
             let tools = tools.collect::<Vec<_>>().join(",");
             let id = id_of(line);
             self.upstream(&format!(
@@ -469,20 +473,25 @@ impl RatchetStore for Rising {
     }
 }
 
+/// A session whose level others raise after it was asked for so often.
+fn rising(mut bench: Bench, after: usize) -> Bench {
+    let store = Rising {
+        after,
+        asked: AtomicU64::new(0),
+    };
+    let session = Arc::into_inner(bench.talk.session).unwrap();
+    let common = Whose::Common(RatchetKey::of("somebody", None));
+    bench.talk.session = Arc::new(session.reading_as(common));
+    bench.gate = bench.gate.remembering(Arc::new(store));
+    bench
+}
+
 #[tokio::test]
 async fn whenever_another_session_raises_the_level_no_call_that_is_judged_by_it_reaches_the_open_server()
  {
     let mut places = Vec::new();
     for after in 0..8 {
-        let store = Rising {
-            after,
-            asked: AtomicU64::new(0),
-        };
-        let mut bench = ready(&["read"]).await;
-        let session = Arc::into_inner(bench.talk.session).unwrap();
-        let common = Whose::Common(RatchetKey::of("somebody", None));
-        bench.talk.session = Arc::new(session.reading_as(common));
-        bench.gate = bench.gate.remembering(Arc::new(store));
+        let bench = rising(ready(&["read"]).await, after);
         let reached = methods(&bench.agent_meanwhile(&call("1", "read"), &["read"]).await);
         let at = |wanted: &str| reached.iter().position(|it| it == wanted);
         let calls = bench.records_of("tool_call").await;

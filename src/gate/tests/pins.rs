@@ -399,10 +399,11 @@ async fn a_name_that_the_lock_approves_is_there_whatever_it_looks_like() {
     assert!(!call(&bench, "Echo", r#"{"text":"a"}"#).await.0);
 }
 
-const PROMPT: &str = r#"{"name":"greet","description":"Greets.","arguments":[{"name":"who"}]}"#;
+pub(super) const PROMPT: &str =
+    r#"{"name":"greet","description":"Greets.","arguments":[{"name":"who"}]}"#;
 
 /// A lock that approves `PROMPT`, and these instructions.
-fn speaking(instructions: Option<&str>, mode: LockMode) -> Bench {
+pub(super) fn speaking(instructions: Option<&str>, mode: LockMode) -> Bench {
     let document = crate::wire::Document::decode(PROMPT.as_bytes(), &Limits::default()).unwrap();
     let prompt = policy::LockedPrompt {
         fingerprint: pin::fingerprint(document.root()),
@@ -416,7 +417,7 @@ fn speaking(instructions: Option<&str>, mode: LockMode) -> Bench {
 }
 
 /// What the agent gets of the prompts that a server lists.
-async fn prompts(bench: &Bench, listed: &str) -> String {
+pub(super) async fn prompts(bench: &Bench, listed: &str) -> String {
     bench
         .agent(r#"{"jsonrpc":"2.0","id":"prompts","method":"prompts/list"}"#)
         .await;

@@ -9,12 +9,12 @@ use super::JwtSettings;
 const MAX_NAME: usize = 256;
 const MAX_NAMES: usize = 256;
 
-/// Turns claims into an identity, at this many seconds since 1970.
+/// Turns claims into an identity, at this many seconds since 1970, and tells until when they are good.
 pub(super) fn check(
     claims: Value<'_>,
     settings: &JwtSettings,
     now: i64,
-) -> Result<Identity, Challenge> {
+) -> Result<(Identity, i64), Challenge> {
     if claims.get("iss").and_then(Value::as_str).as_deref() != Some(&*settings.issuer) {
         return Err(Challenge::Invalid("it has another issuer"));
     }
@@ -23,7 +23,8 @@ pub(super) fn check(
     }
     let skew = i64::try_from(settings.skew.as_secs()).unwrap_or(0);
     let expires = seconds(claims, "exp")?.ok_or(Challenge::Invalid("it never expires"))?;
-    if now >= expires.saturating_add(skew) {
+    let until = expires.saturating_add(skew);
+    if now >= until {
         return Err(Challenge::Invalid("it has expired"));
     }
     if seconds(claims, "nbf")?.is_some_and(|begins| now.saturating_add(skew) < begins) {
@@ -39,7 +40,7 @@ pub(super) fn check(
     };
     let granted = scopes(claims);
     if settings.scopes.iter().all(|scope| granted.contains(scope)) {
-        Ok(identity)
+        Ok((identity, until))
     } else {
         Err(Challenge::Insufficient(settings.scopes.clone()))
     }

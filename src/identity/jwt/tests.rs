@@ -2,7 +2,7 @@
 
 mod by_url;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use base64::Engine;
@@ -17,6 +17,7 @@ use ring::signature::{
 use serde_json::{Value, json};
 
 use super::*;
+use crate::identity::Identity;
 
 /// Made for this file, and good for nothing else.
 const RSA: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCmgRSO1gnd5WUgPnmCb1+889B11uHAvlNaPXZM\
@@ -211,7 +212,8 @@ async fn identify(jwt: &Jwt, token: &str) -> Result<Identity, Challenge> {
     let mut headers = HeaderMap::new();
     let value = format!("Bearer {token}").parse().unwrap();
     headers.insert("Authorization", value);
-    jwt.identify(&headers, [127, 0, 0, 1].into()).await
+    let shown = jwt.identify(&headers, [127, 0, 0, 1].into()).await;
+    shown.map(|proof| proof.identity)
 }
 
 #[tokio::test]
@@ -540,6 +542,39 @@ async fn keys_come_from_a_file() {
     );
     std::fs::write(&path, json!({ "keys": [signer.public("k")] }).to_string()).unwrap();
     identify(&jwt(&source), &token).await.unwrap();
+}
+
+/// A time of day that a test moves.
+#[derive(Debug)]
+struct Day(AtomicI64);
+
+impl Clock for Day {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(self.0.load(Ordering::Relaxed)).unwrap()
+    }
+
+    fn elapsed(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_token_opens_is_open_until_the_token_is_refused() {
+    let signer = Signer::ed25519();
+    let day = Arc::new(Day(AtomicI64::new(NOW)));
+    let source: Arc<dyn KeySource> = Published::keys(&[signer.public("k")]);
+    let clock = Arc::clone(&day) as Arc<dyn Clock>;
+    let jwt = Jwt::new(settings(), source, clock, None).unwrap();
+    let token = signer.token(&claims());
+    let mut headers = HeaderMap::new();
+    headers.insert("Authorization", format!("Bearer {token}").parse().unwrap());
+    let proof = jwt.identify(&headers, [127, 0, 0, 1].into()).await.unwrap();
+    for after in [0, 300, 359, 360, 10_000] {
+        day.0.store(NOW + after, Ordering::Relaxed);
+        let is_over = tokio::time::timeout(Duration::from_hours(1), proof.term.over()).await;
+        let is_refused = identify(&jwt, &token).await.is_err();
+        assert_eq!((is_over.is_ok(), is_refused), (after >= 360, after >= 360));
+    }
 }
 
 #[test]

@@ -105,11 +105,12 @@ impl HttpClient {
     pub async fn probe(&self) {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        let attempt = self.parts.reachability.begin();
         let asked = self.parts.ask(Method::GET, headers, None);
         let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
         self.parts
             .reachability
-            .note(&answered.unwrap_or(Err(Failure::Broken)));
+            .note(&attempt, &answered.unwrap_or(Err(Failure::Broken)));
     }
 }
 
@@ -137,8 +138,9 @@ impl Parts {
         headers: HeaderMap,
         body: Option<Bytes>,
     ) -> Result<Response, Failure> {
+        let attempt = self.reachability.begin();
         let answered = self.ask(method, headers, body).await;
-        self.reachability.note(&answered);
+        self.reachability.note(&attempt, &answered);
         answered
     }
 

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::gate::Carried;
-use crate::wire::{Era, Form, KnownMethod, Stream, TraceContext};
+use crate::wire::{Era, Form, KnownMethod, Onward, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
 use super::events::HttpEvent;
@@ -20,7 +20,7 @@ pub(super) struct Exchange {
     open: Open,
     method: KnownMethod,
     carried: Carried,
-    trace: Option<TraceContext>,
+    trace: Option<Onward>,
     events: mpsc::Sender<HttpEvent>,
 }
 
@@ -65,7 +65,7 @@ impl Exchange {
         open: Open,
         method: KnownMethod,
         carried: Carried,
-        trace: Option<TraceContext>,
+        trace: Option<Onward>,
         events: mpsc::Sender<HttpEvent>,
     ) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Exchange {
         let limits = &life.parts.settings.from_upstream;
         let begins = self.method == KnownMethod::Initialize;
         let in_session = !begins && self.open.era() == Era::Legacy && life.known().has_session();
-        let response = life.post(&self.carried, self.trace, text).await?;
+        let response = life.post(&self.carried, self.trace.as_ref(), text).await?;
         let asked = Asked {
             id: self.open.id(),
             within: if in_session {

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use crate::gate::Carried;
-use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, TraceContext};
+use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, Onward};
 
 use super::failure::Failure;
 
@@ -15,6 +15,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// A longer session id is not one that anybody means well with.
 const MAX_SESSION_ID: usize = 1024;
@@ -173,13 +174,21 @@ pub(super) fn mirror(
     }
 }
 
-/// Adds what the gate says of the trace (W3C Trace Context). What the agent said in its own headers
-/// goes no further than the gate.
-pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<TraceContext>) {
-    // Digits and dashes, which every header holds.
-    let value = trace.and_then(|trace| HeaderValue::try_from(trace.to_string()).ok());
-    if let Some(value) = value {
-        headers.insert(TRACEPARENT, value);
+/// Adds what the gate says of the trace (W3C Trace Context). Of what the agent said in its own headers
+/// only the state of that trace goes further than the gate.
+pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&Onward>) {
+    let Some(Onward { context, state }) = trace else {
+        return;
+    };
+    // Digits and dashes, which every header holds; and of the state nothing else was read.
+    let mut say = |name, text: String| {
+        if let Ok(value) = HeaderValue::try_from(text) {
+            headers.insert(name, value);
+        }
+    };
+    say(TRACEPARENT, context.to_string());
+    if let Some(state) = state {
+        say(TRACESTATE, state.to_string());
     }
 }
 

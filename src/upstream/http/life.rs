@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::gate::{Abandoned, Carried};
-use crate::wire::{Era, KnownMethod, TraceContext};
+use crate::wire::{Era, KnownMethod, Onward};
 
 use super::client::Parts;
 use super::events::HttpEvent;
@@ -39,7 +39,7 @@ pub(super) struct Parcel {
     pub(super) carried: Carried,
     pub(super) line: String,
     /// The trace that the server is to go on with.
-    pub(super) trace: Option<TraceContext>,
+    pub(super) trace: Option<Onward>,
     /// Of a request.
     pub(super) open: Option<Open>,
 }
@@ -188,7 +188,7 @@ impl Life {
     pub(super) async fn post(
         &self,
         carried: &Carried,
-        trace: Option<TraceContext>,
+        trace: Option<&Onward>,
         line: String,
     ) -> Result<Response, Failure> {
         let mut headers = self.known().of_message(carried)?;

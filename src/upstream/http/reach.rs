@@ -1,13 +1,12 @@
-//! Whether the server can be reached, as far as the latest attempt tells.
+//! Whether the server can be reached, as far as the latest attempts tell (decision 47).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reqwest::{Response, StatusCode};
 
 use super::failure::Failure;
 
-/// What the latest attempt to reach the server came to, of whatever conversation.
+/// What the latest attempts to reach the server came to, of whatever conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reach {
     /// Nothing was attempted yet.
@@ -15,53 +14,123 @@ pub enum Reach {
     Unknown,
     /// It answered.
     Reached,
-    /// It did not, something in front of it answered in its place, or it does not know the gate.
+    /// It did before, and is busy, or something in front of it has answered in its place since.
+    Doubted,
+    /// It did not, something in front of it answered in its place again and again, or it does not
+    /// know the gate.
     Failed,
 }
 
+/// How many attempts in a row, each begun when the one before had ended, make a server that was
+/// reached one that is not.
+const IN_A_ROW: u32 = 3;
+
 #[derive(Debug, Default)]
-pub(super) struct Reachability {
-    last: Mutex<Reach>,
-    attempts: AtomicU64,
+pub(super) struct Reachability(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    reach: Reach,
+    /// How many attempts have ended.
+    attempts: u64,
+    /// How many of them in a row were answered in the server's place, and how many had ended with
+    /// the last of those.
+    in_a_row: u32,
+    counted: u64,
+}
+
+/// An attempt that has begun.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// How many had ended then.
+    after: u64,
+}
+
+/// What an answer says of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    There,
+    Busy,
+    Gone,
 }
 
 impl Reachability {
+    pub(super) fn begin(&self) -> Attempt {
+        Attempt {
+            after: self.seen().attempts,
+        }
+    }
+
     /// Notes what came of one request; what it is an answer to does not matter.
-    pub(super) fn note(&self, answered: &Result<Response, Failure>) {
-        let reach = match answered {
+    pub(super) fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
+        let says = match answered {
             Ok(response) => of_status(response.status()),
-            Err(_) => Reach::Failed,
+            Err(_) => Says::Gone,
         };
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *last, reach);
-        drop(last);
-        self.attempts.fetch_add(1, Ordering::Relaxed);
+        let (before, reach) = {
+            let mut seen = self.seen();
+            let before = seen.reach;
+            seen.note(attempt, says);
+            (before, seen.reach)
+        };
         // Told when it changes: whoever looks at health learns nothing but that.
         match (before, reach) {
-            (Reach::Unknown | Reach::Reached, Reach::Failed) => {
+            (Reach::Unknown | Reach::Reached | Reach::Doubted, Reach::Failed) => {
                 tracing::warn!("the server cannot be reached: {}", why(answered));
             }
             (Reach::Failed, Reach::Reached) => tracing::info!("the server can be reached again"),
+            (_, Reach::Doubted) => tracing::debug!("the server may be busy: {}", why(answered)),
             (_, Reach::Unknown | Reach::Reached) | (Reach::Failed, Reach::Failed) => {}
         }
     }
 
     pub(super) fn last(&self) -> Reach {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen().reach
     }
 
     /// How many attempts have ended.
     pub(super) fn attempts(&self) -> u64 {
-        self.attempts.load(Ordering::Relaxed)
+        self.seen().attempts
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A server that refuses a request is there. Proxies answer 502 to 504 for one that is not; and where
-/// the gate's token is not accepted, no agent will be answered.
-fn of_status(status: StatusCode) -> Reach {
+impl Seen {
+    fn note(&mut self, attempt: &Attempt, says: Says) {
+        self.attempts += 1;
+        self.reach = match (says, self.reach) {
+            (Says::There, _) => {
+                self.in_a_row = 0;
+                Reach::Reached
+            }
+            (Says::Gone, _) | (Says::Busy, Reach::Unknown | Reach::Failed) => Reach::Failed,
+            (Says::Busy, Reach::Reached | Reach::Doubted) => {
+                // Many at once are one: they met the same moment.
+                if attempt.after >= self.counted {
+                    self.in_a_row += 1;
+                    self.counted = self.attempts;
+                }
+                if self.in_a_row < IN_A_ROW {
+                    Reach::Doubted
+                } else {
+                    Reach::Failed
+                }
+            }
+        };
+    }
+}
+
+/// A server that refuses a request is there. Proxies answer 502 to 504 for one that is not, and so
+/// does one that has too much to do; and where the gate's token is not accepted, no agent will be
+/// answered.
+fn of_status(status: StatusCode) -> Says {
     match status.as_u16() {
-        401 | 407 | 502..=504 => Reach::Failed,
-        _ => Reach::Reached,
+        401 | 407 => Says::Gone,
+        502..=504 => Says::Busy,
+        _ => Says::There,
     }
 }
 
@@ -72,5 +141,66 @@ fn why(answered: &Result<Response, Failure>) -> String {
         Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
             "it did not answer".to_owned()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers one after the other: a status, or 0 for none.
+    #[track_caller]
+    fn check(answers: &[u16], expected: Reach) {
+        let reachability = Reachability::default();
+        for status in answers {
+            let attempt = reachability.begin();
+            reachability.note(&attempt, &answer(*status));
+        }
+        assert_eq!(reachability.last(), expected, "{answers:?}");
+    }
+
+    fn answer(status: u16) -> Result<Response, Failure> {
+        if status == 0 {
+            return Err(Failure::Broken);
+        }
+        let answer = hyper::http::Response::builder().status(status);
+        Ok(answer.body("").unwrap().into())
+    }
+
+    #[test]
+    fn a_busy_answer_is_doubt_and_some_in_a_row_or_none_at_all_are_a_failure() {
+        check(&[], Reach::Unknown);
+        check(&[200], Reach::Reached);
+        check(&[500], Reach::Reached);
+        check(&[200, 503], Reach::Doubted);
+        check(&[200, 502, 504], Reach::Doubted);
+        check(&[200, 503, 503, 503], Reach::Failed);
+        check(&[200, 503, 503, 429, 503, 503], Reach::Doubted);
+        check(&[200, 503, 200], Reach::Reached);
+        // Nothing to be patient with.
+        check(&[503], Reach::Failed);
+        check(&[0], Reach::Failed);
+        check(&[200, 0], Reach::Failed);
+        check(&[200, 401], Reach::Failed);
+        check(&[200, 503, 407], Reach::Failed);
+        check(&[200, 0, 503], Reach::Failed);
+        check(&[200, 503, 503, 503, 200, 503], Reach::Doubted);
+    }
+
+    #[test]
+    fn attempts_at_one_moment_are_one() {
+        let reachability = Reachability::default();
+        let note = |attempts: Vec<Attempt>, status| {
+            for attempt in attempts {
+                reachability.note(&attempt, &answer(status));
+            }
+        };
+        let at_once = || (0..10).map(|_| reachability.begin()).collect();
+        note(at_once(), 200);
+        for expected in [Reach::Doubted, Reach::Doubted, Reach::Failed] {
+            note(at_once(), 503);
+            assert_eq!(reachability.last(), expected);
+        }
+        assert_eq!(reachability.attempts(), 40);
     }
 }

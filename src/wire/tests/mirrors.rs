@@ -1,6 +1,6 @@
 //! Arguments that are repeated in headers.
 
-use crate::wire::{Limits, Message, Mirrors};
+use crate::wire::{Limits, Message, Mirror, Mirrors, Repeated, Said, Unrepeated};
 
 fn message(text: &str) -> Message {
     Message::decode(text.as_bytes(), &Limits::default()).unwrap()
@@ -97,6 +97,46 @@ fn a_later_list_counts() {
     assert!(mirrors.of_tool("t").is_some(), "another page");
     mirrors.learn(&listing(r#"{"a":{"type":"string"}}"#));
     assert!(mirrors.of_tool("t").is_none());
+}
+
+#[test]
+fn headers_repeat_what_a_tool_wants_and_what_none_wants_means_nothing() {
+    let tool = listing(r#"{"a":{"type":"string","x-mcp-header":"Region"}}"#);
+    let tools = tool.result().and_then(|it| it.get("tools")).unwrap();
+    let mirrors = Mirror::of_definition(tools.items().next().unwrap());
+    let check = |arguments: &str, said: &[(&str, Said)], expected: Result<(), Unrepeated>| {
+        let call = message(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
+        ));
+        let said = said
+            .iter()
+            .map(|(name, said)| ((*name).into(), said.clone()));
+        let repeated: Repeated = said.collect();
+        let [mirror] = &*mirrors else {
+            panic!("{mirrors:?}");
+        };
+        assert_eq!(repeated.repeats(mirror, &call), expected, "{arguments}");
+    };
+    let region = |said| [("mcp-param-region", said)];
+    let once = |value: &str| Said::Once(value.into());
+    check(r#"{"a":"x"}"#, &region(once("x")), Ok(()));
+    check("{}", &[], Ok(()));
+    check(r#"{"a":null}"#, &[], Ok(()));
+    check("{}", &[("mcp-param-other", Said::Twice)], Ok(()));
+    check(r#"{"a":"x"}"#, &[], Err(Unrepeated::Missing));
+    check(
+        r#"{"a":"x"}"#,
+        &[("mcp-param-other", once("x"))],
+        Err(Unrepeated::Missing),
+    );
+    check(r#"{"a":"x"}"#, &region(once("y")), Err(Unrepeated::Differs));
+    check("{}", &region(once("x")), Err(Unrepeated::Differs));
+    check(r#"{"a":"x"}"#, &region(Said::Twice), Err(Unrepeated::Twice));
+    check(
+        r#"{"a":"x"}"#,
+        &region(Said::Unreadable),
+        Err(Unrepeated::Unreadable),
+    );
 }
 
 #[test]

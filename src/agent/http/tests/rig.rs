@@ -9,7 +9,8 @@ use tokio::task::JoinHandle;
 
 use crate::agent::http::channel::Piece;
 use crate::agent::http::{
-    Arrival, ConversationKind, Health, HttpRefusal, Inbound, Listener, Outside, Settings, Streams,
+    Arrival, Brought, ConversationKind, Health, HttpRefusal, Inbound, Listener, Outside, Settings,
+    Streams,
 };
 use crate::identity::{Anonymous, Authenticate, Identity, Reach, StaticToken, StaticTokens};
 use crate::wire::{Id, Message, Shape, Stream};
@@ -182,6 +183,14 @@ impl Played {
             Inbound::Frame { stream, bytes, .. } => {
                 (stream, String::from_utf8(bytes.to_vec()).unwrap())
             }
+            Inbound::HungUp { stream } => panic!("{stream:?} was hung up"),
+        }
+    }
+
+    /// What comes with the next frame.
+    pub(super) async fn brought(&mut self) -> Brought {
+        match self.inbox.recv().await.unwrap() {
+            Inbound::Frame { brought, .. } => brought,
             Inbound::HungUp { stream } => panic!("{stream:?} was hung up"),
         }
     }

@@ -4,7 +4,7 @@ use super::agent::Request;
 use super::rig::{INITIALIZE, RESULT, Rig, note, reply};
 use crate::agent::http::ConversationKind;
 use crate::agent::http::channel::Piece;
-use crate::wire::Stream;
+use crate::wire::{Repeated, Said, Stream};
 
 fn message(method: &str, params: &str) -> String {
     format!(
@@ -213,61 +213,33 @@ async fn without_sessions_there_is_no_initialize() {
 }
 
 #[tokio::test]
-async fn headers_must_repeat_annotated_arguments_of_a_listed_tool() {
+async fn what_headers_say_of_a_call_goes_with_it() {
     let mut rig = Rig::new().await;
     let mut agent = rig.agent().await;
-    let called = |arguments: &str| {
-        let params = format!(r#""name":"t","arguments":{arguments},"#);
-        Request::stateless(&message("tools/call", &params), "tools/call", Some("t"))
-    };
-    // Before the list nobody can know.
-    agent.send(&called(r#"{"a":"x"}"#)).await;
+    let call = message("tools/call", r#""name":"t","arguments":{"a":"x"},"#);
+    let call = Request::stateless(&call, "tools/call", Some("t"));
+    let request = call
+        .header("Mcp-Param-Region", "=?base64?eA==?=")
+        .header("mcp-param-N", "7")
+        .header("Mcp-Param-Twice", "a")
+        .header("mcp-param-twice", "a")
+        .header("Mcp-Param-Wrong", "=?base64?*?=")
+        .header("Mcp-Other", "y");
+    agent.send(&request).await;
     let mut gate = rig.arrival().await;
-    gate.answer("{}").await;
-    assert_eq!(agent.answer().await.status, 200);
-    // However the list comes.
-    let mut listing = rig.agent().await;
-    listing.send(&list()).await;
-    let (stream, _) = gate.frame().await;
-    gate.note(stream, 1).await;
-    let listed = reply(
-        "7",
-        r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}}]}"#,
-    );
-    gate.reply(stream, RESULT, &listed).await;
-    assert_eq!(listing.answer().await.status, 200);
-
-    let (with, region) = (called(r#"{"a":"x"}"#), "Mcp-Param-Region");
-    for (request, code) in [
-        (with.clone(), "header-missing"),
-        (with.clone().header(region, "y"), "header-mismatch"),
-        (
-            with.clone().header(region, "=?base64?*?="),
-            "header-unreadable",
-        ),
-        (
-            with.clone().header(region, "x").header(region, "x"),
-            "header-repeated",
-        ),
-        (called("{}").header(region, "x"), "header-mismatch"),
-    ] {
-        let before = rig.refused().len();
-        let answer = agent.ask(&request).await;
-        assert_eq!(
-            (answer.status, answer.at("/error/code")),
-            (400, (-32020).into())
-        );
-        assert_eq!(rig.refused()[before..], [code]);
-    }
-    for request in [
-        with.clone().header(region, "x"),
-        with.header(region, "=?base64?eA==?="),
-        called(r#"{"a":null}"#),
-    ] {
-        agent.send(&request).await;
-        gate.answer("{}").await;
-        assert_eq!(agent.answer().await.status, 200, "{request:?}");
-    }
+    let expected: Repeated = [
+        ("mcp-param-region", Said::Once("x".into())),
+        ("mcp-param-n", Said::Once("7".into())),
+        ("mcp-param-twice", Said::Twice),
+        ("mcp-param-wrong", Said::Unreadable),
+    ]
+    .map(|(name, said)| (name.into(), said))
+    .into_iter()
+    .collect();
+    assert_eq!(gate.brought().await.carrier.repeated, Some(expected));
+    // Nothing else is a call, and a session has no such headers.
+    rig.agent().await.send(&list()).await;
+    assert_eq!(gate.brought().await.carrier.repeated, None);
 }
 
 #[tokio::test]

@@ -182,6 +182,7 @@ fn touch_value(words: &Vocabulary, touch: &Touch) -> Value {
         ("hosts", strings(&touch.hosts)),
         ("bytes", literal(touch.bytes)),
         ("secrets", strings(&touch.secrets)),
+        ("options", strings(&touch.options)),
     ])
 }
 

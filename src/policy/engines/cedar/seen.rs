@@ -283,6 +283,7 @@ fn in_context(path: &[&str]) -> Option<Look> {
         ["touch", "writable"] => |view| Some(Seen::Bool(view.touch()?.writable)),
         ["touch", "bytes"] => |view| Some(Seen::Long(view.touch()?.bytes)),
         ["touch", "hosts"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.hosts))),
+        ["touch", "options"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.options))),
         ["touch", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.touch()?.secrets))),
         ["result", "secrets"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.secrets))),
         ["result", "flags"] => |view| Some(Seen::Texts(Texts::Owned(&view.result()?.flags))),

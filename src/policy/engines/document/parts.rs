@@ -252,6 +252,7 @@ fn touch_node(touch: &Touch) -> Node<'_> {
         ("level", Node::Integer(touch.level)),
         ("writable", Node::Bool(touch.writable)),
         ("secrets", texts(&touch.secrets)),
+        ("options", texts(&touch.options)),
     ]))
 }
 

@@ -329,6 +329,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 hosts: touch.2,
                 bytes: touch.3,
                 secrets: world.session.labels.clone(),
+                options: world.session.labels.clone(),
             };
             world.received = Received {
                 level: world.touch.level,

@@ -1,0 +1,64 @@
+//! What the gate remembers of a request until its reply.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::policy::PolicySnapshot;
+use crate::session::{Asker, Exchange, Origin, Target, Turn};
+use crate::wire::{KnownMethod, Side, Stream, Value};
+
+use super::record::Trail;
+use super::understand::Understood;
+use super::{Gate, identify, route, tasks};
+
+impl Gate {
+    pub(super) fn exchange(
+        &self,
+        asker: &Asker,
+        method: KnownMethod,
+        turn: Turn,
+        understood: &Understood<'_>,
+        snapshot: &Arc<PolicySnapshot>,
+        trail: &Trail,
+    ) -> Exchange {
+        let timeout = self.timeout(&understood.target);
+        let message = understood.identified.message;
+        let token = message.meta().and_then(|meta| meta.get("progressToken"));
+        let cursor = message.params().and_then(|params| params.get("cursor"));
+        let cursor = cursor.and_then(Value::as_str);
+        Exchange {
+            origin: Origin::Peer(asker.clone()),
+            stream: understood.identified.stream,
+            peer: understood.identified.scene.peer,
+            agent: (understood.identified.from == Side::Agent)
+                .then(|| Arc::clone(&understood.identified.scene.agent)),
+            sent_on: Stream::MAIN,
+            method,
+            target: understood.target.clone(),
+            snapshot: Arc::clone(snapshot),
+            progress_token: token.map(route::token_text),
+            cursor: cursor.map(Cow::into_owned),
+            spoken: understood.identified.scene.spoken.clone(),
+            turn,
+            offered: trail.offered.clone(),
+            task: tasks::of_request(understood),
+            brings: Arc::clone(&trail.brings),
+            agreed: trail.agreed.clone(),
+            started: trail.started,
+            deadline: identify::deadline(method, trail.started, timeout),
+            reference: Arc::clone(&trail.reference),
+            correlation: trail.correlation.clone(),
+            span: trail.span,
+        }
+    }
+
+    /// How long a request may take in all.
+    pub(super) fn timeout(&self, target: &Target) -> Duration {
+        let of_its_own = match target {
+            Target::Tool(name) => self.settings.tool_timeouts.get(name),
+            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
+        };
+        of_its_own.copied().unwrap_or(self.settings.request_timeout)
+    }
+}

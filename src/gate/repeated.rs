@@ -1,0 +1,38 @@
+//! Whether headers say of a call what its body says.
+//!
+//! Whoever stands between the agent and the gate may have decided by a header what the body denies
+//! (MCP 2026-07-28, basic/transports, server validation).
+
+use crate::session::Session;
+use crate::wire::{Limits, Message, Repeated};
+
+use super::decide::called_tool;
+use super::refuse::Refusal;
+use super::schemas::Unfit;
+use super::understand::Understood;
+
+/// Compares them, of a call that is permitted: of a tool that an agent may not see it learns nothing.
+///
+/// # Errors
+/// When they differ, or when that cannot be told.
+pub(super) fn check(
+    understood: &Understood<'_>,
+    session: &Session,
+    repeated: Option<&Repeated>,
+    frame: &[u8],
+    limits: &Limits,
+) -> Result<(), Refusal> {
+    let (Some(name), Some(repeated)) = (called_tool(understood), repeated) else {
+        return Ok(());
+    };
+    let offered = session.state().tools.defined(name);
+    // It was offered a moment ago, or the call would not be permitted.
+    let offered = offered.ok_or(Refusal::Unfit(Unfit::NotKept))?;
+    if offered.mirrors.is_empty() {
+        return Ok(());
+    }
+    // As the agent wrote it: the gate may know its paths by other names.
+    let call = Message::decode(frame, limits)?;
+    let mut mirrors = offered.mirrors.iter();
+    Ok(mirrors.try_for_each(|mirror| repeated.repeats(mirror, &call))?)
+}

@@ -1,0 +1,64 @@
+//! What the log of a gate says of its life, and of those of its sessions.
+
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::fixtures::fixture;
+use crate::http::Agent;
+use crate::serving::Serving;
+use crate::setup::Setup;
+
+#[test]
+fn the_log_says_where_a_gate_listens_who_comes_and_how_many_have_come() {
+    let policy = r#"@id("open") permit (principal, action, resource);"#;
+    let setup = Setup::of([fixture("everything-server")]);
+    let mut gate = Serving::start(setup.policies(policy).over_http());
+    let agents = [(); 2].map(|()| Agent::at(&gate.url).in_session());
+    for agent in &agents {
+        assert_eq!(agent.echo(1, "hello").status, 200);
+    }
+    let gate_process = gate.child.id().to_string();
+    let told = Command::new("kill").arg(gate_process).status().unwrap();
+    assert!(told.success());
+    assert!(gate.child.wait().unwrap().success());
+    let said = until_said(&gate, "the gate stops");
+    let line = |wanted: &[&str]| {
+        let holds = |line: &&str| wanted.iter().all(|word| line.contains(word));
+        said.lines().filter(holds).count()
+    };
+    assert_eq!(
+        line(&[
+            "the gate is up",
+            "transport=\"http\"",
+            "address=",
+            "upstream="
+        ]),
+        1,
+        "{said}"
+    );
+    assert_eq!(
+        line(&[
+            "a session begins",
+            "transport=\"http\"",
+            "session=",
+            "upstream="
+        ]),
+        2,
+        "{said}"
+    );
+    assert_eq!(line(&["a session ended", "session="]), 2, "{said}");
+    assert_eq!(line(&["the gate stops", "sessions=2"]), 1, "{said}");
+}
+
+/// What a gate has said, once a word of it has been read.
+fn until_said(gate: &Serving, word: &str) -> String {
+    for _ in 0..600 {
+        let said = gate.said.lock().unwrap().clone();
+        if said.contains(word) {
+            return said;
+        }
+        sleep(Duration::from_millis(100));
+    }
+    panic!("the gate has not said `{word}`");
+}
