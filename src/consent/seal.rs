@@ -60,7 +60,9 @@ fn hex(bytes: &[u8]) -> String {
 
 /// The bytes that pairs of hexadecimal digits stand for.
 fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u32>> = hex.chars().map(|digit| digit.to_digit(16)).collect();
+    // In one spelling, so that no two states are the same one.
+    let digit = |digit: char| digit.to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+    let digits: Option<Vec<u32>> = hex.chars().map(digit).collect();
     let pair = |pair: &[u32]| match pair {
         [high, low] => u8::try_from(high << 4 | low).ok(),
         _ => None,

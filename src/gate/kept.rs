@@ -11,10 +11,11 @@ use std::time::Duration;
 use crate::guard::{Preset, excerpt, piece};
 use crate::policy::{Held, LooksFor, PolicySnapshot, Received, Tool};
 use crate::session::{Keep, Ledger, Raised, Target};
-use crate::wire::{KnownMethod, Message, Side, Value};
+use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
 use super::decide::{self, Stop};
+use super::excerpts::Output;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{FIRST_STATELESS, Identified, Role};
 use super::leaks::Look;
@@ -32,6 +33,8 @@ use super::understand::{About, Asks, Doing, Question, Understood};
 /// The scheme of what the gate keeps. No URI of it ever goes to the server.
 const SCHEME: &str = "mcp-protector";
 const PREFIX: &str = "mcp-protector://kept/";
+
+const NOT_KEPT: &str = "They are not kept.";
 
 /// How long a text is kept.
 const KEPT_FOR: Duration = Duration::from_hours(1);
@@ -70,6 +73,7 @@ pub(super) struct Shortening<'g> {
     tool: &'g str,
     received: &'g Received,
     looked_for: LooksFor,
+    output: Output<'g>,
     now: Duration,
 }
 
@@ -113,43 +117,28 @@ impl Kept {
 }
 
 impl Shortening<'_> {
-    /// The texts of what a tool answers that are too long. Structured content stays: what a schema says
-    /// of a string may not be so of a part of it.
-    pub(super) fn texts(self, message: &Message) -> Vec<(Value<'_>, String)> {
-        let (result, params) = (message.result(), message.params());
-        // A task's result stands within what is told of the task.
-        let answers = [
-            ("/result", result),
-            ("/result/result", result.and_then(|told| told.get("result"))),
-            ("/params/result", params.and_then(|told| told.get("result"))),
-        ];
-        let blocks = answers.into_iter().flat_map(|(place, answer)| {
-            let content = answer.and_then(|answer| answer.get("content"));
-            let blocks = content.into_iter().flat_map(Value::items).enumerate();
-            blocks.map(move |(index, block)| (format!("{place}/content/{index}"), block))
-        });
-        let texts = blocks.flat_map(|(place, block)| {
-            ["text", "resource/text"].map(|path| {
-                let keys: Vec<&str> = path.split('/').collect();
-                Some((block.at(&keys)?, format!("{place}/{path}")))
-            })
-        });
-        // A text cannot be longer than it is written.
-        let over = self.excerpts.over;
-        let is_long = |(text, _): &(Value<'_>, String)| text.text().len() > over;
-        texts.flatten().filter(is_long).collect()
+    /// Bytes that the texts of a result may have, and its structured content.
+    pub(super) fn over(self) -> usize {
+        self.excerpts.over
     }
 
-    /// What stands for a text that is too long; `None` where it may stay.
-    pub(super) fn shortened(self, text: &str) -> Option<String> {
+    pub(super) fn preset(self) -> Preset {
         let preset = self.excerpts.presets.get(self.tool);
-        let preset = preset.copied().unwrap_or(Preset::Default);
-        let shown = excerpt(text, preset, self.excerpts.over)?;
+        preset.copied().unwrap_or(Preset::Default)
+    }
+
+    pub(super) fn output(&self) -> Output<'_> {
+        self.output
+    }
+
+    /// What stands for a text that is longer than that; `None` where it may stay.
+    pub(super) fn shortened(self, text: &str, most: usize) -> Option<String> {
+        let shown = excerpt(text, self.preset(), most)?;
         let gap = shown.gap();
         let (from, to, all) = (gap.start, gap.end, text.len());
         let kept = self.keep(text);
         let whole = kept.map_or_else(
-            || "They are not kept.".to_owned(),
+            || NOT_KEPT.to_owned(),
             |name| format!("Read them as the resource {PREFIX}{name}?from={from}"),
         );
         let part = |range| text.get(range).unwrap_or_default();
@@ -158,6 +147,15 @@ impl Shortening<'_> {
             part(shown.head),
             part(shown.tail)
         ))
+    }
+
+    /// Where a text can be read of which nothing is shown.
+    pub(super) fn told(self, text: &str) -> String {
+        let kept = self.keep(text);
+        kept.map_or_else(
+            || NOT_KEPT.to_owned(),
+            |name| format!("Read all of it as the resource {PREFIX}{name}"),
+        )
     }
 
     fn keep(self, text: &str) -> Option<String> {
@@ -177,6 +175,22 @@ impl Shortening<'_> {
         let make = |_| (whole, keep);
         let noted = self.kept.0.note(self.owner, name.clone(), self.now, make);
         noted.ok().map(|()| name)
+    }
+}
+
+/// What the tool may answer with, by the definition that it had when it was called.
+fn output<'u>(understood: &'u Understood<'_>) -> Output<'u> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return Output::Unknown;
+    };
+    let offered = taken.exchange.offered.as_ref();
+    let Some(schemas) = offered.and_then(|offered| offered.schemas.as_ref()) else {
+        return Output::Unknown;
+    };
+    match schemas.output() {
+        None => Output::Any,
+        Some(Ok(schema)) => Output::Schema(schema),
+        Some(Err(_)) => Output::Unknown,
     }
 }
 
@@ -235,6 +249,7 @@ impl Gate {
             tool,
             received,
             looked_for: snapshot.looks_for(),
+            output: output(understood),
             now: self.clock.elapsed(),
         })
     }

@@ -10,6 +10,7 @@ mod catalogue;
 mod consent;
 mod decide;
 mod drift;
+mod excerpts;
 mod exchange;
 mod failures;
 mod forward;

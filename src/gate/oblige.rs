@@ -11,6 +11,7 @@ use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 use super::Settings;
 use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
+use super::excerpts;
 use super::guises;
 use super::kept::Shortening;
 use super::leaks;
@@ -185,7 +186,7 @@ pub(super) fn oblige<'m>(
         rename(message, roots, &own, &mut said, &mut notes);
     }
     if let Some(shortening) = wanted.shortening {
-        shorten(message, shortening, &mut said, &mut notes);
+        shorten(message, shortening, &mut edits, &mut said, &mut notes);
     }
     for (value, text) in said.into_values() {
         edits.replace(value, Fragment::string(&text));
@@ -354,24 +355,30 @@ fn rename<'m>(
 fn shorten<'m>(
     message: &'m Message,
     shortening: Shortening<'_>,
+    edits: &mut Edits<'m>,
     said: &mut Said<'m>,
     notes: &mut Vec<audit::Edit>,
 ) {
-    for (value, pointer) in shortening.texts(message) {
-        let known = said.get(&value.range().start);
-        let text = known.map(|(_, text)| Cow::Borrowed(text.as_str()));
-        let Some(text) = text.or_else(|| value.as_str()) else {
-            continue;
-        };
-        let Some(shorter) = shortening.shortened(&text) else {
-            continue;
-        };
+    let by_now = |value: Value<'m>| match said.get(&value.range().start) {
+        Some((_, text)) => Some(text.clone()),
+        None => value.as_str().map(Cow::into_owned),
+    };
+    let shorter = excerpts::shorter(message, shortening, &by_now);
+    for note in shorter.notes.into_iter().take(MOST_NOTED) {
         notes.push(audit::Edit {
-            pointer: pointer.into(),
-            change: audit::Change::Replaced,
-            because: Some(format!("an excerpt of {} bytes", text.len()).into()),
+            pointer: note.pointer.into(),
+            change: note.change,
+            because: Some(format!("an excerpt of {} bytes", note.bytes).into()),
         });
-        said.insert(value.range().start, (value, shorter));
+    }
+    for (value, text) in shorter.said {
+        said.insert(value.range().start, (value, text));
+    }
+    for (value, with) in shorter.replaced {
+        edits.replace(value, with);
+    }
+    for value in shorter.removed {
+        edits.remove(value);
     }
 }
 

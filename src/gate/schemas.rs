@@ -177,8 +177,10 @@ fn result_fits(offered: Option<&Offered>, result: Value<'_>) -> Result<(), Strin
 /// The definition by which the result of a request is to be checked: that which the tool had when it
 /// was called, whatever the server says of it before it answers.
 pub(super) fn offered(target: &Target, session: &Session, guards: &Guards) -> Option<Offered> {
+    // What is shortened has to fit all the same.
+    let is_needed = guards.results != Level::Off || guards.excerpts.is_some();
     match target {
-        Target::Tool(name) if guards.results != Level::Off => session.state().tools.defined(name),
+        Target::Tool(name) if is_needed => session.state().tools.defined(name),
         Target::Tool(_) | Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
     }
 }

@@ -181,6 +181,6 @@ pub enum Treatment {
 
 impl Guards {
     pub(super) fn needs_schemas(&self) -> bool {
-        [self.arguments, self.results] != [Level::Off; 2]
+        [self.arguments, self.results] != [Level::Off; 2] || self.excerpts.is_some()
     }
 }

@@ -1,5 +1,7 @@
 //! What agents bring back.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -37,6 +39,7 @@ fn a_state_that_was_changed_or_made_up_opens_nothing() {
         flipped,
         state.replace(id.as_str(), other.as_str()),
         state.replace(tag, ""),
+        state.replace(tag, &tag.to_uppercase()),
         format!("{state}0"),
         format!("{state}00"),
         format!("{state}é"),
@@ -48,6 +51,26 @@ fn a_state_that_was_changed_or_made_up_opens_nothing() {
     ];
     for state in forged {
         assert_eq!(desk.open(&state, &binding("ann")), None, "{state}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_state_opens_but_the_one_that_was_sealed(
+        at in any::<prop::sample::Index>(),
+        other in "[0-9a-fA-F.é]|\\PC",
+        twice in any::<bool>(),
+    ) {
+        let (desk, _) = desk();
+        let id = ask(&desk, "ann").unwrap();
+        let state = desk.seal(&id, &binding("ann"));
+        let mut changed: Vec<String> = state.chars().map(String::from).collect();
+        let at = at.index(changed.len());
+        changed[at] = if twice { changed[at].repeat(2) } else { other };
+        let changed = changed.concat();
+        let opened = desk.open(&changed, &binding("ann"));
+        prop_assert_eq!(opened.is_some(), changed == state, "{}", changed);
+        prop_assert_eq!(desk.open(&state.to_uppercase(), &binding("ann")), None);
     }
 }
 

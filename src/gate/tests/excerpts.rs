@@ -121,7 +121,7 @@ async fn a_log_shows_its_end() {
 }
 
 #[tokio::test]
-async fn only_texts_of_content_are_shortened() {
+async fn what_no_model_reads_as_text_is_not_shortened() {
     let bench = shortening(open, None).await;
     let long = "x".repeat(OVER + 1);
     let result = serde_json::json!({
@@ -129,27 +129,146 @@ async fn only_texts_of_content_are_shortened() {
             {"type": "image", "data": long, "mimeType": "image/png"},
             {"type": "resource", "resource": {"uri": "a:b", "text": long}},
         ],
-        "structuredContent": {"a": [{"text": long}], "c": long},
         "_meta": {"text": long},
     });
     let answer = answered(&bench, "t", &result.to_string()).await;
-    let at = |pointer: &str| {
-        answer
-            .pointer(pointer)
-            .unwrap()
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
-    for pointer in [
-        "/result/content/0/data",
-        "/result/structuredContent/a/0/text",
-        "/result/structuredContent/c",
-        "/result/_meta/text",
-    ] {
-        assert_eq!(at(pointer), long, "{pointer}");
-    }
+    let at = |pointer: &str| answer.pointer(pointer).unwrap().as_str().unwrap();
+    assert_eq!(at("/result/content/0/data"), long);
+    assert_eq!(at("/result/_meta/text"), long);
     assert!(at("/result/content/1/resource/text").contains("are left out"));
+}
+
+#[tokio::test]
+async fn many_short_texts_are_shown_until_there_is_no_more_room() {
+    let texts: Vec<String> = (0..100).map(|number| format!("text {number:02}")).collect();
+    let blocks = |texts: &[String]| {
+        let block = |text: &String| serde_json::json!({"type": "text", "text": text});
+        serde_json::json!({"content": texts.iter().map(block).collect::<Vec<_>>()}).to_string()
+    };
+    let fit = OVER / "text 00".len();
+    for (tool, first) in [("t", 0), ("log", texts.len() - fit)] {
+        let bench = shortening(open, None).await;
+        let answer = answered(&bench, tool, &blocks(&texts)).await;
+        let content = answer["result"]["content"].as_array().unwrap();
+        let shown: Vec<&str> = content
+            .iter()
+            .map(|block| block["text"].as_str().unwrap())
+            .collect();
+        let (notes, kept): (Vec<&str>, Vec<&str>) = shown
+            .iter()
+            .partition(|text| text.contains("mcp-protector"));
+        assert_eq!(kept, texts[first..first + fit], "{tool}");
+        assert_eq!(notes.len(), 1, "{shown:?}");
+        assert!(notes[0].contains("texts are left out: 58, of"), "{notes:?}");
+        let mut left = texts.clone();
+        left.drain(first..first + fit);
+        let read = read_all(&bench, named(notes[0]).unwrap()).await;
+        assert_eq!(read, left.join("\n"), "{tool}");
+    }
+    let bench = shortening(open, None).await;
+    let few = blocks(&texts[..fit]);
+    let answer = answered(&bench, "t", &few).await;
+    assert_eq!(answer["result"].to_string(), few);
+    // What is left of a room that is not worth it stays empty.
+    let two = blocks(&["x".repeat(OVER - 10), "y".repeat(OVER), "z".to_owned()]);
+    let answer = answered(&bench, "t", &two).await;
+    let content = answer["result"]["content"].as_array().unwrap();
+    assert_eq!(content.len(), 2, "{answer}");
+    assert!(content[1]["text"].as_str().unwrap().contains("left out: 2"));
+}
+
+/// A tool whose results have rows of at least so many.
+async fn with_rows(least: usize) -> Bench {
+    let bench = shortening(open, None).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"rows","method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let output = format!(
+        r#"{{"type":"object","required":["rows"],"properties":{{"rows":{{"type":"array","minItems":{least},"items":{{"type":"object","properties":{{"name":{{"type":"string","pattern":"^n*$"}}}}}}}}}}}}"#
+    );
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"rows","inputSchema":{{"type":"object"}},"outputSchema":{output}}}]}}}}"#
+        ))
+        .await;
+    bench.to_agent();
+    bench
+}
+
+#[tokio::test]
+async fn structured_content_is_shortened_within_its_schema_and_the_text_that_repeats_it_alike() {
+    let rows = |count: usize, name: usize| {
+        let row = |id: usize| serde_json::json!({"id": id, "name": "n".repeat(name)});
+        serde_json::json!({"total": count, "rows": (0..count).map(row).collect::<Vec<_>>()})
+    };
+    let structured = rows(50, 5);
+    let result = serde_json::json!({
+        "content": [{"type": "text", "text": serde_json::to_string_pretty(&structured).unwrap()}],
+        "structuredContent": structured,
+    });
+    let bench = with_rows(1).await;
+    let answer = answered(&bench, "rows", &result.to_string()).await;
+    let shown = &answer["result"]["structuredContent"];
+    assert!(shown.to_string().len() <= OVER + 50, "{shown}");
+    assert_eq!(shown["total"], 50);
+    let some = shown["rows"].as_array().unwrap();
+    assert!(some.len() > 3, "{shown}");
+    assert_eq!(
+        some[..],
+        structured["rows"].as_array().unwrap()[..some.len()]
+    );
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    let (same, note) = text.split_once('\n').unwrap();
+    assert_eq!(same.parse::<serde_json::Value>().unwrap(), *shown);
+    let read = read_all(&bench, named(note).unwrap()).await;
+    assert_eq!(read.parse::<serde_json::Value>().unwrap(), structured);
+    let records = bench.records().await;
+    let told = records
+        .iter()
+        .any(|it| it.text().contains("/result/structuredContent"));
+    assert!(told);
+
+    // A part of a name is none, and rows have to be so many: then it stays whole.
+    let long = rows(1, OVER);
+    for (least, structured) in [(1, &long), (50, &structured)] {
+        let bench = with_rows(least).await;
+        let result = serde_json::json!({"content": [], "structuredContent": structured});
+        let answer = answered(&bench, "rows", &result.to_string()).await;
+        assert_eq!(answer["result"], result);
+    }
+}
+
+#[tokio::test]
+async fn a_model_reads_that_structured_content_was_shortened() {
+    let long = "word ".repeat(OVER);
+    let structured = serde_json::json!({"a": [{"text": long}], "id": "x".repeat(60), "c": long});
+    let image = serde_json::json!({"type": "image", "data": "", "mimeType": "image/png"});
+    let text = serde_json::json!({"type": "text", "text": "Found one."});
+    for (content, is_shortened) in [
+        (serde_json::json!([]), true),
+        (serde_json::json!([text, image]), true),
+        (serde_json::json!([image]), false),
+    ] {
+        let bench = shortening(open, None).await;
+        let result = serde_json::json!({"content": content, "structuredContent": structured});
+        let answer = answered(&bench, "t", &result.to_string()).await;
+        let shown = &answer["result"]["structuredContent"];
+        assert_eq!(*shown != structured, is_shortened, "{answer}");
+        assert_eq!(shown["id"], structured["id"], "{answer}");
+        let told = answer["result"]["content"].to_string();
+        assert_eq!(
+            told.contains("parts of `structuredContent`"),
+            is_shortened,
+            "{told}"
+        );
+        if is_shortened {
+            assert!(shown.to_string().len() < 2 * OVER, "{shown}");
+            let note = answer["result"]["content"][0]["text"].as_str().unwrap();
+            let read = read_all(&bench, named(note).unwrap()).await;
+            assert_eq!(read.parse::<serde_json::Value>().unwrap(), structured);
+        }
+    }
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@
 //! expensive is not followed.
 
 mod effort;
+#[cfg(test)]
+mod oracle;
 mod plain;
 #[cfg(test)]
 mod tests;

@@ -285,3 +285,14 @@ fn schemas_of_a_definition_are_compiled_when_they_are_asked_for() {
     assert!(bare.output().is_none());
     assert_ne!(schemas, bare);
 }
+
+#[test]
+fn the_laws_hold_for_every_seed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds/schema");
+    let mut seeds = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        oracle::laws(&std::fs::read(entry.unwrap().path()).unwrap());
+        seeds += 1;
+    }
+    assert!(seeds >= 10, "seeds in {}", folder.display());
+}

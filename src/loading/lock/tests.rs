@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::policy::{Presence, Record, Scalar, Shape};
 
@@ -90,6 +92,26 @@ fn what_is_written_is_read_again_and_written_the_same() {
     assert_eq!(again, plain);
     assert!(!text.contains(['\u{202e}', '\u{200b}', '\u{e0041}', '\u{1b}']));
     insta::assert_snapshot!(text);
+}
+
+proptest! {
+    /// Whoever can write to a lock can write anything.
+    #[test]
+    fn whatever_a_lock_is_changed_to_it_is_refused_or_means_what_it_says(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), "[\\[\\]{}\",:0-9a-f\\\\]{0,3}|\\PC"), 1..4),
+    ) {
+        let mut text = file(&[ECHO, r#"{"name":"b","inputSchema":{}}"#]).text();
+        for (at, other) in changes {
+            let at = text.floor_char_boundary(at.index(text.len()));
+            let end = text.ceil_char_boundary((at + other.len()).min(text.len()));
+            text.replace_range(at..end, &other);
+        }
+        if let Ok(read) = LockFile::read(&source(&text)) {
+            let written = read.text();
+            let again = LockFile::read(&source(&written));
+            prop_assert_eq!(again.map(|it| it.text()).ok(), Some(written));
+        }
+    }
 }
 
 #[test]

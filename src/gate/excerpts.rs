@@ -1,0 +1,309 @@
+//! What of a large result is sent: texts and structured content, each as much as a text may have.
+//!
+//! Texts are shown from the first on (of logs, from the last on) until there is no more room; where
+//! structured content is shortened, the text that repeats it is, too, so that both say the same.
+
+use std::fmt;
+
+use crate::audit;
+use crate::guard::{Preset, Schema};
+use crate::wire::{Document, Fragment, Limits, Message, Value};
+
+use super::kept::Shortening;
+
+/// What is said instead of a result that is too large.
+#[derive(Debug, Default)]
+pub(super) struct Shorter<'m> {
+    /// Texts.
+    pub(super) said: Vec<(Value<'m>, String)>,
+    /// Structured content.
+    pub(super) replaced: Vec<(Value<'m>, Fragment)>,
+    /// Blocks of which nothing is shown.
+    pub(super) removed: Vec<Value<'m>>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What is told of one change.
+#[derive(Debug)]
+pub(super) struct Note {
+    /// Where it is (RFC 6901).
+    pub(super) pointer: String,
+    /// How much there was.
+    pub(super) bytes: usize,
+    pub(super) change: audit::Change,
+}
+
+/// What is known of the structured content that a tool may answer with.
+#[derive(Clone, Copy)]
+pub(super) enum Output<'s> {
+    /// Its definition says nothing of it.
+    Any,
+    Schema(&'s Schema),
+    /// Its definition is not kept, or cannot be used.
+    Unknown,
+}
+
+impl fmt::Debug for Output<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "Any",
+            Self::Schema(_) => "Schema",
+            Self::Unknown => "Unknown",
+        })
+    }
+}
+
+/// A block of content with a text.
+struct Block<'m> {
+    block: Value<'m>,
+    text: Value<'m>,
+    place: String,
+    says: String,
+}
+
+/// How structured content is shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    ArraysAndStrings,
+    /// A schema may say of a string what is not so of a part of it.
+    Arrays,
+}
+
+/// Strings that are never cut: names, and words that others understand.
+const SHORT: usize = 64;
+
+/// Shortens what a message brings, as it is by now.
+pub(super) fn shorter<'m>(
+    message: &'m Message,
+    shortening: Shortening<'_>,
+    said: &dyn Fn(Value<'m>) -> Option<String>,
+) -> Shorter<'m> {
+    let mut shorter = Shorter::default();
+    for (place, answer) in answers(message) {
+        let mut blocks = blocks(place, answer, said);
+        // Otherwise it has to be what its schema says, and so it stays.
+        let _ = structure(place, answer, shortening, said, &mut blocks, &mut shorter);
+        texts(blocks, shortening, &mut shorter);
+    }
+    shorter
+}
+
+/// A task's result stands within what is told of the task.
+fn answers(message: &Message) -> impl Iterator<Item = (&'static str, Value<'_>)> {
+    let (result, params) = (message.result(), message.params());
+    let answers = [
+        ("/result", result),
+        ("/result/result", result.and_then(|told| told.get("result"))),
+        ("/params/result", params.and_then(|told| told.get("result"))),
+    ];
+    let answers = answers.into_iter();
+    answers.filter_map(|(place, answer)| Some((place, answer?)))
+}
+
+fn blocks<'m>(
+    place: &str,
+    answer: Value<'m>,
+    said: &dyn Fn(Value<'m>) -> Option<String>,
+) -> Vec<Block<'m>> {
+    let content = answer.get("content").into_iter().flat_map(Value::items);
+    let blocks = content.enumerate().filter_map(|(index, block)| {
+        let own = block.get("text").map(|text| (text, "text"));
+        let embedded = || Some((block.at(&["resource", "text"])?, "resource/text"));
+        let (text, path) = own.or_else(embedded)?;
+        Some(Block {
+            block,
+            text,
+            place: format!("{place}/content/{index}/{path}"),
+            says: said(text)?,
+        })
+    });
+    blocks.collect()
+}
+
+/// Texts that are too long in all.
+fn texts<'m>(mut blocks: Vec<Block<'m>>, shortening: Shortening<'_>, shorter: &mut Shorter<'m>) {
+    let over = shortening.over();
+    let all: usize = blocks.iter().map(|block| block.says.len()).sum();
+    if all <= over {
+        return;
+    }
+    if shortening.preset() == Preset::LogSearch {
+        blocks.reverse();
+    }
+    let mut room = over;
+    let mut left = Vec::new();
+    for block in blocks {
+        let bytes = block.says.len();
+        if left.is_empty() && bytes <= room {
+            room -= bytes;
+        } else if left.is_empty() && room > over / 4 {
+            if let Some(text) = shortening.shortened(&block.says, room) {
+                shorter.say(block, text);
+            }
+            room = 0;
+        } else {
+            left.push(block);
+        }
+    }
+    if shortening.preset() == Preset::LogSearch {
+        left.reverse();
+    }
+    let texts: Vec<&str> = left.iter().map(|block| block.says.as_str()).collect();
+    let whole = texts.join("\n");
+    let mut left = left.into_iter();
+    let Some(first) = left.next() else {
+        return;
+    };
+    let (count, bytes) = (left.len() + 1, whole.len());
+    let told = shortening.told(&whole);
+    let note = format!("[mcp-protector: texts are left out: {count}, of {bytes} bytes. {told}]");
+    shorter.say(first, note);
+    for block in left {
+        shorter.notes.push(Note {
+            pointer: block.place,
+            bytes: block.says.len(),
+            change: audit::Change::Removed,
+        });
+        shorter.removed.push(block.block);
+    }
+}
+
+/// Shortens structured content that is too large, where its schema leaves it to be shorter and a model
+/// can read that it is: in the text that repeats it, behind another text, or in one of its own.
+fn structure<'m>(
+    place: &str,
+    answer: Value<'m>,
+    shortening: Shortening<'_>,
+    said: &dyn Fn(Value<'m>) -> Option<String>,
+    blocks: &mut Vec<Block<'m>>,
+    shorter: &mut Shorter<'m>,
+) -> Option<()> {
+    let value = answer.get("structuredContent")?;
+    let over = shortening.over();
+    // What it says by now may be longer or shorter than what came.
+    let mut unlimited = usize::MAX;
+    let whole = built(value, said, None, &mut unlimited).into_string();
+    let bytes = whole.len();
+    if bytes <= over {
+        return None;
+    }
+    let cuts = [Cut::ArraysAndStrings, Cut::Arrays].into_iter();
+    let mut cuts = cuts.map(|cut| {
+        let mut room = over;
+        built(value, said, Some(cut), &mut room)
+    });
+    let shown = cuts.find(|it| it.as_str().len() < bytes && fits(it, shortening.output()))?;
+    let content = answer.get("content").filter(|content| content.is_array())?;
+    if blocks.is_empty() && !content.is_empty() {
+        return None;
+    }
+    let told = shortening.told(&whole);
+    let note = format!(
+        "[mcp-protector: parts of `structuredContent`, of {bytes} bytes, are left out. {told}]"
+    );
+    let same = blocks.iter().position(|block| is_same(&block.says, &whole));
+    if let Some(same) = same {
+        let block = blocks.remove(same);
+        shorter.say(block, format!("{}\n{note}", shown.as_str()));
+    } else if let Some(last) = blocks.pop() {
+        let text = shortening.shortened(&last.says, over);
+        let text = text.unwrap_or_else(|| last.says.clone());
+        shorter.say(last, format!("{text}\n{note}"));
+    } else {
+        let kind = ("type", Fragment::string("text"));
+        let block = Fragment::object([kind, ("text", Fragment::string(&note))]);
+        shorter.note(format!("{place}/content"), 0);
+        shorter.replaced.push((content, Fragment::array([block])));
+    }
+    shorter.note(format!("{place}/structuredContent"), bytes);
+    shorter.replaced.push((value, shown));
+    Some(())
+}
+
+impl<'m> Shorter<'m> {
+    fn say(&mut self, block: Block<'m>, text: String) {
+        self.note(block.place, block.says.len());
+        self.said.push((block.text, text));
+    }
+
+    fn note(&mut self, pointer: String, bytes: usize) {
+        self.notes.push(Note {
+            pointer,
+            bytes,
+            change: audit::Change::Replaced,
+        });
+    }
+}
+
+/// Whether a text is the JSON of structured content, in whatever order and spelling.
+fn is_same(text: &str, structured: &str) -> bool {
+    let canonical = |text: &str| {
+        let document = Document::decode(text.as_bytes(), &Limits::default()).ok()?;
+        Some(document.root().canonical())
+    };
+    canonical(text).is_some_and(|text| canonical(structured) == Some(text))
+}
+
+fn fits(shown: &Fragment, output: Output<'_>) -> bool {
+    match output {
+        Output::Any => true,
+        Output::Unknown => false,
+        Output::Schema(schema) => {
+            let decoded = Document::decode(shown.as_str().as_bytes(), &Limits::default());
+            decoded.is_ok_and(|document| schema.check(document.root()).is_ok())
+        }
+    }
+}
+
+/// A value as it is by now, with as much of its arrays and strings as there is room for. The wire's
+/// depth limit bounds the recursion.
+fn built<'m>(
+    value: Value<'m>,
+    said: &dyn Fn(Value<'m>) -> Option<String>,
+    cut: Option<Cut>,
+    room: &mut usize,
+) -> Fragment {
+    if value.is_object() {
+        let members: Vec<(String, Fragment)> = value
+            .entries()
+            .map(|(key, member)| {
+                *room = room.saturating_sub(key.len() + 4);
+                (key.into_owned(), built(member, said, cut, room))
+            })
+            .collect();
+        return Fragment::object(members.iter().map(|(key, it)| (key.as_str(), it.clone())));
+    }
+    if value.is_array() {
+        let mut items = Vec::new();
+        for item in value.items() {
+            if cut.is_some() && *room == 0 {
+                break;
+            }
+            let before = *room;
+            let item = built(item, said, cut, room);
+            // One that does not fit is not shown in part, unless it is the first.
+            let is_whole = before > item.as_str().len() || items.is_empty();
+            if cut.is_some() && !is_whole {
+                *room = 0;
+                break;
+            }
+            *room = before.saturating_sub(item.as_str().len() + 1);
+            items.push(item);
+        }
+        return Fragment::array(items);
+    }
+    let Some(text) = said(value) else {
+        *room = room.saturating_sub(value.text().len());
+        return Fragment::copy_of(value);
+    };
+    let shown = match cut {
+        Some(Cut::ArraysAndStrings) if text.len() > SHORT.max(*room) => {
+            let end = text.floor_char_boundary(SHORT.max(*room));
+            format!("{}…", text.get(..end).unwrap_or_default())
+        }
+        Some(Cut::ArraysAndStrings | Cut::Arrays) | None => text,
+    };
+    let shown = Fragment::string(&shown);
+    *room = room.saturating_sub(shown.as_str().len());
+    shown
+}
