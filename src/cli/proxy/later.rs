@@ -25,7 +25,7 @@ pub(super) struct Later {
 /// What became of the start.
 #[derive(Debug)]
 pub(super) enum Begun {
-    Running(ChildEvents, Started),
+    Running(Box<ChildEvents>, Started),
     Failed(StartError),
 }
 
@@ -46,7 +46,7 @@ impl Later {
             let (child, begun) = match ChildProcess::start((*self.settings).clone()) {
                 Ok((sender, events)) => {
                     let started = self.starts.begin();
-                    let begun = Begun::Running(events, started.clone());
+                    let begun = Begun::Running(Box::new(events), started.clone());
                     (Some((sender, started)), begun)
                 }
                 Err(cause) => {

@@ -279,7 +279,7 @@ impl ServerEvents {
         if let Self::Later(later) = self {
             let (now, occurrence) = match later.begun().await {
                 Begun::Running(events, started) => {
-                    (Self::Child(events, started), Occurrence::Started)
+                    (Self::Child(*events, started), Occurrence::Started)
                 }
                 Begun::Failed(cause) => (Self::Absent, Occurrence::GaveUp(cause.to_string())),
             };

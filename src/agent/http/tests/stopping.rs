@@ -16,7 +16,7 @@ async fn a_stop_waits_for_requests_that_are_answered_and_for_none_that_is_half_s
     let whole = Request::post(INITIALIZE).text();
     let (head, body) = whole.split_once("\r\n\r\n").unwrap();
     let head = format!("{head}\r\n\r\n");
-    let half = format!("{head}{}", &body[..9]);
+    let half = format!("{head}{}", body.split_at(9).0);
     let mut halves = Vec::new();
     for part in ["", "P", head.trim_end(), &head, &half] {
         let mut agent = rig.agent().await;
@@ -44,9 +44,9 @@ async fn a_stop_waits_for_requests_that_are_answered_and_for_none_that_is_half_s
 
     rig.stop();
     for (mut agent, part) in halves {
-        let heard = agent.closed().await;
+        let told = agent.closed().await;
         let has_head = part.contains("\r\n\r\n") || part == "again";
-        assert_eq!(heard > 0, has_head, "{part:?}");
+        assert_eq!(told > 0, has_head, "{part:?}");
     }
     // Whose head was there is told so; the others never were requests.
     assert_eq!(rig.refused(), ["path", "closed", "closed", "closed"]);
