@@ -101,3 +101,23 @@ when {{ context.env.session.level >= {level} }};
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.escape_debug())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closed_is_what_no_call_can_be_permitted_of() {
+        use Reach::{Full, None as Nowhere, Proxied};
+        let check = |reach: [Reach; 4], hosts: &[&str], closed: Option<i64>| {
+            let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+            let network = Network { reach, hosts };
+            assert_eq!(network.closed_from(), closed, "{network:?}");
+        };
+        check([Full; 4], &[], None);
+        check([Full, Full, Nowhere, Nowhere], &[], Some(2));
+        check([Full, Proxied, Nowhere, Nowhere], &["a"], Some(2));
+        check([Full, Proxied, Nowhere, Nowhere], &[], Some(1));
+        check([Nowhere; 4], &["a"], Some(0));
+    }
+}
