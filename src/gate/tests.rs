@@ -52,7 +52,7 @@ use crate::policy::{
     PolicyStore, Principal, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
-use crate::wire::Limits;
+use crate::wire::{KnownMethod, Limits};
 
 /// What an engine says in a test.
 pub(super) type Rule = fn(&Facts<'_>) -> Result<Verdict, EngineFault>;
