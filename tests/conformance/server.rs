@@ -8,7 +8,7 @@ use crate::fixtures::fixture;
 use crate::gate::Gate;
 use crate::peers::Listening;
 use crate::relay::relay;
-use crate::suite::{Selection, VERSIONS, judge_server};
+use crate::suite::{Selection, VERSIONS, judge_extension, judge_server, tasks_scenarios};
 
 fn server() -> Listening {
     let mut command = Command::new(fixture("everything-server"));
@@ -67,6 +67,40 @@ fn a_bridge_makes_a_server_without_sessions_the_same_as_one_with_them_at_2025_06
 #[ignore = "needs the suite: see fixtures/real/README.md"]
 fn a_bridge_makes_a_server_without_sessions_the_same_as_one_with_them_at_2025_11_25() {
     check_bridged("2025-11-25");
+}
+
+/// The same for the extension that makes tasks of calls.
+#[track_caller]
+fn check_tasks(direct: &str, through: &str) {
+    let all = tasks_scenarios();
+    let judge = |url: &str, again: Option<&[String]>| {
+        let mut found = Checks::default();
+        for scenario in again.unwrap_or(&all) {
+            found.extend(judge_extension(url, scenario));
+        }
+        found
+    };
+    compare(&Comparison {
+        version: "tasks",
+        direct: &|again| judge(direct, again),
+        through: &|again| judge(through, again),
+    });
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_before_a_server_over_http_makes_no_difference_to_tasks() {
+    let (direct, behind) = (server(), server());
+    let gate = Gate::before(&behind.url);
+    check_tasks(&direct.url, gate.url());
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn a_gate_that_starts_its_server_makes_no_difference_to_tasks() {
+    let direct = server();
+    let gate = Gate::starting(&[&fixture("everything-server"), "--suite"]);
+    check_tasks(&direct.url, gate.url());
 }
 
 /// If a difference is found here, it is the comparison that is wrong.

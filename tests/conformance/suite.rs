@@ -27,6 +27,26 @@ pub(crate) fn judge_server(url: &str, version: &str, selection: Selection<'_>) -
     judge(suite, "server-")
 }
 
+/// The same with what belongs to an extension, and so to no revision.
+pub(crate) fn judge_extension(url: &str, scenario: &str) -> Checks {
+    let mut suite = Command::new(program());
+    suite.args(["server", "--url", url, "--scenario", scenario]);
+    judge(suite, "server-")
+}
+
+/// The scenarios for servers that belong to the extension for tasks.
+pub(crate) fn tasks_scenarios() -> Vec<String> {
+    let listed = listed();
+    let (listed, _) = listed.split_once("Client scenarios").unwrap();
+    let scenarios = listed.lines().filter_map(|line| {
+        let (name, source) = line.trim().strip_prefix("- ")?.split_once(" [")?;
+        (source == "extension]" && name.starts_with("tasks-")).then(|| name.to_owned())
+    });
+    let scenarios: Vec<String> = scenarios.collect();
+    assert!(!scenarios.is_empty(), "no scenarios of tasks: {listed}");
+    scenarios
+}
+
 /// Lets the suite be the server of a client, which it starts.
 ///
 /// Its servers listen on all interfaces, so they get a network of their own where the system permits.
@@ -53,8 +73,7 @@ pub(crate) fn judge_client(command: &str, version: &str, scenario: &str) -> Chec
 /// The scenarios for clients that are part of a revision. Those about authorization are between a
 /// client and the one it authorizes with: a gate never passes a token on.
 pub(crate) fn client_scenarios(version: &str) -> Vec<String> {
-    let Output { stdout, .. } = Command::new(program()).arg("list").output().unwrap();
-    let listed = String::from_utf8(stdout).unwrap();
+    let listed = listed();
     let (_, listed) = listed.split_once("Client scenarios").unwrap();
     let (listed, _) = listed.split_once("\n\n").unwrap();
     let scenarios = listed.lines().filter_map(|line| {
@@ -64,6 +83,11 @@ pub(crate) fn client_scenarios(version: &str) -> Vec<String> {
     let scenarios: Vec<String> = scenarios.collect();
     assert!(!scenarios.is_empty(), "no scenarios at {version}: {listed}");
     scenarios
+}
+
+fn listed() -> String {
+    let Output { stdout, .. } = Command::new(program()).arg("list").output().unwrap();
+    String::from_utf8(stdout).unwrap()
 }
 
 fn judge(mut suite: Command, prefix: &str) -> Checks {
