@@ -15,7 +15,7 @@ use crate::explain::{
 };
 use crate::loading;
 use crate::policy::{Agent, Client, PolicyErrors};
-use crate::policy_tests::{FixtureErrors, Start, read_start};
+use crate::policy_tests::{FixtureErrors, read_start};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
 /// The longest message on standard input; the gate's own limits are for it to say.
@@ -116,7 +116,7 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
         Request::Recorded(recorded) => Circumstances {
             agent: recorded.agent.clone(),
             now: recorded.now,
-            start: Start::default(),
+            start: recorded.start(),
         },
     };
     explain::explain(&settings, &request, circumstances).map_err(|problem| match problem {

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::policy::Consent;
 use crate::wire::KnownMethod;
 
+use super::desk::TicketId;
 use super::settings::By;
 
 /// All that consent is bound to. Two requests with equal bindings are the same request, judged under
@@ -16,6 +17,8 @@ use super::settings::By;
 pub struct Binding {
     /// The gate's own id of whoever asks.
     pub principal: Arc<str>,
+    /// The gate's own id of the session; none where agents share one that know nothing of each other.
+    pub session: Option<Arc<str>>,
     pub server: Arc<str>,
     pub method: KnownMethod,
     /// The tool, prompt or URI.
@@ -33,6 +36,7 @@ pub struct Binding {
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Receipt {
+    ticket: TicketId,
     binding: Binding,
     by: By,
     /// Milliseconds since the Unix epoch.
@@ -48,6 +52,8 @@ pub enum Misfit {
     Expired,
     #[error("the answer was given to another principal")]
     Principal,
+    #[error("the answer was given in another session")]
+    Session,
     #[error("the answer was given to another request")]
     Request,
     #[error("the tool is no longer defined as it was when somebody agreed")]
@@ -61,6 +67,7 @@ impl Binding {
     fn misfit(&self, other: &Self) -> Option<Misfit> {
         let Self {
             principal,
+            session,
             server,
             method,
             name,
@@ -70,6 +77,8 @@ impl Binding {
         } = other;
         if self.principal != *principal {
             Some(Misfit::Principal)
+        } else if self.session != *session {
+            Some(Misfit::Session)
         } else if self.server != *server
             || self.method != *method
             || self.name != *name
@@ -83,6 +92,14 @@ impl Binding {
         } else {
             None
         }
+    }
+
+    /// Whether it is the server that asks for it.
+    pub(super) fn is_servers(&self) -> bool {
+        matches!(
+            self.method,
+            KnownMethod::CreateMessage | KnownMethod::Elicit
+        )
     }
 
     /// SHA-256 of a text.
@@ -103,6 +120,7 @@ impl Binding {
     pub fn of_all(&self) -> [u8; 32] {
         let Self {
             principal,
+            session,
             server,
             method,
             name,
@@ -110,8 +128,10 @@ impl Binding {
             arguments,
             revision,
         } = self;
+        // No session has an empty name.
         let parts = [
             principal.as_bytes(),
+            session.as_deref().unwrap_or_default().as_bytes(),
             server.as_bytes(),
             method.name().as_bytes(),
             name.as_bytes(),
@@ -130,8 +150,15 @@ impl Binding {
 }
 
 impl Receipt {
-    pub(super) fn new(binding: Binding, by: By, at_ms: i64, until: Duration) -> Self {
+    pub(super) fn new(
+        ticket: TicketId,
+        binding: Binding,
+        by: By,
+        at_ms: i64,
+        until: Duration,
+    ) -> Self {
         Self {
+            ticket,
             binding,
             by,
             at_ms,
@@ -139,12 +166,12 @@ impl Receipt {
         }
     }
 
-    /// Spends it for a request: what policies are told of the consent. It is gone also if it does not
-    /// fit.
+    /// What policies are told of the consent, if it is good for this request. It is spent when the
+    /// request goes on: by whoever drops it then.
     ///
     /// # Errors
     /// [`Misfit`] when it was given to anything else, or is too old.
-    pub fn spend(self, binding: &Binding, now: Duration) -> Result<Consent, Misfit> {
+    pub fn fits(&self, binding: &Binding, now: Duration) -> Result<Consent, Misfit> {
         if now >= self.until {
             return Err(Misfit::Expired);
         }
@@ -157,6 +184,16 @@ impl Receipt {
             by: Some(self.by.to_string()),
             at_ms: Some(self.at_ms),
         })
+    }
+
+    /// The number of the question that it answers.
+    pub fn ticket(&self) -> &TicketId {
+        &self.ticket
+    }
+
+    /// Whether it was given to this very request.
+    pub(super) fn is_for(&self, binding: &Binding) -> bool {
+        self.binding == *binding
     }
 
     /// Who has agreed.

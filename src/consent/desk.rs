@@ -102,6 +102,8 @@ struct State {
     open: BTreeMap<u64, Entry>,
     numbers: BTreeMap<TicketId, u64>,
     ended: VecDeque<(TicketId, AnswerError)>,
+    /// Answers that could not be made use of yet, oldest first.
+    kept: VecDeque<Receipt>,
 }
 
 #[derive(Debug)]
@@ -154,7 +156,11 @@ impl Desk {
         let now = self.clock.elapsed();
         let mut state = self.state();
         state.clear(now);
-        let of_principal = |entry: &&Entry| entry.binding.principal == binding.principal;
+        // What servers ask takes no place from what agents do.
+        let of_principal = |entry: &&Entry| {
+            entry.binding.principal == binding.principal
+                && entry.binding.is_servers() == binding.is_servers()
+        };
         let Settings {
             timeout,
             per_principal,
@@ -265,8 +271,39 @@ impl Desk {
                 by,
                 at_ms,
                 until,
-            }) => Outcome::Granted(Receipt::new(entry.binding, by, at_ms, until)),
+            }) => Outcome::Granted(Receipt::new(entry.id, entry.binding, by, at_ms, until)),
         })
+    }
+
+    /// Keeps a yes that could not be made use of: its request had to wait, or came too often. It is no
+    /// younger for that. As many are kept as questions may wait; then the oldest is forgotten, and its
+    /// request is asked about again.
+    pub fn keep(&self, receipt: Receipt) {
+        let now = self.clock.elapsed();
+        let mut state = self.state();
+        state.kept.retain(|kept| now < kept.until());
+        state.kept.push_back(receipt);
+        if state.kept.len() > self.settings.in_all {
+            state.kept.pop_front();
+        }
+    }
+
+    /// Takes out the yes to this question, if it was kept.
+    pub fn kept(&self, id: &TicketId) -> Option<Receipt> {
+        self.take_kept(|receipt| receipt.ticket() == id)
+    }
+
+    /// Takes out a yes to this very request, if one was kept.
+    pub fn kept_for(&self, binding: &Binding) -> Option<Receipt> {
+        self.take_kept(|receipt| receipt.is_for(binding))
+    }
+
+    fn take_kept(&self, wanted: impl Fn(&Receipt) -> bool) -> Option<Receipt> {
+        let now = self.clock.elapsed();
+        let mut state = self.state();
+        state.kept.retain(|kept| now < kept.until());
+        let at = state.kept.iter().position(wanted)?;
+        state.kept.remove(at)
     }
 
     /// Whether somebody has said yes, and the answer was not taken yet.

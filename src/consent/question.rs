@@ -55,6 +55,14 @@ impl Question {
         texts.map(String::len).sum()
     }
 
+    /// Whether it is the server that wants something.
+    fn is_servers(&self) -> bool {
+        matches!(
+            self.method.as_str(),
+            "sampling/createMessage" | "elicitation/create"
+        )
+    }
+
     /// The question as plain text, for a form that shows nothing else.
     pub fn message(&self) -> String {
         let Self {
@@ -76,6 +84,10 @@ impl Question {
                 "tools/call" => format!("Tool: {name}"),
                 "prompts/get" => format!("Prompt: {name}"),
                 "resources/read" => format!("Resource: {name}"),
+                "sampling/createMessage" => {
+                    "The server asks for a sample of the agent's model.".to_owned()
+                }
+                "elicitation/create" => "The server asks something of the agent's user.".to_owned(),
                 method => format!("{method}: {name}"),
             },
         ];
@@ -84,9 +96,14 @@ impl Question {
             lines.push(arguments.clone());
             lines.push("End of the arguments.".to_owned());
         }
+        let whose = if self.is_servers() {
+            "Asked of"
+        } else {
+            "Asked by"
+        };
         lines.push(match client.as_str() {
-            "" => format!("Asked by: {principal}"),
-            client => format!("Asked by: {principal}, which calls itself {client}"),
+            "" => format!("{whose}: {principal}"),
+            client => format!("{whose}: {principal}, which calls itself {client}"),
         });
         let mut list = |what: &str, names: &[String]| {
             if !names.is_empty() {

@@ -20,16 +20,27 @@ use super::untraced;
 enum Knowledge {
     Whole,
     /// A record has no arguments.
-    OfRecord(Definition),
+    OfRecord(Definition, OfSession),
 }
+
+/// What a record tells of its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfSession {
+    Nothing,
+    Level,
+}
+
+/// As policies write it.
+const LEVEL: &str = "context.env.session.level";
 
 impl Knowledge {
     /// Whether a value is not known.
     fn lacks(self, asked: &Asked, what: &str) -> bool {
         match self {
             Self::Whole => false,
-            Self::OfRecord(Definition::Approved) => is_open_in_records(asked, what),
-            Self::OfRecord(Definition::NotApproved) => {
+            Self::OfRecord(_, OfSession::Level) if what == LEVEL => false,
+            Self::OfRecord(Definition::Approved, _) => is_open_in_records(asked, what),
+            Self::OfRecord(Definition::NotApproved, _) => {
                 is_open_in_records(asked, what) || what.starts_with("resource.pin")
             }
         }
@@ -40,10 +51,16 @@ pub(super) fn explanation(
     policies: &PolicySnapshot,
     request: &Request,
     rehearsed: Rehearsed,
+    level: Vec<String>,
 ) -> Explanation {
     let knowledge = match request {
         Request::Message(_) => Knowledge::Whole,
-        Request::Recorded(recorded) => Knowledge::OfRecord(recorded.definition()),
+        Request::Recorded(recorded) => {
+            let told = recorded
+                .passed()
+                .map_or(OfSession::Nothing, |_| OfSession::Level);
+            Knowledge::OfRecord(recorded.definition(), told)
+        }
     };
     let mut changes = Vec::new();
     let mut questions = Vec::new();
@@ -85,6 +102,7 @@ pub(super) fn explanation(
         advice: rehearsed.advice,
         policies: rehearsed.policies,
         revision: Some(policies.revision().as_str().to_owned()),
+        level,
         questions,
         changes,
         unknown: untraced::note(policies, request).into_iter().collect(),
@@ -185,7 +203,7 @@ fn question_report(
         },
         resource: format!("{} `{}`", asked.kind, asked.name),
         decision: match (knowledge, decision) {
-            (Knowledge::OfRecord(_), _) => of_record(&policies),
+            (Knowledge::OfRecord(_, _), _) => of_record(&policies),
             (Knowledge::Whole, Decided::Allow(_)) => Decision::Allow,
             (Knowledge::Whole, Decided::Deny(_)) => Decision::Deny,
         },

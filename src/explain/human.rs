@@ -56,6 +56,9 @@ impl Explanation {
                 writeln!(out, "  {name:<9} {}", printable(text))?;
             }
         }
+        for level in &self.level {
+            writeln!(out, "  {:<9} {}", "level", printable(level))?;
+        }
         for unknown in &self.unknown {
             writeln!(out, "  {:<9} {}", "unknown", printable(unknown))?;
         }

@@ -7,6 +7,7 @@
 mod build;
 mod change;
 mod human;
+mod level;
 mod origin;
 mod record;
 mod report;
@@ -68,6 +69,7 @@ pub fn explain(
     let judging = loading::load(&settings.policies)?.snapshot;
     let telling = loading::load(&settings.policies)?.snapshot;
     let (from, frame) = request.frame(telling.lock());
+    let level = level::told(request, &circumstances.start, &telling);
     let rehearsal = Rehearsal {
         agent: circumstances.agent,
         server: settings.server.clone(),
@@ -78,5 +80,5 @@ pub fn explain(
     };
     let rehearsed = rehearsal.run(judging, &settings.gate);
     let rehearsed = rehearsed.map_err(NotExplained::NotJudged)?;
-    Ok(build::explanation(&telling, request, rehearsed))
+    Ok(build::explanation(&telling, request, rehearsed, level))
 }

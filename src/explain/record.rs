@@ -3,8 +3,10 @@
 use jiff::Timestamp;
 
 use crate::policy::{Agent, LOCK_DRIFT, Lock, Presence, Record, RuleEffect, Scalar, Shape};
+use crate::policy_tests::Start;
 use crate::wire::{Document, Fragment, JsonError, Limits, Side, Value};
 
+use super::level::{Passed, Raise};
 use super::report::{Decision, Explanation};
 use super::request::request;
 
@@ -21,6 +23,9 @@ pub struct Recorded {
     revision: Option<String>,
     stage: Option<String>,
     reason: [Option<String>; 3],
+    passed: Option<Passed>,
+    /// Absent where only the record itself is known.
+    raises: Option<Vec<Raise>>,
 }
 
 /// Why a record cannot be explained.
@@ -89,6 +94,8 @@ impl Recorded {
             revision: text("revision"),
             stage: text("stage"),
             reason: ["code", "advice", "text"].map(|key| text_at(record, &["reason", key])),
+            passed: Passed::read(record),
+            raises: None,
         })
     }
 
@@ -107,7 +114,11 @@ impl Recorded {
             .collect();
         match lines.as_slice() {
             [] => Err(RecordError::NoSuchSeq(seq)),
-            [line] => Self::read(line),
+            [line] => {
+                let mut found = Self::read(line)?;
+                found.raises = found.passed.as_ref().map(|it| it.raises(log, seq));
+                Ok(found)
+            }
             [..] => Err(RecordError::Ambiguous(lines.len(), seq)),
         }
     }
@@ -125,6 +136,19 @@ impl Recorded {
         let arguments = record.map(|record| least(record).into_string());
         let frame = request(&self.method, key, &self.target, arguments.as_deref());
         (Side::Agent, frame)
+    }
+
+    /// What its session had been through, as far as the record tells.
+    pub fn start(&self) -> Start {
+        Start::at(self.passed.as_ref().map_or(0, |passed| passed.before))
+    }
+
+    pub(super) fn passed(&self) -> Option<&Passed> {
+        self.passed.as_ref()
+    }
+
+    pub(super) fn raises(&self) -> Option<&[Raise]> {
+        self.raises.as_deref()
     }
 
     /// The policies that decided then.
@@ -190,9 +214,12 @@ impl Recorded {
                     .to_owned(),
             );
         }
-        explanation
-            .unknown
-            .push("what the session had been through is not in the record".to_owned());
+        explanation.unknown.push(match &self.passed {
+            Some(_) => {
+                "of what the session had been through the record has the level only".to_owned()
+            }
+            None => "what the session had been through is not in the record".to_owned(),
+        });
         explanation.policies.clone_from(&self.policies);
         explanation.changes.clear();
         explanation

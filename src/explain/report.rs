@@ -40,6 +40,9 @@ pub struct Explanation {
     pub policies: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// Where the level of the session comes from, where it is not public.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub level: Vec<String>,
     /// What the policies were asked about the message; all must be allowed.
     pub questions: Vec<QuestionReport>,
     /// What would have to be otherwise for the other answer, each by itself.
@@ -205,6 +208,7 @@ impl Explanation {
             advice: None,
             policies: Vec::new(),
             revision: None,
+            level: Vec::new(),
             questions: Vec::new(),
             changes: Vec::new(),
             unknown: Vec::new(),

@@ -56,6 +56,15 @@ fn pack() -> TempDir {
 }
 
 fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Explanation {
+    let start = match request {
+        Request::Message(_) => Start::default(),
+        Request::Recorded(recorded) => recorded.start(),
+    };
+    begun(pack, request, agent, now, start)
+}
+
+/// The same in a session that has been through this.
+fn begun(pack: &TempDir, request: &Request, agent: &str, now: &str, start: Start) -> Explanation {
     let settings = Settings {
         policies: loading::Settings {
             dir: Some(pack.path().to_owned()),
@@ -70,7 +79,6 @@ fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Expla
         ..Agent::default()
     };
     let now = now.parse().unwrap();
-    let start = crate::policy_tests::Start::default();
     explain(&settings, request, Circumstances { agent, now, start }).unwrap()
 }
 
@@ -393,4 +401,78 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
         .replace("ALLOW", "BLOCK")
         .replace("\"read\"", "\"lock.drift\"");
     insta::assert_snapshot!([record, &drifted].map(check).join("\n=====\n"));
+}
+
+/// A session reads what is confidential, and then wants to connect.
+const PASSED: &str = r#"{"schema":1,"seq":3,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
+{"schema":1,"seq":4,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}
+{"schema":1,"seq":5,"time":"2026-11-21T20:14:02Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"INTERNAL","after":"CONFIDENTIAL"}}
+{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session-sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
+{"schema":1,"seq":8,"time":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session-sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
+
+fn with_levels() -> TempDir {
+    let pack = pack();
+    fs::write(
+        pack.path().join("policies.cedar"),
+        "@id(\"all\") permit (principal, action in Mcp::Action::\"call_tool\", resource);\n",
+    )
+    .unwrap();
+    fs::write(
+        pack.path().join("tools.toml"),
+        "[tools.find]\npermission = \"read\"\nsensitivity = \"confidential\"\n",
+    )
+    .unwrap();
+    pack
+}
+
+#[test]
+fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_why() {
+    let pack = with_levels();
+    let of = |recorded: Recorded| {
+        let recorded = Request::Recorded(Box::new(recorded));
+        let explanation = explained(&pack, &recorded, "guest", NOW);
+        follows_the_schema(&explanation);
+        explanation
+    };
+    let explanation = of(Recorded::find(PASSED, 7).unwrap());
+    assert_eq!(
+        explanation.level,
+        [
+            "confidential before this message: the record says so",
+            "record 3 raised it from public to internal: tools/call `note`, by `@obligation_raise` of a policy",
+            "record 5 raised it from internal to confidential: tools/call `find`, by `sensitivity` of `find` in tools.toml",
+        ]
+    );
+    // What looks at the level is known.
+    let told = human(&pack, &explanation, Cover::Nearest);
+    assert!(told.contains("context.env.session.level >= 2"), "{told}");
+    assert!(
+        told.contains("true; it is 2") || told.contains(" is 2 ("),
+        "{told}"
+    );
+    // Another session has raised it, or nobody knows.
+    let explanation = of(Recorded::find(PASSED, 8).unwrap());
+    assert_eq!(explanation.level.len(), 2);
+    assert!(explanation.level[1].contains("is not in this log"));
+    let line = PASSED.lines().nth(3).unwrap();
+    let explanation = of(Recorded::read(line).unwrap());
+    assert!(explanation.level[1].contains("`--audit` and `--seq`"));
+    let first = of(Recorded::find(PASSED, 3).unwrap());
+    assert_eq!(first.level, [""; 0]);
+}
+
+#[test]
+fn a_level_that_was_typed_is_told_as_such() {
+    let pack = with_levels();
+    for (level, told) in [
+        (0, vec![]),
+        (
+            2,
+            vec!["confidential before this message: `--session` says so"],
+        ),
+    ] {
+        let explanation = begun(&pack, &call("find", "{}"), "guest", NOW, Start::at(level));
+        follows_the_schema(&explanation);
+        assert_eq!(explanation.level, told);
+    }
 }

@@ -19,8 +19,8 @@ use super::panics::{self, Panicked};
 use super::record::{Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
+use super::understand;
 use super::understand::Asks;
-use super::{decide, shadow, understand};
 
 /// What became of a message that goes no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +70,7 @@ impl Gate {
                 if let Some(answer) = answer {
                     self.tell(talk, Side::Agent, source.stream, answer).await?;
                 }
+                self.after(talk, &mut trail).await?;
                 return Ok(Settled::Done);
             }
             Ok(Err(stop)) => stop,
@@ -193,16 +194,10 @@ impl Gate {
         trail.judged_under(&snapshot);
         let elapsed = self.clock.elapsed();
         let recalled = self.tasks.recall(&identified, session, elapsed);
-        let understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
+        let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        trail.shadowed(shadow::shadow(
-            &understood,
-            &snapshot,
-            self.pins(session),
-            now,
-        ));
-        let allowed = decide::decide(&understood, &snapshot, self.pins(session), now)?;
-        trail.allowed(&allowed);
+        let pins = self.pins(session);
+        Box::pin(self.admit(&mut understood, &snapshot, pins, now, trail)).await?;
         let record = trail.settled(self.clock.elapsed());
         self.audit.record(self.concealed(record)).await?;
         let id = message.id().filter(|_| is_request);

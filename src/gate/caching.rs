@@ -46,7 +46,7 @@ pub(super) fn hints<'m>(
     let longest = match scope {
         // Nobody says what a result without a scope is taken for.
         None => Some((0, "it does not say who may keep it")),
-        Some(_) => longest(method, snapshot.lists_by()),
+        Some(_) => longest(method, lists_by(snapshot)),
     };
     if let (Some(ttl), Some((longest, because))) = (ttl, longest)
         && !is_at_most(ttl, longest)
@@ -59,6 +59,14 @@ pub(super) fn hints<'m>(
         });
     }
     rewrites
+}
+
+/// What decides about a list. What is closed by what a session has read is not listed.
+fn lists_by(snapshot: &PolicySnapshot) -> ListsBy {
+    let labels = snapshot.labels();
+    let closes = labels.closed_from.is_some() && labels.raise_levels();
+    let by = snapshot.lists_by();
+    if closes { by.max(ListsBy::Session) } else { by }
 }
 
 /// How long a result may be kept, where that is not the server's business alone: what is filtered

@@ -9,6 +9,7 @@
 mod answers;
 mod ask;
 mod bound;
+mod kept;
 mod lift;
 mod why;
 

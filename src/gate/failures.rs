@@ -1,7 +1,7 @@
 //! Errors of tools: those that a model may correct, and those after which a session should not go on.
 
 use crate::audit::ErrorClass;
-use crate::session::{Session, Target};
+use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
 
 use super::Gate;
@@ -61,10 +61,17 @@ impl Gate {
         };
         trail.is_error(class);
         let ends = class == ErrorClass::Fatal && self.settings.guards.fatal == OnFatal::EndSession;
-        // Agents that share nothing but their identity are not one session: none ends for another.
-        if ends && !session.is_shared() {
-            session.state().failed = understood.target.name().map(Into::into);
-            trail.ends_session = Ends::Session;
+        if !ends {
+            return;
+        }
+        match lasts(session) {
+            Lasts::Itself => {
+                session.state().failed = understood.target.name().map(Into::into);
+                trail.ends_session = Ends::Session;
+            }
+            // Whoever carries it keeps it, or the next request would begin another one.
+            Lasts::WhileAsked => session.state().failed = understood.target.name().map(Into::into),
+            Lasts::Nobodys => {}
         }
     }
 
@@ -87,6 +94,27 @@ impl Gate {
             Ends::Nothing => {}
             Ends::Session => talk.agent.end(),
         }
+    }
+}
+
+/// How far what a session's requests have in common reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lasts {
+    /// It is one agent's, which begins another one when it has ended.
+    Itself,
+    /// Its requests have a key in common, and no end but that none comes any more.
+    WhileAsked,
+    /// Those who ask may know nothing of each other: none ends for another.
+    Nobodys,
+}
+
+fn lasts(session: &Session) -> Lasts {
+    if !session.is_shared() {
+        return Lasts::Itself;
+    }
+    match &session.whose {
+        Whose::Common(key) if key.is_somebodys() => Lasts::WhileAsked,
+        Whose::Common(_) | Whose::Own | Whose::Unnamed => Lasts::Nobodys,
     }
 }
 

@@ -59,5 +59,8 @@ impl Gate {
         let (session, lends) = (&talk.session, talk.agent.lends());
         asking::while_sampling(understood, turn, snapshot, session, lends)?;
         self.count(understood, session, trail)
+            .inspect_err(|_| self.give_back(understood, trail))?;
+        trail.brought.spend();
+        Ok(())
     }
 }

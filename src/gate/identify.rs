@@ -320,7 +320,7 @@ fn admissible(
         Side::Upstream => &state.to_agent,
     };
     let parked = from == Side::Agent && state.parked.iter().any(|parked| parked.asker == *asker);
-    let is_asked_about = from == Side::Agent && state.asking.waits(asker);
+    let is_asked_about = state.asking.waits(from, asker);
     if parked || is_asked_about || table.is_in_flight(asker) {
         return Err(Refusal::ReusedId);
     }

@@ -219,6 +219,9 @@ impl Gate {
     }
 
     async fn move_apart<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
+        if talk.session.place() == Place::Open {
+            self.before_leaving(talk).await?;
+        }
         // INVARIANT: nothing is awaited between these two, so that whoever finds the session in its
         // new place finds the new server.
         let Some(left) = talk.session.leave_open() else {
@@ -315,6 +318,7 @@ impl Gate {
                 }
             }
         }
+        told = told.and(Box::pin(self.leave_questions(talk, left.questions)).await);
         for taken in left.asked {
             self.close(talk, &taken, &UpstreamFault::Left.into()).await;
             if self.may_cancel(talk, &taken, Side::Agent).await {

@@ -78,6 +78,12 @@ pub(super) async fn listing<'m>(
     let list = shape.list(result)?;
     let page = shape.read(list, &mut session.state().pages, reading);
     let at = Traversal::of_agent(taken.exchange.cursor.as_deref());
+    let (closed, open): (Vec<&PageItem>, Vec<&PageItem>) = {
+        let (labels, level) = (snapshot.labels(), scene.held.level);
+        let closes =
+            |item: &&PageItem| shape.kind == ListKind::Tools && labels.closes(&item.name, level);
+        page.items.iter().partition(closes)
+    };
     let (conflicting, judged): (Vec<&PageItem>, Vec<&PageItem>) = {
         let state = session.state();
         let earlier = match shape.kind {
@@ -85,10 +91,10 @@ pub(super) async fn listing<'m>(
             ListKind::Prompts => Some(&state.prompts),
             ListKind::Resources | ListKind::ResourceTemplates => None,
         };
-        let items = page.items.iter();
+        let items = open.into_iter();
         items.partition(|item| earlier.is_some_and(|it| it.is_conflicting(at, item)))
     };
-    let shown = if conflicting.is_empty() {
+    let shown = if conflicting.is_empty() && closed.is_empty() {
         shown_of_page(&page, &shape, snapshot, pins, scene, now).await
     } else {
         shown(&judged, &shape, snapshot, pins, scene, now)
@@ -115,7 +121,8 @@ pub(super) async fn listing<'m>(
         Vec::new()
     };
     // What has changed is hidden, so that the others need not be asked about.
-    let drifts = drift::drifts(list, shape.kind, hidden.iter().copied(), snapshot, pins);
+    let gone = hidden.iter().chain(&closed);
+    let drifts = drift::drifts(list, shape.kind, gone.copied(), snapshot, pins);
     let removed: Vec<(usize, String)> = page
         .unusable
         .iter()
@@ -125,6 +132,7 @@ pub(super) async fn listing<'m>(
                 .iter()
                 .map(|item| (item.index, item.because(OTHERWISE))),
         )
+        .chain(closed.iter().map(|item| (item.index, item.because(CLOSED))))
         .chain(
             hidden
                 .iter()
@@ -210,6 +218,9 @@ async fn shown(
     }
     shown
 }
+
+/// Why a tool is not shown to a session that has read too much.
+const CLOSED: &str = "closed by what the session has read";
 
 /// Why an item of a later page is not shown.
 const OTHERWISE: &str = "defined in a different way on an earlier page";

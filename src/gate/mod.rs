@@ -31,6 +31,7 @@ mod panics;
 mod parked;
 mod passage;
 mod pin;
+mod raised;
 mod ratchet;
 mod rates;
 mod record;
@@ -243,10 +244,11 @@ impl Gate {
         let _in_hand = talk.session.take_in_hand();
         match self.settings.isolate_from {
             Some(_) if came.from == Side::Agent => {
-                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await
+                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await?;
             }
-            Some(_) | None => self.take_through(talk, came, frame, trail).await,
+            Some(_) | None => self.take_through(talk, came, frame, trail).await?,
         }
+        self.after(talk, trail).await
     }
 
     /// The same, wherever the session is.
@@ -274,6 +276,7 @@ impl Gate {
                 Refusal::Panicked.into()
             }
         };
+        self.keep_consent(&stopped, trail);
         match stopped {
             Stop::Refused(refusal) => {
                 self.refuse(talk, trail, refusal).await?;

@@ -29,6 +29,8 @@ pub(super) enum Occasion<'o> {
     GivenUp(&'o str),
     /// New policies may show another list; what tells the agent.
     NewPolicies(KnownMethod),
+    /// What the session has read changes what a list shows; what tells the agent.
+    Raised(KnownMethod),
     /// A tool of a list that the agent has got is not what was approved any more; what tells it.
     Drift,
     /// The session goes on with the isolated server, whose list is another one; what tells the agent.
@@ -37,6 +39,8 @@ pub(super) enum Occasion<'o> {
     Withdrawn,
     /// A form for a person needs no answer any more.
     Answered,
+    /// The request with this reference still waits for a person.
+    Waiting(&'o str),
 }
 
 impl Occasion<'_> {
@@ -46,7 +50,10 @@ impl Occasion<'_> {
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
-            Self::NewPolicies(changed) | Self::Isolated(changed) => *changed,
+            Self::Waiting(_) => KnownMethod::Progress,
+            Self::NewPolicies(changed) | Self::Raised(changed) | Self::Isolated(changed) => {
+                *changed
+            }
             Self::Drift => KnownMethod::ToolsListChanged,
         }
     }
@@ -57,7 +64,10 @@ impl Occasion<'_> {
             Self::Catalogue => "own-catalogue",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
-            Self::NewPolicies(_) | Self::Drift | Self::Isolated(_) => "own-list-changed",
+            Self::Waiting(_) => "own-progress",
+            Self::NewPolicies(_) | Self::Raised(_) | Self::Drift | Self::Isolated(_) => {
+                "own-list-changed"
+            }
         }
     }
 
@@ -65,9 +75,11 @@ impl Occasion<'_> {
     pub(super) fn text(&self) -> Option<String> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
+            Self::Waiting(reference) => Some(format!("{reference} waits for a person")),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Answered => Some("the question to a person is settled".to_owned()),
             Self::Isolated(_) => Some("what the isolated server offers is its own".to_owned()),
+            Self::Raised(_) => Some("what was read changes what may be used".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),
             Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
         }
@@ -208,6 +220,19 @@ impl OwnMessage {
 
     pub(super) fn initialized() -> Self {
         Self::notification(KnownMethod::Initialized, None, None)
+    }
+
+    /// Tells whoever waits that a person is still asked. `token` is JSON text.
+    pub(super) fn progress(token: &str, told: u32) -> Self {
+        // The server's own progress begins when the request goes on, and must not seem to go back.
+        let progress = format!("{}.{:03}", told / 1000, told % 1000);
+        let json = |text: &str| Fragment::decode(text).unwrap_or_else(|_| Fragment::null());
+        let params = Fragment::object([
+            ("progressToken", json(token)),
+            ("progress", json(&progress)),
+            ("message", Fragment::string("waiting for a person to agree")),
+        ]);
+        Self::notification(KnownMethod::Progress, Some(params), None)
     }
 
     /// Tells the agent that a list may have changed.

@@ -1,10 +1,11 @@
 //! Calls that wait until the gate knows which tools there are.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tracing::warn;
 
-use crate::session::{Lifecycle, Parked, Session};
+use crate::session::{Asker, Lifecycle, Parked, Session};
 use crate::wire::{Message, Side};
 
 use super::Gate;
@@ -24,11 +25,13 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         frame: &[u8],
-        trail: &Trail,
+        trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         if let Err(fault) = talk.reachable(Side::Upstream) {
+            self.settle_rates(trail);
             return self.refuse(talk, trail, fault.into()).await;
         }
+        let agreed_to = self.put_by(trail);
         let version = trail.stateless_version(&talk.session);
         let deadline = trail.started.saturating_add(self.timeout(&trail.target));
         let full = {
@@ -38,17 +41,9 @@ impl Gate {
                 || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
             if let (false, Some(asker)) = (full, trail.asker()) {
                 let parked = Parked {
-                    asker: asker.clone(),
-                    stream: trail.stream,
-                    peer: trail.peer,
-                    trace: trail.told_by_http,
-                    carrier: trail.carrier.clone(),
-                    frame: frame.to_vec(),
                     version: version.clone(),
-                    target: trail.target.clone(),
-                    started: trail.started,
-                    deadline,
-                    cancelled: false,
+                    agreed_to,
+                    ..trail.as_it_came(asker, frame, deadline)
                 };
                 talk.session.arm(&state, Some(deadline));
                 state.parked.push_back(parked);
@@ -56,6 +51,7 @@ impl Gate {
             full
         };
         if full {
+            self.settle_rates(trail);
             return self
                 .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
                 .await;
@@ -84,8 +80,9 @@ impl Gate {
                 self.end_parked(talk, &parked).await?;
             } else {
                 let came = came(&parked);
-                let mut trail = Trail::begin(talk, came);
+                let mut trail = Trail::begin(talk, came).known_as(Arc::clone(&parked.reference));
                 trail.carrier.clone_from(&parked.carrier);
+                self.take_along(&parked, &mut trail);
                 self.handle_on(talk, came, &parked.frame, &mut trail)
                     .await?;
             }
@@ -101,7 +98,10 @@ impl Gate {
         talk: &Talk<U, A>,
         parked: &Parked,
     ) -> Result<(), AgentGone> {
-        let mut trail = Trail::begin(talk, came(parked));
+        // It has cost what a request costs that comes to nothing.
+        self.charge_for(&talk.session);
+        let mut trail = Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.reference));
+        self.take_along(parked, &mut trail);
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
             trail.decoded(talk, &message, Side::Agent);
             trail.asks(&parked.target, &message);
@@ -139,10 +139,37 @@ impl Trail {
         self.version.clone().filter(|_| stateless)
     }
 
+    /// A request that is to wait until then, with all that it came with.
+    pub(super) fn as_it_came(&self, asker: &Asker, frame: &[u8], deadline: Duration) -> Parked {
+        Parked {
+            asker: asker.clone(),
+            stream: self.stream,
+            peer: self.peer,
+            trace: self.told_by_http,
+            carrier: self.carrier.clone(),
+            frame: frame.to_vec(),
+            version: self.version.clone(),
+            target: self.target.clone(),
+            started: self.started,
+            deadline,
+            cancelled: false,
+            reference: Arc::clone(&self.reference),
+            agreed_to: None,
+        }
+    }
+
     /// Who asked, while it may still be answered.
-    pub(super) fn asker(&self) -> Option<&crate::session::Asker> {
+    pub(super) fn asker(&self) -> Option<&Asker> {
         match &self.answer_to {
             AnswerTo::Asker(_, asker) => Some(asker),
+            AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
+        }
+    }
+
+    /// The same, and which side it is.
+    pub(super) fn asked_by(&self) -> Option<(Side, &Asker)> {
+        match &self.answer_to {
+            AnswerTo::Asker(side, asker) => Some((*side, asker)),
             AnswerTo::Nobody | AnswerTo::Waiting(..) | AnswerTo::Unreadable => None,
         }
     }

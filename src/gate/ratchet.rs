@@ -110,7 +110,14 @@ impl Gate {
             return Err(Refusal::NotKept.into());
         }
         if self.brings_consent(understood, trail) {
+            let counted = session.state().calls;
             Box::pin(self.consented(session, understood, snapshot, trail)).await?;
+            // An answer is recorded first, and others may go on meanwhile. Of a task it is the count of
+            // the call that began it.
+            let scene = &mut understood.identified.scene;
+            if scene.calls == counted {
+                scene.calls = session.state().calls;
+            }
         }
         trail.shadowed(shadow::shadow(understood, snapshot, pins, now));
         let held = Arc::clone(&understood.identified.scene.held);

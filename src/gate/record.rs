@@ -82,6 +82,8 @@ pub(super) struct Trail {
     pub(super) ends_session: Ends,
     /// What a request that was admitted will read.
     pub(super) brings: Arc<Held>,
+    /// What its session has read from it on, if it was judged by that.
+    pub(super) held: Option<Arc<Held>>,
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
     /// What a person agreed to, if it is judged under that.
@@ -163,6 +165,7 @@ impl Trail {
             counted: Counted::No,
             ends_session: Ends::Nothing,
             brings: Arc::default(),
+            held: None,
             brought: Brought::Nothing,
             agreed: None,
             record,
@@ -355,7 +358,8 @@ impl Trail {
 
     /// What the session had read before the message, and what it has read from it on. Nothing is told of
     /// a session that has read nothing.
-    pub(super) fn raised(&mut self, before: &Held, after: &Held) {
+    pub(super) fn raised(&mut self, before: &Held, after: &Arc<Held>) {
+        self.held = Some(Arc::clone(after));
         let (before, after) = (ratchet::told(before), ratchet::told(after));
         if after != audit::Level::Public {
             self.record.sensitivity = Some(audit::Sensitivity { before, after });

@@ -79,26 +79,20 @@ impl Gate {
         held: Arc<Held>,
     ) -> Vec<KnownMethod> {
         let now = self.circumstances(&talk.session);
-        let (scene, names, mut lists) = {
-            let state = talk.session.state();
-            let spoken = match (&state.lifecycle, &state.bridged) {
-                (Lifecycle::Ready(handshake), _) => handshake.spoken.clone(),
-                (_, Some(_)) => Spoken {
-                    version: FIRST_STATELESS.into(),
-                    ..Spoken::default()
-                },
-                (Lifecycle::New | Lifecycle::Initializing(_), None) => return Vec::new(),
-            };
-            let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
-            let mut lists = state.promised.clone();
-            lists.retain(|changed| state.listed.contains(changed));
-            (Scene::of(&state, spoken, held), names, lists)
+        let Some(Shown {
+            scene,
+            names,
+            mut lists,
+        }) = shown(talk, held)
+        else {
+            return Vec::new();
         };
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();
         let pins = self.pins(&talk.session);
         let seen = |name: &String, under: &PolicySnapshot| {
-            sees(&pins.tool(name, under), &scene, under, now)
+            !under.labels().closes(name, scene.held.level)
+                && sees(&pins.tool(name, under), &scene, under, now)
         };
         let differs = |name: &String| seen(name, old) != seen(name, &new);
         if !names.is_empty() && !names.iter().any(differs) {
@@ -118,6 +112,36 @@ impl Gate {
             .reason(reason);
         self.audit.record(record).await
     }
+}
+
+/// What an agent with a session has got of what there is.
+pub(super) struct Shown {
+    pub(super) scene: Scene,
+    /// Of tools.
+    pub(super) names: Vec<String>,
+    /// Lists of which it is told when they change.
+    pub(super) lists: Vec<KnownMethod>,
+}
+
+/// None where there is no session, so that nobody listens.
+pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: Arc<Held>) -> Option<Shown> {
+    let state = talk.session.state();
+    let spoken = match (&state.lifecycle, &state.bridged) {
+        (Lifecycle::Ready(handshake), _) => handshake.spoken.clone(),
+        (_, Some(_)) => Spoken {
+            version: FIRST_STATELESS.into(),
+            ..Spoken::default()
+        },
+        (Lifecycle::New | Lifecycle::Initializing(_), None) => return None,
+    };
+    let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
+    let mut lists = state.promised.clone();
+    lists.retain(|changed| state.listed.contains(changed));
+    Some(Shown {
+        scene: Scene::of(&state, spoken, held),
+        names,
+        lists,
+    })
 }
 
 /// Policies are the gate's, not a session's.

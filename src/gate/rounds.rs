@@ -168,6 +168,32 @@ impl Rounds {
         Some(taken?.consent)
     }
 
+    /// What was taken is had by the next one that brings the same state: the one that took it could
+    /// not make use of it.
+    pub(super) fn give_back(&self, understood: &Understood<'_>, agreed: &Agreed, now: Duration) {
+        let identified = &understood.identified;
+        let Role::Request { method, .. } = identified.role else {
+            return;
+        };
+        let params = identified.message.params();
+        let state = params.and_then(|params| params.get("requestState")?.as_str());
+        let Some(state) = state else { return };
+        let subject = subject(method, &understood.target, identified.message);
+        let key = bound(&subject, Some(&state));
+        let owner = owner(&identified.scene.agent);
+        let Some(known) = self.0.get(owner, &key, now) else {
+            return;
+        };
+        let make = |current: Option<Round>| {
+            let mut round = current.unwrap_or(known);
+            round.agreed.get_or_insert_with(|| agreed.clone());
+            let keep = round.kept(now);
+            (round, keep)
+        };
+        // INVARIANT: it is no larger than it was before it was taken.
+        let _ = self.0.note(owner, key, now, make);
+    }
+
     /// Remembers what a result asks for that is about to be delivered.
     pub(super) fn note(&self, understood: &Understood<'_>, now: Duration) {
         let Some((taken, result)) = unfinished(understood) else {

@@ -147,7 +147,7 @@ pub(super) fn route<'m>(
 /// # Errors
 /// [`Refusal::Stray`] when it belongs to a request that has ended, among agents that know nothing of
 /// each other.
-fn belongs_on(
+pub(super) fn belongs_on(
     identified: &Identified<'_>,
     session: &Session,
     state: &State,
@@ -272,7 +272,7 @@ impl<'m> Route<'m> {
             self.ends = Some(Ended { to: from, minted });
             return Ok(());
         }
-        if from == Side::Agent && state.asking.cancel(|waiting| waiting.asker == asker) {
+        if state.asking.cancel(from, |waiting| waiting.asker == asker) {
             session.bell().notify_one();
             return Err(Refusal::CancelledInTime);
         }

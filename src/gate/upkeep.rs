@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::session::{Origin, Place, Readiness, Taken, Waits};
+use crate::session::{Origin, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
@@ -41,6 +41,7 @@ impl Gate {
         let now = self.clock.elapsed();
         // Before the forms that people were shown: those are withdrawn with their questions.
         Box::pin(self.unanswered(talk)).await?;
+        Box::pin(self.tell_who_waits(talk)).await?;
         let (parked, due) = {
             let mut state = talk.session.state();
             let parked = state.take_expired_parked(now);
@@ -220,7 +221,8 @@ impl Gate {
             for parked in &mut state.parked {
                 parked.cancelled |= parked.stream == stream;
             }
-            if state.asking.cancel(|waiting| waiting.stream == stream) {
+            let on_it = |waiting: &Parked| waiting.stream == stream;
+            if state.asking.cancel(Side::Agent, on_it) {
                 talk.session.bell().notify_one();
             }
             let taken = state.to_upstream.take_on(stream);

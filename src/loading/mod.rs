@@ -208,6 +208,7 @@ fn compile_one(
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
     }
+    labels.closed_from = settings.network.closed_from();
     let lock = Arc::new(lock.with_mode(settings.lock));
     if lock.pins() {
         sources.push(builtin(

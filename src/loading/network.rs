@@ -34,6 +34,17 @@ impl Default for Network {
 }
 
 impl Network {
+    /// From which level on no call of a tool that connects can be permitted.
+    pub(super) fn closed_from(&self) -> Option<i64> {
+        let least = if self.hosts.is_empty() {
+            Reach::Proxied
+        } else {
+            Reach::None
+        };
+        let first = self.reach.iter().position(|reach| *reach >= least)?;
+        i64::try_from(first).ok()
+    }
+
     /// The rules that it comes to; none where everything may be reached at every level.
     pub(super) fn compiled(&self) -> Option<PolicySource> {
         let first = |least: Reach| self.reach.iter().position(|reach| *reach >= least);

@@ -44,6 +44,8 @@ pub struct Labels {
     pub resources: Resources,
     /// The groups of each prompt, by exact name.
     pub prompts: HashMap<String, Vec<String>>,
+    /// From which level of a session on no call of a tool that connects can be permitted.
+    pub closed_from: Option<i64>,
 }
 
 /// What the host says of a tool. The default is the worst case: it writes and connects.
@@ -122,6 +124,11 @@ impl Labels {
     /// What a tool may do.
     pub fn permissions(&self, tool: &str) -> Permissions {
         self.of_tool(tool).permissions
+    }
+
+    /// Whether no call of a tool can be permitted any more, since a session has this level.
+    pub fn closes(&self, tool: &str, level: i64) -> bool {
+        self.closed_from.is_some_and(|closed| level >= closed) && self.permissions(tool).connect
     }
 
     /// Whether anything that is read may raise the level of a session.

@@ -67,6 +67,20 @@ pub struct Start {
     pub(super) consent: Option<Consented>,
 }
 
+impl Start {
+    /// A session of this level, of which nothing else is known.
+    pub fn at(level: i64) -> Self {
+        Self {
+            level,
+            ..Self::default()
+        }
+    }
+
+    pub fn level(&self) -> i64 {
+        self.level
+    }
+}
+
 /// Where consent comes from.
 #[derive(Debug, Clone)]
 pub(super) enum Consented {

@@ -5,23 +5,48 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Consent, Denial, PolicySnapshot};
+use crate::wire::{Side, Stream};
 
 use super::{Asker, Parked};
 
 /// A request that waits for a person's consent.
 #[derive(Debug)]
 pub struct Asked {
+    /// Whose request it is.
+    pub from: Side,
     /// The number of its question.
     pub ticket: Arc<str>,
     /// The request as it came; its deadline is the question's.
     pub request: Parked,
-    /// The name under which the audit knows it.
-    pub reference: Arc<str>,
     /// What a yes would lift, and the policies that said so.
     pub denial: Denial,
     pub snapshot: Arc<PolicySnapshot>,
+    pub stage: Stage,
+    /// The stream of the agent's on which it is told of the question.
+    pub shown_on: Stream,
+    /// What its asker is told meanwhile, if it wants to hear anything.
+    pub progress: Option<Progress>,
     /// The id that the gate minted for the form that the agent's client shows, if it shows one.
     pub form: Option<u64>,
+}
+
+/// What the asker of a request hears while it waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// `progressToken`, as JSON text.
+    pub token: String,
+    /// How often it was told.
+    pub told: u32,
+    /// When it is told again: time since the clock was made.
+    pub next: Duration,
+}
+
+/// How far a question has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Its record is being written: nothing comes of it before that, but it may be cancelled.
+    BeingRecorded,
+    Asked,
 }
 
 /// Consent under which a request was judged: what comes of it, and what goes on with it, is judged
@@ -45,22 +70,26 @@ pub struct Asking {
 
 impl Asking {
     /// Whether a request waits that this asker has sent.
-    pub fn waits(&self, asker: &Asker) -> bool {
+    pub fn waits(&self, from: Side, asker: &Asker) -> bool {
         let mut waiting = self.waiting.iter();
-        waiting.any(|asked| asked.request.asker == *asker)
+        waiting.any(|asked| asked.from == from && asked.request.asker == *asker)
     }
 
-    /// Whether one waits that its asker still wants.
+    /// Whether one of the agent's waits that its asker still wants.
     pub fn waits_for(&self, asker: &Asker) -> bool {
-        let mut waiting = self.waiting.iter().map(|asked| &asked.request);
+        let waiting = self
+            .waiting
+            .iter()
+            .filter(|asked| asked.from == Side::Agent);
+        let mut waiting = waiting.map(|asked| &asked.request);
         waiting.any(|request| request.asker == *asker && !request.cancelled)
     }
 
-    /// The agent does not want a request any more; says whether it waited.
-    pub fn cancel(&mut self, wanted: impl Fn(&Parked) -> bool) -> bool {
+    /// Whoever sent a request does not want it any more; says whether it waited.
+    pub fn cancel(&mut self, from: Side, wanted: impl Fn(&Parked) -> bool) -> bool {
         let mut found = false;
         for asked in &mut self.waiting {
-            if wanted(&asked.request) {
+            if asked.from == from && wanted(&asked.request) {
                 asked.request.cancelled = true;
                 found = true;
             }
@@ -68,10 +97,32 @@ impl Asking {
         found
     }
 
-    /// When the first of them has waited long enough.
+    /// Takes out what a server has asked, which is spoken to no more.
+    pub fn take_of_server(&mut self) -> Vec<Asked> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let (servers, others) = waiting
+            .into_iter()
+            .partition(|asked| asked.from == Side::Upstream);
+        self.waiting = others;
+        servers
+    }
+
+    /// When the first of them has waited long enough, or is to be told something.
     pub fn next_deadline(&self) -> Option<Duration> {
         let waiting = self.waiting.iter();
-        waiting.map(|asked| asked.request.deadline).min()
+        let waiting = waiting.filter(|asked| asked.stage == Stage::Asked);
+        let due = waiting.flat_map(|asked| {
+            let told = asked.progress.as_ref().map(|progress| progress.next);
+            told.into_iter().chain([asked.request.deadline])
+        });
+        due.min()
+    }
+
+    /// Takes out the request that the question with this number is about.
+    pub fn take(&mut self, ticket: &str) -> Option<Asked> {
+        let mut waiting = self.waiting.iter();
+        let at = waiting.position(|asked| *asked.ticket == *ticket)?;
+        Some(self.waiting.remove(at))
     }
 
     /// Bytes of the requests that wait.

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
 use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
 
-pub use asked::{Agreed, Asked, Asking};
+pub use asked::{Agreed, Asked, Asking, Progress, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use ledger::{Keep, Ledger, TooLarge};
@@ -136,6 +136,8 @@ pub struct State {
     pub started_ms: i64,
     /// What was read, where that is this session's alone.
     pub held: Arc<Held>,
+    /// What was read when the agent was told last what it may use, if it was told anything.
+    pub shown_by: Option<Arc<Held>>,
     pub established: Arc<Established>,
     /// Whether the upstream can be spoken to.
     pub upstream: Readiness,
@@ -187,6 +189,10 @@ pub struct Parked {
     pub deadline: Duration,
     /// The agent does not want it any more.
     pub cancelled: bool,
+    /// The name under which the audit knows it.
+    pub reference: Arc<str>,
+    /// The number of the question that a person has said yes to, if it waits with that.
+    pub agreed_to: Option<Arc<str>>,
 }
 
 /// What is left of requests that were given up: agents that know nothing of each other may choose the
@@ -287,6 +293,7 @@ impl Session {
                 failed: None,
                 started_ms,
                 held: Arc::default(),
+                shown_by: None,
                 established: Arc::default(),
                 upstream: Readiness::Up,
                 place: Place::Open,

@@ -1,7 +1,7 @@
 //! Which instance of the server a session speaks to: the open one, or the isolated one. One way.
 
 use super::pending::Taken;
-use super::{Lifecycle, Readiness, Session};
+use super::{Asked, Lifecycle, Readiness, Session};
 use crate::wire::KnownMethod;
 
 /// Where a session stands.
@@ -24,6 +24,8 @@ pub struct LeftBehind {
     pub given_up: Vec<Taken>,
     /// What it had asked the agent.
     pub asked: Vec<Taken>,
+    /// What it had asked, and waits for a person.
+    pub questions: Vec<Asked>,
     /// Lists that the agent has got of it, and that are not compared with those of the isolated one,
     /// by what tells that they are others.
     pub lists: Vec<KnownMethod>,
@@ -64,9 +66,11 @@ impl Session {
                 || exchange.method == KnownMethod::Initialize
         });
         let asked = state.to_agent.take_of_peer();
+        let questions = state.asking.take_of_server();
         Some(LeftBehind {
             given_up,
             asked,
+            questions,
             lists,
         })
     }

@@ -72,6 +72,7 @@ impl Rig {
         let request = Request {
             binding: Binding {
                 principal: "agent".into(),
+                session: Some("s".into()),
                 server: "files".into(),
                 method: KnownMethod::ToolsCall,
                 name: "write_file".into(),

@@ -18,7 +18,7 @@ fn a_yes_is_a_receipt_that_says_who_agreed_to_what_and_when() {
     clock.advance(Duration::from_secs(5));
     desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
     let receipt = granted(&desk, &id);
-    let consent = receipt.spend(&binding("ann"), clock.elapsed()).unwrap();
+    let consent = receipt.fits(&binding("ann"), clock.elapsed()).unwrap();
     assert!(consent.granted);
     assert_eq!(consent.scope, "write");
     assert_eq!(consent.by.as_deref(), Some("page:olga"));
@@ -63,10 +63,12 @@ fn a_receipt_is_good_for_what_was_asked_and_for_nothing_else() {
         desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
         let mut other = binding("ann");
         change(&mut other);
-        let spent = granted(&desk, &id).spend(&other, clock.elapsed());
+        let spent = granted(&desk, &id).fits(&other, clock.elapsed());
         assert_eq!(spent, Err(misfit));
     }
     check(|it| it.principal = "bob".into(), Misfit::Principal);
+    check(|it| it.session = Some("other".into()), Misfit::Session);
+    check(|it| it.session = None, Misfit::Session);
     check(|it| it.server = "other".into(), Misfit::Request);
     check(|it| it.method = KnownMethod::PromptsGet, Misfit::Request);
     check(|it| it.name = "delete".into(), Misfit::Request);
@@ -80,12 +82,44 @@ fn a_receipt_is_good_for_what_was_asked_and_for_nothing_else() {
 }
 
 #[test]
+fn a_yes_that_was_put_by_is_had_once_for_the_same_request_and_is_no_younger() {
+    let (desk, clock) = desk();
+    let id = ask(&desk, "ann").unwrap();
+    desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
+    desk.keep(granted(&desk, &id));
+    assert_eq!(desk.kept_for(&binding("bob")), None);
+    let receipt = desk.kept_for(&binding("ann")).unwrap();
+    assert_eq!(desk.kept_for(&binding("ann")), None);
+    assert_eq!(desk.kept(&id), None);
+    desk.keep(receipt);
+    let receipt = desk.kept(&id).unwrap();
+    assert!(receipt.fits(&binding("ann"), clock.elapsed()).is_ok());
+    desk.keep(receipt);
+    clock.advance(TIMEOUT);
+    assert_eq!(desk.kept(&id), None);
+}
+
+#[test]
+fn no_more_answers_are_put_by_than_questions_may_wait() {
+    let (desk, _) = desk();
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        let id = ask(&desk, "ann").unwrap();
+        desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
+        desk.keep(granted(&desk, &id));
+        ids.push(id);
+    }
+    let kept: Vec<bool> = ids.iter().map(|id| desk.kept(id).is_some()).collect();
+    assert_eq!(kept, [false, true, true, true]);
+}
+
+#[test]
 fn a_receipt_that_nobody_spends_is_void_when_an_answer_would_have_been() {
     let (desk, clock) = desk();
     let id = ask(&desk, "ann").unwrap();
     desk.answer(&id, Answer::Approve, By::page("olga")).unwrap();
     clock.advance(TIMEOUT);
-    let spent = granted(&desk, &id).spend(&binding("ann"), clock.elapsed());
+    let spent = granted(&desk, &id).fits(&binding("ann"), clock.elapsed());
     assert_eq!(spent, Err(Misfit::Expired));
 }
 
@@ -191,7 +225,7 @@ fn equal_requests_have_questions_of_their_own() {
     assert_eq!(pending.len(), 1);
     assert_eq!(pending[0].id, second);
     assert_eq!(pending[0].expires_at_ms, 1_060_000);
-    let spent = granted(&desk, &first).spend(&binding("ann"), clock.elapsed());
+    let spent = granted(&desk, &first).fits(&binding("ann"), clock.elapsed());
     assert!(spent.is_ok());
 }
 

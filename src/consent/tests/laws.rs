@@ -102,7 +102,7 @@ proptest! {
                     known.gone = true;
                     let (answer, until) = known.answered.unwrap();
                     prop_assert_eq!(answer, Answer::Approve);
-                    let consent = receipt.spend(&request(number), clock.elapsed());
+                    let consent = receipt.fits(&request(number), clock.elapsed());
                     prop_assert_eq!(consent.is_ok(), number == known.request && now < until);
                     if consent.is_ok() {
                         *spent.entry(at).or_default() += 1;

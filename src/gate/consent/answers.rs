@@ -1,10 +1,12 @@
 //! What comes of a question.
 
+use std::sync::Arc;
+
 use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
-use crate::session::Asked;
+use crate::session::{Asked, AskedStage};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
@@ -16,6 +18,7 @@ use super::super::record::{AnswerTo, Came, Trail};
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::super::understand::Understood;
+use super::ask::TELLS_EVERY;
 use super::bound::KEY;
 use super::lift::Brought;
 use super::why::Unconsented;
@@ -31,10 +34,12 @@ enum Pick {
 /// How a request ceased to wait for a person.
 #[derive(Debug)]
 enum End {
-    Answered(Outcome),
+    Answered(Box<Outcome>),
     Cancelled,
     /// The server has ended, or everything has.
     Died,
+    /// The session has left the server that asks.
+    Left,
 }
 
 impl Gate {
@@ -82,6 +87,55 @@ impl Gate {
         told
     }
 
+    /// Ends what the server asked that the session leaves: nobody would hear the answer.
+    pub(in crate::gate) async fn leave_questions<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        questions: Vec<Asked>,
+    ) -> Result<(), AgentGone> {
+        let mut told = Ok(());
+        for asked in questions {
+            if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(&asked.ticket)) {
+                desk.withdraw(&ticket);
+            }
+            told = told.and(self.go_on(talk, asked, End::Left).await);
+        }
+        told
+    }
+
+    /// Tells those who wait for a person that they still do, if they want to hear of progress and it is
+    /// time to: their clients have timeouts of their own.
+    pub(in crate::gate) async fn tell_who_waits<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let now = self.clock.elapsed();
+        let due: Vec<(Stream, Arc<str>, String, u32)> = {
+            let mut state = talk.session.state();
+            let waiting = state.asking.waiting.iter_mut();
+            let waiting = waiting.filter(|asked| asked.stage == AskedStage::Asked);
+            let due = waiting.filter_map(|asked| {
+                let progress = asked.progress.as_mut().filter(|it| it.next <= now)?;
+                progress.told = progress.told.saturating_add(1);
+                progress.next = now.saturating_add(TELLS_EVERY);
+                let reference = Arc::clone(&asked.request.reference);
+                let token = progress.token.clone();
+                Some((asked.shown_on, reference, token, progress.told))
+            });
+            due.collect()
+        };
+        for (stream, reference, token, told) in due {
+            let occasion = Occasion::Waiting(&reference);
+            if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
+                error!("a notification could not be recorded, and is not sent: {fault}");
+                continue;
+            }
+            let progress = OwnMessage::progress(&token, told);
+            self.tell(talk, Side::Agent, stream, progress).await?;
+        }
+        Ok(())
+    }
+
     /// Takes in what the agent's client says to a form.
     pub(in crate::gate) async fn absorb_answer<U: Upstream, A: Agent>(
         &self,
@@ -116,6 +170,9 @@ impl Gate {
         let Some((desk, ticket)) = opened else {
             return Err(Refusal::ForeignState.into());
         };
+        if let Some(receipt) = desk.kept(&ticket) {
+            return Ok(Outcome::Granted(receipt));
+        }
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
         let by = By::agent_ui(&*binding.principal);
@@ -131,9 +188,13 @@ impl Gate {
         let desk = self.desk.as_ref()?;
         let mut state = talk.session.state();
         let waiting = &mut state.asking.waiting;
-        let (at, end) = waiting.iter().enumerate().find_map(|(at, asked)| {
+        let mut asked = waiting.iter().enumerate();
+        let (at, end) = asked.find_map(|(at, asked)| {
+            if asked.stage == AskedStage::BeingRecorded {
+                return None;
+            }
             let Some(ticket) = TicketId::parse(&asked.ticket) else {
-                return Some((at, End::Answered(Outcome::TimedOut)));
+                return Some((at, End::Answered(Box::new(Outcome::TimedOut))));
             };
             if asked.request.cancelled {
                 desk.withdraw(&ticket);
@@ -143,7 +204,7 @@ impl Gate {
                 talk.session.bell().notify_one();
                 return None;
             }
-            Some((at, End::Answered(desk.take(&ticket)?)))
+            Some((at, End::Answered(Box::new(desk.take(&ticket)?))))
         })?;
         Some((waiting.remove(at), end))
     }
@@ -156,11 +217,14 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         self.take_form_back(talk, &asked).await?;
         let Asked {
+            from,
             ticket,
             request,
-            reference,
             denial,
             snapshot,
+            stage: _,
+            shown_on: _,
+            progress: _,
             form: _,
         } = asked;
         let source = Source {
@@ -169,26 +233,36 @@ impl Gate {
             trace: request.trace,
         };
         // What a person took to answer is no time of the server's.
-        let came = Came::with(source, Side::Agent, self.clock.elapsed());
-        let mut trail = Trail::begin(talk, came).known_as(reference);
+        let came = Came::with(source, from, self.clock.elapsed());
+        let mut trail = Trail::begin(talk, came).known_as(request.reference);
         trail.carrier.clone_from(&request.carrier);
-        let message = Message::decode(&request.frame, &self.settings.from_agent);
+        let message = Message::decode(&request.frame, self.limits(from));
         if let Ok(message) = &message {
-            trail.decoded(talk, message, Side::Agent);
+            trail.decoded(talk, message, from);
             trail.method = message.method().and_then(Method::known);
             trail.asks(&request.target, message);
         }
         trail.judged_under(&snapshot);
         let outcome = match end {
-            End::Answered(outcome) => outcome,
+            End::Answered(outcome) => *outcome,
             End::Cancelled => {
                 // Who cancels expects no answer.
                 trail.answer_to = AnswerTo::Nobody;
-                talk.agent.release(request.stream);
+                if from == Side::Agent {
+                    talk.agent.release(request.stream);
+                }
                 return self.refuse(talk, &trail, Refusal::Cancelled).await;
             }
-            End::Died => {
-                return self.refuse(talk, &trail, UpstreamFault::Died.into()).await;
+            End::Died | End::Left => {
+                // Nobody is left who could be answered.
+                if from == Side::Upstream {
+                    trail.answer_to = AnswerTo::Nobody;
+                }
+                let fault = match end {
+                    End::Left => UpstreamFault::Left,
+                    End::Answered(_) | End::Cancelled | End::Died => UpstreamFault::Died,
+                };
+                return self.refuse(talk, &trail, fault.into()).await;
             }
         };
         if let Some(ticket) = TicketId::parse(&ticket) {
@@ -230,8 +304,7 @@ impl Gate {
             return Ok(());
         }
         let cancel = OwnMessage::cancel(minted, "the question is settled");
-        let stream: Stream = asked.request.stream;
-        self.tell(talk, Side::Agent, stream, cancel).await
+        self.tell(talk, Side::Agent, asked.shown_on, cancel).await
     }
 }
 

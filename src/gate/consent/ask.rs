@@ -1,12 +1,15 @@
 //! Asking: a question on the desk, and a form where the agent's client shows one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::audit::{self, Event};
 use crate::consent::{Binding, Question, Request, TicketId, Way};
 use crate::policy::{Denial, PolicySnapshot};
-use crate::session::{Admitted, Asked, Exchange, Origin, Parked, Spoken, Target, Task, Turn};
-use crate::wire::{Fragment, KnownMethod, Side};
+use crate::session::{
+    Admitted, Asked, AskedStage, Exchange, Origin, Progress, Spoken, Target, Task, Turn,
+};
+use crate::wire::{Fragment, KnownMethod, Side, Stream};
 
 use super::super::Gate;
 use super::super::decide::Permit;
@@ -19,6 +22,9 @@ use super::super::talk::Talk;
 use super::bound::KEY;
 use super::why::Unconsented;
 
+/// How often who waits for a person is told that it still does.
+pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);
+
 /// A request that a person is to be asked about.
 #[derive(Debug)]
 pub(in crate::gate) struct Asking {
@@ -27,11 +33,24 @@ pub(in crate::gate) struct Asking {
     pub(super) denial: Denial,
     pub(super) snapshot: Arc<PolicySnapshot>,
     pub(super) form: Form,
+    pub(super) shown_on: Stream,
+    /// JSON text.
+    pub(super) progress: Option<String>,
 }
 
 /// Too many requests wait for people already, or too large ones.
 #[derive(Debug, Clone, Copy)]
 struct NoRoom;
+
+/// What became of a request while its question was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Waits,
+    /// Its agent is answered now, and brings it again.
+    Answered,
+    Cancelled,
+    Gone,
+}
 
 /// How the agent's client is asked to show a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +69,7 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         frame: &[u8],
-        trail: &Trail,
+        trail: &mut Trail,
         asking: Asking,
     ) -> Result<(), AgentGone> {
         let Some(desk) = &self.desk else {
@@ -68,7 +87,9 @@ impl Gate {
             question,
             denial,
             snapshot,
-            ..
+            shown_on,
+            progress,
+            form: _,
         } = asking;
         // Whoever sits before the agent's client knows places as the agent does.
         let message = question.message();
@@ -92,54 +113,97 @@ impl Gate {
                 return self.refuse(talk, trail, refusal).await;
             }
         };
-        let record = trail.consent(Event::Asked, &ticket, &denial, &snapshot);
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
-            desk.withdraw(&ticket);
-            return self.refuse(talk, trail, fault.into()).await;
-        }
-        if form == Form::Result {
-            let state = desk.seal(&ticket, &binding);
-            let why = Unconsented::Asked;
-            return self
-                .ask_by_result(talk, trail, denial, why, &message, &state)
-                .await;
-        }
-        let deadline = desk.until(&ticket).unwrap_or(trail.started);
-        let Some(asker) = trail.asker() else {
+        let Some((from, asker)) = trail.asked_by() else {
             desk.withdraw(&ticket);
             return Ok(());
         };
         let waiting = Asked {
+            from,
             ticket: ticket.as_str().into(),
-            request: Parked {
-                asker: asker.clone(),
-                stream: trail.stream,
-                peer: trail.peer,
-                trace: trail.told_by_http,
-                carrier: trail.carrier.clone(),
-                frame: frame.to_vec(),
-                version: trail.version.clone(),
-                target: trail.target.clone(),
-                started: trail.started,
-                deadline,
-                cancelled: false,
-            },
-            reference: Arc::clone(&trail.reference),
-            denial,
-            snapshot,
+            request: trail.as_it_came(asker, frame, desk.until(&ticket).unwrap_or(trail.started)),
+            denial: denial.clone(),
+            snapshot: Arc::clone(&snapshot),
+            stage: AskedStage::BeingRecorded,
+            shown_on,
+            progress: progress.map(|token| Progress {
+                token,
+                told: 0,
+                next: self.clock.elapsed().saturating_add(TELLS_EVERY),
+            }),
             form: None,
         };
+        // Before it is recorded, or a cancellation that comes meanwhile would be one of nothing.
         if self.wait(talk, waiting).is_err() {
             desk.withdraw(&ticket);
             let refusal = Refusal::TooMany(self.settings.max_in_flight);
             return self.refuse(talk, trail, refusal).await;
         }
-        // It may have been answered before it waited.
-        talk.session.bell().notify_one();
-        if form == Form::Request {
-            return self.show(talk, trail, &ticket, &message).await;
+        let record = trail.consent(Event::Asked, &ticket, &denial, &snapshot);
+        let recorded = self.audit.record(self.concealed(record)).await;
+        let begun = Self::begin_to_wait(talk, &ticket, form);
+        match (begun, recorded) {
+            // The server has ended meanwhile: it has been answered.
+            (Begun::Gone, _) => Ok(()),
+            (Begun::Cancelled, _) => {
+                desk.withdraw(&ticket);
+                self.cancelled_in_time(talk, trail).await
+            }
+            (Begun::Waits | Begun::Answered, Err(fault)) => {
+                talk.session.state().asking.take(ticket.as_str());
+                desk.withdraw(&ticket);
+                self.refuse(talk, trail, fault.into()).await
+            }
+            (Begun::Answered, Ok(())) => {
+                let state = desk.seal(&ticket, &binding);
+                let why = Unconsented::Asked;
+                self.ask_by_result(talk, trail, denial, why, &message, &state)
+                    .await
+            }
+            (Begun::Waits, Ok(())) => {
+                // It may have been answered before it waited.
+                talk.session.bell().notify_one();
+                if form == Form::Request {
+                    return self.show(talk, trail, &ticket, &message).await;
+                }
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    /// A question is recorded: its request waits from now on, unless it is to come back by itself.
+    fn begin_to_wait<U, A>(talk: &Talk<U, A>, ticket: &TicketId, form: Form) -> Begun {
+        let mut state = talk.session.state();
+        let mut waiting = state.asking.waiting.iter_mut();
+        let Some(asked) = waiting.find(|it| *it.ticket == *ticket.as_str()) else {
+            return Begun::Gone;
+        };
+        if asked.request.cancelled || form == Form::Result {
+            let taken = state.asking.take(ticket.as_str());
+            let cancelled = taken.is_some_and(|asked| asked.request.cancelled);
+            return if cancelled {
+                Begun::Cancelled
+            } else {
+                Begun::Answered
+            };
+        }
+        asked.stage = AskedStage::Asked;
+        let due = state.asking.next_deadline();
+        talk.session.arm(&state, due);
+        Begun::Waits
+    }
+
+    /// Nobody wants a request any more that a person was about to be asked about.
+    async fn cancelled_in_time<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        trail: &mut Trail,
+    ) -> Result<(), AgentGone> {
+        // Who cancels expects no answer.
+        if matches!(trail.asked_by(), Some((Side::Agent, _))) {
+            talk.agent.release(trail.stream);
+        }
+        trail.answer_to = AnswerTo::Nobody;
+        self.refuse(talk, trail, Refusal::Cancelled).await
     }
 
     /// Takes a request among those that wait for a person, if there is room.
@@ -152,7 +216,6 @@ impl Gate {
         {
             return Err(NoRoom);
         }
-        talk.session.arm(&state, Some(asked.request.deadline));
         state.asking.waiting.push(asked);
         Ok(())
     }
@@ -165,7 +228,7 @@ impl Gate {
         ticket: &TicketId,
         message: &str,
     ) -> Result<(), AgentGone> {
-        let minted = {
+        let (minted, shown_on) = {
             let mut state = talk.session.state();
             let state = &mut *state;
             let mut waiting = state.asking.waiting.iter_mut();
@@ -175,8 +238,8 @@ impl Gate {
             };
             let exchange = Exchange {
                 origin: Origin::Consent(Arc::clone(&asked.ticket)),
-                stream: trail.stream,
-                sent_on: trail.stream,
+                stream: asked.shown_on,
+                sent_on: asked.shown_on,
                 peer: trail.peer,
                 span: None,
                 agent: None,
@@ -200,10 +263,10 @@ impl Gate {
                 return Ok(());
             };
             asked.form = Some(minted);
-            minted
+            (minted, asked.shown_on)
         };
         let message = OwnMessage::elicit(minted, form(message));
-        self.tell(talk, Side::Agent, trail.stream, message).await
+        self.tell(talk, Side::Agent, shown_on, message).await
     }
 
     /// Answers a request without a session by what its client is to show.

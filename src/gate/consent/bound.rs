@@ -6,7 +6,7 @@ use crate::audit::Redactor;
 use crate::consent::{Binding, Desk, Found, Question, pretty, shown};
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Session, Target};
-use crate::wire::{KnownMethod, Side, Value};
+use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 use super::super::identify::Role;
 use super::super::understand::{Circumstances, Understood};
@@ -14,19 +14,21 @@ use super::super::understand::{Circumstances, Understood};
 /// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
 pub(super) const KEY: &str = "mcp-protector/consent";
 
-/// Members of `params` that change from one round of a request to the next.
+/// Members of `params` that change from one round of an agent's request to the next.
 const OF_THE_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
 /// The method of a request for which people are asked.
 pub(super) fn asks(understood: &Understood<'_>) -> Option<KnownMethod> {
-    let method = match understood.identified.role {
-        Role::Request { method, .. } if understood.identified.from == Side::Agent => method,
-        Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => return None,
+    let Role::Request { method, .. } = understood.identified.role else {
+        return None;
     };
-    let asks = matches!(
-        method,
-        KnownMethod::ToolsCall | KnownMethod::ResourcesRead | KnownMethod::PromptsGet
-    );
+    let asks = match understood.identified.from {
+        Side::Agent => matches!(
+            method,
+            KnownMethod::ToolsCall | KnownMethod::ResourcesRead | KnownMethod::PromptsGet
+        ),
+        Side::Upstream => matches!(method, KnownMethod::CreateMessage | KnownMethod::Elicit),
+    };
     asks.then_some(method)
 }
 
@@ -47,13 +49,41 @@ pub(super) fn binding(
     let said = params.map(|params| params.canonical_with(|key| !OF_THE_ROUND.contains(&key)));
     Some(Binding {
         principal: scene.agent.id.as_str().into(),
+        session: (!session.is_shared()).then(|| session.id.as_str().into()),
         server: scene.server.name.as_str().into(),
         method,
-        name: understood.target.name()?.into(),
+        name: name(understood)?.into(),
         definition: definition.map(|it| it.print.digest()),
         arguments: Binding::digest(&said.unwrap_or_default()),
         revision: snapshot.revision().as_str().into(),
     })
+}
+
+/// What is asked about by name: what a server asks of the agent has no other than its method's.
+fn name<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
+    match understood.identified.from {
+        Side::Agent => understood.target.name(),
+        Side::Upstream => asks(understood).map(KnownMethod::name),
+    }
+}
+
+/// What a request says, as indented JSON.
+fn said(understood: &Understood<'_>) -> String {
+    let params = understood.identified.message.params();
+    match understood.identified.from {
+        Side::Agent => {
+            let arguments = params.and_then(|params| params.get("arguments"));
+            arguments.map_or_else(String::new, pretty)
+        }
+        Side::Upstream => {
+            let said = params.map(|params| params.canonical_with(|key| key != "_meta"));
+            let said = said.unwrap_or_default();
+            match Document::decode(said.as_bytes(), &Limits::default()) {
+                Ok(document) => pretty(document.root()),
+                Err(_) => shown(&said),
+            }
+        }
+    }
 }
 
 /// What whoever answers is shown. Secrets of the gate's own configuration are not for them.
@@ -67,17 +97,14 @@ pub(super) fn question(
 ) -> Question {
     let safe = |text: &str| shown(&secrets.redact(text));
     let scene = &understood.identified.scene;
-    let params = understood.identified.message.params();
-    let arguments = params.and_then(|params| params.get("arguments"));
-    let name = understood.target.name().unwrap_or_default();
+    let name = name(understood).unwrap_or_default();
     let method = asks(understood).map_or("", KnownMethod::name);
     let policies = denial.reasons.iter();
     Question {
         server: safe(&scene.server.name),
         method: method.to_owned(),
         name: safe(name),
-        arguments: arguments
-            .map_or_else(String::new, |it| secrets.redact(&pretty(it)).into_owned()),
+        arguments: secrets.redact(&said(understood)).into_owned(),
         principal: safe(&scene.agent.id),
         client: safe(&scene.agent.client.name),
         session: session.id.as_str().to_owned(),
@@ -113,13 +140,15 @@ fn found(
 /// Whether a request goes on with one that was not finished.
 pub(super) fn goes_on(understood: &Understood<'_>) -> bool {
     let params = understood.identified.message.params();
-    params.is_some_and(|params| params.get("requestState").is_some())
+    understood.identified.from == Side::Agent
+        && params.is_some_and(|params| params.get("requestState").is_some())
 }
 
 /// The state that a request brings, if the gate gave it.
 pub(super) fn ours(understood: &Understood<'_>) -> Option<Arc<str>> {
     asks(understood)?;
-    let params = understood.identified.message.params();
+    let of_agent = Some(understood.identified.message).filter(|_| goes_on(understood));
+    let params = of_agent.and_then(crate::wire::Message::params);
     let state = params.and_then(|params| params.get("requestState"));
     let state = state.and_then(Value::as_str)?;
     Desk::is_ours(&state).then(|| state.as_ref().into())

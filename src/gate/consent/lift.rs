@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
-use crate::consent::{Desk, Misfit, Outcome, Receipt};
+use crate::consent::{Binding, Desk, Outcome, Receipt};
 use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
-use crate::session::{Agreed, Established, Session, Target};
-use crate::wire::KnownMethod;
+use crate::session::{Agreed, Established, Offer, Session, Target};
+use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::Gate;
-use super::super::decide::{self, Allowed, Stop};
+use super::super::decide::{self, Allowed, Stop, called_tool};
 use super::super::identify::{FIRST_STATELESS, Scene};
 use super::super::pin::Pins;
 use super::super::record::Trail;
 use super::super::refuse::Refusal;
 use super::super::rounds::{AtTheGate, Standing};
+use super::super::route;
 use super::super::understand::{Circumstances, Understood};
 use super::ask::{Asking, Form};
 use super::bound::{self, asks, binding, ours};
+use super::kept::put_by_for;
 use super::why::Unconsented;
 
 /// What a request brings of consent.
@@ -26,10 +28,31 @@ pub(in crate::gate) enum Brought {
     Nothing,
     /// A person has agreed while it waited.
     Receipt(Receipt),
+    /// The same, and to this: it is judged under that. It is spent once the request may begin.
+    Fits(Receipt),
     /// What it had is spent: it is judged under that, and is not asked about again.
     Spent,
     /// It was asked about, and has no consent.
     Refused(Unconsented),
+}
+
+impl Brought {
+    /// The request goes on: what it brought is good for nothing else.
+    pub(in crate::gate) fn spend(&mut self) {
+        if self.take_receipt().is_some() {
+            *self = Self::Spent;
+        }
+    }
+
+    pub(super) fn take_receipt(&mut self) -> Option<Receipt> {
+        match std::mem::take(self) {
+            Self::Receipt(receipt) | Self::Fits(receipt) => Some(receipt),
+            other @ (Self::Nothing | Self::Spent | Self::Refused(_)) => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 /// The gate's own policy for `consent` in `tools.toml`.
@@ -72,10 +95,12 @@ impl Gate {
             .standing(understood, at_the_gate, self.clock.elapsed())
     }
 
-    /// Spends what a request brings.
+    /// Has a request judged under what it brings.
     ///
     /// # Errors
     /// [`Refusal::ForeignState`] when its state was sealed for another request, or by nobody here.
+    /// [`Stop::Park`] while it is not known how the tool is defined: so neither is whether that is
+    /// what was agreed to.
     pub(in crate::gate) async fn consented(
         &self,
         session: &Session,
@@ -83,11 +108,16 @@ impl Gate {
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
+        if let Some(tool) = called_tool(understood)
+            && session.state().tools.offers(tool) == Offer::Unknown
+        {
+            return Err(Stop::Park);
+        }
         let Some(binding) = binding(understood, snapshot, session) else {
             return Ok(());
         };
-        let now = self.clock.elapsed();
-        if let Some(state) = ours(understood) {
+        let is_new = matches!(trail.brought, Brought::Nothing);
+        if let Some(state) = ours(understood).filter(|_| is_new) {
             let outcome = Box::pin(self.brought_back(understood, &binding, &state, trail));
             trail.brought = match outcome.await? {
                 Outcome::Granted(receipt) => Brought::Receipt(receipt),
@@ -95,35 +125,54 @@ impl Gate {
                 Outcome::TimedOut => Brought::Refused(Unconsented::TimedOut),
             };
         }
-        let consent = match std::mem::take(&mut trail.brought) {
-            Brought::Receipt(receipt) => match receipt.spend(&binding, now) {
-                Ok(consent) => Some(consent),
-                Err(misfit) => {
-                    trail.brought = Brought::Refused(match misfit {
-                        Misfit::Expired => Unconsented::TimedOut,
-                        misfit @ (Misfit::Principal
-                        | Misfit::Request
-                        | Misfit::Definition
-                        | Misfit::Revision) => Unconsented::Changed(misfit),
-                    });
-                    None
-                }
-            },
-            Brought::Nothing => self.rounds.agreed(understood, &binding.of_all(), now),
-            other @ (Brought::Spent | Brought::Refused(_)) => {
-                trail.brought = other;
-                None
-            }
-        };
+        let consent = self.agreed_to(understood, &binding, trail);
         if let Some(consent) = consent {
             understood.identified.scene.agrees(&consent);
-            trail.brought = Brought::Spent;
             trail.agreed = Some(Agreed {
                 binding: binding.of_all(),
                 consent,
             });
         }
         Ok(())
+    }
+
+    /// The consent that a request brings.
+    fn agreed_to(
+        &self,
+        understood: &Understood<'_>,
+        binding: &Binding,
+        trail: &mut Trail,
+    ) -> Option<Consent> {
+        let now = self.clock.elapsed();
+        let all = binding.of_all();
+        // It may have been judged before, of another server's tool.
+        let before = trail.agreed.take().filter(|it| it.binding == all);
+        match std::mem::take(&mut trail.brought) {
+            Brought::Receipt(receipt) | Brought::Fits(receipt) => {
+                match receipt.fits(binding, now) {
+                    Ok(consent) => {
+                        trail.brought = Brought::Fits(receipt);
+                        Some(consent)
+                    }
+                    Err(misfit) => {
+                        trail.brought = Brought::Refused(Unconsented::of(misfit));
+                        None
+                    }
+                }
+            }
+            Brought::Nothing | Brought::Spent => {
+                let before = before.map(|agreed| agreed.consent);
+                let consent = before.or_else(|| self.rounds.agreed(understood, &all, now));
+                if consent.is_some() {
+                    trail.brought = Brought::Spent;
+                }
+                consent
+            }
+            refused @ Brought::Refused(_) => {
+                trail.brought = refused;
+                None
+            }
+        }
     }
 
     /// What a decision comes to where people are asked.
@@ -150,7 +199,10 @@ impl Gate {
                 let why = why.clone();
                 return Err(Refusal::Unconsented { denial, why }.into());
             }
-            (Ok(allowed), Brought::Nothing | Brought::Receipt(_) | Brought::Spent) => {
+            (
+                Ok(allowed),
+                Brought::Nothing | Brought::Receipt(_) | Brought::Fits(_) | Brought::Spent,
+            ) => {
                 return Ok(allowed);
             }
             (Err(Stop::Refused(Refusal::Denied { denial })), _)
@@ -163,7 +215,7 @@ impl Gate {
         match &trail.brought {
             Brought::Nothing | Brought::Receipt(_) => {}
             // A person's yes was not enough.
-            Brought::Spent => return Err(Refusal::Denied { denial }.into()),
+            Brought::Fits(_) | Brought::Spent => return Err(Refusal::Denied { denial }.into()),
             Brought::Refused(why) => {
                 let why = why.clone();
                 return Err(Refusal::Unconsented { denial, why }.into());
@@ -185,15 +237,11 @@ impl Gate {
                 return decide::decide(understood, snapshot, pins, now);
             }
         }
-        let scene = &understood.identified.scene;
-        let form = match (
-            scene.spoken.elicitation,
-            *scene.spoken.version >= *FIRST_STATELESS,
-        ) {
-            (false, _) => Form::None,
-            (true, false) => Form::Request,
-            (true, true) => Form::Result,
-        };
+        if let Some(consent) = put_by_for(desk, &binding, self.clock.elapsed(), trail) {
+            understood.identified.scene.agrees(&consent);
+            return decide::decide(understood, snapshot, pins, now);
+        }
+        let (form, shown_on) = form(understood, session);
         let secrets = &self.settings.secrets;
         let question = bound::question(understood, snapshot, session, &denial, now, secrets);
         let longest = desk.settings().longest;
@@ -207,6 +255,8 @@ impl Gate {
             denial,
             snapshot: Arc::clone(snapshot),
             form,
+            shown_on,
+            progress: progress_token(understood),
         })))
     }
 }
@@ -217,6 +267,40 @@ impl Scene {
         let consent = consent.clone();
         self.established = Arc::new(Established { consent });
     }
+}
+
+/// How the agent's client is to show a form, and on which of its streams.
+fn form(understood: &Understood<'_>, session: &Session) -> (Form, Stream) {
+    let identified = &understood.identified;
+    let spoken = &identified.scene.spoken;
+    let form = match (
+        spoken.elicitation,
+        *spoken.version >= *FIRST_STATELESS,
+        asks(understood),
+    ) {
+        // Who would see the server's form must not be the one to permit it by another.
+        (false, _, _) | (_, _, Some(KnownMethod::Elicit)) => Form::None,
+        (true, false, _) => Form::Request,
+        (true, true, _) => Form::Result,
+    };
+    match identified.from {
+        Side::Agent => (form, identified.stream),
+        Side::Upstream => match route::belongs_on(identified, session, &session.state()) {
+            Ok(stream) => (form, stream),
+            Err(_) => (Form::None, Stream::MAIN),
+        },
+    }
+}
+
+/// What an agent with a session wants to hear of progress by, as JSON text. One without is not told
+/// while it waits: a result is all that it gets.
+fn progress_token(understood: &Understood<'_>) -> Option<String> {
+    let identified = &understood.identified;
+    let has_session = *identified.scene.spoken.version < *FIRST_STATELESS;
+    let meta = identified.message.meta();
+    let token = meta.and_then(|meta| meta.get("progressToken"));
+    let token = token.map(route::token_text);
+    token.filter(|_| has_session && identified.from == Side::Agent)
 }
 
 /// Whether consent to a call holds for its session: if the host says so of the tool, and one agent alone

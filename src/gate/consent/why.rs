@@ -23,6 +23,18 @@ pub enum Unconsented {
 }
 
 impl Unconsented {
+    /// What was agreed to is not this.
+    pub(super) fn of(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Expired => Self::TimedOut,
+            misfit @ (Misfit::Principal
+            | Misfit::Session
+            | Misfit::Request
+            | Misfit::Definition
+            | Misfit::Revision) => Self::Changed(misfit),
+        }
+    }
+
     /// A stable word for it, in records and in answers.
     pub(in crate::gate) fn code(&self) -> &'static str {
         match self {

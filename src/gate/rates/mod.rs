@@ -94,6 +94,14 @@ impl Gate {
         Ok(())
     }
 
+    /// A request of a session's comes to nothing that was not paid for when it came.
+    pub(super) fn charge_for(&self, session: &Session) {
+        if let Some(table) = &self.pace.table {
+            let agent = std::sync::Arc::clone(&session.state().agent);
+            table.charge(owner(&agent), self.clock.elapsed());
+        }
+    }
+
     /// A message is through with the path: what it still owes is paid.
     pub(super) fn settle_rates(&self, trail: &mut Trail) {
         if let (Some(table), Counted::Owed(principal)) =

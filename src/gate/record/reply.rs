@@ -28,6 +28,7 @@ impl Trail {
             counted: Counted::No,
             ends_session: Ends::Nothing,
             brings: Arc::default(),
+            held: None,
             brought: Brought::Nothing,
             agreed: None,
             started: exchange.started,

@@ -1,10 +1,13 @@
 //! Requests that wait for a person's consent.
 
+mod kept;
 mod rounds;
+mod servers;
 mod sessions;
 mod waiting;
 
 use super::*;
+use crate::audit::Durability;
 use crate::consent::{Answer, By, Desk, Settings as Asking, TicketId, Way};
 use crate::policy::{OnDeny, Origin, PolicyId, Reason};
 
@@ -55,13 +58,22 @@ impl Asked {
     }
 
     pub(super) fn with(rule: Rule, ways: &[Way], change: impl FnOnce(&mut Asking)) -> Self {
+        Self::before(Bench::new(rule), ways, change)
+    }
+
+    /// Each record is waited for, so that a test can hold it up.
+    pub(super) fn recording(rule: Rule, ways: &[Way]) -> Self {
+        let bench = Bench::recording(rule, Durability::Strict, |_| {});
+        Self::before(bench, ways, |_| {})
+    }
+
+    pub(super) fn before(mut bench: Bench, ways: &[Way], change: impl FnOnce(&mut Asking)) -> Self {
         let mut settings = Asking {
             ways: ways.to_vec(),
             timeout: TIMEOUT,
             ..Asking::default()
         };
         change(&mut settings);
-        let mut bench = Bench::new(rule);
         let clock: Arc<dyn Clock> = bench.clock.clone();
         let desk = Arc::new(Desk::new(settings, clock, [7; 32]));
         bench.gate = bench.gate.asking(Arc::clone(&desk));

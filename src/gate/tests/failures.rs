@@ -1,6 +1,7 @@
 //! Errors of tools, and sessions that end with one.
 
 use super::*;
+use crate::session::{RatchetKey, Whose};
 
 fn failed(id: &str, text: &str) -> String {
     format!(
@@ -110,6 +111,45 @@ async fn a_fatal_error_that_policy_withholds_ends_the_session_too() {
     assert_eq!(bench.talk.agent.ended(), 1);
     bench.agent(&call("2", "safe")).await;
     assert_eq!(bench.to_upstream(), Vec::<String>::new());
+}
+
+/// Requests without sessions, that have this in common.
+async fn in_common(whose: Whose) -> Bench {
+    let mut bench = Bench::with(open, |settings| {
+        settings.guards.fatal = OnFatal::EndSession;
+    });
+    let session = Arc::into_inner(bench.talk.session).unwrap();
+    bench.talk.session = Arc::new(session.reading_as(whose));
+    let bench = bench.with_ids(crate::session::Ids::OfStream);
+    bench.shake_hands().await;
+    bench.list(&["safe"]).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_fatal_error_ends_what_requests_without_sessions_have_in_common_if_they_are_known_to() {
+    let key = |principal, session| Whose::Common(RatchetKey::of(principal, session));
+    for (whose, ends) in [
+        (key("ada", None), true),
+        (key("ada", Some("s")), true),
+        (key("anonymous", Some("s")), true),
+        (key("anonymous", None), false),
+        (Whose::Unnamed, false),
+    ] {
+        let bench = in_common(whose.clone()).await;
+        let told = answered(&bench, "1", |id| failed(id, "[FATAL] gone")).await;
+        // What carries it goes on, so that the next request belongs to it.
+        assert_eq!((told.len(), bench.talk.agent.ended()), (1, 0), "{whose:?}");
+        bench.agent(&call("2", "safe")).await;
+        assert_eq!(bench.to_upstream().is_empty(), ends, "{whose:?}");
+        let answers = bench.to_agent();
+        assert_eq!(answers.len(), usize::from(ends));
+        if ends {
+            assert!(answers[0].contains("session_ended"), "{answers:?}");
+            let last = bench.records_of("tool_call").await.pop().unwrap();
+            assert_eq!(last.get(&["reason", "code"]), "session-ended");
+        }
+    }
 }
 
 #[tokio::test]

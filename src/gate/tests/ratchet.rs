@@ -331,3 +331,156 @@ async fn a_result_is_as_sensitive_as_what_was_read() {
         assert_eq!(bench.to_agent()[0].contains("content"), arrives, "{tool}");
     }
 }
+
+/// A session whose server tells when lists change, and that has listed its tools.
+async fn told_of_changes(mut bench: Bench, text: &str) -> Bench {
+    bench = closing(bench, text);
+    bench.agent(INITIALIZE).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{"listChanged":true}},"prompts":{{"listChanged":true}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#
+        ))
+        .await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":"p","method":"prompts/list"}"#)
+        .await;
+    let id = id_of(bench.to_upstream().last().unwrap());
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"prompts":[]}}}}"#
+        ))
+        .await;
+    bench.to_agent();
+    assert_eq!(listed(&bench).await, TOOLS);
+    bench
+}
+
+/// Policies beside which the host says that nothing connects from level 2 on.
+fn closing(bench: Bench, text: &str) -> Bench {
+    let labels = Labels {
+        closed_from: Some(2),
+        ..labels()
+    };
+    bench
+        .gate
+        .policy
+        .publish(policies(text).with_labels(labels));
+    bench
+}
+
+async fn listed(bench: &Bench) -> Vec<&'static str> {
+    let shown = bench.list(&TOOLS).await;
+    let named = |name: &&str| shown.contains(&format!(r#""name":"{name}""#));
+    TOOLS.into_iter().filter(named).collect()
+}
+
+/// What an agent hears while it calls a tool that is answered.
+async fn hears(bench: &Bench, tool: &str) -> Vec<String> {
+    bench.agent(&call("1", tool)).await;
+    let sent = bench.to_upstream();
+    if let Some(line) = sent.first() {
+        bench.upstream(&result(&id_of(line))).await;
+    }
+    let told = bench.to_agent();
+    let news = told.iter().filter_map(|line| {
+        let (_, news) = line.split_once(r#""method":"notifications/"#)?;
+        Some(news.trim_end_matches(['"', '}']).to_owned())
+    });
+    news.collect()
+}
+
+#[tokio::test]
+async fn what_is_closed_is_listed_no_more_and_the_agent_is_told_so() {
+    let bench = told_of_changes(Bench::new(open), CLOSED).await;
+    assert_eq!(hears(&bench, "note").await, [""; 0], "level 1");
+    assert_eq!(hears(&bench, "read").await, ["tools/list_changed"]);
+    assert_eq!(listed(&bench).await, ["read", "note"]);
+    let records = bench.records().await;
+    let removed = records
+        .iter()
+        .filter(|it| it.text().contains("closed by what the session"));
+    assert_eq!(removed.count(), 1);
+    // Once, and a call is still told why.
+    assert_eq!(hears(&bench, "read").await, [""; 0]);
+    bench.agent(&call("1", "post")).await;
+    let told = bench.to_agent().remove(0);
+    assert!(told.contains("session-sensitive"), "{told}");
+}
+
+#[tokio::test]
+async fn an_agent_is_told_of_what_another_session_of_its_key_has_read() {
+    let store: Arc<dyn RatchetStore> = Arc::new(InMemory::default());
+    let one = told_of_changes(under_one_key(&store), CLOSED).await;
+    let other = told_of_changes(under_one_key(&store), CLOSED).await;
+    assert_eq!(hears(&one, "read").await, ["tools/list_changed"]);
+    assert_eq!(hears(&other, "note").await, ["tools/list_changed"]);
+    assert_eq!(hears(&other, "note").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn where_policies_on_lists_look_at_the_level_the_agent_is_told_of_all_that_may_differ() {
+    let hiding = format!(
+        "{CLOSED}\nforbid (principal, action == Mcp::Action::\"list_tool\", resource == Mcp::Tool::\"note\") \
+         when {{ context.env.session.level >= 1 }};"
+    );
+    let bench = told_of_changes(Bench::new(open), &hiding).await;
+    assert_eq!(
+        hears(&bench, "note").await,
+        ["tools/list_changed", "prompts/list_changed"]
+    );
+    assert_eq!(listed(&bench).await, ["read", "fetch", "post"]);
+}
+
+#[tokio::test]
+async fn agents_without_sessions_are_listed_no_closed_tools_either() {
+    const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    for (level, shown) in [(1, 4), (2, 2)] {
+        let bench = closing(Bench::new(open), CLOSED);
+        bench.talk.session.state().held = Arc::new(Held::at(level));
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{{META}}}}}"#
+            ))
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let tools = TOOLS.map(|name| format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#));
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":60000,"cacheScope":"private","tools":[{}]}}}}"#,
+                tools.join(",")
+            ))
+            .await;
+        let list = bench.to_agent().remove(0);
+        assert_eq!(list.matches(r#""name""#).count(), shown, "{list}");
+        // Nor may an earlier list be kept.
+        assert!(list.contains(r#""ttlMs":0"#), "{list}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_bridge_settles_raises_the_level_like_everything_else() {
+    let text = r#"permit (principal, action, resource);
+@id("private") @obligation_raise("confidential")
+permit (principal, action == Mcp::Action::"subscribe", resource);"#;
+    let bench = ready(Bench::new(open)).await;
+    bench.gate.policy.publish(policies(text));
+    let source = Source {
+        stream: crate::wire::Stream::MAIN,
+        peer: None,
+        trace: None,
+    };
+    let frame =
+        r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}"#;
+    let spoken = crate::session::Spoken::default();
+    let settled = bench
+        .gate
+        .settle_here(&bench.talk, source, frame.as_bytes(), &spoken);
+    assert_eq!(Box::pin(settled).await.unwrap(), Settled::Done);
+    assert_eq!(bench.talk.session.state().held.level, 2);
+    let last = bench.records().await.pop().unwrap();
+    assert_eq!(last.get(&["sensitivity", "after"]), "CONFIDENTIAL");
+}

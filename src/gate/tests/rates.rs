@@ -143,6 +143,33 @@ async fn a_call_that_waits_for_the_list_is_counted_once() {
 }
 
 #[tokio::test]
+async fn a_call_that_waits_for_the_list_in_vain_costs_its_principal() {
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    for cancelled in [false, true] {
+        let bench = Bench::with(open, |settings| {
+            settings.rates = Rates {
+                principal: a_minute(2),
+                ..Rates::default()
+            };
+            settings.request_timeout = Duration::from_secs(1);
+        });
+        bench.shake_hands().await;
+        bench.agent(&call("1", "safe")).await;
+        bench.to_upstream();
+        if cancelled {
+            bench.agent(cancel).await;
+            Box::pin(bench.gate.resume(&bench.talk)).await.unwrap();
+        } else {
+            bench.clock.advance(Duration::from_secs(1));
+            Box::pin(bench.gate.expire(&bench.talk)).await.unwrap();
+            assert!(bench.to_agent()[0].contains("did not answer"));
+        }
+        bench.agent(&ping(2)).await;
+        assert_eq!(told(&bench.to_agent())[0].0, Some(RATE_LIMITED));
+    }
+}
+
+#[tokio::test]
 async fn notifications_and_what_the_server_sends_are_not_counted() {
     let rates = Rates {
         global: a_minute(3),

@@ -120,7 +120,11 @@ fn a_session_begins_where_the_fixture_puts_it() {
     check(&format!("session = {{ age = '60m' }}\n{call}{denied}"), &[]);
     check(&format!("session = {{ age = '59m' }}\n{call}'allow'"), &[]);
     check(
-        "session = { level = 3 }\nlist = 'tools'\nvisible = ['fetch']",
+        "session = { level = 1 }\nlist = 'tools'\nvisible = ['fetch']",
+        &[],
+    );
+    check(
+        "session = { level = 3 }\nlist = 'tools'\nhidden = ['fetch']",
         &[],
     );
 }

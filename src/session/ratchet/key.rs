@@ -23,12 +23,21 @@ pub enum Whose {
     Unnamed,
 }
 
+/// Whoever has proved nothing, over HTTP.
+const NOBODY: &str = "anonymous";
+
 impl RatchetKey {
     pub fn of(principal: &str, session: Option<&str>) -> Self {
         Self {
             principal: principal.into(),
             session: session.map(Into::into),
         }
+    }
+
+    /// Whether those who have it in common are known to be one: by the name of their session, or by what
+    /// proved who they are.
+    pub fn is_somebodys(&self) -> bool {
+        self.session.is_some() || *self.principal != *NOBODY
     }
 
     pub fn principal(&self) -> &str {

@@ -3,15 +3,15 @@
 use super::*;
 use crate::wire::Fragment;
 
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
+pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
-fn modern(id: &str, tool: &str, arguments: &str, more: &str) -> String {
+pub(super) fn modern(id: &str, tool: &str, arguments: &str, more: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments},{more}{META}}}}}"#
     )
 }
 
-fn approving(state: &str) -> String {
+pub(super) fn approving(state: &str) -> String {
     answering(state, r#"{"action":"accept","content":{"approve":true}}"#)
 }
 
@@ -21,8 +21,12 @@ fn answering(state: &str, said: &str) -> String {
 }
 
 /// Has listed its tools.
-async fn ready(ways: &[Way]) -> Asked {
-    let asked = Asked::new(with_consent, ways);
+pub(super) async fn ready(ways: &[Way]) -> Asked {
+    has_listed(Asked::new(with_consent, ways)).await
+}
+
+/// The same, by another gate.
+pub(super) async fn has_listed(asked: Asked) -> Asked {
     let bench = &asked.bench;
     let list = format!(r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#);
     bench.agent(&list).await;
@@ -44,7 +48,7 @@ fn state_of(answer: &str) -> String {
     state.as_str().unwrap().into_owned()
 }
 
-async fn asked_by_result(asked: &Asked, id: &str) -> String {
+pub(super) async fn asked_by_result(asked: &Asked, id: &str) -> String {
     asked
         .bench
         .agent(&modern(id, "ask", r#"{"a":1}"#, ""))

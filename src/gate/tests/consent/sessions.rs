@@ -198,7 +198,7 @@ fn revision_with_labels(text: &str) -> PolicySnapshot {
     snapshot(text, labelled).with_labels(labels)
 }
 
-async fn once_per_session() -> Asked {
+pub(super) async fn once_per_session() -> Asked {
     let asked = Asked::new(labelled, &[Way::Page]);
     asked
         .bench

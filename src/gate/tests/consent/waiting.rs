@@ -340,3 +340,33 @@ async fn what_a_person_is_shown_has_no_secrets_of_the_configuration_and_hides_no
         "{\n  \"a\": \"\\u202eevil\\n\"\n}"
     );
 }
+
+#[tokio::test]
+async fn who_wants_to_hear_of_progress_is_told_every_few_seconds_that_a_person_is_asked() {
+    let asked = Asked::session(with_consent, &[Way::Page]).await;
+    let bench = &asked.bench;
+    let told = |line: &String| line.contains("notifications/progress");
+    let wants = call("1", "ask").replace(r#""name""#, r#""_meta":{"progressToken":"p"},"name""#);
+    bench.agent(&wants).await;
+    let ticket = asked.latest();
+    asked.call("2", "ask").await;
+    let until = bench.talk.session.until_next_deadline(bench.gate.elapsed());
+    assert_eq!(until, Some(Duration::from_secs(5)));
+    for number in 1..=3 {
+        asked.wait(Duration::from_secs(5)).await;
+        let expected = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":"p","progress":0.00{number},"message":"waiting for a person to agree"}}}}"#
+        );
+        assert_eq!(bench.to_agent(), [expected]);
+    }
+    asked.wait(Duration::from_secs(1)).await;
+    assert_eq!(bench.to_agent(), Vec::<String>::new());
+    asked.answer(&ticket, Answer::Approve).await;
+    asked.wait(Duration::from_secs(5)).await;
+    assert!(!bench.to_agent().iter().any(told));
+    let records = bench.records_of("notification").await;
+    let own = records
+        .iter()
+        .filter(|it| it.get(&["reason", "code"]) == "own-progress");
+    assert_eq!(own.count(), 3);
+}

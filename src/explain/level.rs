@@ -1,0 +1,185 @@
+//! Where the level of a session comes from: the messages before that raised it, as an audit log has
+//! them, or what was typed.
+
+use crate::policy::PolicySnapshot;
+use crate::policy_tests::Start;
+use crate::wire::{Document, Limits, Value};
+
+use super::request::Request;
+
+/// As policies see them and as records name them.
+const LEVELS: [&str; 4] = ["public", "internal", "confidential", "secret"];
+
+/// What a record says of its session's level.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Passed {
+    pub(super) before: i64,
+    after: i64,
+    session: String,
+    instance: String,
+}
+
+/// A message that raised the level of its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Raise {
+    seq: i64,
+    before: i64,
+    after: i64,
+    what: What,
+}
+
+/// What a message was about.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct What {
+    kind: String,
+    method: String,
+    target: String,
+    obliged: bool,
+}
+
+impl Passed {
+    /// None where a record says nothing: its session had read nothing then, or policies were not asked.
+    pub(super) fn read(record: Value<'_>) -> Option<Self> {
+        Some(Self {
+            before: level(record, "before")?,
+            after: level(record, "after")?,
+            session: text(record, "session_id"),
+            instance: text(record, "instance"),
+        })
+    }
+
+    /// The messages of the same session before a record that raised its level, in their order.
+    pub(super) fn raises(&self, log: &str, seq: i64) -> Vec<Raise> {
+        let lines = log.lines().filter(|line| line.contains(&self.session));
+        let mut raises: Vec<Raise> = lines
+            .filter_map(|line| Document::decode(line.trim().as_bytes(), &Limits::default()).ok())
+            .filter_map(|document| {
+                let passed = Self::read(document.root())?;
+                let raise = Raise::read(document.root(), &passed)?;
+                let is_earlier = passed.instance == self.instance && raise.seq < seq;
+                (is_earlier && passed.session == self.session).then_some(raise)
+            })
+            .collect();
+        raises.sort_by_key(|raise| raise.seq);
+        raises
+    }
+}
+
+impl Raise {
+    fn read(record: Value<'_>, passed: &Passed) -> Option<Self> {
+        let obligations = record.get("obligations").into_iter();
+        let mut obligations = obligations.flat_map(Value::items).filter_map(Value::as_str);
+        (passed.after > passed.before).then_some(Self {
+            seq: record.get("seq").and_then(Value::as_i64)?,
+            before: passed.before,
+            after: passed.after,
+            what: What {
+                kind: text(record, "kind"),
+                method: text(record, "method"),
+                target: text(record, "target"),
+                obliged: obligations.any(|it| it.starts_with("raise: ")),
+            },
+        })
+    }
+
+    /// The label, as it is now, that says so.
+    fn because(&self, policies: &PolicySnapshot) -> String {
+        let labels = policies.labels();
+        let What {
+            kind,
+            method,
+            target,
+            obliged,
+        } = &self.what;
+        let of_tool = labels.tools.get(target).unwrap_or(&labels.unlabelled);
+        if kind.ends_with("_result") {
+            "what came back".to_owned()
+        } else if method == "tools/call" && of_tool.level == self.after {
+            match labels.tools.get(target) {
+                Some(_) => format!("`sensitivity` of `{target}` in tools.toml"),
+                None => "`sensitivity` of [default] in tools.toml".to_owned(),
+            }
+        } else if *obliged {
+            "`@obligation_raise` of a policy".to_owned()
+        } else if method == "tools/call" {
+            "the places that its arguments name".to_owned()
+        } else {
+            "the level of the resource".to_owned()
+        }
+    }
+
+    fn told(&self, policies: &PolicySnapshot) -> String {
+        let What { method, target, .. } = &self.what;
+        format!(
+            "record {} raised it from {} to {}: {method} `{target}`, by {}",
+            self.seq,
+            word(self.before),
+            word(self.after),
+            self.because(policies),
+        )
+    }
+}
+
+/// What is known of where the level comes from, in sentences; none while it is public.
+pub(super) fn told(request: &Request, start: &Start, policies: &PolicySnapshot) -> Vec<String> {
+    let recorded = match request {
+        Request::Message(_) if start.level() > 0 => {
+            return vec![format!(
+                "{} before this message: `--session` says so",
+                word(start.level())
+            )];
+        }
+        Request::Message(_) => return Vec::new(),
+        Request::Recorded(recorded) => recorded,
+    };
+    let Some(passed) = recorded.passed().filter(|it| it.before > 0) else {
+        return Vec::new();
+    };
+    let level = word(passed.before);
+    let mut told = vec![format!("{level} before this message: the record says so")];
+    let Some(raises) = recorded.raises() else {
+        told.push(
+            "what raised it is in earlier records of its session: `--audit` and `--seq` find them"
+                .to_owned(),
+        );
+        return told;
+    };
+    let mut reached = 0;
+    for raise in raises {
+        if raise.before > reached {
+            told.push(elsewhere(raise.before));
+        }
+        told.push(raise.told(policies));
+        reached = raise.after;
+    }
+    if reached < passed.before {
+        told.push(elsewhere(passed.before));
+    }
+    told
+}
+
+fn elsewhere(level: i64) -> String {
+    format!(
+        "what raised it to {} is not in this log: another session that counts together with this \
+         one, or an earlier log",
+        word(level)
+    )
+}
+
+fn word(level: i64) -> &'static str {
+    let known = usize::try_from(level).ok().and_then(|at| LEVELS.get(at));
+    known.copied().unwrap_or("unknown")
+}
+
+fn level(record: Value<'_>, when: &str) -> Option<i64> {
+    let name = record.at(&["sensitivity", when])?.as_str()?;
+    let at = LEVELS
+        .iter()
+        .position(|level| level.eq_ignore_ascii_case(&name))?;
+    i64::try_from(at).ok()
+}
+
+fn text(record: Value<'_>, key: &str) -> String {
+    let text = record.get(key).and_then(Value::as_str);
+    text.map(std::borrow::Cow::into_owned).unwrap_or_default()
+}

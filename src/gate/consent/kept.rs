@@ -1,0 +1,84 @@
+//! A yes that cannot be made use of yet.
+//!
+//! A person has agreed, and then the request may not go on just now, for a reason that has nothing to
+//! do with that: it comes too often, or its tool is not known at the moment. Then the yes is put by,
+//! until its own time is over.
+
+use std::sync::Arc;
+
+use crate::consent::{Binding, Desk, TicketId};
+use crate::policy::Consent;
+use crate::session::{Agreed, Parked};
+
+use super::super::Gate;
+use super::super::decide::Stop;
+use super::super::record::Trail;
+use super::super::refuse::Refusal;
+use super::super::understand::Understood;
+use super::bound;
+use super::lift::Brought;
+
+impl Gate {
+    /// Puts by the yes of a request that may come again.
+    pub(in crate::gate) fn keep_consent(&self, stop: &Stop, trail: &mut Trail) {
+        if matches!(
+            stop,
+            Stop::Refused(Refusal::TooOften { .. } | Refusal::Spent(_) | Refusal::WhileSampling)
+        ) {
+            let _ = self.put_by(trail);
+        }
+    }
+
+    /// Puts by the yes of a request that waits; yields the number of its question.
+    pub(in crate::gate) fn put_by(&self, trail: &mut Trail) -> Option<Arc<str>> {
+        let desk = self.desk.as_ref()?;
+        let receipt = trail.brought.take_receipt()?;
+        let ticket: Arc<str> = receipt.ticket().as_str().into();
+        desk.keep(receipt);
+        Some(ticket)
+    }
+
+    /// A request that waited goes on with what was put by for it.
+    pub(in crate::gate) fn take_along(&self, parked: &Parked, trail: &mut Trail) {
+        let ticket = parked.agreed_to.as_deref().and_then(TicketId::parse);
+        let kept = self.desk.as_ref().zip(ticket);
+        if let Some(receipt) = kept.and_then(|(desk, ticket)| desk.kept(&ticket)) {
+            trail.brought = Brought::Receipt(receipt);
+        }
+    }
+
+    /// What went on with a request that was not finished, and could not be made use of, is had by the
+    /// next one that brings the same.
+    pub(in crate::gate) fn give_back(&self, understood: &Understood<'_>, trail: &Trail) {
+        let (Brought::Spent, Some(agreed)) = (&trail.brought, &trail.agreed) else {
+            return;
+        };
+        if bound::goes_on(understood) {
+            self.rounds
+                .give_back(understood, agreed, self.clock.elapsed());
+        }
+    }
+}
+
+/// Consent that was put by for the very same request of this session. One that knows nothing of
+/// others in its session has none: it brings the number of its question.
+pub(super) fn put_by_for(
+    desk: &Desk,
+    binding: &Binding,
+    now: std::time::Duration,
+    trail: &mut Trail,
+) -> Option<Consent> {
+    binding.session.as_ref()?;
+    let receipt = desk.kept_for(binding)?;
+    let consent = receipt.fits(binding, now).ok()?;
+    trail.found(vec![format!(
+        "consent: question {} was answered for this request before",
+        receipt.ticket()
+    )]);
+    trail.brought = Brought::Fits(receipt);
+    trail.agreed = Some(Agreed {
+        binding: binding.of_all(),
+        consent: consent.clone(),
+    });
+    Some(consent)
+}

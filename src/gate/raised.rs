@@ -1,0 +1,134 @@
+//! What a session has read changes what it may use: its agent is told which lists are others now.
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use crate::policy::{Held, ListsBy, PolicySnapshot};
+use crate::wire::{KnownMethod, Side, Stream};
+
+use super::Gate;
+use super::decide::sees;
+use super::forward::{Agent, AgentGone, Upstream};
+use super::own::{Occasion, OwnMessage};
+use super::record::Trail;
+use super::reload::{Shown, shown};
+use super::talk::Talk;
+
+impl Gate {
+    /// A message is through. If its session has read more since its agent was told what it may use,
+    /// be it by another session that counts together with this one, the agent is told.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub(super) async fn after<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        trail: &mut Trail,
+    ) -> Result<(), AgentGone> {
+        let Some(held) = trail.held.take() else {
+            return Ok(());
+        };
+        let before = {
+            let mut state = talk.session.state();
+            if state.shown_by.as_ref() == Some(&held) {
+                return Ok(());
+            }
+            state.shown_by.replace(Arc::clone(&held))
+        };
+        match before {
+            Some(before) => Box::pin(self.tell_of_raise(talk, &before, held)).await,
+            // Nothing was shown yet.
+            None => Ok(()),
+        }
+    }
+
+    /// The session is about to leave the open server, and with it the names of its tools. Of other lists
+    /// its agent is told in any case.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub(super) async fn before_leaving<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let (held, _) = self.ratchet.held(&talk.session).await;
+        let before = talk.session.state().shown_by.replace(Arc::clone(&held));
+        let Some(before) = before.filter(|before| *before != held) else {
+            return Ok(());
+        };
+        let others = self.others_now(talk, &before, held);
+        let tools = others
+            .into_iter()
+            .filter(|it| *it == KnownMethod::ToolsListChanged);
+        self.tell_of_raised(talk, tools.collect()).await
+    }
+
+    async fn tell_of_raise<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        before: &Arc<Held>,
+        after: Arc<Held>,
+    ) -> Result<(), AgentGone> {
+        let others = self.others_now(talk, before, after);
+        self.tell_of_raised(talk, others).await
+    }
+
+    async fn tell_of_raised<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        lists: Vec<KnownMethod>,
+    ) -> Result<(), AgentGone> {
+        for changed in lists {
+            let occasion = Occasion::Raised(changed);
+            if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
+                warn!("a notification could not be recorded, and is not sent: {fault}");
+                continue;
+            }
+            let changed = OwnMessage::list_changed(changed);
+            self.tell(talk, Side::Agent, Stream::MAIN, changed).await?;
+        }
+        Ok(())
+    }
+
+    /// Lists that show something else, as far as that can be told.
+    fn others_now<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        before: &Arc<Held>,
+        after: Arc<Held>,
+    ) -> Vec<KnownMethod> {
+        let Some(Shown {
+            scene: after,
+            names,
+            mut lists,
+        }) = shown(talk, after)
+        else {
+            return Vec::new();
+        };
+        let snapshot: &PolicySnapshot = &self.policy.current();
+        let (tools, looks) = (
+            KnownMethod::ToolsListChanged,
+            snapshot.lists_by() != ListsBy::Names,
+        );
+        if !looks {
+            // Only tools are closed.
+            lists.retain(|changed| *changed == tools);
+        }
+        let mut earlier = after.clone();
+        earlier.held = Arc::clone(before);
+        let (now, pins) = (self.circumstances(&talk.session), self.pins(&talk.session));
+        let differs = |name: &String| {
+            let closes = |level| snapshot.labels().closes(name, level);
+            let is_shown = |scene: &super::identify::Scene| {
+                !closes(scene.held.level)
+                    && (!looks || sees(&pins.tool(name, snapshot), scene, snapshot, now))
+            };
+            is_shown(&earlier) != is_shown(&after)
+        };
+        if lists.contains(&tools) && !names.is_empty() && !names.iter().any(differs) {
+            lists.retain(|changed| *changed != tools);
+        }
+        lists
+    }
+}

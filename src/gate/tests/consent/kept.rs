@@ -1,0 +1,321 @@
+//! A yes that cannot be made use of at once, and what happens while a question is recorded.
+
+use std::num::NonZeroU32;
+
+use super::rounds::{META, approving, asked_by_result, has_listed, modern};
+use super::sessions::once_per_session;
+use super::*;
+use crate::gate::rates::Pace;
+
+const CANCEL: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+
+const NEWS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+/// One now, and one in half the time of an answer.
+fn seldom() -> Rate {
+    let one = NonZeroU32::MIN;
+    Rate::new(one, TIMEOUT / 2, one)
+}
+
+impl Asked {
+    /// From now on requests are limited.
+    fn limit(&mut self, rates: &Rates) {
+        self.bench.gate.pace = Pace::new(rates);
+    }
+
+    /// The server lists its tools to the gate, which has asked it to.
+    async fn list_to_gate(&self, definition: &str) {
+        let asked = self.bench.to_upstream();
+        assert!(asked[0].contains("tools/list"), "{asked:?}");
+        let id = id_of(&asked[0]);
+        self.bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{definition}]}}}}"#
+            ))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_yes_is_not_spent_while_its_call_comes_too_often() {
+    let limits = [
+        Rates {
+            tools: [("ask".to_owned(), seldom())].into(),
+            ..Rates::default()
+        },
+        Rates {
+            principal: Some(seldom()),
+            ..Rates::default()
+        },
+    ];
+    for rates in limits {
+        let mut asked = Asked::session(with_consent, &[Way::Page]).await;
+        let first = asked.call("1", "ask").await;
+        let ticket = asked.call("2", "ask").await;
+        asked.limit(&rates);
+        asked.answer(&first, Answer::Approve).await;
+        assert_eq!(asked.bench.to_upstream().len(), 1, "{rates:?}");
+        asked.answer(&ticket, Answer::Approve).await;
+        assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+        assert!(asked.bench.to_agent()[0].contains("4290"), "{rates:?}");
+        asked.bench.clock.advance(TIMEOUT / 2);
+        asked.bench.agent(&call("3", "ask")).await;
+        assert_eq!(asked.bench.to_upstream().len(), 1, "{rates:?}");
+        // Once, and for that call.
+        asked.limit(&Rates::default());
+        asked.call("4", "ask").await;
+        let found = asked.bench.records_of("tool_call").await;
+        let found = found
+            .iter()
+            .filter(|it| it.text().contains(ticket.as_str()));
+        assert_eq!(found.count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_yes_that_was_put_by_is_for_the_same_call_and_no_younger() {
+    let mut asked = Asked::session(with_consent, &[Way::Page]).await;
+    let ticket = asked.call("1", "ask").await;
+    asked.limit(&Rates {
+        calls_per_session: Some(0),
+        ..Rates::default()
+    });
+    asked.answer(&ticket, Answer::Approve).await;
+    assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+    asked.limit(&Rates::default());
+    let other = call("2", "ask").replace(r#"{"a":1}"#, r#"{"a":2}"#);
+    asked.bench.agent(&other).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    asked.bench.clock.advance(TIMEOUT);
+    asked.call("3", "ask").await;
+}
+
+#[tokio::test]
+async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too_often() {
+    let mut asked = has_listed(Asked::new(with_consent, &[Way::Elicitation])).await;
+    let state = asked_by_result(&asked, "1").await;
+    let yes = |id: &str| modern(id, "ask", r#"{"a":1}"#, &approving(&state));
+    asked.limit(&Rates {
+        calls_per_session: Some(0),
+        ..Rates::default()
+    });
+    asked.bench.agent(&yes("2")).await;
+    assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+    asked.limit(&Rates::default());
+    asked.bench.agent(&yes("3")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    asked.bench.agent(&yes("4")).await;
+    assert_refused(&asked.bench.to_agent(), "4", "consent_timeout");
+}
+
+#[tokio::test]
+async fn a_yes_for_a_tool_that_is_unknown_at_the_moment_waits_for_the_list() {
+    let same = r#"{"name":"ask","inputSchema":{"type":"object"}}"#;
+    let other = r#"{"name":"ask","description":"now it deletes","inputSchema":{"type":"object"}}"#;
+    for (listed, passes) in [(same, true), (other, false)] {
+        let asked = Asked::session(with_consent, &[Way::Page]).await;
+        let ticket = asked.call("1", "ask").await;
+        asked.bench.upstream(NEWS).await;
+        asked.bench.to_agent();
+        asked.answer(&ticket, Answer::Approve).await;
+        assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
+        asked.list_to_gate(listed).await;
+        let sent = asked.bench.to_upstream();
+        assert_eq!(sent.len(), usize::from(passes), "{sent:?}");
+        if !passes {
+            assert_refused(&asked.bench.to_agent(), "1", "consent_changed");
+        }
+        assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+        let mut records = asked.bench.records_of("consent").await;
+        records.extend(asked.bench.records_of("tool_call").await);
+        let first = records[0].get(&["reference"]);
+        assert!(records.iter().all(|it| it.get(&["reference"]) == first));
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_without_a_session_brings_waits_for_the_list_too() {
+    let asked = has_listed(Asked::new(with_consent, &[Way::Elicitation])).await;
+    let state = asked_by_result(&asked, "1").await;
+    asked.bench.talk.session.state().tools.forget();
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+        .await;
+    assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
+    asked
+        .list_to_gate(r#"{"name":"ask","inputSchema":{"type":"object"}}"#)
+        .await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+}
+
+#[tokio::test]
+async fn a_yes_for_the_session_holds_from_the_call_on_that_passed_with_it() {
+    let mut asked = once_per_session().await;
+    let ticket = asked.call("1", "ask").await;
+    asked.limit(&Rates {
+        calls_per_session: Some(0),
+        ..Rates::default()
+    });
+    asked.answer(&ticket, Answer::Approve).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    asked.bench.to_agent();
+    asked.limit(&Rates::default());
+    let other = |id: &str| call(id, "ask").replace(r#"{"a":1}"#, r#"{"a":2}"#);
+    asked.bench.agent(&other("2")).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new(), "asked");
+    asked.bench.agent(&call("3", "ask")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1, "that of before");
+    asked.bench.agent(&other("4")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1, "from now on");
+}
+
+#[tokio::test]
+async fn a_call_that_a_person_is_asked_about_is_paid_for_when_it_is_asked_about() {
+    let mut asked = Asked::session(with_consent, &[Way::Page]).await;
+    asked.limit(&Rates {
+        principal: Some(seldom()),
+        ..Rates::default()
+    });
+    asked.call("1", "ask").await;
+    asked.bench.agent(&call("2", "free")).await;
+    assert!(asked.bench.to_agent()[0].contains("4290"));
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_clock_leaves_a_yes_to_whoever_hears_the_bell() {
+    let asked = Asked::session(with_consent, &[Way::Page]).await;
+    let first = asked.call("1", "ask").await;
+    let second = asked.call("2", "ask").await;
+    for (ticket, answer) in [(&first, Answer::Approve), (&second, Answer::Deny)] {
+        asked.desk.answer(ticket, answer, By::page("olga")).unwrap();
+    }
+    asked.bench.talk.session.until_the_bell_rings().await;
+    // What goes on may have to wait for a time that runs out here.
+    asked.wait(Duration::ZERO).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
+    assert_refused(&asked.bench.to_agent(), "2", "consent_denied");
+    asked.bench.talk.session.until_the_bell_rings().await;
+    asked.go_on().await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+}
+
+#[tokio::test]
+async fn a_cancellation_is_heard_while_the_question_is_recorded() {
+    for is_modern in [false, true] {
+        let ways = [Way::Elicitation, Way::Page];
+        let mut asked = Asked::recording(with_consent, &ways);
+        let (first, cancel) = if is_modern {
+            asked = has_listed(asked).await;
+            let meta = format!(r#""requestId":1,{META}"#);
+            let cancel = CANCEL.replace(r#""requestId":1"#, &meta);
+            (modern("1", "ask", r#"{"a":1}"#, ""), cancel)
+        } else {
+            asked.shake_hands().await;
+            (call("1", "ask"), CANCEL.to_owned())
+        };
+        let bench = &asked.bench;
+        bench.latch.close();
+        let written = async { bench.latch.open() };
+        tokio::join!(
+            biased;
+            bench.agent(&first),
+            bench.agent(&first),
+            bench.agent(&cancel),
+            written,
+        );
+        asked.go_on().await;
+        // The second one had the id of one that waits.
+        let answers = bench.to_agent();
+        assert_eq!(answers.len(), 1, "{is_modern} {answers:?}");
+        assert!(answers[0].contains("already in flight"), "{answers:?}");
+        assert_eq!(asked.desk.pending(), []);
+        assert!(bench.talk.session.is_idle());
+        let calls = asked.calls().await;
+        assert!(calls.contains(&"ERROR cancelled".to_owned()), "{calls:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_ends_while_the_question_is_recorded_ends_it_once() {
+    let asked = Asked::recording(with_consent, &[Way::Page]);
+    asked.shake_hands().await;
+    let (bench, asking) = (&asked.bench, call("1", "ask"));
+    bench.latch.close();
+    let died = async {
+        Box::pin(bench.gate.upstream_died(&bench.talk))
+            .await
+            .unwrap();
+    };
+    let written = async { bench.latch.open() };
+    tokio::join!(biased; bench.agent(&asking), died, written);
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].contains("ended before it answered"));
+    assert_eq!(asked.desk.pending(), []);
+}
+
+/// Consent is good for the first call of a session.
+fn first_of_all(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let is_first = facts.env.session.calls == 0;
+    if facts.env.consent.granted && !is_first {
+        return Ok(Verdict::Deny { reasons: vec![] });
+    }
+    with_consent(facts)
+}
+
+#[tokio::test]
+async fn what_an_agent_brings_back_is_judged_by_the_calls_that_went_before_it() {
+    for overtaken in [false, true] {
+        let asked = has_listed(Asked::recording(first_of_all, &[Way::Elicitation])).await;
+        let state = asked_by_result(&asked, "1").await;
+        let yes = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
+        let other = modern("3", "free", "{}", "");
+        let bench = &asked.bench;
+        bench.talk.session.state().tools.forget();
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#
+            ))
+            .await;
+        asked
+            .list_to_gate(r#"{"name":"ask","inputSchema":{"type":"object"}},{"name":"free","inputSchema":{"type":"object"}}"#)
+            .await;
+        bench.to_agent();
+        bench.latch.close();
+        let overtaking = async {
+            if overtaken {
+                bench.agent(&other).await;
+            }
+        };
+        let written = async { bench.latch.open() };
+        tokio::join!(biased; bench.agent(&yes), overtaking, written);
+        let passed = bench.to_upstream();
+        let passed = passed.iter().any(|line| line.contains(r#""name":"ask""#));
+        assert_eq!(passed, !overtaken);
+    }
+}
+
+#[tokio::test]
+async fn of_two_that_go_on_at_once_with_one_consent_one_is_asked_about() {
+    let asked = has_listed(Asked::recording(with_consent, &[Way::Elicitation])).await;
+    let state = asked_by_result(&asked, "1").await;
+    let bench = &asked.bench;
+    bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &approving(&state)))
+        .await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    let asks = r#"{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{}}}}},"requestState":"servers"}"#;
+    bench.upstream(&form_answer(&minted, asks)).await;
+    bench.to_agent();
+    let answer =
+        r#""inputResponses":{"q":{"action":"accept","content":{}}},"requestState":"servers","#;
+    let [one, other] = ["3", "4"].map(|id| modern(id, "ask", r#"{"a":1}"#, answer));
+    tokio::join!(bench.agent(&one), bench.agent(&other));
+    assert_eq!(bench.to_upstream().len(), 1);
+    let answers = bench.to_agent();
+    assert!(answers[0].contains("mcp-protector.consent"), "{answers:?}");
+}

@@ -1,0 +1,195 @@
+//! What servers ask of the agent, where a person has to agree to it.
+
+use super::*;
+
+const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":1},"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
+
+const FORM: &str = r#"{"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{}}}}"#;
+
+const CANCEL: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}"#;
+
+/// A person has to agree to samples and to forms.
+fn of_servers(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let scope = match &facts.action {
+        Action::Sample { .. } => "sampling/createMessage",
+        Action::Elicit { .. } => "elicitation/create",
+        _ => return with_consent(facts),
+    };
+    let consent = &facts.env.consent;
+    if consent.granted && consent.scope == scope {
+        return Ok(allow());
+    }
+    Ok(Verdict::Deny {
+        reasons: vec![reason("wants-consent", Some(OnDeny::AskConsent))],
+    })
+}
+
+/// A session whose client samples and shows forms.
+async fn session(ways: &[Way]) -> Asked {
+    with(ways, |_| {}).await
+}
+
+async fn with(ways: &[Way], change: impl FnOnce(&mut Asking)) -> Asked {
+    let asked = Asked::with(of_servers, ways, change);
+    let capable = INITIALIZE.replace(r#""roots":{}"#, r#""sampling":{},"elicitation":{}"#);
+    let bench = &asked.bench;
+    bench.agent(&capable).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    bench.to_upstream();
+    bench.to_agent();
+    bench.list(&["ask"]).await;
+    asked
+}
+
+/// The server learns what it would learn if the agent could not do it.
+fn assert_unknown(bench: &Bench) {
+    let told = bench.to_upstream();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(r#""id":"s","error":{"code":-32601,"message":"Method not found"}"#));
+}
+
+#[tokio::test]
+async fn a_sample_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
+    let asked = session(&[Way::Page]).await;
+    let bench = &asked.bench;
+    bench.upstream(SAMPLE).await;
+    assert_eq!(bench.to_agent(), Vec::<String>::new());
+    let question = Arc::clone(&asked.desk.pending()[0].question);
+    assert_eq!(question.method, "sampling/createMessage");
+    assert_eq!(question.principal, "stdio");
+    assert!(question.arguments.contains(r#""text": "sum it up""#));
+    assert!(!question.arguments.contains("_meta"), "not bound");
+    assert!(question.message().contains("Asked of: stdio"));
+    asked.answer(&asked.latest(), Answer::Approve).await;
+    let sent = bench.to_agent();
+    let minted = id_of(&sent[0]);
+    assert_eq!(sent, [SAMPLE.replace(r#""s""#, &minted)]);
+    let answer = r#"{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}"#;
+    bench.agent(&form_answer(&minted, answer)).await;
+    assert_eq!(bench.to_upstream(), [form_answer(r#""s""#, answer)]);
+    assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+    let requests = bench.records_of("server_request").await;
+    assert_eq!(requests.len(), 1);
+    assert_eq!(requests[0].get(&["decision"]), "ALLOW");
+    // For one request.
+    bench.upstream(SAMPLE).await;
+    assert_eq!(asked.desk.pending().len(), 1);
+}
+
+#[tokio::test]
+async fn a_no_or_silence_is_told_to_the_server_as_if_the_agent_could_not_do_it() {
+    for answer in [Some(Answer::Deny), None] {
+        for frame in [SAMPLE, FORM] {
+            let asked = session(&[Way::Page]).await;
+            asked.bench.upstream(frame).await;
+            match answer {
+                Some(answer) => asked.answer(&asked.latest(), answer).await,
+                None => asked.wait(TIMEOUT).await,
+            }
+            assert_unknown(&asked.bench);
+            assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
+            let requests = asked.bench.records_of("server_request").await;
+            let code = requests[0].get(&["reason", "code"]);
+            let expected = ["consent_timeout", "consent_denied"];
+            assert_eq!(code, expected[usize::from(answer.is_some())]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_agents_client_is_asked_about_samples_and_never_about_forms() {
+    let asked = session(&[Way::Elicitation]).await;
+    let bench = &asked.bench;
+    bench.upstream(SAMPLE).await;
+    let form = bench.to_agent().remove(0);
+    assert!(form.contains("elicitation/create"), "{form}");
+    let yes = r#"{"action":"accept","content":{"approve":true}}"#;
+    bench.agent(&form_answer(&id_of(&form), yes)).await;
+    asked.go_on().await;
+    assert!(bench.to_agent()[0].contains("sampling/createMessage"));
+    // Whoever would see the server's form must not permit it by another one.
+    let asked = session(&[Way::Elicitation]).await;
+    asked.bench.upstream(FORM).await;
+    assert_unknown(&asked.bench);
+    assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
+    let requests = asked.bench.records_of("server_request").await;
+    let code = requests[0].get(&["reason", "code"]);
+    assert_eq!(code, "consent_unavailable");
+    let asked = session(&Way::ALL).await;
+    asked.bench.upstream(FORM).await;
+    assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
+    asked.answer(&asked.latest(), Answer::Approve).await;
+    assert!(asked.bench.to_agent()[0].contains("which?"));
+}
+
+#[tokio::test]
+async fn a_server_can_take_its_question_back_and_its_end_does() {
+    let asked = session(&Way::ALL).await;
+    let bench = &asked.bench;
+    bench.upstream(SAMPLE).await;
+    // While it waits its id is taken.
+    bench.upstream(SAMPLE).await;
+    assert!(bench.to_upstream()[0].contains("already in flight"));
+    // An agent has no part in it.
+    bench.agent(CANCEL).await;
+    assert_eq!(asked.desk.pending().len(), 1);
+    bench.to_agent();
+    bench.upstream(CANCEL).await;
+    asked.go_on().await;
+    assert_eq!(asked.desk.pending(), []);
+    assert!(bench.to_agent()[0].contains("notifications/cancelled"));
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+
+    let asked = session(&[Way::Page]).await;
+    let bench = &asked.bench;
+    bench.upstream(SAMPLE).await;
+    Box::pin(bench.gate.upstream_died(&bench.talk))
+        .await
+        .unwrap();
+    assert_eq!(asked.desk.pending(), []);
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+    assert_eq!(bench.to_agent(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn what_servers_ask_takes_no_place_from_what_agents_do() {
+    let asked = with(&[Way::Page], |settings| settings.per_principal = 1).await;
+    asked.bench.upstream(SAMPLE).await;
+    asked
+        .bench
+        .upstream(&FORM.replace(r#""s""#, r#""f""#))
+        .await;
+    assert!(asked.bench.to_upstream()[0].contains("-32601"));
+    asked.call("1", "ask").await;
+    assert_eq!(asked.desk.pending().len(), 2);
+}
+
+#[tokio::test]
+async fn a_session_that_leaves_its_server_leaves_its_questions() {
+    let mut asked = session(&[Way::Page]).await;
+    asked.bench.gate.settings.isolate_from = Some(3);
+    let bench = &asked.bench;
+    bench.upstream(SAMPLE).await;
+    let ticket = asked.latest();
+    bench.raise(3);
+    let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
+    bench.agent_meanwhile(ping, &[]).await;
+    assert_eq!(asked.desk.pending(), []);
+    let late = asked
+        .desk
+        .answer(&ticket, Answer::Approve, By::page("olga"));
+    assert!(late.is_err());
+    asked.go_on().await;
+    assert_eq!(bench.to_agent(), Vec::<String>::new());
+    let requests = bench.records_of("server_request").await;
+    assert!(
+        requests[0]
+            .get(&["reason", "text"])
+            .contains("another instance")
+    );
+}
