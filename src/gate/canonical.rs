@@ -50,7 +50,7 @@ pub(super) fn due_uris(
     allowances: &[Allowance],
 ) -> Result<Respelled, Refusal> {
     let mut respelled = Respelled::new();
-    if !asks_for(Obligation::CanonicalUris, allowances) {
+    if !asks_for(&Obligation::CanonicalUris, allowances) {
         return Ok(respelled);
     }
     for (pointer, named) in resources::named(understood) {
@@ -66,9 +66,9 @@ pub(super) fn due_uris(
     Ok(respelled)
 }
 
-fn asks_for(wanted: Obligation, allowances: &[Allowance]) -> bool {
+fn asks_for(wanted: &Obligation, allowances: &[Allowance]) -> bool {
     let mut obligations = allowances.iter().flat_map(|it| &it.obligations);
-    obligations.any(|it| *it == wanted)
+    obligations.any(|it| it == wanted)
 }
 
 /// The paths of a call that are to be written otherwise, if allowances ask for that. Messages that are
@@ -81,7 +81,7 @@ pub(super) fn due(
     snapshot: &PolicySnapshot,
     allowances: &[Allowance],
 ) -> Result<CanonicalPaths, Refusal> {
-    if !asks_for(Obligation::CanonicalPaths, allowances) {
+    if !asks_for(&Obligation::CanonicalPaths, allowances) {
         return Ok(CanonicalPaths::new());
     }
     let Some(name) = called_tool(understood) else {

@@ -55,7 +55,7 @@ impl fmt::Debug for Output<'_> {
 
 /// A block of content with a text.
 struct Block<'m> {
-    block: Value<'m>,
+    whole: Value<'m>,
     text: Value<'m>,
     place: String,
     says: String,
@@ -111,7 +111,7 @@ fn blocks<'m>(
         let embedded = || Some((block.at(&["resource", "text"])?, "resource/text"));
         let (text, path) = own.or_else(embedded)?;
         Some(Block {
-            block,
+            whole: block,
             text,
             place: format!("{place}/content/{index}/{path}"),
             says: said(text)?,
@@ -164,7 +164,7 @@ fn texts<'m>(mut blocks: Vec<Block<'m>>, shortening: Shortening<'_>, shorter: &m
             bytes: block.says.len(),
             change: audit::Change::Removed,
         });
-        shorter.removed.push(block.block);
+        shorter.removed.push(block.whole);
     }
 }
 

@@ -15,6 +15,7 @@ use super::decide::visible_in;
 use super::drift::{self, Drift};
 use super::forward::UpstreamFault;
 use super::identify::{Role, Scene};
+use super::instructions;
 use super::names::Readers;
 use super::oblige::Removal;
 use super::page::{ListKind, Reading, Shape};
@@ -34,7 +35,7 @@ enum Item {
 /// How many items are judged before others have their turn.
 const AT_ONCE: usize = 128;
 
-/// What the reply to a list holds, if the message is one.
+/// What the reply to a list holds, if the message is one, and what must not be seen of another reply.
 #[derive(Debug, Default)]
 pub(super) struct Listing<'m> {
     /// What the agent must not see.
@@ -60,6 +61,13 @@ pub(super) async fn listing<'m>(
     let Role::Reply(taken) = &understood.identified.role else {
         return Ok(Listing::default());
     };
+    if let Some((removal, drift)) = instructions::unapproved(understood, snapshot, pins) {
+        return Ok(Listing {
+            removals: vec![removal],
+            page: None,
+            drifts: vec![drift],
+        });
+    }
     let scene = &understood.identified.scene;
     let result = understood.identified.message.result();
     let shape = Shape::got_by(taken.exchange.method);

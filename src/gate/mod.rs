@@ -343,27 +343,21 @@ impl Gate {
         self.stays(talk, begun, &understood)?;
         let repeated = trail.carrier.repeated.as_ref();
         repeated::check(&understood, session, repeated, frame, self.limits(from))?;
-        let guards = &self.settings.guards;
         let standing = self.standing(&understood)?;
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
         let Listing {
             mut removals,
             page,
-            mut drifts,
+            drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
-        let unapproved = instructions::unapproved(&understood, &snapshot, pins);
         removals.extend(standing.unasked);
-        if let Some((removal, drift)) = unapproved {
-            removals.push(removal);
-            drifts.push(drift);
-        }
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
-        let text::Found { strings, findings } =
-            text::cleaned(&understood.identified, page.as_deref(), &guards.texts);
-        trail.found(findings);
+        let texts = &self.settings.guards.texts;
+        let found = text::cleaned(&understood.identified, page.as_deref(), texts);
+        trail.found(found.findings);
         let wanted = Wanted {
             removals,
-            texts: strings,
+            texts: found.strings,
             rewrites: caching::hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
             renaming: guises::outward(&understood.identified, &snapshot),

@@ -90,36 +90,8 @@ pub(super) fn oblige<'m>(
     let secrets = &settings.secrets;
     let mut edits: Edits<'m> = message.edits();
     let mut notes = Vec::with_capacity(wanted.removals.len());
-    let mut obligations = Vec::new();
     let mut brings = ratchet::obliged(&allowed);
-    let due = allowed.allowances.iter();
-    let due: BTreeSet<&Obligation> = due.flat_map(|allowance| &allowance.obligations).collect();
-    for obligation in due {
-        match obligation {
-            // Carried out below, where there are any.
-            Obligation::CanonicalPaths | Obligation::CanonicalUris => {
-                obligations.push(obligation.to_string());
-            }
-            // Carried out in `ratchet.rs`, before anything leaves.
-            Obligation::Label(_) | Obligation::Raise(_) => {
-                obligations.push(obligation.to_string());
-            }
-            // A note for the audit changes nothing in the message.
-            Obligation::Annotate(note) => obligations.push(note.to_string()),
-            Obligation::StripMeta(key) => {
-                obligations.push(obligation.to_string());
-                let (place, meta) = meta_of(message);
-                if let Some(value) = meta.and_then(|meta| meta.get(key)) {
-                    edits.remove(value);
-                    notes.push(audit::Edit {
-                        pointer: format!("{place}/_meta/{}", escaped(key)).into(),
-                        change: audit::Change::Removed,
-                        because: Some(obligation.to_string().into()),
-                    });
-                }
-            }
-        }
-    }
+    let obligations = carried_out(message, &allowed, &mut edits, &mut notes);
     let gone: Vec<Range<usize>> = wanted.removals.iter().map(|it| it.item.range()).collect();
     for removal in wanted.removals {
         edits.remove(removal.item);
@@ -203,6 +175,43 @@ pub(super) fn oblige<'m>(
         findings: found.findings,
         brings,
     })
+}
+
+/// Carries out what allowances oblige to, once each, and says what that was.
+fn carried_out<'m>(
+    message: &'m Message,
+    allowed: &Allowed,
+    edits: &mut Edits<'m>,
+    notes: &mut Vec<audit::Edit>,
+) -> Vec<String> {
+    let due = allowed.allowances.iter();
+    let due: BTreeSet<&Obligation> = due.flat_map(|allowance| &allowance.obligations).collect();
+    let mut told = Vec::with_capacity(due.len());
+    for obligation in due {
+        match obligation {
+            // Paths and URIs are written below, where there are any; `ratchet.rs` raises before
+            // anything leaves.
+            Obligation::CanonicalPaths
+            | Obligation::CanonicalUris
+            | Obligation::Label(_)
+            | Obligation::Raise(_) => told.push(obligation.to_string()),
+            // A note for the audit changes nothing in the message.
+            Obligation::Annotate(note) => told.push(note.to_string()),
+            Obligation::StripMeta(key) => {
+                told.push(obligation.to_string());
+                let (place, meta) = meta_of(message);
+                if let Some(value) = meta.and_then(|meta| meta.get(key)) {
+                    edits.remove(value);
+                    notes.push(audit::Edit {
+                        pointer: format!("{place}/_meta/{}", escaped(key)).into(),
+                        change: audit::Change::Removed,
+                        because: Some(obligation.to_string().into()),
+                    });
+                }
+            }
+        }
+    }
+    told
 }
 
 /// What is written as it was judged, and where.

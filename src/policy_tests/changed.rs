@@ -41,11 +41,11 @@ pub(super) fn changed(test: &Table<'_>) -> Changed {
     for (name, what) in test.any_table("changed_tools").into_iter().flatten() {
         let word = test.reading.text(what);
         let what = word.and_then(|word| test.reading.word(&word, &WORDS));
-        let text = name.get_ref().to_string();
+        let tool = name.get_ref().to_string();
         changed
             .named
-            .push((Listed::Tools, Spanned::new(name.span(), text.clone())));
-        changed.tools.extend(what.map(|what| (text, what)));
+            .push((Listed::Tools, Spanned::new(name.span(), tool.clone())));
+        changed.tools.extend(what.map(|what| (tool, what)));
     }
     for name in test.texts("changed_prompts").unwrap_or_default() {
         changed.prompts.insert(name.get_ref().clone());
@@ -63,8 +63,8 @@ pub(super) fn unlocked(fixture: &Fixture, snapshot: &PolicySnapshot) -> Vec<Fixt
         let (known, what): (Vec<&str>, &str) = match list {
             Listed::Tools => (lock.tools().map(|(name, _)| name).collect(), "tool"),
             Listed::Prompts => {
-                let names = prompts.into_iter().flat_map(|it| it.keys());
-                (names.map(String::as_str).collect(), "prompt")
+                let locked = prompts.into_iter().flat_map(|it| it.keys());
+                (locked.map(String::as_str).collect(), "prompt")
             }
             // Nobody says it of them.
             Listed::Resources => return None,

@@ -2,6 +2,8 @@
 //!
 //! Arguments as calls have them, of 64 KiB, and some that are made to cost.
 
+#![expect(clippy::expect_used, reason = "a benchmark that cannot begin ends")]
+
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

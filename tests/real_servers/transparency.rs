@@ -62,7 +62,7 @@ fn a_session_with_a_real_server_is_the_same_through_the_gate() {
                 Ask(r#"{"jsonrpc":"2.0","id":4,"method":"resources/list"}"#),
                 Ask(r#"{"jsonrpc":"2.0","id":5,"method":"prompts/list"}"#),
                 Ask(
-                    r#"{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"nowhere://é"}}"#,
+                    r#"{"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"nowhere://a/é"}}"#,
                 ),
             ],
         );
