@@ -82,6 +82,7 @@ fn desk(criterion: &mut Criterion) {
             let request = Request {
                 binding: Binding {
                     principal: "agent".into(),
+                    session: Some("session".into()),
                     server: "files".into(),
                     method: KnownMethod::ToolsCall,
                     name: "write_file".into(),

@@ -44,8 +44,7 @@ impl Rules {
     ///
     /// # Panics
     ///
-    /// Never: the table is constant, and with the most and longest keywords that an author may add the
-    /// automaton is far below its limits.
+    /// Never: the table is constant, and no keyword of an author's is too short.
     #[expect(
         clippy::expect_used,
         reason = "every test compiles every row of the table"
@@ -63,7 +62,7 @@ impl Rules {
                     .expect("the rules that are built in are valid"),
             );
         }
-        let keywords = Keywords::new(words).expect("so few keywords fit");
+        let keywords = Keywords::new(words).expect("no keyword is too short");
         Self { compiled, keywords }
     }
 
