@@ -80,7 +80,7 @@ pub(super) const ROWS: &[Row] = &[
     ),
     Row::text(
         "json-web-key",
-        &["\"d", "\"k"],
+        &["\"d\"", "\"k\"", "\"d\\", "\"k\\"],
         r#""[dk]\\*"\s*:\s*\\*"(?<secret>[A-Za-z0-9_\-]{43,1500})\\*""#,
         42,
     ),
