@@ -72,43 +72,46 @@ impl Keywords {
         })
     }
 
-    /// In the order of their starts. One keyword may stand in another: both are told.
-    pub(super) fn hits<'k>(&'k self, text: &'k str) -> impl Iterator<Item = Hit<'k>> {
-        let bytes = text.as_bytes();
+    /// Calls back in the order of their starts. One keyword may stand in another: both are told.
+    pub(super) fn each<'k>(&'k self, text: &str, mut found: impl FnMut(Hit<'k>)) {
+        // Bytes that are no ASCII letters stay what they are, and where they are.
+        let text = text.to_ascii_lowercase();
         let mut key = 0;
-        let beginnings = bytes.iter().enumerate().filter_map(move |(last, &byte)| {
+        for (last, &byte) in text.as_bytes().iter().enumerate() {
             key = pushed(key, byte);
-            let (block, bit) = place(key);
-            let begins = self.begin.get(block).is_some_and(|block| block & bit != 0);
-            begins.then_some((last, key))
-        });
-        beginnings.flat_map(move |(last, key)| {
-            // Before the third byte there is no beginning.
-            let start = (last + 1).checked_sub(PREFIX);
-            let words = self.by_beginning.get(&key).map_or(&[][..], Vec::as_slice);
-            start.into_iter().flat_map(move |start| {
-                let rest = bytes.get(start..).unwrap_or_default();
-                let found = words.iter().filter(move |keyword| keyword.begins(rest));
-                found.map(move |keyword| Hit {
-                    start,
-                    end: start + keyword.word.len(),
-                    rules: &keyword.rules,
-                })
-            })
-        })
+            if self.may_begin(key) {
+                self.each_at(text.as_bytes(), last, key, &mut found);
+            }
+        }
+    }
+
+    fn may_begin(&self, key: u32) -> bool {
+        let (block, bit) = place(key);
+        self.begin.get(block).is_some_and(|block| block & bit != 0)
+    }
+
+    /// Out of the way of the loop above, which seldom comes here.
+    #[cold]
+    fn each_at<'k>(&'k self, text: &[u8], last: usize, key: u32, found: &mut impl FnMut(Hit<'k>)) {
+        // Before the third byte there is no beginning.
+        let start = (last + 1).checked_sub(PREFIX);
+        let Some((start, words)) = start.zip(self.by_beginning.get(&key)) else {
+            return;
+        };
+        let rest = text.get(start..).unwrap_or_default();
+        for keyword in words.iter().filter(|it| rest.starts_with(&it.word)) {
+            found(Hit {
+                start,
+                end: start + keyword.word.len(),
+                rules: &keyword.rules,
+            });
+        }
     }
 }
 
-impl Keyword {
-    fn begins(&self, text: &[u8]) -> bool {
-        let as_long = text.get(..self.word.len());
-        as_long.is_some_and(|text| text.eq_ignore_ascii_case(&self.word))
-    }
-}
-
-/// The last three bytes, in lower case.
+/// The last three bytes.
 fn pushed(key: u32, byte: u8) -> u32 {
-    (key << 8 | u32::from(byte.to_ascii_lowercase())) & 0x00ff_ffff
+    (key << 8 | u32::from(byte)) & 0x00ff_ffff
 }
 
 /// Which bit of which block stands for a beginning. The upper bits of a product by an odd number
@@ -138,10 +141,10 @@ mod tests {
         ) {
             let numbered = words.iter().enumerate().map(|(rule, word)| (word.as_str(), rule));
             let keywords = Keywords::new(numbered).unwrap();
-            let found = keywords.hits(&text).flat_map(|hit| {
-                hit.rules.iter().map(move |rule| (hit.start, *rule, hit.end))
+            let mut found = Vec::new();
+            keywords.each(&text, |hit| {
+                found.extend(hit.rules.iter().map(|rule| (hit.start, *rule, hit.end)));
             });
-            let mut found: Vec<_> = found.collect();
             let lower = text.to_ascii_lowercase();
             let mut expected: Vec<_> = words
                 .iter()

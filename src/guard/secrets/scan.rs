@@ -65,7 +65,7 @@ pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
 fn plain(rules: &Rules, text: &str) -> Vec<Found> {
     let mut found = Vec::new();
     let mut windows = Windows::default();
-    for hit in rules.keywords.hits(text) {
+    rules.keywords.each(text, |hit| {
         for &number in hit.rules {
             let Some(rule) = rules.compiled.get(number) else {
                 continue;
@@ -88,7 +88,7 @@ fn plain(rules: &Rules, text: &str) -> Vec<Found> {
                 }
             }
         }
-    }
+    });
     for (number, window) in windows.all {
         if let Some(rule) = rules.compiled.get(number) {
             let secrets = search(rule, text, &window);
