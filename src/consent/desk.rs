@@ -251,28 +251,17 @@ impl Desk {
     /// not there any more has timed out.
     pub fn take(&self, id: &TicketId) -> Option<Outcome> {
         let now = self.clock.elapsed();
+        self.state().take(id, now)
+    }
+
+    /// The same for whoever has no use for a yes, which stays where it is.
+    pub fn take_what_is_no_yes(&self, id: &TicketId) -> Option<Outcome> {
+        let now = self.clock.elapsed();
         let mut state = self.state();
-        let Some(entry) = state.entry(id) else {
-            return Some(Outcome::TimedOut);
-        };
-        if entry.answered.is_none() && now < entry.until {
+        if state.is_granted(id) {
             return None;
         }
-        let entry = state.remove(id)?;
-        Some(match entry.answered {
-            None => Outcome::TimedOut,
-            Some(Answered {
-                answer: Answer::Deny,
-                by,
-                ..
-            }) => Outcome::Denied(by),
-            Some(Answered {
-                answer: Answer::Approve,
-                by,
-                at_ms,
-                until,
-            }) => Outcome::Granted(Receipt::new(entry.id, entry.binding, by, at_ms, until)),
-        })
+        state.take(id, now)
     }
 
     /// Keeps a yes that could not be made use of: its request had to wait, or came too often. It is no
@@ -308,9 +297,7 @@ impl Desk {
 
     /// Whether somebody has said yes, and the answer was not taken yet.
     pub fn is_granted(&self, id: &TicketId) -> bool {
-        let mut state = self.state();
-        let answered = state.entry(id).and_then(|entry| entry.answered.as_ref());
-        answered.is_some_and(|it| it.answer == Answer::Approve)
+        self.state().is_granted(id)
     }
 
     /// Nobody waits for the answer any more: none counts from now on.
@@ -345,6 +332,35 @@ impl Desk {
 }
 
 impl State {
+    fn is_granted(&mut self, id: &TicketId) -> bool {
+        let answered = self.entry(id).and_then(|entry| entry.answered.as_ref());
+        answered.is_some_and(|it| it.answer == Answer::Approve)
+    }
+
+    fn take(&mut self, id: &TicketId, now: Duration) -> Option<Outcome> {
+        let Some(entry) = self.entry(id) else {
+            return Some(Outcome::TimedOut);
+        };
+        if entry.answered.is_none() && now < entry.until {
+            return None;
+        }
+        let entry = self.remove(id)?;
+        Some(match entry.answered {
+            None => Outcome::TimedOut,
+            Some(Answered {
+                answer: Answer::Deny,
+                by,
+                ..
+            }) => Outcome::Denied(by),
+            Some(Answered {
+                answer: Answer::Approve,
+                by,
+                at_ms,
+                until,
+            }) => Outcome::Granted(Receipt::new(entry.id, entry.binding, by, at_ms, until)),
+        })
+    }
+
     fn entry(&mut self, id: &TicketId) -> Option<&mut Entry> {
         let number = self.numbers.get(id)?;
         self.open.get_mut(number)

@@ -182,7 +182,7 @@ fn structure<'m>(
     let over = shortening.over();
     // What it says by now may be longer or shorter than what came.
     let mut unlimited = usize::MAX;
-    let whole = built(value, said, None, &mut unlimited).into_string();
+    let whole = built(value, said, None, &mut unlimited).0.into_string();
     let bytes = whole.len();
     if bytes <= over {
         return None;
@@ -190,7 +190,7 @@ fn structure<'m>(
     let cuts = [Cut::ArraysAndStrings, Cut::Arrays].into_iter();
     let mut cuts = cuts.map(|cut| {
         let mut room = over;
-        built(value, said, Some(cut), &mut room)
+        built(value, said, Some(cut), &mut room).0
     });
     let shown = cuts.find(|it| it.as_str().len() < bytes && fits(it, shortening.output()))?;
     let content = answer.get("content").filter(|content| content.is_array())?;
@@ -201,7 +201,10 @@ fn structure<'m>(
     let note = format!(
         "[mcp-protector: parts of `structuredContent`, of {bytes} bytes, are left out. {told}]"
     );
-    let same = blocks.iter().position(|block| is_same(&block.says, &whole));
+    let same = canonical(&whole).and_then(|whole| {
+        let is_whole = |block: &Block<'m>| canonical(&block.says).as_ref() == Some(&whole);
+        blocks.iter().position(is_whole)
+    });
     if let Some(same) = same {
         let block = blocks.remove(same);
         shorter.say(block, format!("{}\n{note}", shown.as_str()));
@@ -235,13 +238,10 @@ impl<'m> Shorter<'m> {
     }
 }
 
-/// Whether a text is the JSON of structured content, in whatever order and spelling.
-fn is_same(text: &str, structured: &str) -> bool {
-    let canonical = |text: &str| {
-        let document = Document::decode(text.as_bytes(), &Limits::default()).ok()?;
-        Some(document.root().canonical())
-    };
-    canonical(text).is_some_and(|text| canonical(structured) == Some(text))
+/// What a JSON text says, in whatever order and spelling.
+fn canonical(text: &str) -> Option<String> {
+    let document = Document::decode(text.as_bytes(), &Limits::default()).ok()?;
+    Some(document.root().canonical())
 }
 
 fn fits(shown: &Fragment, output: Output<'_>) -> bool {
@@ -255,49 +255,70 @@ fn fits(shown: &Fragment, output: Output<'_>) -> bool {
     }
 }
 
-/// A value as it is by now, with as much of its arrays and strings as there is room for. The wire's
-/// depth limit bounds the recursion.
+/// Whether all of a value is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Whole,
+    InPart,
+}
+
+/// A value as it is by now, with as much of its arrays and strings as there is room for, and of each
+/// array the first item at least. The wire's depth limit bounds the recursion.
 fn built<'m>(
     value: Value<'m>,
     said: &dyn Fn(Value<'m>) -> Option<String>,
     cut: Option<Cut>,
     room: &mut usize,
-) -> Fragment {
+) -> (Fragment, Shown) {
+    let mut all = Shown::Whole;
     if value.is_object() {
         let members: Vec<(String, Fragment)> = value
             .entries()
             .map(|(key, member)| {
                 *room = room.saturating_sub(key.len() + 4);
-                (key.into_owned(), built(member, said, cut, room))
+                let (member, shown) = built(member, said, cut, room);
+                if shown == Shown::InPart {
+                    all = Shown::InPart;
+                }
+                (key.into_owned(), member)
             })
             .collect();
-        return Fragment::object(members.iter().map(|(key, it)| (key.as_str(), it.clone())));
+        let members = members.iter().map(|(key, it)| (key.as_str(), it.clone()));
+        return (Fragment::object(members), all);
     }
     if value.is_array() {
         let mut items = Vec::new();
         for item in value.items() {
-            if cut.is_some() && *room == 0 {
+            // Without any item a list would say that there is nothing.
+            let is_first = items.is_empty();
+            if cut.is_some() && *room == 0 && !is_first {
+                all = Shown::InPart;
                 break;
             }
             let before = *room;
-            let item = built(item, said, cut, room);
+            let (item, shown) = built(item, said, cut, room);
             // One that does not fit is not shown in part, unless it is the first.
-            let is_whole = before > item.as_str().len() || items.is_empty();
+            let is_whole = shown == Shown::Whole && before > item.as_str().len();
             if cut.is_some() && !is_whole {
+                all = Shown::InPart;
                 *room = 0;
+                if is_first {
+                    items.push(item);
+                }
                 break;
             }
             *room = before.saturating_sub(item.as_str().len() + 1);
             items.push(item);
         }
-        return Fragment::array(items);
+        return (Fragment::array(items), all);
     }
     let Some(text) = said(value) else {
         *room = room.saturating_sub(value.text().len());
-        return Fragment::copy_of(value);
+        return (Fragment::copy_of(value), all);
     };
     let shown = match cut {
         Some(Cut::ArraysAndStrings) if text.len() > SHORT.max(*room) => {
+            all = Shown::InPart;
             let end = text.floor_char_boundary(SHORT.max(*room));
             format!("{}…", text.get(..end).unwrap_or_default())
         }
@@ -305,5 +326,5 @@ fn built<'m>(
     };
     let shown = Fragment::string(&shown);
     *room = room.saturating_sub(shown.as_str().len());
-    shown
+    (shown, all)
 }

@@ -57,8 +57,8 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
         let (session, lends) = (&talk.session, talk.agent.lends());
-        asking::while_sampling(understood, turn, snapshot, session, lends)?;
-        self.count(understood, session, trail)
+        asking::while_sampling(understood, turn, snapshot, session, lends)
+            .and_then(|()| self.count(understood, session, trail))
             .inspect_err(|_| self.give_back(understood, trail))?;
         trail.brought.spend();
         Ok(())

@@ -58,7 +58,7 @@ pub(super) fn understand_reply<'m>(
         }
         let again = question
             .as_ref()
-            .and_then(resources::received_in_one_spelling);
+            .map_or_else(Vec::new, resources::received_in_one_spelling);
         questions.extend(question.into_iter().chain(again));
     }
     questions.extend(input_requests(&identified)?);

@@ -175,12 +175,21 @@ impl Trail {
     /// The message is judged as if it had just come: what was found out about it is forgotten, but
     /// for what it brings of a person's consent.
     pub(super) fn begin_anew<U, A>(&mut self, talk: &Talk<U, A>, came: Came) {
-        let begun = Self::begin(talk, came).known_as(Arc::clone(&self.reference));
+        let begun = self.of_the_same(talk, came);
         *self = Self {
             brought: std::mem::take(&mut self.brought),
             agreed: self.agreed.take(),
             ..begun
         };
+    }
+
+    /// Of the same message before anything is known of it but what came with it: the name under which
+    /// the audit knows it, and what headers said.
+    pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, came: Came) -> Self {
+        Self {
+            carrier: self.carrier.clone(),
+            ..Self::begin(talk, came).known_as(Arc::clone(&self.reference))
+        }
     }
 
     /// The message is judged where its session is by now.

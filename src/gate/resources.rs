@@ -80,24 +80,23 @@ pub(super) fn one<'m>(
     (target, questions(uri, kind, asks, doing))
 }
 
-/// Whether what is received of a resource may be received of it in the one spelling as well.
-pub(super) fn received_in_one_spelling<'m>(question: &Question<'_>) -> Option<Question<'m>> {
+/// Whether what is received of a resource may be received of it in the one spelling as well: of a URI,
+/// and of a template too if it may be one, since what completes a template is received of the template.
+pub(super) fn received_in_one_spelling<'m>(question: &Question<'_>) -> Vec<Question<'m>> {
     let (About::Resource(resource), Doing::ReceiveResult(received)) =
         (&question.about, &question.doing)
     else {
-        return None;
+        return Vec::new();
     };
-    // What completes a template is received of the template.
-    let kind = if resource.uri.contains('{') {
-        Kind::Template
-    } else {
-        Kind::Uri
-    };
-    Some(Question {
+    let template = resource.uri.contains('{').then_some(Kind::Template);
+    let kinds = [Kind::Uri].into_iter().chain(template);
+    let spelled = kinds.filter_map(|kind| facts_in_one_spelling(&resource.uri, kind));
+    let question = |facts| Question {
         asks: question.asks,
-        about: About::Resource(facts_in_one_spelling(&resource.uri, kind)?),
+        about: About::Resource(facts),
         doing: Doing::ReceiveResult(received.clone()),
-    })
+    };
+    spelled.map(question).collect()
 }
 
 /// What the params of a method name, and where it stands (RFC 6901).

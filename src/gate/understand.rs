@@ -197,7 +197,7 @@ fn about_tasks<'m>(
     }
     let again = received
         .as_ref()
-        .and_then(resources::received_in_one_spelling);
+        .map_or_else(Vec::new, resources::received_in_one_spelling);
     questions.extend(received.into_iter().chain(again));
     Ok((target, questions))
 }

@@ -13,8 +13,8 @@ const MORE: &str = "?";
 
 /// Where strings begin with a hyphen, as sorted JSON pointers.
 ///
-/// Blanks and control characters before it do not count: servers take them away. Keys are not looked
-/// at, and a negative number is a number.
+/// Blanks, quotes and what nobody sees before it do not count: servers take them away. Keys are not
+/// looked at, and a negative number is a number.
 pub fn options(arguments: &Arguments<'_>) -> Vec<String> {
     let found = arguments.0.iter().filter_map(|(pointer, leaf)| match leaf {
         Leaf::String(text) => begins_one(text).then_some(pointer),
@@ -37,8 +37,18 @@ pub fn options(arguments: &Arguments<'_>) -> Vec<String> {
 }
 
 fn begins_one(text: &str) -> bool {
-    let blank = |c: char| c.is_whitespace() || c.is_control();
-    text.trim_start_matches(blank).starts_with('-')
+    let falls_off = |c: char| {
+        c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '`') || is_unseen(c)
+    };
+    text.trim_start_matches(falls_off).starts_with('-')
+}
+
+/// Marks that have no width (Unicode, `Default_Ignorable_Code_Point`, those that stand in texts).
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -66,6 +76,11 @@ mod tests {
             "\0-x",
             "\u{a0}-x",
             "\r\n-x",
+            "\u{feff}--x",
+            "\u{200b}\u{2060}-x",
+            "\"--x\"",
+            "' -x'",
+            "\u{e0061}-x",
         ] {
             check(
                 &[("/a", text("HEAD")), ("/revision", text(option))],

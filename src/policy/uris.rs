@@ -69,7 +69,9 @@ pub fn canonical_template(text: &str) -> Option<String> {
     let selects = [text.find("{?"), text.find("{&")];
     let end = selects.into_iter().flatten().min().unwrap_or(text.len());
     let (body, selection) = text.split_at_checked(end)?;
-    if text.contains(STAND_IN) || !is_selection(selection) {
+    // Neither as it stands nor as it reads without its escapes.
+    let says = |text: &str| text.to_ascii_lowercase().contains(STAND_IN);
+    if says(text) || says(&settled(body)?) || !is_selection(selection) {
         return None;
     }
     let mut stand_ins = Vec::new();
@@ -271,6 +273,8 @@ mod tests {
         check("notes://team/{id}{#part}", None);
         check("notes://team/{?id}/a", None);
         check("notes://team/x-expression-0x{id}", None);
+        check("notes://team/{id}/../%78-expression-0x", None);
+        check("notes://team/{id}/../X-Expression-0x", None);
     }
 
     #[test]

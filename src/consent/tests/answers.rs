@@ -28,6 +28,25 @@ fn a_yes_is_a_receipt_that_says_who_agreed_to_what_and_when() {
 }
 
 #[test]
+fn a_yes_stays_for_whoever_can_use_it() {
+    let (desk, clock) = desk();
+    let [yes, no] = ["ann", "bob"].map(|who| ask(&desk, who).unwrap());
+    let silent = ask(&desk, "ann").unwrap();
+    for (id, answer) in [(&yes, Answer::Approve), (&no, Answer::Deny)] {
+        desk.answer(id, answer, By::page("olga")).unwrap();
+    }
+    assert_eq!(desk.take_what_is_no_yes(&yes), None);
+    let denied = desk.take_what_is_no_yes(&no);
+    assert!(matches!(denied, Some(Outcome::Denied(_))), "{denied:?}");
+    assert_eq!(desk.take_what_is_no_yes(&silent), None);
+    let receipt = granted(&desk, &yes);
+    receipt.fits(&binding("ann"), clock.elapsed()).unwrap();
+    clock.advance(settings().timeout);
+    let over = desk.take_what_is_no_yes(&silent);
+    assert_eq!(over, Some(Outcome::TimedOut));
+}
+
+#[test]
 fn only_the_first_answer_counts() {
     let (desk, _) = desk();
     let id = ask(&desk, "ann").unwrap();

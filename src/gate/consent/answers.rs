@@ -200,11 +200,17 @@ impl Gate {
                 desk.withdraw(&ticket);
                 return Some((at, End::Cancelled));
             }
-            if pick == Pick::Refused && desk.is_granted(&ticket) {
-                talk.session.bell().notify_one();
-                return None;
-            }
-            Some((at, End::Answered(Box::new(desk.take(&ticket)?))))
+            let outcome = match pick {
+                Pick::Refused => {
+                    let outcome = desk.take_what_is_no_yes(&ticket);
+                    if outcome.is_none() && desk.is_granted(&ticket) {
+                        talk.session.bell().notify_one();
+                    }
+                    outcome
+                }
+                Pick::All => desk.take(&ticket),
+            };
+            Some((at, End::Answered(Box::new(outcome?))))
         })?;
         Some((waiting.remove(at), end))
     }
@@ -275,7 +281,7 @@ impl Gate {
         }
         let why = match outcome {
             Outcome::Granted(receipt) => {
-                let mut trail = Trail::begin(talk, came).known_as(trail.reference);
+                let mut trail = trail.of_the_same(talk, came);
                 trail.brought = Brought::Receipt(receipt);
                 return Box::pin(self.handle_on(talk, came, &request.frame, &mut trail)).await;
             }

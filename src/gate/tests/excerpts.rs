@@ -237,6 +237,30 @@ async fn structured_content_is_shortened_within_its_schema_and_the_text_that_rep
 }
 
 #[tokio::test]
+async fn a_list_that_has_something_is_not_shown_as_empty_nor_an_item_in_part_as_whole() {
+    let long = "word ".repeat(OVER);
+    let many: Vec<u32> = (0..40).collect();
+    let item = |positions: &[u32]| serde_json::json!({"positions": positions});
+    let wide: Vec<u32> = (0..u32::try_from(OVER).unwrap()).collect();
+    for (structured, shown) in [
+        (
+            serde_json::json!({"log": long, "findings": many}),
+            serde_json::json!([0]),
+        ),
+        (
+            serde_json::json!({"findings": [item(&[1]), item(&wide), item(&[2])]}),
+            serde_json::json!([item(&[1])]),
+        ),
+    ] {
+        let bench = shortening(open, None).await;
+        let result = serde_json::json!({"content": [], "structuredContent": structured});
+        let answer = answered(&bench, "t", &result.to_string()).await;
+        let told = &answer["result"]["structuredContent"]["findings"];
+        assert_eq!(*told, shown, "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_model_reads_that_structured_content_was_shortened() {
     let long = "word ".repeat(OVER);
     let structured = serde_json::json!({"a": [{"text": long}], "id": "x".repeat(60), "c": long});

@@ -1,7 +1,7 @@
 //! Agents without sessions: they are asked by a result, and bring the answer back.
 
 use super::*;
-use crate::wire::Fragment;
+use crate::wire::{Carrier, Fragment, Said, Stream};
 
 pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
 
@@ -79,6 +79,40 @@ async fn an_agent_without_a_session_is_asked_and_comes_back_with_a_yes() {
     assert_eq!(sent[0], modern(&minted, "ask", r#"{"b":2,"a":1}"#, ""));
     assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
     assert_eq!(asked.calls().await, ["BLOCK consent_asked", "ALLOW"]);
+}
+
+#[tokio::test]
+async fn after_a_yes_headers_are_compared_with_the_call_as_before_it() {
+    for (said, passes) in [("x", true), ("y", false)] {
+        let asked = Asked::new(with_consent, &[Way::Page]);
+        let bench = &asked.bench;
+        let list =
+            format!(r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#);
+        bench.agent(&list).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{{"name":"ask","inputSchema":{{"type":"object","properties":{{"a":{{"type":"string","x-mcp-header":"Region"}}}}}}}}]}}}}"#)).await;
+        bench.to_agent();
+        let header = ("mcp-param-region".into(), Said::Once(said.into()));
+        let carrier = Carrier {
+            repeated: Some([header].into_iter().collect()),
+            state: None,
+        };
+        let source = Source {
+            stream: Stream::numbered(3),
+            peer: None,
+            trace: None,
+        };
+        let frame = modern("1", "ask", r#"{"a":"x"}"#, "").replace(r#""elicitation":{}"#, "");
+        let passed = bench
+            .gate
+            .handle_carried(&bench.talk, source, carrier, frame.as_bytes());
+        passed.await.unwrap();
+        asked.answer(&asked.latest(), Answer::Approve).await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{said}");
+        let told = bench.to_agent();
+        let refused = told.iter().any(|it| it.contains(r#""code":-32020"#));
+        assert_eq!(refused, !passes, "{told:?}");
+    }
 }
 
 #[tokio::test]
