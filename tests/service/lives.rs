@@ -1,11 +1,10 @@
 //! What the log of a gate says of its life, and of those of its sessions.
 
 use std::process::Command;
-use std::thread::sleep;
-use std::time::Duration;
 
 use crate::fixtures::fixture;
 use crate::http::Agent;
+use crate::processes::eventually;
 use crate::serving::Serving;
 use crate::setup::Setup;
 
@@ -22,7 +21,12 @@ fn the_log_says_where_a_gate_listens_who_comes_and_how_many_have_come() {
     let told = Command::new("kill").arg(gate_process).status().unwrap();
     assert!(told.success());
     assert!(gate.child.wait().unwrap().success());
-    let said = until_said(&gate, "the gate stops");
+    // The last line may be read later than the end is seen.
+    let said = eventually(|| {
+        let said = gate.said.lock().unwrap().clone();
+        let is_last = said.contains("the gate stops");
+        is_last.then_some(said.clone()).ok_or(said)
+    });
     let line = |wanted: &[&str]| {
         let holds = |line: &&str| wanted.iter().all(|word| line.contains(word));
         said.lines().filter(holds).count()
@@ -49,16 +53,4 @@ fn the_log_says_where_a_gate_listens_who_comes_and_how_many_have_come() {
     );
     assert_eq!(line(&["a session ended", "session="]), 2, "{said}");
     assert_eq!(line(&["the gate stops", "sessions=2"]), 1, "{said}");
-}
-
-/// What a gate has said, once a word of it has been read.
-fn until_said(gate: &Serving, word: &str) -> String {
-    for _ in 0..600 {
-        let said = gate.said.lock().unwrap().clone();
-        if said.contains(word) {
-            return said;
-        }
-        sleep(Duration::from_millis(100));
-    }
-    panic!("the gate has not said `{word}`");
 }
