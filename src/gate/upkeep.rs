@@ -16,6 +16,7 @@ use super::Gate;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::isolate::leave_for_good;
 use super::own::{Occasion, OwnMessage};
+use super::parked::Over;
 use super::record::{Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
@@ -56,7 +57,7 @@ impl Gate {
             (parked, due.collect::<Vec<_>>())
         };
         for parked in parked {
-            self.end_parked(talk, &parked).await?;
+            self.end_parked(talk, &parked, Over::Time).await?;
         }
         for (asker, taken) in due {
             self.expired(talk, asker, taken).await?;
@@ -107,7 +108,8 @@ impl Gate {
         told
     }
 
-    /// The conversation is over: whatever waits for either server is answered, once.
+    /// The conversation is over: whatever waits for either server, or for a list of tools, is
+    /// answered, once.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
@@ -116,6 +118,7 @@ impl Gate {
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
         let told = self.upstream_died(talk).await;
+        let told = told.and(self.end_all_parked(talk).await);
         told.and(self.left_died(talk).await)
     }
 
