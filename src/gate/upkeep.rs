@@ -74,6 +74,11 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
+        {
+            let mut state = talk.session.state();
+            // Before anything is awaited: what it said or asked counts no more.
+            state.ended = state.ended.saturating_add(1);
+        }
         let mut told = Box::pin(self.end_questions(talk)).await;
         let (waiting, asked) = {
             let mut state = talk.session.state();
