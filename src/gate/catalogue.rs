@@ -18,6 +18,7 @@ use super::decide::{Permit, Stop};
 use super::drift;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::identify::{Identified, Role};
+use super::isolate::has_left_since;
 use super::listing;
 use super::own::{Occasion, OwnMessage};
 use super::page::{ListKind, Shape};
@@ -145,10 +146,18 @@ impl Gate {
         Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
         let is_awaited = {
             let mut state = talk.session.state();
+            // It is the list of a server that is not spoken to any more. What waited for it has been
+            // seen to.
+            if trail.run != state.run() {
+                return Ok(());
+            }
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
             !state.parked.is_empty()
         };
         Box::pin(self.tell_agent_of(talk, &drifts)).await?;
+        if trail.run != talk.session.run() {
+            return Ok(());
+        }
         match cursor {
             None => {
                 talk.session.catalogue_is_settled();
@@ -180,14 +189,24 @@ impl Gate {
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.audit.record(taken_in).await?;
+        if has_left_since(talk, trail.run) {
+            return Ok(());
+        }
         self.record_own(talk, Occasion::Initialized, Side::Upstream)
             .await?;
+        // The isolated server has a handshake of its own.
+        if has_left_since(talk, trail.run) {
+            return Ok(());
+        }
         talk.session.state().upstream = Readiness::Up;
         talk.upstream.handshake_completed();
         let initialized = OwnMessage::initialized();
         let told = self
             .tell(talk, Side::Upstream, Stream::MAIN, initialized)
             .await;
+        if has_left_since(talk, trail.run) {
+            return told.map_err(|AgentGone| Stop::AgentGone);
+        }
         // Behind it, or a message that waited would come first.
         talk.session.arrived();
         self.look_for_other_tools(talk).await;

@@ -7,15 +7,16 @@
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::session::{LeftBehind, Origin, Place, Readiness, Session};
+use crate::session::{LeftBehind, Origin, Place, Readiness, Run, Session};
 use crate::wire::{Form, Id, KnownMethod, Likeness, Message, Shape, Side, Stream};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::identify::Role;
 use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
-use super::record::{Came, Trail};
+use super::record::{AnswerTo, Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
 use super::understand::Understood;
@@ -74,17 +75,27 @@ impl Gate {
     }
 
     /// Whether a message that began in the open is for the open server. It is not if its session has
-    /// moved while it was on its way, or must, since it was judged at that level.
+    /// moved while it was on its way, or must, since it was judged at that level. And whether what a
+    /// server asks or tells comes of the one that is spoken to.
     ///
     /// # Errors
     /// [`Stop::Elsewhere`] where it is not: it is judged by what the isolated server offers, or not
-    /// sent.
+    /// sent. [`UpstreamFault`] where its server is gone: nobody would hear the answer.
     pub(super) fn stays<U, A>(
         &self,
         talk: &Talk<U, A>,
         begun: Option<Place>,
         understood: &Understood<'_>,
+        trail: &mut Trail,
     ) -> Result<(), Stop> {
+        if understood.identified.from == Side::Upstream {
+            return match understood.identified.role {
+                Role::Request { .. } | Role::Notification { .. } => {
+                    still_speaks(&talk.session, trail)
+                }
+                Role::Reply(_) => Ok(()),
+            };
+        }
         let (Some(Place::Open), Some(least)) = (begun, self.settings.isolate_from) else {
             return Ok(());
         };
@@ -95,8 +106,27 @@ impl Gate {
         Ok(())
     }
 
+    /// Whether a reply answers what its own server was asked: ids count up, so that one of the open
+    /// server's could fit what the isolated one is asked by now.
+    ///
+    /// # Errors
+    /// [`Stop::Elsewhere`] where it comes of a server that the session has left since.
+    pub(super) fn is_heard<U, A>(
+        talk: &Talk<U, A>,
+        from: Side,
+        message: &Message,
+        trail: &Trail,
+    ) -> Result<(), Stop> {
+        match message.shape() {
+            Shape::Reply { .. } if from == Side::Upstream && has_left_since(talk, trail.run) => {
+                Err(Stop::Elsewhere)
+            }
+            Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => Ok(()),
+        }
+    }
+
     /// Takes a message along with its session: there it is judged from its first byte, as if nothing
-    /// had been said of it.
+    /// had been said of it. What the open server says goes where the session has left it.
     pub(super) async fn judge_there<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -104,6 +134,9 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
+        if came.from == Side::Upstream {
+            return Box::pin(self.handle_left(talk, came.stream, came.form, frame)).await;
+        }
         self.move_apart(talk).await?;
         talk.session.until_arrived().await;
         trail.begin_anew(talk, came);
@@ -114,12 +147,21 @@ impl Gate {
     /// There is no second decision for one message, so it does not leave, and may come again.
     ///
     /// # Errors
-    /// [`UpstreamFault::Left`] for a request; what asks for nothing is dropped.
+    /// [`UpstreamFault::Left`] for a request, and for the open server's half of a handshake; what asks
+    /// for nothing is dropped.
     pub(super) fn is_still_there<U, A>(
         talk: &Talk<U, A>,
         begun: Option<Place>,
         permit: &Permit,
+        trail: &Trail,
     ) -> Result<(), Stop> {
+        // An agent that got it would go on with a server that knows nothing of it.
+        if permit.to() == Side::Agent
+            && trail.method == Some(KnownMethod::Initialize)
+            && let Some(fault) = gone(&talk.session, trail.run)
+        {
+            return Err(fault.into());
+        }
         if begun != Some(Place::Open) || talk.session.place() == Place::Open {
             return Ok(());
         }
@@ -364,6 +406,35 @@ impl Gate {
 pub(super) fn found(session: &Session, level: i64) {
     let mut state = session.state();
     state.found_at = state.found_at.max(level);
+}
+
+/// What has become of the server that a session spoke to then; nothing if it still does.
+pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
+    let now = session.run();
+    if then.has_left != now.has_left {
+        Some(UpstreamFault::Left)
+    } else if then.ended != now.ended {
+        Some(UpstreamFault::Died)
+    } else {
+        None
+    }
+}
+
+/// Whether the session has left the open server since it spoke to this one.
+pub(super) fn has_left_since<U, A>(talk: &Talk<U, A>, then: Run) -> bool {
+    then.has_left != talk.session.run().has_left
+}
+
+/// Whether the server that something came of is the one that is spoken to.
+///
+/// # Errors
+/// [`UpstreamFault`] where it is not; then nobody is answered.
+fn still_speaks(session: &Session, trail: &mut Trail) -> Result<(), Stop> {
+    let Some(fault) = gone(session, trail.run) else {
+        return Ok(());
+    };
+    trail.answer_to = AnswerTo::Nobody;
+    Err(fault.into())
 }
 
 /// Ends the open server when nothing waits for it any more.

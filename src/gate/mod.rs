@@ -67,6 +67,7 @@ use crate::session::{Asker, Session};
 use crate::wire::{Carrier, Form, Message, Side, Stream};
 
 use decide::Stop;
+use isolate::has_left_since;
 use kept::Kept;
 use listing::Listing;
 use oblige::Wanted;
@@ -280,7 +281,10 @@ impl Gate {
         match stopped {
             Stop::Refused(refusal) => {
                 self.refuse(talk, trail, refusal).await?;
-                if let Some(own) = &trail.asked_by_gate {
+                // What the isolated server is asked itself is not given up with it.
+                if let Some(own) = &trail.asked_by_gate
+                    && !has_left_since(talk, trail.run)
+                {
                     Self::give_up_own(talk, own);
                 }
                 Self::end_if_failed(talk, trail);
@@ -314,6 +318,7 @@ impl Gate {
         let message = self.inward(message, from, &current, trail)?;
         let max_in_flight = self.settings.max_in_flight;
         let (held, fault) = self.ratchet.held(session).await;
+        Self::is_heard(talk, from, &message, trail)?;
         let identified = identify::identify(&message, came, session, held, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
@@ -340,7 +345,7 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
-        self.stays(talk, begun, &understood)?;
+        self.stays(talk, begun, &understood, trail)?;
         let repeated = trail.carrier.repeated.as_ref();
         repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let standing = self.standing(&understood)?;
@@ -392,12 +397,12 @@ impl Gate {
             if !route.still_waits(from, &mut session.state()) {
                 return Err(Stop::Settled);
             }
-            remember::remember(talk, &understood, page.as_deref(), &drifts);
+            remember::remember(talk, &understood, page.as_deref(), &drifts, trail.run);
             let at = self.clock.elapsed();
             self.rounds.note(&understood, at);
             consent::keep_for_the_session(&understood, &snapshot, session, trail);
             self.tasks.note(&understood, session, at);
-            Self::is_still_there(talk, begun, &obliged.permit)?;
+            Self::is_still_there(talk, begun, &obliged.permit, trail)?;
             self.send(talk, obliged.permit).await
         };
         passed

@@ -19,6 +19,15 @@ use super::talk::Talk;
 /// be in flight.
 pub(super) const PARKED_FRAMES: usize = 4;
 
+/// How a call ceased to wait for the catalogue, unless it was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    /// Its time.
+    Time,
+    /// The conversation: nobody lists tools any more.
+    Conversation,
+}
+
 impl Gate {
     /// Lets a call wait until the catalogue is known, but not longer than it may take in all.
     pub(super) async fn park<U: Upstream, A: Agent>(
@@ -77,7 +86,7 @@ impl Gate {
             let next = talk.session.state().parked.pop_front();
             let Some(parked) = next else { break };
             if parked.cancelled || parked.deadline <= self.clock.elapsed() {
-                self.end_parked(talk, &parked).await?;
+                self.end_parked(talk, &parked, Over::Time).await?;
             } else {
                 let came = came(&parked);
                 let mut trail = Trail::begin(talk, came).known_as(Arc::clone(&parked.reference));
@@ -91,12 +100,27 @@ impl Gate {
         Ok(())
     }
 
+    /// Ends all calls that wait: there is nobody any more who could list tools. They are not judged,
+    /// since that may have to wait for a server that nobody reads.
+    pub(super) async fn end_all_parked<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let waiting = std::mem::take(&mut talk.session.state().parked);
+        let mut told = Ok(());
+        for parked in waiting {
+            told = told.and(self.end_parked(talk, &parked, Over::Conversation).await);
+        }
+        told
+    }
+
     /// Ends a call that was cancelled while it waited, or that has waited too long: it has one
     /// decision and never goes out.
     pub(super) async fn end_parked<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         parked: &Parked,
+        over: Over,
     ) -> Result<(), AgentGone> {
         // It has cost what a request costs that comes to nothing.
         self.charge_for(&talk.session);
@@ -112,12 +136,17 @@ impl Gate {
             talk.agent.release(parked.stream);
             Refusal::Cancelled
         } else {
-            warn!(
-                reference = &*trail.reference,
-                "timed out before the upstream had listed its tools"
-            );
-            let allowed = parked.deadline.saturating_sub(parked.started);
-            UpstreamFault::TimedOut(allowed).into()
+            match over {
+                Over::Time => {
+                    warn!(
+                        reference = &*trail.reference,
+                        "timed out before the upstream had listed its tools"
+                    );
+                    let allowed = parked.deadline.saturating_sub(parked.started);
+                    UpstreamFault::TimedOut(allowed).into()
+                }
+                Over::Conversation => UpstreamFault::Died.into(),
+            }
         };
         self.refuse(talk, &trail, refusal).await
     }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Agreed, Asker, Offered, Origin, Target, Waits};
+use crate::session::{Agreed, Asker, Offered, Origin, Run, Target, Waits};
 use crate::wire::{
     Carrier, Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState, Value,
 };
@@ -88,6 +88,8 @@ pub(super) struct Trail {
     pub(super) brought: Brought,
     /// What a person agreed to, if it is judged under that.
     pub(super) agreed: Option<Agreed>,
+    /// The server that its session spoke to when it came.
+    pub(super) run: Run,
     record: Record,
 }
 
@@ -168,6 +170,7 @@ impl Trail {
             held: None,
             brought: Brought::Nothing,
             agreed: None,
+            run: talk.session.run(),
             record,
         }
     }

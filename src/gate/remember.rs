@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::policy::{self, Client};
-use crate::session::{Exchange, Lifecycle, Page, State, Traversal, Waits};
+use crate::session::{Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::drift::Drift;
@@ -19,10 +19,16 @@ pub(super) fn remember<U: Upstream, A>(
     understood: &Understood<'_>,
     listed: Option<&Page>,
     drifts: &[Drift<'_>],
+    came_in: Run,
 ) {
     let identified = &understood.identified;
     let message = identified.message;
     let mut state = talk.session.state();
+    // While it was on its way the session has moved: what the open server says of itself is nothing
+    // that the isolated one has said. Nor is what a server said before it ended.
+    if identified.from == Side::Upstream && came_in != state.run() {
+        return;
+    }
     match &identified.role {
         Role::Request {
             method: KnownMethod::Initialize,

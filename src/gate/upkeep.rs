@@ -16,6 +16,7 @@ use super::Gate;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::isolate::leave_for_good;
 use super::own::{Occasion, OwnMessage};
+use super::parked::Over;
 use super::record::{Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
@@ -56,7 +57,7 @@ impl Gate {
             (parked, due.collect::<Vec<_>>())
         };
         for parked in parked {
-            self.end_parked(talk, &parked).await?;
+            self.end_parked(talk, &parked, Over::Time).await?;
         }
         for (asker, taken) in due {
             self.expired(talk, asker, taken).await?;
@@ -73,6 +74,11 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
+        {
+            let mut state = talk.session.state();
+            // Before anything is awaited: what it said or asked counts no more.
+            state.ended = state.ended.saturating_add(1);
+        }
         let mut told = Box::pin(self.end_questions(talk)).await;
         let (waiting, asked) = {
             let mut state = talk.session.state();
@@ -107,7 +113,8 @@ impl Gate {
         told
     }
 
-    /// The conversation is over: whatever waits for either server is answered, once.
+    /// The conversation is over: whatever waits for either server, or for a list of tools, is
+    /// answered, once.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
@@ -116,6 +123,7 @@ impl Gate {
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
         let told = self.upstream_died(talk).await;
+        let told = told.and(self.end_all_parked(talk).await);
         told.and(self.left_died(talk).await)
     }
 

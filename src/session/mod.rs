@@ -36,7 +36,7 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
-pub use place::{LeftBehind, Place};
+pub use place::{LeftBehind, Place, Run};
 pub use ratchet::{
     Answer, InMemory, JournalError, OnDisk, Raised, RatchetKey, RatchetStore, StoreFault, Whose,
 };
@@ -143,6 +143,8 @@ pub struct State {
     pub upstream: Readiness,
     /// Which instance of it is spoken to.
     pub place: Place,
+    /// How often a server has ended that was spoken to.
+    pub ended: u64,
     /// The tools that the agent had got from the open server, until they were compared with those of
     /// the isolated one.
     pub tools_left: Option<HashMap<String, Fingerprint>>,
@@ -297,6 +299,7 @@ impl Session {
                 established: Arc::default(),
                 upstream: Readiness::Up,
                 place: Place::Open,
+                ended: 0,
                 tools_left: None,
                 found_at: 0,
                 forsaken: Forsaken::default(),

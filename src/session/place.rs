@@ -1,7 +1,7 @@
 //! Which instance of the server a session speaks to: the open one, or the isolated one. One way.
 
 use super::pending::Taken;
-use super::{Asked, Lifecycle, Readiness, Session};
+use super::{Asked, Lifecycle, Readiness, Session, State};
 use crate::wire::KnownMethod;
 
 /// Where a session stands.
@@ -14,6 +14,16 @@ pub enum Place {
     Moving,
     /// It speaks to the isolated server, or to nobody while that one does not run.
     Isolated,
+}
+
+/// One life of one server, among all that a session speaks to in the course of time: what a server
+/// said or asked in an earlier one counts no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The session has left the open server.
+    pub has_left: bool,
+    /// How often a server had ended before.
+    pub ended: u64,
 }
 
 /// What a session does not take with it from the open server.
@@ -31,7 +41,21 @@ pub struct LeftBehind {
     pub lists: Vec<KnownMethod>,
 }
 
+impl State {
+    /// The server that is spoken to by now.
+    pub fn run(&self) -> Run {
+        Run {
+            has_left: self.place != Place::Open,
+            ended: self.ended,
+        }
+    }
+}
+
 impl Session {
+    pub fn run(&self) -> Run {
+        self.state().run()
+    }
+
     pub fn place(&self) -> Place {
         self.state().place
     }

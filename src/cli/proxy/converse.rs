@@ -82,8 +82,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         }
     }
     // Whatever could not finish is answered, once, and recorded.
-    let told = gate.conversation_ends(talk).await;
-    if told.and(gate.resume(talk).await).is_err() {
+    if gate.conversation_ends(talk).await.is_err() {
         info!("the agent has gone before it was answered");
     }
     end

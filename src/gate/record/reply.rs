@@ -38,6 +38,7 @@ impl Trail {
             carrier: Carrier::default(),
             state: None,
             span: exchange.span,
+            run: talk.session.run(),
             record,
         };
         trail.answers(exchange);

@@ -115,3 +115,33 @@ async fn when_nobody_waits_any_more_no_further_page_is_asked_for() {
     bench.agent(&call("2", "echo")).await;
     assert!(!bench.to_upstream()[0].contains("cursor"));
 }
+
+#[tokio::test]
+async fn calls_that_wait_for_a_list_when_the_conversation_ends_are_answered_and_not_judged() {
+    const STATELESS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},"name":"echo","arguments":{"a":1}}}"#;
+    let isolating = |settings: &mut Settings| settings.isolate_from = Some(3);
+    let in_a_session = waiting(isolating).await.0;
+    let without_one = Bench::with(open, isolating);
+    without_one.agent(STATELESS).await;
+    assert_eq!(without_one.to_upstream().len(), 1, "the list is asked for");
+    for bench in [in_a_session, without_one] {
+        // Whoever judged it now would first move the session, and wait for a handshake.
+        bench.raise(3);
+        Box::pin(bench.gate.conversation_ends(&bench.talk))
+            .await
+            .unwrap();
+        let answers = bench.to_agent();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        assert!(answers[0].contains(r#""id":1,"#), "{answers:?}");
+        assert!(
+            answers[0].contains("ended before it answered"),
+            "{answers:?}"
+        );
+        assert_eq!(bench.to_upstream(), Vec::<String>::new());
+        assert!(bench.talk.session.is_idle());
+        let calls = bench.records_of("tool_call").await;
+        assert_eq!(calls.len(), 1);
+        assert_eq!(calls[0].get(&["decision"]), "ERROR");
+        assert_eq!(calls[0].get(&["target"]), "echo");
+    }
+}

@@ -1,5 +1,7 @@
 //! Messages that began before the open server, whose session has moved before they left.
 
+use std::pin::Pin;
+
 use super::super::pins::{PROMPT, prompts, speaking};
 use super::*;
 use crate::audit::Durability;
@@ -152,4 +154,127 @@ async fn what_the_agent_follows_at_the_open_server_the_isolated_one_does_not_tel
     bench.to_upstream();
     bench.upstream(news).await;
     assert_eq!(bench.to_agent().len(), 1);
+}
+
+const LIST: &str = r#"{"jsonrpc":"2.0","id":"list","method":"tools/list"}"#;
+
+/// What the open server lists.
+fn uploads(id: &str, next: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{{"name":"upload","inputSchema":{{"type":"object"}}}}]{next}}}}}"#
+    )
+}
+
+/// Where each message waits for its record.
+fn strict() -> Bench {
+    Bench::recording(open, Durability::Strict, |settings| {
+        settings.isolate_from = Some(SECRET);
+    })
+}
+
+/// Lets something begin, up to its first record; it goes on when it is awaited.
+pub(in crate::gate::tests) async fn begin<F: Future>(bench: &Bench, going: &mut Pin<Box<F>>) {
+    bench.latch.close();
+    tokio::select! {
+        biased;
+        _ = going => panic!("it does not wait for its record"),
+        () = std::future::ready(()) => {}
+    }
+    bench.latch.open();
+}
+
+/// The session moves, and the isolated server agrees to its handshake. Yields what reached that one
+/// behind it.
+async fn moved(bench: &Bench) -> Vec<String> {
+    bench.raise(SECRET);
+    Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
+    let reached = bench.to_upstream();
+    assert_eq!(methods(&reached), [MOVED, "initialize"]);
+    bench.answer(&reached[1], &[]).await;
+    let reached = bench.to_upstream();
+    assert_eq!(methods(&reached[..1]), ["notifications/initialized"]);
+    reached[1..].to_vec()
+}
+
+#[tokio::test]
+async fn a_list_of_the_open_server_that_is_on_its_way_when_the_session_moves_is_not_the_isolated_ones()
+ {
+    let bench = strict();
+    bench.shake_hands().await;
+    bench.agent(LIST).await;
+    let list = uploads(&id_of(&bench.to_upstream()[0]), "");
+    let mut listing = Box::pin(bench.upstream(&list));
+    begin(&bench, &mut listing).await;
+    assert_eq!(moved(&bench).await, [""; 0]);
+    listing.await;
+    assert!(bench.to_agent()[0].contains("upload"), "its agent gets it");
+    let reached = bench.agent_meanwhile(&call("1", "upload"), &["read"]).await;
+    assert_eq!(methods(&reached), ["tools/list"]);
+    assert!(bench.to_agent()[0].contains("Unknown tool: upload"));
+}
+
+#[tokio::test]
+async fn what_the_gate_itself_was_listing_when_the_session_moves_ends_with_the_open_server() {
+    for next in ["", r#","nextCursor":"of the open one""#] {
+        let bench = strict();
+        bench.shake_hands().await;
+        bench.agent(&call("1", "upload")).await;
+        let page = uploads(&id_of(&bench.to_upstream()[0]), next);
+        let mut listing = Box::pin(bench.upstream(&page));
+        begin(&bench, &mut listing).await;
+        let reached = moved(&bench).await;
+        assert_eq!(methods(&reached), ["tools/list"], "{next}");
+        listing.await;
+        assert_eq!(bench.to_upstream(), [""; 0], "{next}");
+        assert_eq!(bench.to_agent(), [""; 0], "{next}");
+        bench.answer(&reached[0], &["read"]).await;
+        assert_eq!(bench.to_upstream(), [""; 0], "{next}");
+        let answers = bench.to_agent();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        assert!(answers[0].contains("Unknown tool: upload"), "{answers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_the_open_server_repeats_is_not_the_isolated_ones() {
+    for agrees in ["2025-11-25", "2025-06-18"] {
+        let bench = strict();
+        bench.shake_hands().await;
+        Box::pin(bench.gate.upstream_died(&bench.talk))
+            .await
+            .unwrap();
+        Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
+        let again = agreed(&id_of(&bench.to_upstream()[0])).replace("2025-11-25", agrees);
+        let mut repeating = Box::pin(bench.upstream(&again));
+        begin(&bench, &mut repeating).await;
+        bench.raise(SECRET);
+        Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
+        let reached = bench.to_upstream();
+        assert_eq!(methods(&reached), [MOVED, "initialize"]);
+        repeating.await;
+        assert_eq!(bench.to_upstream(), [""; 0], "{agrees}");
+        assert_eq!(bench.talk.session.place(), Place::Moving, "{agrees}");
+        assert_eq!(bench.talk.upstream.restarts(), 0, "{agrees}");
+        bench.answer(&reached[1], &[]).await;
+        assert_eq!(bench.talk.session.place(), Place::Isolated);
+        assert_eq!(bench.talk.session.state().upstream, Readiness::Up);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_whose_handshake_the_open_server_answers_too_late_begins_another_one() {
+    let bench = strict();
+    bench.agent(INITIALIZE).await;
+    let late = agreed(&id_of(&bench.to_upstream()[0]));
+    let mut answering = Box::pin(bench.upstream(&late));
+    begin(&bench, &mut answering).await;
+    bench.raise(SECRET);
+    Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
+    answering.await;
+    let answers = bench.to_agent();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    assert!(answers[0].contains("another instance"), "{answers:?}");
+    assert_eq!(bench.to_upstream(), [MOVED]);
+    bench.agent(INITIALIZE).await;
+    assert_eq!(methods(&bench.to_upstream()), ["initialize"]);
 }
