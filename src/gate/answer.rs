@@ -12,7 +12,7 @@ use super::record::{AnswerTo, Trail};
 use super::refuse::Refusal;
 use super::schemas::Unfit;
 use super::talk::Talk;
-use super::{DenialForm, Gate};
+use super::{DenialForm, Gate, isolate};
 use crate::session::Lifecycle;
 
 impl Gate {
@@ -36,6 +36,12 @@ impl Gate {
         }
         let (to, id) = match &trail.answer_to {
             AnswerTo::Nobody => return Ok(()),
+            // While it was recorded the session has turned to a server that did not ask this.
+            AnswerTo::Asker(Side::Upstream, _)
+                if isolate::gone(&talk.session, trail.run).is_some() =>
+            {
+                return Ok(());
+            }
             AnswerTo::Asker(side, asker) | AnswerTo::Waiting(side, asker) => {
                 (*side, AnswerId::Json(asker.id.json()))
             }

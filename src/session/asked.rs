@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::policy::{Consent, Denial, PolicySnapshot};
 use crate::wire::{Side, Stream};
 
-use super::{Asker, Parked};
+use super::{Asker, Parked, Run};
 
 /// A request that waits for a person's consent.
 #[derive(Debug)]
@@ -28,6 +28,9 @@ pub struct Asked {
     pub progress: Option<Progress>,
     /// The id that the gate minted for the form that the agent's client shows, if it shows one.
     pub form: Option<u64>,
+    /// The server that was spoken to when the request came: if it is one of the server's, no other
+    /// gets the answer.
+    pub run: Run,
 }
 
 /// What the asker of a request hears while it waits for a person.

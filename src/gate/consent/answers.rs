@@ -6,13 +6,14 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
-use crate::session::{Asked, AskedStage};
+use crate::session::{Asked, AskedStage, Run};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::bridged::Source;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::isolate;
 use super::super::own::{Occasion, OwnMessage};
 use super::super::record::{AnswerTo, Came, Trail};
 use super::super::refuse::Refusal;
@@ -232,6 +233,7 @@ impl Gate {
             shown_on: _,
             progress: _,
             form: _,
+            run,
         } = asked;
         let source = Source {
             stream: request.stream,
@@ -240,7 +242,9 @@ impl Gate {
         };
         // What a person took to answer is no time of the server's.
         let came = Came::with(source, from, self.clock.elapsed());
-        let mut trail = Trail::begin(talk, came).known_as(request.reference);
+        let mut trail = Trail::begin(talk, came)
+            .known_as(request.reference)
+            .since(run);
         trail.carrier.clone_from(&request.carrier);
         let message = Message::decode(&request.frame, self.limits(from));
         if let Ok(message) = &message {
@@ -279,9 +283,16 @@ impl Gate {
                 return self.refuse(talk, &trail, fault.into()).await;
             }
         }
+        // While the answer was told and recorded, nobody ended what no longer waits.
+        if from == Side::Upstream
+            && let Some(fault) = isolate::gone(&talk.session, run)
+        {
+            trail.answer_to = AnswerTo::Nobody;
+            return self.refuse(talk, &trail, fault.into()).await;
+        }
         let why = match outcome {
             Outcome::Granted(receipt) => {
-                let mut trail = trail.of_the_same(talk, came);
+                let mut trail = trail.of_the_same(talk, came).since(run);
                 trail.brought = Brought::Receipt(receipt);
                 return Box::pin(self.handle_on(talk, came, &request.frame, &mut trail)).await;
             }
@@ -327,6 +338,12 @@ fn said(result: Option<Value<'_>>) -> Answer {
 }
 
 impl Trail {
+    /// It is a message that came when its session spoke to this server.
+    fn since(mut self, run: Run) -> Self {
+        self.run = run;
+        self
+    }
+
     fn outcome_of_consent(&self, ticket: &TicketId, outcome: &Outcome) -> audit::Record {
         let (event, by) = match outcome {
             Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),

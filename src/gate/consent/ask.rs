@@ -14,6 +14,7 @@ use crate::wire::{Fragment, KnownMethod, Side, Stream};
 use super::super::Gate;
 use super::super::decide::Permit;
 use super::super::forward::{Agent, AgentGone, Upstream};
+use super::super::isolate;
 use super::super::own::{AnswerId, OwnMessage};
 use super::super::parked::PARKED_FRAMES;
 use super::super::record::{AnswerTo, Trail};
@@ -76,6 +77,13 @@ impl Gate {
             let denial = asking.denial;
             return self.refuse(talk, trail, Refusal::Denied { denial }).await;
         };
+        // Nobody need be asked for a server that is gone.
+        if let Some((Side::Upstream, _)) = trail.asked_by()
+            && let Some(fault) = isolate::gone(&talk.session, trail.run)
+        {
+            trail.answer_to = AnswerTo::Nobody;
+            return self.refuse(talk, trail, fault.into()).await;
+        }
         let settings = desk.settings();
         let form = if settings.has(Way::Elicitation) {
             asking.form
@@ -131,6 +139,7 @@ impl Gate {
                 next: self.clock.elapsed().saturating_add(TELLS_EVERY),
             }),
             form: None,
+            run: trail.run,
         };
         // Before it is recorded, or a cancellation that comes meanwhile would be one of nothing.
         if self.wait(talk, waiting).is_err() {

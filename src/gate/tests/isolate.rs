@@ -1,6 +1,6 @@
 //! From the open server to the isolated one, within one session.
 
-mod elsewhere;
+pub(super) mod elsewhere;
 
 use std::sync::Arc;
 

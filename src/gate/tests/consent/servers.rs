@@ -1,6 +1,7 @@
 //! What servers ask of the agent, where a person has to agree to it.
 
 use super::*;
+use crate::gate::tests::isolate::elsewhere::begin;
 
 const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":1},"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
@@ -31,7 +32,10 @@ async fn session(ways: &[Way]) -> Asked {
 }
 
 async fn with(ways: &[Way], change: impl FnOnce(&mut Asking)) -> Asked {
-    let asked = Asked::with(of_servers, ways, change);
+    capable(Asked::with(of_servers, ways, change)).await
+}
+
+async fn capable(asked: Asked) -> Asked {
     let capable = INITIALIZE.replace(r#""roots":{}"#, r#""sampling":{},"elicitation":{}"#);
     let bench = &asked.bench;
     bench.agent(&capable).await;
@@ -192,4 +196,82 @@ async fn a_session_that_leaves_its_server_leaves_its_questions() {
             .get(&["reason", "text"])
             .contains("another instance")
     );
+}
+
+/// What becomes of a server while its question is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Becomes {
+    Left,
+    Died,
+}
+
+impl Becomes {
+    async fn of(self, bench: &Bench) {
+        match self {
+            Self::Left => {
+                bench.raise(3);
+                let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
+                bench.agent_meanwhile(ping, &[]).await;
+            }
+            Self::Died => {
+                Box::pin(bench.gate.upstream_died(&bench.talk))
+                    .await
+                    .unwrap();
+                Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
+            }
+        }
+        bench.to_upstream();
+        bench.to_agent();
+    }
+
+    /// The one record of the question.
+    async fn is_recorded(self, bench: &Bench) {
+        let requests = bench.records_of("server_request").await;
+        assert_eq!(requests.len(), 1, "{self:?}");
+        assert_eq!(requests[0].get(&["decision"]), "ERROR", "{self:?}");
+        let text = requests[0].get(&["reason", "text"]);
+        let expected = match self {
+            Self::Left => "another instance",
+            Self::Died => "ended before it answered",
+        };
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_person_answers_while_the_server_goes_reaches_neither_the_agent_nor_another_server()
+{
+    for becomes in [Becomes::Left, Becomes::Died] {
+        for answer in [Answer::Approve, Answer::Deny] {
+            let mut asked = capable(Asked::recording(of_servers, &[Way::Page])).await;
+            asked.bench.gate.settings.isolate_from = Some(3);
+            let bench = &asked.bench;
+            bench.upstream(SAMPLE).await;
+            let by = By::page("olga");
+            asked.desk.answer(&asked.latest(), answer, by).unwrap();
+            let mut going = Box::pin(asked.go_on());
+            begin(bench, &mut going).await;
+            becomes.of(bench).await;
+            going.await;
+            assert_eq!(bench.to_agent(), Vec::<String>::new(), "{becomes:?}");
+            assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{becomes:?}");
+            assert!(bench.talk.session.state().to_agent.is_empty());
+            becomes.is_recorded(bench).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_gate_says_to_a_question_reaches_no_server_that_did_not_ask_it() {
+    for becomes in [Becomes::Left, Becomes::Died] {
+        let mut asked = capable(Asked::recording(of_servers, &[Way::Page])).await;
+        asked.bench.gate.settings.isolate_from = Some(3);
+        let bench = &asked.bench;
+        let unknown = r#"{"jsonrpc":"2.0","id":"s","method":"nothing/such"}"#;
+        let mut going = Box::pin(bench.upstream(unknown));
+        begin(bench, &mut going).await;
+        becomes.of(bench).await;
+        going.await;
+        assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{becomes:?}");
+    }
 }
