@@ -4,10 +4,13 @@
 //! threshold the session moves, before anything of the message is judged; the message whose decision
 //! raised the level still goes where it was going, and the session moves behind it.
 
+use std::sync::Arc;
+
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::session::{LeftBehind, Origin, Place, Readiness, Run, Session};
+use crate::policy::Held;
+use crate::session::{LeftBehind, Origin, Place, Readiness, Run, Session, StoreFault};
 use crate::wire::{Form, Id, KnownMethod, Likeness, Message, Shape, Side, Stream};
 
 use super::Gate;
@@ -106,22 +109,25 @@ impl Gate {
         Ok(())
     }
 
-    /// Whether a reply answers what its own server was asked: ids count up, so that one of the open
-    /// server's could fit what the isolated one is asked by now.
+    /// What the session has read when a message of it is judged. That may take its time, and a reply
+    /// must answer what its own server was asked: ids count up, so that one of the open server's could
+    /// fit what the isolated one is asked by then.
     ///
     /// # Errors
     /// [`Stop::Elsewhere`] where it comes of a server that the session has left since.
-    pub(super) fn is_heard<U, A>(
+    pub(super) async fn held_by<U, A>(
+        &self,
         talk: &Talk<U, A>,
         from: Side,
         message: &Message,
         trail: &Trail,
-    ) -> Result<(), Stop> {
+    ) -> Result<(Arc<Held>, Option<StoreFault>), Stop> {
+        let held = self.ratchet.held(&talk.session).await;
         match message.shape() {
             Shape::Reply { .. } if from == Side::Upstream && has_left_since(talk, trail.run) => {
                 Err(Stop::Elsewhere)
             }
-            Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => Ok(()),
+            Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => Ok(held),
         }
     }
 
@@ -418,6 +424,14 @@ pub(super) fn gone(session: &Session, then: Run) -> Option<UpstreamFault> {
     } else {
         None
     }
+}
+
+/// The same of a server that asks; then nobody is answered.
+pub(super) fn asker_gone(session: &Session, trail: &mut Trail) -> Option<UpstreamFault> {
+    let (side, _) = trail.asked_by()?;
+    let fault = gone(session, trail.run).filter(|_| side == Side::Upstream)?;
+    trail.answer_to = AnswerTo::Nobody;
+    Some(fault)
 }
 
 /// Whether the session has left the open server since it spoke to this one.

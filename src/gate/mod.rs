@@ -317,8 +317,7 @@ impl Gate {
         let message = self.decode(talk, from, frame, trail)?;
         let message = self.inward(message, from, &current, trail)?;
         let max_in_flight = self.settings.max_in_flight;
-        let (held, fault) = self.ratchet.held(session).await;
-        Self::is_heard(talk, from, &message, trail)?;
+        let (held, fault) = self.held_by(talk, from, &message, trail).await?;
         let identified = identify::identify(&message, came, session, held, max_in_flight)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {

@@ -78,10 +78,7 @@ impl Gate {
             return self.refuse(talk, trail, Refusal::Denied { denial }).await;
         };
         // Nobody need be asked for a server that is gone.
-        if let Some((Side::Upstream, _)) = trail.asked_by()
-            && let Some(fault) = isolate::gone(&talk.session, trail.run)
-        {
-            trail.answer_to = AnswerTo::Nobody;
+        if let Some(fault) = isolate::asker_gone(&talk.session, trail) {
             return self.refuse(talk, trail, fault.into()).await;
         }
         let settings = desk.settings();
