@@ -11,7 +11,7 @@
 
 use cedar_policy_core::ast::{EntityType, EntityUID};
 
-use super::seen::{Attribute, Look, Seen, View};
+use super::seen::{Attribute, Kind, Look, Seen, Texts, View};
 use super::subjects::Subject;
 use super::verb::Verbs;
 use super::wildcard::Wildcard;
@@ -40,10 +40,7 @@ pub(super) enum Glance {
     LessOrEqual(Term, Term),
     Like(Term, Wildcard),
     Contains(Term, Term),
-    /// A text that is one of those that the author wrote.
-    OneOf(Box<[Box<str>]>, Term),
-    /// A set of texts that has no others than those that the author wrote.
-    NoneBut(Box<[Box<str>]>, Term),
+    ContainsAll(Term, Term),
     Not(Box<Glance>),
     All(Vec<Glance>),
     Any(Vec<Glance>),
@@ -67,6 +64,9 @@ pub(super) enum Term {
     Text(Box<str>),
     Long(i64),
     Bool(bool),
+    Texts(Box<[Box<str>]>),
+    Entity(Kind, Box<str>),
+    Entities(Kind, Box<[Box<str>]>),
     Fact(Look),
     /// An attribute of the leaf of this pointer.
     Argument(Box<str>, Attribute),
@@ -96,26 +96,13 @@ impl Glance {
             }
             Self::HasArguments => view.context.is_some().then_some(view.record.is_some()),
             Self::HasMember(names) => view.has_member(names),
-            Self::Holds(term) => match term.at(view)? {
-                Seen::Bool(value) => Some(value),
-                Seen::Text(_) | Seen::Long(_) | Seen::Texts(_) => None,
-            },
+            Self::Holds(term) => term.at(view)?.bool(),
             Self::Equal(one, other) => one.at(view)?.equals(&other.at(view)?),
-            Self::Less(one, other) => Some(one.long(view)? < other.long(view)?),
-            Self::LessOrEqual(one, other) => Some(one.long(view)? <= other.long(view)?),
-            Self::Like(term, pattern) => match term.at(view)? {
-                Seen::Text(text) => Some(pattern.matches(text)),
-                Seen::Bool(_) | Seen::Long(_) | Seen::Texts(_) => None,
-            },
+            Self::Less(one, other) => Some(one.at(view)?.long()? < other.at(view)?.long()?),
+            Self::LessOrEqual(one, other) => Some(one.at(view)?.long()? <= other.at(view)?.long()?),
+            Self::Like(term, pattern) => Some(pattern.matches(term.at(view)?.text()?)),
             Self::Contains(set, item) => set.at(view)?.contains(&item.at(view)?),
-            Self::OneOf(texts, item) => match item.at(view)? {
-                Seen::Text(item) => Some(texts.iter().any(|text| **text == *item)),
-                Seen::Bool(_) | Seen::Long(_) | Seen::Texts(_) => None,
-            },
-            Self::NoneBut(texts, set) => match set.at(view)? {
-                Seen::Texts(set) => Some(set.all(|item| texts.iter().any(|text| **text == *item))),
-                Seen::Bool(_) | Seen::Long(_) | Seen::Text(_) => None,
-            },
+            Self::ContainsAll(set, items) => set.at(view)?.contains_all(&items.at(view)?),
             Self::Not(inner) => inner.at(view).map(|value| !value),
             Self::All(parts) => first(parts, view, false),
             Self::Any(parts) => first(parts, view, true),
@@ -151,18 +138,14 @@ impl Term {
             Self::Text(text) => Some(Seen::Text(text)),
             Self::Long(value) => Some(Seen::Long(*value)),
             Self::Bool(value) => Some(Seen::Bool(*value)),
+            Self::Texts(set) => Some(Seen::Texts(Texts::Written(set))),
+            Self::Entity(kind, name) => Some(Seen::Entity(*kind, name)),
+            Self::Entities(kind, set) => Some(Seen::Entities(*kind, Texts::Written(set))),
             Self::Fact(look) => look(view),
             Self::Argument(pointer, attribute) => {
                 Seen::of_leaf(view.arguments()?.get(pointer)?, *attribute)
             }
             Self::Member(names) => view.member(names),
-        }
-    }
-
-    fn long(&self, view: &View<'_>) -> Option<i64> {
-        match self.at(view)? {
-            Seen::Long(value) => Some(value),
-            Seen::Text(_) | Seen::Bool(_) | Seen::Texts(_) => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use cedar_policy_core::ast::{BinaryOp, EntityUID, Expr, ExprKind, Literal, UnaryOp, Var};
 
 use super::glance::{Glance, Names, Place, Term};
-use super::seen::{Attribute, look};
+use super::seen::{Attribute, Kind, look};
 use super::verb::Verbs;
 use super::vocabulary::Vocabulary;
 use super::wildcard::Wildcard;
@@ -47,14 +47,16 @@ impl Glance {
             ExprKind::Is { expr, entity_type } => {
                 Self::subject(expr, Place::Is(entity_type.clone()))?
             }
-            ExprKind::Like { expr, pattern } => Self::Like(Term::of(expr)?, Wildcard::of(pattern)),
+            ExprKind::Like { expr, pattern } => {
+                Self::Like(Term::of(words, expr)?, Wildcard::of(pattern))
+            }
             ExprKind::HasAttr { expr, attr } => match argument(expr) {
                 Some(pointer) => Self::ArgumentHas(pointer.into(), Attribute::of(attr)?),
                 None if is_var(expr, Var::Context) && attr == "arguments" => Self::HasArguments,
                 None => Self::HasMember(names(expr, Some(attr))?),
             },
             ExprKind::BinaryApp { op, arg1, arg2 } => Self::binary(words, *op, arg1, arg2)?,
-            ExprKind::GetAttr { .. } => Self::Holds(Term::of(expr)?),
+            ExprKind::GetAttr { .. } => Self::Holds(Term::of(words, expr)?),
             ExprKind::Lit(_)
             | ExprKind::Var(_)
             | ExprKind::Slot(_)
@@ -68,7 +70,7 @@ impl Glance {
     }
 
     fn binary(words: &Vocabulary, op: BinaryOp, one: &Expr, other: &Expr) -> Option<Self> {
-        let terms = || Some((Term::of(one)?, Term::of(other)?));
+        let terms = || Some((Term::of(words, one)?, Term::of(words, other)?));
         let by = |make: fn(Term, Term) -> Self| terms().map(|(one, other)| make(one, other));
         match op {
             BinaryOp::Eq if is_var(one, Var::Action) && !is_set(other) => {
@@ -85,12 +87,12 @@ impl Glance {
             BinaryOp::In => Self::subject(one, Place::In(entities(other)?)),
             BinaryOp::Less => by(Self::Less),
             BinaryOp::LessEq => by(Self::LessOrEqual),
-            BinaryOp::Contains => match (entities(one).filter(|_| is_set(one)), texts(one)) {
-                (Some(uids), _) => Self::subject(other, Place::OneOf(uids)),
-                (None, Some(texts)) => Some(Self::OneOf(texts, Term::of(other)?)),
-                (None, None) => by(Self::Contains),
-            },
-            BinaryOp::ContainsAll => Some(Self::NoneBut(texts(one)?, Term::of(other)?)),
+            BinaryOp::Contains => {
+                let uids = entities(one).filter(|_| is_set(one));
+                let subject = uids.and_then(|uids| Self::subject(other, Place::OneOf(uids)));
+                subject.or_else(|| by(Self::Contains))
+            }
+            BinaryOp::ContainsAll => by(Self::ContainsAll),
             BinaryOp::HasTag if is_arguments(one) => Some(Self::HasArgument(text(other)?.into())),
             BinaryOp::HasTag
             | BinaryOp::GetTag
@@ -111,14 +113,20 @@ impl Glance {
 }
 
 impl Term {
-    fn of(expr: &Expr) -> Option<Self> {
+    fn of(words: &Vocabulary, expr: &Expr) -> Option<Self> {
         if let ExprKind::Lit(literal) = expr.expr_kind() {
             return match literal {
                 Literal::String(text) => Some(Self::Text(text.as_str().into())),
                 Literal::Long(value) => Some(Self::Long(*value)),
                 Literal::Bool(value) => Some(Self::Bool(*value)),
-                Literal::EntityUID(_) => None,
+                Literal::EntityUID(uid) => {
+                    let kind = Kind::of(words, uid.entity_type())?;
+                    Some(Self::Entity(kind, name(uid)))
+                }
             };
+        }
+        if is_set(expr) {
+            return Self::set(words, expr);
         }
         let ExprKind::GetAttr { expr: inner, attr } = expr.expr_kind() else {
             return None;
@@ -132,6 +140,25 @@ impl Term {
         let (root, path) = path(expr)?;
         look(root, &path).map(Self::Fact)
     }
+
+    /// A set that the author wrote, of texts or of entities of one type.
+    fn set(words: &Vocabulary, expr: &Expr) -> Option<Self> {
+        if let Some(texts) = texts(expr) {
+            return Some(Self::Texts(texts));
+        }
+        let uids = entities(expr)?;
+        let kind = Kind::of(words, uids.first()?.entity_type())?;
+        let alike = |uid: &EntityUID| Kind::of(words, uid.entity_type()) == Some(kind);
+        let names = uids.iter().map(name).collect();
+        uids.iter()
+            .all(alike)
+            .then_some(Self::Entities(kind, names))
+    }
+}
+
+fn name(uid: &EntityUID) -> Box<str> {
+    let name: &str = uid.eid().as_ref();
+    name.into()
 }
 
 /// The entities that an expression names: one, or a set of them.

@@ -9,10 +9,11 @@
 
 use std::borrow::Cow;
 
-use cedar_policy_core::ast::Var;
+use cedar_policy_core::ast::{EntityType, Var};
 
 use super::subjects::Subject;
 use super::verb::Verb;
+use super::vocabulary::Vocabulary;
 use crate::policy::leaves::Leaves;
 use crate::policy::numbers::Exact;
 use crate::policy::{
@@ -58,6 +59,15 @@ pub(super) enum Seen<'v> {
     Long(i64),
     Bool(bool),
     Texts(Texts<'v>),
+    Entity(Kind, &'v str),
+    Entities(Kind, Texts<'v>),
+}
+
+/// A type of entities that stand in sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Capability,
+    Root,
 }
 
 /// A set of strings.
@@ -65,6 +75,8 @@ pub(super) enum Seen<'v> {
 pub(super) enum Texts<'v> {
     Owned(&'v [String]),
     Borrowed(&'v [Cow<'v, str>]),
+    /// What the author wrote.
+    Written(&'v [Box<str>]),
 }
 
 /// How a value is found.
@@ -183,11 +195,31 @@ impl Attribute {
     }
 }
 
+impl Kind {
+    pub(super) fn of(words: &Vocabulary, entity_type: &EntityType) -> Option<Self> {
+        let kinds = [
+            (&words.capability, Self::Capability),
+            (&words.root, Self::Root),
+        ];
+        let mut kinds = kinds.into_iter();
+        kinds.find_map(|(known, kind)| (known == entity_type).then_some(kind))
+    }
+}
+
 impl Texts<'_> {
-    pub(super) fn all(&self, holds: impl Fn(&str) -> bool) -> bool {
+    fn has(&self, item: &str) -> bool {
         match self {
-            Texts::Owned(set) => set.iter().all(|text| holds(text)),
-            Texts::Borrowed(set) => set.iter().all(|text| holds(text)),
+            Texts::Owned(set) => set.iter().any(|text| text == item),
+            Texts::Borrowed(set) => set.iter().any(|text| text == item),
+            Texts::Written(set) => set.iter().any(|text| **text == *item),
+        }
+    }
+
+    fn has_all(&self, others: &Texts<'_>) -> bool {
+        match others {
+            Texts::Owned(others) => others.iter().all(|item| self.has(item)),
+            Texts::Borrowed(others) => others.iter().all(|item| self.has(item)),
+            Texts::Written(others) => others.iter().all(|item| self.has(item)),
         }
     }
 }
@@ -221,6 +253,34 @@ impl<'v> Seen<'v> {
         }
     }
 
+    pub(super) fn bool(&self) -> Option<bool> {
+        if let Self::Bool(value) = self {
+            Some(*value)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn long(&self) -> Option<i64> {
+        if let Self::Long(value) = self {
+            Some(*value)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&'v str> {
+        if let Self::Text(text) = self {
+            Some(text)
+        } else {
+            None
+        }
+    }
+
+    fn capabilities(names: &'v [String]) -> Self {
+        Self::Entities(Kind::Capability, Texts::Owned(names))
+    }
+
     /// `None` for what is not compared here.
     pub(super) fn equals(&self, other: &Seen<'_>) -> Option<bool> {
         match (self, other) {
@@ -233,10 +293,20 @@ impl<'v> Seen<'v> {
 
     pub(super) fn contains(&self, item: &Seen<'_>) -> Option<bool> {
         match (self, item) {
-            (Self::Texts(set), Seen::Text(item)) => Some(match set {
-                Texts::Owned(set) => set.iter().any(|text| text == item),
-                Texts::Borrowed(set) => set.iter().any(|text| text == item),
-            }),
+            (Self::Texts(set), Seen::Text(item)) => Some(set.has(item)),
+            (Self::Entities(kind, set), Seen::Entity(of, item)) if kind == of => {
+                Some(set.has(item))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn contains_all(&self, items: &Seen<'_>) -> Option<bool> {
+        match (self, items) {
+            (Self::Texts(set), Seen::Texts(items)) => Some(set.has_all(items)),
+            (Self::Entities(kind, set), Seen::Entities(of, items)) if kind == of => {
+                Some(set.has_all(items))
+            }
             _ => None,
         }
     }
@@ -254,6 +324,10 @@ pub(super) fn look(root: Var, path: &[&str]) -> Option<Look> {
             ["trust"] => Some(|view| match view.who {
                 Principal::Agent(agent) => Some(Seen::Long(agent.trust)),
                 Principal::Server(server) => Some(Seen::Long(server.trust)),
+            }),
+            ["capabilities"] => Some(|view| match view.who {
+                Principal::Agent(agent) => Some(Seen::capabilities(&agent.capabilities)),
+                Principal::Server(_) => None,
             }),
             _ => None,
         },
@@ -278,6 +352,10 @@ fn in_env(path: &[&str]) -> Option<Look> {
 
 fn in_context(path: &[&str]) -> Option<Look> {
     let look: Look = match path {
+        ["touch", "roots"] => |view| {
+            let roots = Texts::Owned(&view.touch()?.roots);
+            Some(Seen::Entities(Kind::Root, roots))
+        },
         ["touch", "outside"] => |view| Some(Seen::Bool(view.touch()?.outside)),
         ["touch", "level"] => |view| Some(Seen::Long(view.touch()?.level)),
         ["touch", "writable"] => |view| Some(Seen::Bool(view.touch()?.writable)),
@@ -310,6 +388,7 @@ fn in_resource(path: &[&str]) -> Option<Look> {
             Resource::Resource(resource) => Some(Seen::Long(resource.level)),
             Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => None,
         },
+        ["capabilities"] => |view| Some(Seen::capabilities(&view.tool()?.capabilities)),
         ["consent"] => |view| Some(Seen::Text(view.tool()?.consent.as_str())),
         ["uri"] => |view| Some(Seen::Text(&view.of_uri()?.uri)),
         ["scheme"] => |view| Some(Seen::Text(&view.of_uri()?.scheme)),

@@ -518,6 +518,8 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
         "principal is Mcp::Agent && principal.trust > 1",
         "principal is Mcp::Agent && resource is Mcp::Tool && principal.capabilities.containsAll(resource.capabilities)",
         "resource is Mcp::Tool && resource.consent == \"never\"",
+        "principal is Mcp::Agent && principal.capabilities.contains(Mcp::Capability::\"a\")",
+        "resource is Mcp::Tool && resource.capabilities.containsAll([Mcp::Capability::\"fs\"])",
         "principal is Mcp::Agent && principal.client.name == \"a\"",
         "resource is Mcp::Tool && resource.hints.destructive",
         "resource is Mcp::Tool && resource.server.trust > 0",
@@ -567,6 +569,7 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
             "context.touch.bytes + 1 > 3",
             "context.touch.secrets.contains(\"a\")",
             "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.touch.roots)",
+            "context.touch.roots.contains(Mcp::Root::\"a\")",
             "resource in Mcp::Capability::\"fs\"",
         ]);
     }
