@@ -4,6 +4,7 @@ mod agents;
 mod confinement;
 mod conversations;
 mod converse;
+mod files;
 mod isolated;
 mod later;
 mod lines;
@@ -42,6 +43,8 @@ use crate::telemetry::{Exporter, Spans};
 use super::args::ProxyArgs;
 use super::exit::Exit;
 use super::report;
+
+pub(super) use files::unusable as unusable_files;
 
 use conversations::Conversations;
 use converse::End;
@@ -426,7 +429,7 @@ async fn enter(
             let session = reading::of_process(session, &config.ratchet);
             session.described_by(gate.policies().labels());
             let (server, events) = isolated::connect(upstreams, isolated).map_err(|cause| {
-                error!("`upstream.command`: {cause}");
+                error!("{cause}");
                 Exit::Unrecoverable
             })?;
             Ok(Entrance::Stdio(Box::new((session, server, events))))

@@ -1,6 +1,7 @@
 //! `validate-config`: checks everything that `proxy` would check, and starts nothing.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use miette::Diagnostic;
 use serde::Serialize;
@@ -12,6 +13,7 @@ use crate::config::{Config, ConfigError, ConfigErrors, Policy};
 use crate::findings::{Finding, Level};
 use crate::policy::{PolicyProblem, Roots};
 
+mod files;
 mod sandbox;
 mod summary;
 
@@ -77,8 +79,8 @@ enum Findings<E> {
     },
 }
 
-/// Checks the file, then the policies it names through `load_policies`, then whether the server could
-/// be confined as the file says. Reports for people go to `stderr`, those for programs to `stdout`.
+/// Checks the file, then the policies it names through `load_policies`, then the other files that it
+/// names and whether the server could be confined as it says. Reports for people go to `stderr`, those for programs to `stdout`.
 pub fn run<E: Diagnostic>(
     args: &ValidateConfigArgs,
     load_policies: impl FnOnce(&Policy) -> Result<Policies, E>,
@@ -92,7 +94,7 @@ pub fn run<E: Diagnostic>(
                 warnings: config.warnings,
                 errors,
             },
-            Ok(policies) => match sandbox::problems(&config, &policies.roots, &args.config) {
+            Ok(policies) => match here(&config, &policies.roots, &args.config) {
                 Some(errors) => Findings::WrongConfig(errors),
                 None => Findings::Valid {
                     config: Box::new(config),
@@ -111,6 +113,13 @@ pub fn run<E: Diagnostic>(
         (Findings::Valid { .. }, Ok(())) => Exit::Success,
         _ => Exit::Invalid,
     }
+}
+
+/// What on this machine is not as the configuration says.
+fn here(config: &Config, roots: &Roots, file: &Path) -> Option<ConfigErrors> {
+    let mut problems = sandbox::problems(config, roots);
+    problems.extend(files::problems(config, roots, &problems));
+    ConfigErrors::of(file, problems)
 }
 
 impl<E: Diagnostic> Findings<E> {
@@ -227,6 +236,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("gate.toml");
         std::fs::write(&file, text).expect("written");
+        std::fs::write(dir.path().join("token"), "hidden-0123456789").expect("written");
         let args = ValidateConfigArgs {
             config: file,
             format,
@@ -323,13 +333,13 @@ mod tests {
         check(
             "[upstream]
              url = 'http://localhost'
-             auth = { type = 'bearer', token_file = '/run/token' }
+             auth = { type = 'bearer', token_file = 'token' }
              [listen]
              transport = 'http'
              port = 0
              path = '/'
-             auth = { type = 'jwt', issuer = 'https://i', audience = 'a', jwks_file = 'k' }",
-            "  upstream  `upstream`: http://localhost, with the token in `/run/token`
+             auth = { type = 'jwt', issuer = 'https://i', audience = 'a', jwks_url = 'https://i/keys' }",
+            "  upstream  `upstream`: http://localhost, with the token in `token`
   listen    http://127.0.0.1:0/, agents show tokens of `https://i`
 ",
         );

@@ -81,6 +81,9 @@ pub enum Reason {
     /// What the server is to be confined to cannot be, here and now.
     #[error("{0}")]
     Unconfinable(String),
+    /// What a file that is named here has, or that it is not there.
+    #[error("{0}")]
+    UnusableFile(String),
     /// Valid, and without effect beside another setting.
     #[error("has no effect {0}")]
     NoEffect(&'static str),
@@ -116,6 +119,11 @@ impl ConfigError {
     /// What the file alone does not show.
     pub fn of_the_sandbox(field: &str, why: String, help: &str) -> Self {
         Self::without_place(field, Reason::Unconfinable(why), help)
+    }
+
+    /// The same of a file that the configuration names.
+    pub fn of_a_file(field: &str, why: String, help: &str) -> Self {
+        Self::without_place(field, Reason::UnusableFile(why), help)
     }
 
     pub(super) fn without_place(field: &str, reason: Reason, help: &str) -> Self {
@@ -191,6 +199,7 @@ impl Reason {
             }
             Self::NotAvailable(_) => "config::not-available",
             Self::Unconfinable(_) => "config::sandbox",
+            Self::UnusableFile(_) => "config::file",
             Self::NoEffect(_) => "config::no-effect",
             Self::Suspicious(_) => "config::suspicious",
         }

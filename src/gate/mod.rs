@@ -22,6 +22,7 @@ mod instructions;
 mod isolate;
 mod kept;
 mod leaks;
+mod listening;
 mod listing;
 mod names;
 mod oblige;
@@ -342,6 +343,7 @@ impl Gate {
         trail.understood(&understood);
         self.classify(&understood, session, trail);
         pin::pin(&mut understood, &snapshot, pins)?;
+        let unheard = listening::narrow(&mut understood, &snapshot, now);
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
         self.stays(talk, begun, &understood, trail)?;
@@ -354,7 +356,7 @@ impl Gate {
             page,
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
-        removals.extend(standing.unasked);
+        removals.extend(standing.unasked.into_iter().chain(unheard));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let texts = &self.settings.guards.texts;
         let found = text::cleaned(&understood.identified, page.as_deref(), texts);

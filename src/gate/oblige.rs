@@ -114,7 +114,8 @@ pub(super) fn oblige<'m>(
     let respelled = respell(message, &allowed.respelled, &mut notes)?;
     // What a server wrote is no less looked at for that.
     let mut links = Said::default();
-    for (value, text) in respelled {
+    let stays = |value: &Value<'_>| !gone.contains(&value.range());
+    for (value, text) in respelled.into_iter().filter(|(value, _)| stays(value)) {
         if allowed.from() == Side::Agent {
             own.push(value.range());
             edits.replace(value, Fragment::string(text));

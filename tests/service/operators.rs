@@ -12,6 +12,8 @@ use crate::processes::eventually;
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, GATE, Setup};
 
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
+
 const TOKEN: &str = "operators-0123456789";
 
 /// With a listener of its own for operators, and more about it.
@@ -205,7 +207,7 @@ fn health_says_whether_a_server_over_http_is_there() {
     both(503, "upstream-down");
 }
 
-/// A server that says nothing but a status, to whatever it is asked.
+/// A server that says nothing but a status, to whatever it is asked; where that is empty, it hangs up.
 fn saying(status: &Arc<Mutex<&'static str>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -217,6 +219,9 @@ fn saying(status: &Arc<Mutex<&'static str>>) -> String {
             let mut head = [0; 4096];
             let _ = stream.read(&mut head);
             let status = *status.lock().unwrap();
+            if status.is_empty() {
+                continue;
+            }
             let answer =
                 format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
             let _ = stream.write_all(answer.as_bytes());
@@ -247,6 +252,25 @@ fn one_answer_of_a_busy_server_leaves_a_gate_ready() {
 }
 
 #[test]
+fn one_call_that_the_server_hangs_up_on_leaves_a_gate_ready() {
+    let status = Arc::new(Mutex::new("405 Method Not Allowed"));
+    let gate = Setup::before(&saying(&status)).policies(ALLOW_ALL);
+    let gate = Serving::start(with_admin(gate.over_http(), ""));
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
+    for not_answered in ["", "401 Unauthorized"] {
+        *status.lock().unwrap() = not_answered;
+        let agent = Agent::at(&gate.url).with("MCP-Protocol-Version: 2026-07-28");
+        let answer = agent.with("Mcp-Method: tools/list").post(
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+        );
+        *status.lock().unwrap() = "405 Method Not Allowed";
+        assert!(answer.body.contains(r#""error""#), "{answer:?}");
+        let health = get(&gate, "/health");
+        assert_eq!(health.status, 200, "{not_answered:?}: {health:?}");
+    }
+}
+
+#[test]
 fn a_command_that_cannot_be_started_is_no_health() {
     let place = tempfile::tempdir().unwrap();
     let program = place.path().join("server");
@@ -255,11 +279,26 @@ fn a_command_that_cannot_be_started_is_no_health() {
     until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
     // It is installed while the gate runs, and does not do what it should.
     std::os::unix::fs::symlink("/bin/false", &program).unwrap();
-    until_healthy(|| get(&gate, "/health"), 200, "ok");
-    Agent::at(&gate.url).post(
-        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#,
-    );
+    Agent::at(&gate.url).post(INITIALIZE);
     until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+}
+
+#[test]
+fn who_comes_while_the_command_cannot_be_started_is_told_so() {
+    let setup = Setup::of(["/no/such/server"]).policies(ALLOW_ALL);
+    let gate = Serving::start(setup.over_http());
+    eventually(|| {
+        let said = gate.said.lock().unwrap().clone();
+        let told = said.contains("was not found; until it can be started");
+        told.then_some(()).ok_or(said)
+    });
+    for _ in 0..3 {
+        let answer = Agent::at(&gate.url).post(INITIALIZE);
+        // Not 404, after which an agent begins again and again.
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let told = answer.body.contains(r#""id":0"#) && answer.body.contains(r#""error""#);
+        assert!(told, "{answer:?}");
+    }
 }
 
 #[test]

@@ -48,6 +48,34 @@ fn each_session_has_a_server_of_its_own_that_ends_with_it() {
 }
 
 #[test]
+fn a_session_at_a_server_over_http_ends_with_the_agents() {
+    let server = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .over_http();
+    let server = Serving::start(server);
+    let gate = Setup::before(&server.url).policies(ALLOW_ALL).over_http();
+    let gate = Serving::start(gate);
+    let ended = |times: usize| {
+        eventually(|| {
+            let said = server.said.lock().unwrap().clone();
+            let ended = said.matches("a session ended").count();
+            (ended == times).then_some(()).ok_or(said)
+        });
+    };
+    let agent = Agent::at(&gate.url).in_session();
+    assert!(agent.echo(1, "here").body.contains("here"));
+    let told = agent.request("DELETE", "");
+    assert!((200..300).contains(&told.status), "{told:?}");
+    ended(1);
+    let agent = Agent::at(&gate.url).in_session();
+    assert!(agent.echo(1, "here").body.contains("here"));
+    // As an operator stops it.
+    let pid = rustix::process::Pid::from_child(&gate.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    ended(2);
+}
+
+#[test]
 fn what_is_refused_before_the_server_is_needed_starts_none() {
     let policy = r#"
         @id("all") permit (principal, action, resource);

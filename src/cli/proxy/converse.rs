@@ -5,6 +5,7 @@ use std::future::pending;
 use std::io;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 
 use crate::audit::{self, Audit, Record};
@@ -43,7 +44,8 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
-    let agent = listen(gate, talk, inbox, shutdown);
+    let hand = Semaphore::new(1);
+    let agent = listen(gate, talk, inbox, shutdown, &hand);
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
     let answers = go_on(gate, talk);
@@ -66,6 +68,15 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         End::Stopped(cause) => *cause,
         End::UpstreamGone(_) | End::AuditFault => Cause::UpstreamGone,
     });
+    // What it had in its hand when the server was given up is answered as all is.
+    if matches!(end, End::UpstreamGone(_)) {
+        tokio::select! {
+            biased;
+            _ = &mut agent => {}
+            _ = hand.acquire() => {}
+            () = shutdown.forced() => {}
+        }
+    }
     // Only an agent that still listens is worth waiting for. INVARIANT: then none of the futures
     // below has ended yet.
     if matches!(end, End::AgentClosed | End::Stopped(Cause::Signal)) {
@@ -93,6 +104,7 @@ async fn listen<U: Upstream, A: Agent>(
     talk: &Talk<U, Bridged<A>>,
     mut inbox: Inbox,
     shutdown: &Shutdown,
+    hand: &Semaphore,
 ) -> End {
     loop {
         let bridge = talk.agent.bridge();
@@ -101,6 +113,7 @@ async fn listen<U: Upstream, A: Agent>(
             _ = shutdown.requested() => return pending().await,
             next = next(&mut inbox, bridge) => next,
         };
+        let _in_hand = hand.try_acquire();
         let handled = match next {
             Ok(Arrived::Frame(source, carrier, frame)) => {
                 match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
@@ -183,7 +196,11 @@ async fn attend<U: Upstream, A: Agent>(
                 how,
                 will_restart_in,
             } => {
-                warn!("the server ended ({how}); restart in {will_restart_in:?}");
+                if let Some(delay) = will_restart_in {
+                    warn!("the server ended ({how}); it is started again in {delay:.1?}");
+                } else {
+                    warn!("the server ended ({how}), and is not started again");
+                }
                 let died = gate.upstream_event(talk, audit::Event::Died);
                 note(audit, died.reason(audit::Reason::text(how))).await;
                 gate.upstream_died(talk).await

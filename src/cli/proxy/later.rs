@@ -50,7 +50,7 @@ impl Later {
                     (Some((sender, started)), begun)
                 }
                 Err(cause) => {
-                    error!("`upstream.command`: {cause}");
+                    error!("{cause}");
                     self.starts.failed();
                     (None, Begun::Failed(cause))
                 }

@@ -42,6 +42,8 @@ pub(super) enum NetworkError {
     Tls(HttpClientError),
     #[error("`listen.auth.jwks_url`: {0}")]
     JwksUrl(KeyFault),
+    #[error("`listen.auth.jwks_file`: `{}`: {cause}", .file.display())]
+    JwksFile { file: PathBuf, cause: KeyFault },
     #[error("`listen.auth`: {0}")]
     Jwt(JwtError),
     #[error("`listen.auth.resource`: {0}")]
@@ -167,7 +169,15 @@ const SKEW: Duration = Duration::from_secs(30);
 
 fn jwt(written: &config::Jwt) -> Result<Jwt, NetworkError> {
     let keys: Arc<dyn KeySource> = match &written.jwks {
-        Jwks::File(file) => Arc::new(KeyFile(file.clone())),
+        Jwks::File(file) => {
+            let source = KeyFile(file.clone());
+            // It is read again while the gate runs; one that was never good is a mistake.
+            source.check().map_err(|cause| NetworkError::JwksFile {
+                file: file.clone(),
+                cause,
+            })?;
+            Arc::new(source)
+        }
         Jwks::Url(url) => {
             let tls = client_tls(url, None).map_err(NetworkError::Tls)?;
             Arc::new(KeyUrl::new(url.clone(), tls).map_err(NetworkError::JwksUrl)?)

@@ -78,9 +78,22 @@ pub(super) enum Occurrence<'e> {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
     #[error("{0}")]
-    Http(#[from] HttpClientError),
+    Http(HttpClientError),
+    /// Which says no key: there are others with such files.
+    #[error("`upstream.ca_file`: {0}")]
+    Authorities(HttpClientError),
     #[error("`upstream.sandbox.roots`: {0}")]
     Sandbox(#[from] confinement::Nested),
+}
+
+impl Unusable {
+    fn of(cause: HttpClientError) -> Self {
+        if matches!(cause, HttpClientError::Authorities { .. }) {
+            Self::Authorities(cause)
+        } else {
+            Self::Http(cause)
+        }
+    }
 }
 
 /// How long a message may wait for a server whose queue is full. Messages come one after the other:
@@ -109,7 +122,7 @@ impl Upstreams {
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Unusable> {
         Ok(match network::over_http(config, server, secrets, clock) {
-            Some(settings) => Self::Http(HttpClient::new(&settings)?),
+            Some(settings) => Self::Http(HttpClient::new(&settings).map_err(Unusable::of)?),
             None => Self::Command {
                 settings: {
                     let sandbox = confinement::sandbox(server.sandbox.as_ref(), roots)?;
@@ -140,6 +153,14 @@ impl Upstreams {
         match self {
             Self::Command { .. } => false,
             Self::Http(_) => true,
+        }
+    }
+
+    /// Whether a server could be started now, as far as the file system tells.
+    pub(super) fn check(&self) -> Result<(), StartError> {
+        match self {
+            Self::Command { settings, .. } => ChildProcess::check(settings),
+            Self::Http(_) => Ok(()),
         }
     }
 

@@ -70,6 +70,9 @@ pub(super) async fn serve(
         drain,
     } = inside;
     info!("listening on http://{}{path}", listener.address());
+    if let Err(cause) = parts.upstreams.check() {
+        error!("{cause}; until it can be started agents are refused, and `GET /health` says 503");
+    }
     let shutdown = parts.shutdown.clone();
     let upstream = parts.upstream.clone();
     let gate = Arc::clone(&parts.gate);

@@ -1,20 +1,18 @@
 //! Whether the server could be confined as the configuration says, here and now.
 
-use std::path::Path;
-
 use crate::cli::proxy;
-use crate::config::{Config, ConfigError, ConfigErrors, Upstream};
+use crate::config::{Config, ConfigError, Upstream};
 use crate::policy::Roots;
 use crate::upstream::sandbox::{self, SandboxError};
 
 /// Everything that would keep it, or its isolated instance, from being so.
-pub(super) fn problems(config: &Config, roots: &Roots, file: &Path) -> Option<ConfigErrors> {
+pub(super) fn problems(config: &Config, roots: &Roots) -> Vec<ConfigError> {
     let open = ("upstream.sandbox", &config.upstream);
     let isolated = config.upstream.isolated.as_ref();
     let isolated = isolated.map(|it| ("upstream.isolated.sandbox", &it.server));
     let servers = [Some(open), isolated].into_iter().flatten();
     let problems = servers.flat_map(|(field, server)| of_server(field, server, roots));
-    ConfigErrors::of(file, problems.collect())
+    problems.collect()
 }
 
 fn of_server(field: &str, server: &Upstream, roots: &Roots) -> Vec<ConfigError> {

@@ -276,3 +276,61 @@ async fn links_in_results_are_those_that_are_judged_where_a_policy_wants_that() 
         }
     }
 }
+
+#[tokio::test]
+async fn a_stream_is_asked_for_news_of_those_resources_only_that_the_agent_may_hear_of() {
+    let listen = |uris: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,"resourceSubscriptions":[{uris}]}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        )
+    };
+    for (asked, expected) in [
+        (
+            r#""notes://team/a","notes://team/secret","notes://team/b""#,
+            r#"["notes://team/a","notes://team/b"]"#,
+        ),
+        (r#""notes://team/secret""#, "[]"),
+        (
+            r#""file:///srv/../etc/passwd","file:///srv/x""#,
+            r#"["file:///srv/x"]"#,
+        ),
+        (r#""notes://team/a""#, r#"["notes://team/a"]"#),
+    ] {
+        let bench = Bench::with(in_one_spelling, |settings| {
+            settings.guards.uris = Level::Off;
+        });
+        bench.agent(&listen(asked)).await;
+        let sent = bench.to_upstream().remove(0);
+        let wanted = format!(r#""resourceSubscriptions":{expected}"#);
+        assert!(sent.contains(&wanted), "{asked}: {sent}");
+        assert!(sent.contains(r#""toolsListChanged":true"#), "{sent}");
+        let records = bench.records().await;
+        let record = records
+            .iter()
+            .find(|it| it.get(&["method"]) == "subscriptions/listen");
+        let record = record.expect("a record").text();
+        let removed = record
+            .matches("/params/notifications/resourceSubscriptions/")
+            .count();
+        let refused = asked.split(',').count() - expected.matches("://").count();
+        assert_eq!(removed, refused, "{record}");
+        assert_eq!(
+            record.contains("not permitted") || record.contains("refused by"),
+            refused > 0
+        );
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_listen_gets_no_stream_of_what_is_left() {
+    fn no_stream(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        Ok(match facts.action {
+            Action::Listen => Verdict::Deny { reasons: vec![] },
+            _ => allow(),
+        })
+    }
+    let bench = Bench::new(no_stream);
+    bench.agent(r#"{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["notes://team/a"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+    assert!(bench.to_agent()[0].contains(r#""error""#));
+}

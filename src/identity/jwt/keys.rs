@@ -30,6 +30,22 @@ pub struct KeyFault(pub String);
 #[derive(Debug, Clone)]
 pub struct KeyFile(pub PathBuf);
 
+impl KeyFile {
+    /// Whether it can be used now, as far as the file tells.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has no key.
+    pub fn check(&self) -> Result<(), KeyFault> {
+        let text = std::fs::read(&self.0).map_err(|cause| KeyFault(cause.to_string()))?;
+        usable(&text).map(drop)
+    }
+}
+
+fn usable(text: &[u8]) -> Result<KeySet, KeyFault> {
+    let none = || KeyFault("there is no key in it that is good for anything".to_owned());
+    KeySet::read(text).ok_or_else(none)
+}
+
 /// How long keys are used before they are fetched again: a key that the issuer took back is good
 /// for as long.
 const FRESH: Duration = Duration::from_mins(10);
@@ -165,10 +181,7 @@ impl Keys {
             Ok(fetched) => fetched,
             Err(_late) => Err(KeyFault("it took too long".to_owned())),
         };
-        let set = fetched.and_then(|text| {
-            let none = || KeyFault("there is no key in it that is good for anything".to_owned());
-            KeySet::read(&text).ok_or_else(none)
-        });
+        let set = fetched.and_then(|text| usable(&text));
         let now = self.clock.elapsed();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         match set {

@@ -15,7 +15,7 @@ use crate::wire::Mirrors;
 use super::credential::Credential;
 use super::events::HttpEvents;
 use super::failure::Failure;
-use super::reach::{Reach, Reachability};
+use super::reach::{By, Reach, Reachability};
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings, LOCALHOST};
 use super::tls;
@@ -105,7 +105,7 @@ impl HttpClient {
     pub async fn probe(&self) {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let attempt = self.parts.reachability.begin();
+        let attempt = self.parts.reachability.begin(By::Gate);
         let asked = self.parts.ask(Method::GET, headers, None);
         let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
         self.parts
@@ -138,7 +138,7 @@ impl Parts {
         headers: HeaderMap,
         body: Option<Bytes>,
     ) -> Result<Response, Failure> {
-        let attempt = self.reachability.begin();
+        let attempt = self.reachability.begin(By::Conversation);
         let answered = self.ask(method, headers, body).await;
         self.reachability.note(&attempt, &answered);
         answered

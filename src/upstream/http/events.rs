@@ -193,13 +193,13 @@ impl Living {
     }
 }
 
-/// Nobody hears what is said any more.
+/// Nobody hears what is said any more. The server still keeps the session, which
+/// [`stop`](super::HttpSender::stop) ends there.
 impl Drop for HttpEvents {
     fn drop(&mut self) {
         if let State::Living(living) = &self.state {
             living.life.end(Loss::Unfit);
         }
-        self.conversation.lost();
     }
 }
 

@@ -79,8 +79,24 @@ fn cause(error: &dyn Error) -> String {
     }
     let text = innermost.to_string();
     let shown: String = text.escape_debug().take(MAX_CAUSE).collect();
-    shown
+    match ADVICE.iter().find(|(word, _)| text.contains(word)) {
+        Some((_, advice)) => format!("{shown}; {advice}"),
+        None => shown,
+    }
 }
+
+/// What to do about certificates that are not believed, by the word that rustls has for it.
+const ADVICE: [(&str, &str); 2] = [
+    (
+        "UnknownIssuer",
+        "if its authority is your own, name that in `upstream.ca_file`",
+    ),
+    (
+        "CaUsedAsEndEntity",
+        "the server shows the certificate of an authority (`CA:TRUE`), which stands for no server, \
+         named or not",
+    ),
+];
 
 /// Characters of a cause that are told.
 const MAX_CAUSE: usize = 300;

@@ -39,9 +39,18 @@ struct Seen {
     counted: u64,
 }
 
+/// Whose attempt it is. What agents ask for may be what makes a server close a connection, or forbid
+/// something: that must not be told of the server to everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Gate,
+    Conversation,
+}
+
 /// An attempt that has begun.
 #[derive(Debug)]
 pub(super) struct Attempt {
+    by: By,
     /// How many had ended then.
     after: u64,
 }
@@ -51,12 +60,15 @@ pub(super) struct Attempt {
 enum Says {
     There,
     Busy,
+    /// It did not answer one request of an agent: the gate asks for itself.
+    Odd,
     Gone,
 }
 
 impl Reachability {
-    pub(super) fn begin(&self) -> Attempt {
+    pub(super) fn begin(&self, by: By) -> Attempt {
         Attempt {
+            by,
             after: self.seen().attempts,
         }
     }
@@ -64,8 +76,11 @@ impl Reachability {
     /// Notes what came of one request; what it is an answer to does not matter.
     pub(super) fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
         let says = match answered {
-            Ok(response) => of_status(response.status()),
-            Err(_) => Says::Gone,
+            Ok(response) => of_status(response.status(), attempt.by),
+            Err(Failure::Unreachable(_)) => Says::Gone,
+            Err(Failure::Broken | Failure::Bad(_) | Failure::TooLong | Failure::SessionGone) => {
+                unanswered(attempt.by)
+            }
         };
         let (before, reach) = {
             let mut seen = self.seen();
@@ -106,7 +121,10 @@ impl Seen {
                 self.in_a_row = 0;
                 Reach::Reached
             }
-            (Says::Gone, _) | (Says::Busy, Reach::Unknown | Reach::Failed) => Reach::Failed,
+            (Says::Gone, _) | (Says::Busy | Says::Odd, Reach::Unknown | Reach::Failed) => {
+                Reach::Failed
+            }
+            (Says::Odd, Reach::Reached | Reach::Doubted) => Reach::Doubted,
             (Says::Busy, Reach::Reached | Reach::Doubted) => {
                 // Many at once are one: they met the same moment.
                 if attempt.after >= self.counted {
@@ -126,11 +144,18 @@ impl Seen {
 /// A server that refuses a request is there. Proxies answer 502 to 504 for one that is not, and so
 /// does one that has too much to do; and where the gate's token is not accepted, no agent will be
 /// answered.
-fn of_status(status: StatusCode) -> Says {
+fn of_status(status: StatusCode, by: By) -> Says {
     match status.as_u16() {
-        401 | 407 => Says::Gone,
+        401 | 407 => unanswered(by),
         502..=504 => Says::Busy,
         _ => Says::There,
+    }
+}
+
+fn unanswered(by: By) -> Says {
+    match by {
+        By::Gate => Says::Gone,
+        By::Conversation => Says::Odd,
     }
 }
 
@@ -148,12 +173,17 @@ fn why(answered: &Result<Response, Failure>) -> String {
 mod tests {
     use super::*;
 
-    /// Answers one after the other: a status, or 0 for none.
+    /// Answers to the gate's own attempts, one after the other: a status, or 0 for none.
     #[track_caller]
     fn check(answers: &[u16], expected: Reach) {
+        check_by(By::Gate, answers, expected);
+    }
+
+    #[track_caller]
+    fn check_by(by: By, answers: &[u16], expected: Reach) {
         let reachability = Reachability::default();
         for status in answers {
-            let attempt = reachability.begin();
+            let attempt = reachability.begin(by);
             reachability.note(&attempt, &answer(*status));
         }
         assert_eq!(reachability.last(), expected, "{answers:?}");
@@ -188,6 +218,29 @@ mod tests {
     }
 
     #[test]
+    fn no_request_of_an_agent_alone_makes_a_server_one_that_is_not_there() {
+        let check = |answers: &[u16], expected| check_by(By::Conversation, answers, expected);
+        check(&[200, 0], Reach::Doubted);
+        check(&[200, 0, 0, 0, 0], Reach::Doubted);
+        check(&[200, 401, 407, 401], Reach::Doubted);
+        check(&[200, 0, 200], Reach::Reached);
+        check(&[0], Reach::Failed);
+        check(&[401], Reach::Failed);
+        let reachability = Reachability::default();
+        let note = |by, answered: Result<Response, Failure>| {
+            reachability.note(&reachability.begin(by), &answered);
+        };
+        note(By::Conversation, answer(200));
+        note(By::Conversation, answer(0));
+        note(By::Gate, answer(0));
+        assert_eq!(reachability.last(), Reach::Failed);
+        note(By::Gate, answer(405));
+        let refused = Failure::Unreachable("refused".to_owned());
+        note(By::Conversation, Err(refused));
+        assert_eq!(reachability.last(), Reach::Failed);
+    }
+
+    #[test]
     fn attempts_at_one_moment_are_one() {
         let reachability = Reachability::default();
         let note = |attempts: Vec<Attempt>, status| {
@@ -195,7 +248,7 @@ mod tests {
                 reachability.note(&attempt, &answer(status));
             }
         };
-        let at_once = || (0..10).map(|_| reachability.begin()).collect();
+        let at_once = || (0..10).map(|_| reachability.begin(By::Gate)).collect();
         note(at_once(), 200);
         for expected in [Reach::Doubted, Reach::Doubted, Reach::Failed] {
             note(at_once(), 503);

@@ -11,6 +11,7 @@
 
 use cedar_policy_core::ast::{EntityType, EntityUID};
 
+use super::outcomes::Outcomes;
 use super::seen::{Attribute, Kind, Look, Seen, Texts, View};
 use super::subjects::Subject;
 use super::verb::Verbs;
@@ -41,6 +42,7 @@ pub(super) enum Glance {
     Like(Term, Wildcard),
     Contains(Term, Term),
     ContainsAll(Term, Term),
+    Empty(Term),
     Not(Box<Glance>),
     All(Vec<Glance>),
     Any(Vec<Glance>),
@@ -68,6 +70,8 @@ pub(super) enum Term {
     Entity(Kind, Box<str>),
     Entities(Kind, Box<[Box<str>]>),
     Fact(Look),
+    /// Of the context, which may be open.
+    InContext(Look),
     /// An attribute of the leaf of this pointer.
     Argument(Box<str>, Attribute),
     /// A member of the typed arguments.
@@ -80,38 +84,61 @@ pub(super) type Names = Box<[Box<str>]>;
 impl Glance {
     /// `None` where only Cedar can tell.
     pub(super) fn at(&self, view: &View<'_>) -> Option<bool> {
+        self.outcomes(view)?.certain()
+    }
+
+    /// What it may come to: one of both where the context is open. `None` where only Cedar can tell.
+    pub(super) fn outcomes(&self, view: &View<'_>) -> Option<Outcomes> {
         match self {
-            Self::Always(value) => Some(*value),
-            Self::Action(among) => Some(among.has(view.verb)),
-            Self::Principal(place) => Some(place.holds(view.principal)),
-            Self::Resource(place) => Some(place.holds(view.resource)),
+            Self::Always(value) => Some(Outcomes::exactly(*value)),
+            Self::Action(among) => Some(Outcomes::exactly(among.has(view.verb))),
+            Self::Principal(place) => Some(Outcomes::exactly(place.holds(view.principal))),
+            Self::Resource(place) => Some(Outcomes::exactly(place.holds(view.resource))),
+            Self::HasArgument(_)
+            | Self::ArgumentHas(..)
+            | Self::HasArguments
+            | Self::HasMember(_)
+                if view.context.is_none() =>
+            {
+                Some(Outcomes::EITHER)
+            }
             Self::HasArgument(pointer) => {
                 let leaf = view.arguments()?.get(pointer);
-                Some(leaf.is_some_and(|leaf| *leaf != Leaf::Array))
+                let is_there = leaf.is_some_and(|leaf| *leaf != Leaf::Array);
+                Some(Outcomes::exactly(is_there))
             }
             Self::ArgumentHas(pointer, attribute) => {
                 let leaf = view.arguments()?.get(pointer)?;
                 // It has no tag.
-                (*leaf != Leaf::Array).then(|| Seen::is_in(leaf, *attribute))
+                let has = (*leaf != Leaf::Array).then(|| Seen::is_in(leaf, *attribute));
+                has.map(Outcomes::exactly)
             }
-            Self::HasArguments => view.context.is_some().then_some(view.record.is_some()),
-            Self::HasMember(names) => view.has_member(names),
-            Self::Holds(term) => term.at(view)?.bool(),
-            Self::Equal(one, other) => one.at(view)?.equals(&other.at(view)?),
-            Self::Less(one, other) => Some(one.at(view)?.long()? < other.at(view)?.long()?),
-            Self::LessOrEqual(one, other) => Some(one.at(view)?.long()? <= other.at(view)?.long()?),
-            Self::Like(term, pattern) => Some(pattern.matches(term.at(view)?.text()?)),
-            Self::Contains(set, item) => set.at(view)?.contains(&item.at(view)?),
-            Self::ContainsAll(set, items) => set.at(view)?.contains_all(&items.at(view)?),
-            Self::Not(inner) => inner.at(view).map(|value| !value),
+            Self::HasArguments => Some(Outcomes::exactly(view.record.is_some())),
+            Self::HasMember(names) => view.has_member(names).map(Outcomes::exactly),
+            Self::Holds(term) => term.come_to(view, Seen::bool),
+            Self::Empty(term) => term.come_to(view, Seen::is_empty),
+            Self::Like(term, pattern) => {
+                term.come_to(view, |seen| seen.text().map(|text| pattern.matches(text)))
+            }
+            Self::Equal(one, other) => one.beside(other, view, Seen::equals),
+            Self::Less(one, other) => {
+                one.beside(other, view, |one, other| Some(one.long()? < other.long()?))
+            }
+            Self::LessOrEqual(one, other) => {
+                one.beside(other, view, |one, other| Some(one.long()? <= other.long()?))
+            }
+            Self::Contains(set, item) => set.beside(item, view, Seen::contains),
+            Self::ContainsAll(set, items) => set.beside(items, view, Seen::contains_all),
+            Self::Not(inner) => inner.outcomes(view).map(Outcomes::inverted),
             Self::All(parts) => first(parts, view, false),
             Self::Any(parts) => first(parts, view, true),
             Self::If(parts) => {
                 let [test, then, otherwise] = &**parts;
-                if test.at(view)? {
-                    then.at(view)
-                } else {
-                    otherwise.at(view)
+                let test = test.outcomes(view)?;
+                match test.certain() {
+                    Some(true) => then.outcomes(view),
+                    Some(false) => otherwise.outcomes(view),
+                    None => Some(test.then(then.outcomes(view)?, otherwise.outcomes(view)?)),
                 }
             }
             Self::Opaque => None,
@@ -133,6 +160,45 @@ impl Place {
 }
 
 impl Term {
+    fn come_to<'v>(
+        &'v self,
+        view: &'v View<'_>,
+        holds: impl Fn(&Seen<'v>) -> Option<bool>,
+    ) -> Option<Outcomes> {
+        if self.is_open(view) {
+            return Some(Outcomes::EITHER);
+        }
+        holds(&self.at(view)?).map(Outcomes::exactly)
+    }
+
+    fn beside<'v>(
+        &'v self,
+        other: &'v Self,
+        view: &'v View<'_>,
+        holds: impl Fn(&Seen<'v>, &Seen<'v>) -> Option<bool>,
+    ) -> Option<Outcomes> {
+        match (self.is_open(view), other.is_open(view)) {
+            (false, false) => holds(&self.at(view)?, &other.at(view)?).map(Outcomes::exactly),
+            // What is known must be there all the same: to look up what is missing fails.
+            (true, false) => other.at(view).map(|_| Outcomes::EITHER),
+            (false, true) => self.at(view).map(|_| Outcomes::EITHER),
+            (true, true) => Some(Outcomes::EITHER),
+        }
+    }
+
+    fn is_open(&self, view: &View<'_>) -> bool {
+        match self {
+            Self::InContext(_) | Self::Argument(..) | Self::Member(_) => view.context.is_none(),
+            Self::Text(_)
+            | Self::Long(_)
+            | Self::Bool(_)
+            | Self::Texts(_)
+            | Self::Entity(..)
+            | Self::Entities(..)
+            | Self::Fact(_) => false,
+        }
+    }
+
     fn at<'v>(&'v self, view: &'v View<'_>) -> Option<Seen<'v>> {
         match self {
             Self::Text(text) => Some(Seen::Text(text)),
@@ -141,7 +207,7 @@ impl Term {
             Self::Texts(set) => Some(Seen::Texts(Texts::Written(set))),
             Self::Entity(kind, name) => Some(Seen::Entity(*kind, name)),
             Self::Entities(kind, set) => Some(Seen::Entities(*kind, Texts::Written(set))),
-            Self::Fact(look) => look(view),
+            Self::Fact(look) | Self::InContext(look) => look(view),
             Self::Argument(pointer, attribute) => {
                 Seen::of_leaf(view.arguments()?.get(pointer)?, *attribute)
             }
@@ -152,11 +218,18 @@ impl Term {
 
 /// `&&` ends at the first `false`, `||` at the first `true`. What stands behind something unclear
 /// does not count: that could fail first.
-fn first(parts: &[Glance], view: &View<'_>, ends: bool) -> Option<bool> {
+fn first(parts: &[Glance], view: &View<'_>, ends: bool) -> Option<Outcomes> {
+    let mut whole = Outcomes::exactly(!ends);
     for part in parts {
-        if part.at(view)? == ends {
-            return Some(ends);
+        let part = part.outcomes(view)?;
+        whole = if ends {
+            whole.then(Outcomes::exactly(true), part)
+        } else {
+            whole.then(part, Outcomes::exactly(false))
+        };
+        if whole.certain() == Some(ends) {
+            break;
         }
     }
-    Some(!ends)
+    Some(whole)
 }

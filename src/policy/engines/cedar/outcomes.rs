@@ -24,6 +24,11 @@ pub(super) fn outcomes(evaluator: &Evaluator<'_>, rule: &Rule) -> Result<Outcome
 }
 
 impl Outcomes {
+    pub(super) const EITHER: Self = Self {
+        truth: true,
+        falsehood: true,
+    };
+
     /// A condition that can be neither always fails.
     pub(super) fn of(rest: &Expr) -> Self {
         let kind = rest.expr_kind();
@@ -38,7 +43,7 @@ impl Outcomes {
             arg,
         } = kind
         {
-            Self::of(arg).then(Self::exactly(false), Self::exactly(true))
+            Self::of(arg).inverted()
         } else if let ExprKind::If {
             test_expr,
             then_expr,
@@ -47,15 +52,21 @@ impl Outcomes {
         {
             Self::of(test_expr).then(Self::of(then_expr), Self::of(else_expr))
         } else {
-            Self {
-                truth: true,
-                falsehood: true,
-            }
+            Self::EITHER
         }
     }
 
+    /// What it comes to if it can come to one thing only.
+    pub(super) fn certain(self) -> Option<bool> {
+        (self.truth != self.falsehood).then_some(self.truth)
+    }
+
+    pub(super) fn inverted(self) -> Self {
+        self.then(Self::exactly(false), Self::exactly(true))
+    }
+
     /// `if self then one else other`.
-    fn then(self, one: Self, other: Self) -> Self {
+    pub(super) fn then(self, one: Self, other: Self) -> Self {
         Self {
             truth: (self.truth && one.truth) || (self.falsehood && other.truth),
             falsehood: (self.truth && one.falsehood) || (self.falsehood && other.falsehood),

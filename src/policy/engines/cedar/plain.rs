@@ -39,6 +39,10 @@ impl Glance {
                 op: UnaryOp::Not,
                 arg,
             } => Self::Not(Box::new(of(arg))),
+            ExprKind::UnaryApp {
+                op: UnaryOp::IsEmpty,
+                arg,
+            } => Self::Empty(Term::of(words, arg)?),
             ExprKind::If {
                 test_expr,
                 then_expr,
@@ -138,7 +142,11 @@ impl Term {
             return Some(Self::Member(names));
         }
         let (root, path) = path(expr)?;
-        look(root, &path).map(Self::Fact)
+        let look = look(root, &path)?;
+        Some(match root {
+            Var::Context => Self::InContext(look),
+            Var::Principal | Var::Action | Var::Resource => Self::Fact(look),
+        })
     }
 
     /// A set that the author wrote, of texts or of entities of one type.

@@ -207,6 +207,14 @@ impl Kind {
 }
 
 impl Texts<'_> {
+    fn is_empty(&self) -> bool {
+        match self {
+            Texts::Owned(set) => set.is_empty(),
+            Texts::Borrowed(set) => set.is_empty(),
+            Texts::Written(set) => set.is_empty(),
+        }
+    }
+
     fn has(&self, item: &str) -> bool {
         match self {
             Texts::Owned(set) => set.iter().any(|text| text == item),
@@ -272,6 +280,14 @@ impl<'v> Seen<'v> {
     pub(super) fn text(&self) -> Option<&'v str> {
         if let Self::Text(text) = self {
             Some(text)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> Option<bool> {
+        if let Self::Texts(set) | Self::Entities(_, set) = self {
+            Some(set.is_empty())
         } else {
             None
         }

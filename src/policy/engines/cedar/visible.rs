@@ -168,9 +168,9 @@ impl CedarEngine {
         let mut tally = Tally::default();
         let verb = Verb::on(&self.words, question.action, item.resource);
         let view = question.view(viewer, item, verb);
-        rules.retain(|rule| match rule.glance.at(&view) {
-            Some(value) => {
-                tally.add(rule, Outcomes::exactly(value));
+        rules.retain(|rule| match rule.glance.outcomes(&view) {
+            Some(outcomes) => {
+                tally.add(rule, outcomes);
                 false
             }
             None => true,

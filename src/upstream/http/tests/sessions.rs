@@ -210,6 +210,23 @@ async fn after_the_stop_nothing_is_sent_and_nothing_begins() {
 }
 
 #[tokio::test]
+async fn a_session_that_nobody_listens_to_any_more_is_ended_at_the_server() {
+    let mut server = Server::start().await;
+    let mut talk = server.talk();
+    talk.handshake(&mut server).await;
+    let Talk { sender, events } = talk;
+    drop(events);
+    let stopped = tokio::spawn(async move { sender.stop().await });
+    let asked = server.next().await;
+    assert_eq!(
+        (asked.method.as_str(), asked.header("mcp-session-id")),
+        ("DELETE", Some("s1"))
+    );
+    asked.status("200 OK").await;
+    stopped.await.unwrap();
+}
+
+#[tokio::test]
 async fn who_drops_a_conversation_closes_its_streams() {
     let mut server = Server::start().await;
     let talk = server.talk();

@@ -135,6 +135,23 @@ async fn a_certificate_that_vouches_for_itself_is_refused_unless_it_is_named() {
 }
 
 #[tokio::test]
+async fn the_certificate_of_an_authority_is_no_servers_and_what_to_do_is_told() {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let certificate = params.self_signed(&key).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("server.pem");
+    std::fs::write(&file, certificate.pem()).unwrap();
+    let shows = || acceptor(certificate.der().clone(), &key, &[]);
+    let server = Server::start_with(Some(shows())).await;
+    refused(server, Some(file), "`CA:TRUE`").await;
+    let (acceptor, _) = self_signed("localhost");
+    let server = Server::start_with(Some(acceptor)).await;
+    refused(server, None, "`upstream.ca_file`").await;
+}
+
+#[tokio::test]
 async fn a_certificate_of_another_host_is_refused() {
     let authority = Authority::new();
     let server = Server::start_with(Some(authority.acceptor("elsewhere.example"))).await;

@@ -1,6 +1,7 @@
 //! Which conditions are told at a glance. That the answers are Cedar's own is a law (`laws.rs`).
 
 use super::super::glance::Glance;
+use super::super::outcomes::Outcomes;
 use super::super::seen::{Known, View};
 use super::super::subjects::Subject;
 use super::super::verb::Verb;
@@ -27,6 +28,7 @@ fn plain_conditions_need_no_evaluator() {
         r#"[Mcp::Tool::"read", Mcp::Tool::"write"].contains(resource)"#,
         r#"["a"].containsAll(context.touch.hosts)"#,
         r#"!context.touch.hosts.containsAll(["a"])"#,
+        "context.touch.hosts.isEmpty() && context.touch.roots.isEmpty()",
         "principal.capabilities.containsAll(resource.capabilities)",
         "context.touch.hosts.containsAll(context.env.session.labels)",
         r#"!principal.capabilities.contains(Mcp::Capability::"net")"#,
@@ -94,15 +96,55 @@ fn what_could_fail_or_is_not_plain_is_left_to_cedar() {
 }
 
 #[test]
-fn in_an_open_context_only_scopes_are_plain() {
-    let plain = r#"resource.name == "read" && principal is Mcp::Agent"#;
-    assert_eq!(open_glance(plain), Some(true));
-    for condition in [
-        r#"context.args.hasTag("/path")"#,
-        r#"context.env.transport == "stdio""#,
-        "context.touch.outside",
+fn what_an_open_context_decides_may_come_to_either() {
+    let certain = Outcomes::exactly;
+    for (condition, expected) in [
+        (
+            r#"resource.name == "read" && principal is Mcp::Agent"#,
+            Some(certain(true)),
+        ),
+        (r#"context.args.hasTag("/path")"#, Some(Outcomes::EITHER)),
+        (
+            r#"context.args.getTag("/path").s like "*""#,
+            Some(Outcomes::EITHER),
+        ),
+        ("context has arguments", Some(Outcomes::EITHER)),
+        ("context.arguments.path == 1", Some(Outcomes::EITHER)),
+        (
+            r#"context.env.transport == "stdio""#,
+            Some(Outcomes::EITHER),
+        ),
+        ("!context.touch.outside", Some(Outcomes::EITHER)),
+        ("context.touch.hosts.isEmpty()", Some(Outcomes::EITHER)),
+        (
+            "resource.level < context.env.session.level",
+            Some(Outcomes::EITHER),
+        ),
+        // What is known decides.
+        (
+            r#"context.touch.outside && resource.name == "x""#,
+            Some(certain(false)),
+        ),
+        (
+            r#"context.touch.outside || resource.name == "read""#,
+            Some(certain(true)),
+        ),
+        (
+            "if context.touch.outside then true else principal is Mcp::Agent",
+            Some(certain(true)),
+        ),
+        (
+            r#"resource.name == "x" && context.env has peer"#,
+            Some(certain(false)),
+        ),
+        // Cedar must tell, and may fail.
+        ("context.env has peer", None),
+        ("context.touch.outside && context.env has peer", None),
+        ("resource.uri == context.env.transport", None),
+        ("context.env.transport == resource.uri", None),
+        ("context.touch.bytes + 1 > 0", None),
     ] {
-        assert_eq!(open_glance(condition), None, "{condition}");
+        assert_eq!(look(condition, false), expected, "{condition}");
     }
 }
 
@@ -118,14 +160,10 @@ fn leaves_are_found_among_many_and_may_not_repeat() {
 }
 
 fn glance(condition: &str) -> Option<bool> {
-    look(condition, true)
+    look(condition, true)?.certain()
 }
 
-fn open_glance(condition: &str) -> Option<bool> {
-    look(condition, false)
-}
-
-fn look(condition: &str, known: bool) -> Option<bool> {
+fn look(condition: &str, known: bool) -> Option<Outcomes> {
     let words = Vocabulary::get().unwrap();
     let glance = Glance::of(&words, &condition.parse().unwrap());
     let mut world = World::new().with(&[("/path", "/srv/x")]);
@@ -135,7 +173,7 @@ fn look(condition: &str, known: bool) -> Option<bool> {
         .push(("/depth".to_owned(), Leaf::Number("3")));
     let tool = tool("read");
     let facts = world.call(&tool);
-    glance.at(&View {
+    glance.outcomes(&View {
         verb: Verb::Named(facts.action.name()),
         record: None,
         principal: &Subject::of_principal(&words, facts.principal),

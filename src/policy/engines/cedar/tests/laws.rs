@@ -570,6 +570,7 @@ fn any_condition(calls: bool) -> BoxedStrategy<String> {
             "context.touch.secrets.contains(\"a\")",
             "[Mcp::Root::\"a\", Mcp::Root::\"b\"].containsAll(context.touch.roots)",
             "context.touch.roots.contains(Mcp::Root::\"a\")",
+            "!context.touch.hosts.isEmpty()",
             "resource in Mcp::Capability::\"fs\"",
         ]);
     }

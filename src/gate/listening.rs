@@ -1,0 +1,87 @@
+//! `subscriptions/listen`: of which resources the agent hears, of those that it names.
+//!
+//! A server tells in its acknowledgement what it grants of what was asked (MCP 2026-07-28,
+//! basic/utilities/subscriptions). So what policy refuses is not asked of it, and the rest is.
+
+use std::collections::HashSet;
+
+use crate::policy::{Decision, Denial, OnDeny, PolicySnapshot};
+use crate::wire::KnownMethod;
+
+use super::identify::Role;
+use super::oblige::Removal;
+use super::resources::{self, Kind};
+use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
+
+/// Takes the resources that policy refuses out of what is asked. What a person could permit stays in
+/// it, and so does the stream itself.
+pub(super) fn narrow<'m>(
+    understood: &mut Understood<'m>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> Vec<Removal<'m>> {
+    let Role::Request {
+        method: KnownMethod::SubscriptionsListen,
+        ..
+    } = understood.identified.role
+    else {
+        return Vec::new();
+    };
+    let scene = &understood.identified.scene;
+    let params = understood.identified.message.params();
+    let (mut refused, mut kept) = (HashSet::new(), HashSet::new());
+    let mut removals = Vec::new();
+    for (pointer, named) in resources::named_in(KnownMethod::SubscriptionsListen, params) {
+        let uri = named.value.as_str().unwrap_or_default();
+        let asked = resources::questions(&uri, Kind::Uri, Asks::Agent, || Doing::Subscribe);
+        let judged = asked
+            .iter()
+            .map(|question| snapshot.judge(&question.facts(scene, now)));
+        let denial = judged.filter_map(refusal).next();
+        let uris = asked.into_iter().filter_map(uri_of);
+        match denial {
+            Some(denial) => {
+                refused.extend(uris);
+                removals.push(Removal {
+                    item: named.value,
+                    pointer,
+                    because: why(&denial),
+                });
+            }
+            None => kept.extend(uris),
+        }
+    }
+    let is_asked = |question: &Question<'_>| match (&question.about, &question.doing) {
+        (About::Resource(facts), Doing::Subscribe) => {
+            kept.contains(&facts.uri) || !refused.contains(&facts.uri)
+        }
+        _ => true,
+    };
+    understood.questions.retain(is_asked);
+    removals
+}
+
+/// A refusal that nobody can lift.
+fn refusal(decision: Decision) -> Option<Denial> {
+    match decision {
+        Decision::Deny(denial) if denial.remedy() != Some(OnDeny::AskConsent) => Some(denial),
+        Decision::Deny(_) | Decision::Allow(_) => None,
+    }
+}
+
+fn uri_of(question: Question<'_>) -> Option<String> {
+    if let About::Resource(facts) = question.about {
+        Some(facts.uri)
+    } else {
+        None
+    }
+}
+
+fn why(denial: &Denial) -> String {
+    let policies: Vec<&str> = denial.reasons.iter().map(|it| it.policy.as_str()).collect();
+    if policies.is_empty() {
+        "not permitted".to_owned()
+    } else {
+        format!("refused by `{}`", policies.join("`, `"))
+    }
+}
