@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use crate::policy::Consent;
 use crate::wire::KnownMethod;
 
-use super::desk::TicketId;
 use super::settings::By;
+use super::ticket::TicketId;
 
 /// All that consent is bound to. Two requests with equal bindings are the same request, judged under
 /// the same policies, of a tool that is defined in the same way.

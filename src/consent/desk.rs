@@ -1,7 +1,5 @@
 //! The questions that wait for an answer.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +11,8 @@ use super::binding::{Binding, Receipt};
 use super::question::Question;
 use super::seal::{self, Seal};
 use super::settings::{By, Settings, Way};
+use super::ticket::TicketId;
+use super::waiting::{Answered, Entry, State};
 
 /// Every question of the gate, whichever way it is answered. Shared by all conversations, the page
 /// and the command line; nothing waits while its lock is held.
@@ -23,11 +23,6 @@ pub struct Desk {
     seal: Seal,
     state: Mutex<State>,
 }
-
-/// A question's number: ten hexadecimal digits, never the same twice in one run. It is no secret, and
-/// to know it is no right to answer.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TicketId(Arc<str>);
 
 /// Something that needs a person's consent.
 #[derive(Debug)]
@@ -91,41 +86,6 @@ pub enum Full {
 
 /// What all questions may take in memory, in bytes.
 const MOST_BYTES: usize = 16 << 20;
-
-/// Ended tickets whose numbers are known, so that a second answer is told from a wrong number.
-const MOST_ENDED: usize = 256;
-
-#[derive(Debug, Default)]
-struct State {
-    last: u64,
-    /// In the order in which they were asked.
-    open: BTreeMap<u64, Entry>,
-    numbers: BTreeMap<TicketId, u64>,
-    ended: VecDeque<(TicketId, AnswerError)>,
-    /// Answers that could not be made use of yet, oldest first.
-    kept: VecDeque<Receipt>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    id: TicketId,
-    binding: Binding,
-    question: Arc<Question>,
-    bell: Arc<Notify>,
-    asked_at_ms: i64,
-    /// Time since the clock was made.
-    until: Duration,
-    answered: Option<Answered>,
-}
-
-#[derive(Debug)]
-struct Answered {
-    answer: Answer,
-    by: By,
-    at_ms: i64,
-    /// Until when a yes can be spent.
-    until: Duration,
-}
 
 impl Desk {
     /// `seed` must be random, and known to nobody: what agents bring back is sealed with it.
@@ -328,111 +288,5 @@ impl Desk {
     /// A panic while the lock was held leaves at most a number without its question.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn is_granted(&mut self, id: &TicketId) -> bool {
-        let answered = self.entry(id).and_then(|entry| entry.answered.as_ref());
-        answered.is_some_and(|it| it.answer == Answer::Approve)
-    }
-
-    fn take(&mut self, id: &TicketId, now: Duration) -> Option<Outcome> {
-        let Some(entry) = self.entry(id) else {
-            return Some(Outcome::TimedOut);
-        };
-        if entry.answered.is_none() && now < entry.until {
-            return None;
-        }
-        let entry = self.remove(id)?;
-        Some(match entry.answered {
-            None => Outcome::TimedOut,
-            Some(Answered {
-                answer: Answer::Deny,
-                by,
-                ..
-            }) => Outcome::Denied(by),
-            Some(Answered {
-                answer: Answer::Approve,
-                by,
-                at_ms,
-                until,
-            }) => Outcome::Granted(Receipt::new(entry.id, entry.binding, by, at_ms, until)),
-        })
-    }
-
-    fn entry(&mut self, id: &TicketId) -> Option<&mut Entry> {
-        let number = self.numbers.get(id)?;
-        self.open.get_mut(number)
-    }
-
-    fn remove(&mut self, id: &TicketId) -> Option<Entry> {
-        let number = self.numbers.remove(id)?;
-        let entry = self.open.remove(&number)?;
-        let how = match entry.answered {
-            Some(_) => AnswerError::AlreadyAnswered,
-            None => AnswerError::Unknown,
-        };
-        self.ended.push_back((id.clone(), how));
-        if self.ended.len() > MOST_ENDED {
-            self.ended.pop_front();
-        }
-        Some(entry)
-    }
-
-    fn ended_as(&self, id: &TicketId) -> AnswerError {
-        let ended = self.ended.iter().find(|(ended, _)| ended == id);
-        ended.map_or(AnswerError::Unknown, |(_, how)| *how)
-    }
-
-    /// Drops what nobody came for: agents without sessions may never return.
-    fn clear(&mut self, now: Duration) {
-        let over = |entry: &&Entry| {
-            let answered = entry.answered.as_ref();
-            now >= answered.map_or(entry.until, |answered| answered.until)
-        };
-        let over = self.open.values().filter(over);
-        let over: Vec<TicketId> = over.map(|entry| entry.id.clone()).collect();
-        for id in over {
-            self.remove(&id);
-        }
-    }
-
-    fn next(&mut self, seal: &Seal) -> TicketId {
-        loop {
-            self.last = self.last.saturating_add(1);
-            let id = TicketId::numbered(seal, self.last);
-            let taken = self.ended.iter().any(|(ended, _)| *ended == id);
-            if !taken && !self.numbers.contains_key(&id) {
-                return id;
-            }
-        }
-    }
-}
-
-impl TicketId {
-    const DIGITS: usize = 10;
-
-    /// Reads a number as it is shown.
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let fits = text.len() == Self::DIGITS && text.bytes().all(is_digit);
-        fits.then(|| Self(text.into()))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Numbers of two runs of the gate differ, so that nobody answers a question of the run before.
-    fn numbered(seal: &Seal, number: u64) -> Self {
-        let digits = seal.digits(number);
-        Self(digits.chars().take(Self::DIGITS).collect::<String>().into())
-    }
-}
-
-impl fmt::Display for TicketId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }

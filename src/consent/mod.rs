@@ -14,12 +14,15 @@ mod question;
 mod seal;
 mod settings;
 mod show;
+mod ticket;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
 
 pub use binding::{Binding, Misfit, Receipt};
-pub use desk::{Answer, AnswerError, Desk, Full, Outcome, Pending, Request, TicketId};
+pub use desk::{Answer, AnswerError, Desk, Full, Outcome, Pending, Request};
 pub use question::{Found, Question};
 pub use settings::{By, Settings, Via, Way};
 pub use show::{pretty, shown};
+pub use ticket::TicketId;

@@ -4,7 +4,7 @@
 use ring::hmac;
 
 use super::binding::Binding;
-use super::desk::TicketId;
+use super::ticket::TicketId;
 
 /// What every sealed state begins with; a server's own begins with it only by imitating it.
 const MARK: &str = "mcp-protector.consent.1.";

@@ -37,7 +37,7 @@ impl Gate {
         let (to, id) = match &trail.answer_to {
             AnswerTo::Nobody => return Ok(()),
             // While it was recorded the session has turned to a server that did not ask this.
-            AnswerTo::Asker(Side::Upstream, _)
+            AnswerTo::Asker(Side::Upstream, _) | AnswerTo::Waiting(Side::Upstream, _)
                 if isolate::gone(&talk.session, trail.run).is_some() =>
             {
                 return Ok(());
@@ -146,6 +146,10 @@ impl Gate {
         taken: &Taken,
         refusal: &Refusal,
     ) {
+        // A person may be asked about its reply, which nobody waits for any more.
+        if talk.session.state().asking.holds_reply(taken.minted) {
+            talk.session.bell().notify_one();
+        }
         let trail = Trail::outcome(talk, &taken.exchange);
         let record = trail.refused(refusal, self.clock.elapsed());
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
@@ -167,7 +171,12 @@ impl Gate {
         let Origin::Peer(waiting) = &taken.exchange.origin else {
             return Ok(());
         };
+        let run = talk.session.run();
         self.close(talk, taken, &refusal).await;
+        // While that was recorded, the session has turned to a server that did not ask this.
+        if asker == Side::Upstream && isolate::gone(&talk.session, run).is_some() {
+            return Ok(());
+        }
         if taken.exchange.method == KnownMethod::Initialize {
             talk.session.state().lifecycle.abandon();
         }

@@ -9,10 +9,14 @@
 mod answers;
 mod ask;
 mod bound;
+mod forms;
 mod kept;
 mod lift;
 mod why;
+mod within;
 
 pub(super) use ask::Asking;
+pub(super) use bound::KEY;
 pub(super) use lift::{Brought, keep_for_the_session};
 pub use why::Unconsented;
+pub(super) use within::{KeptReply, method_of};

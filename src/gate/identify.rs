@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::{Agent, Held, Server};
+use crate::policy::{Agent, Consent, Held, Server};
 use crate::session::{
     Asker, Era, Established, Extension, Handshake, Lifecycle, Session, Spoken, State, Taken,
 };
@@ -63,7 +63,12 @@ pub(super) struct Scene {
     pub(super) started_ms: i64,
     /// What the session had read when it was asked for last.
     pub(super) held: Arc<Held>,
+    /// What was established of what the agent asks for.
     pub(super) established: Arc<Established>,
+    /// The same of what the server asks for.
+    pub(super) of_server: Arc<Established>,
+    /// What a person agreed to of what the server asks for within its result.
+    pub(super) within: Option<Arc<Consent>>,
 }
 
 /// Finds the place of a message in its session.
@@ -121,7 +126,7 @@ pub(super) fn identify<'m>(
     if let Role::Reply(taken) = &role
         && let Some(agreed) = &taken.exchange.agreed
     {
-        scene.agrees(&agreed.consent);
+        scene.agrees_to_request(&agreed.consent);
     }
     scene.peer = match &role {
         Role::Reply(taken) => taken.exchange.peer,
@@ -166,6 +171,8 @@ impl Scene {
             started_ms: state.started_ms,
             held,
             established: Arc::clone(&state.established),
+            of_server: Arc::clone(&state.established),
+            within: None,
         }
     }
 }

@@ -4,14 +4,17 @@
 //! threshold the session moves, before anything of the message is judged; the message whose decision
 //! raised the level still goes where it was going, and the session moves behind it.
 
+mod left;
+mod travelling;
+
 use std::sync::Arc;
 
 use tracing::{info, warn};
 
 use crate::audit;
 use crate::policy::Held;
-use crate::session::{LeftBehind, Origin, Place, Readiness, Run, Session, StoreFault};
-use crate::wire::{Form, Id, KnownMethod, Likeness, Message, Shape, Side, Stream};
+use crate::session::{Place, Readiness, Run, Session, StoreFault};
+use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::Gate;
 use super::decide::{Permit, Stop};
@@ -20,9 +23,10 @@ use super::identify::Role;
 use super::own::{Occasion, OwnMessage};
 use super::passage::Carried;
 use super::record::{AnswerTo, Came, Trail};
-use super::refuse::Refusal;
 use super::talk::Talk;
 use super::understand::Understood;
+use left::leads_nowhere;
+use travelling::until_arrived;
 
 impl Gate {
     /// Moves the session to the isolated server if it is to be there.
@@ -56,7 +60,9 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         self.keep_apart(talk).await?;
-        talk.session.until_arrived().await;
+        if !until_arrived(talk, came, frame, trail).await {
+            return Ok(());
+        }
         trail.is_within(talk);
         let taken = self.take_through(talk, came, frame, trail).await;
         // It may have raised the level.
@@ -96,7 +102,7 @@ impl Gate {
                 Role::Request { .. } | Role::Notification { .. } => {
                     still_speaks(&talk.session, trail)
                 }
-                Role::Reply(_) => Ok(()),
+                Role::Reply(ref taken) => leads_nowhere(taken, understood),
             };
         }
         let (Some(Place::Open), Some(least)) = (begun, self.settings.isolate_from) else {
@@ -144,7 +150,9 @@ impl Gate {
             return Box::pin(self.handle_left(talk, came.stream, came.form, frame)).await;
         }
         self.move_apart(talk).await?;
-        talk.session.until_arrived().await;
+        if !until_arrived(talk, came, frame, trail).await {
+            return Ok(());
+        }
         trail.begin_anew(talk, came);
         self.take_through(talk, came, frame, trail).await
     }
@@ -182,88 +190,6 @@ impl Gate {
             }
             Carried::Reply { .. } | Carried::Notification { .. } => Err(Stop::Settled),
         }
-    }
-
-    /// Takes a frame of the open server's after the session has left it: a reply that is still
-    /// waited for goes on its way, and nothing else is heard.
-    ///
-    /// # Errors
-    /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn handle_left<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        stream: Stream,
-        form: Form,
-        frame: &[u8],
-    ) -> Result<(), AgentGone> {
-        let decoded = Message::decode(frame, &self.settings.from_upstream);
-        let answered = match &decoded {
-            Ok(message) => match message.shape() {
-                Shape::Reply { id, .. } => id.clone(),
-                Shape::Request { .. } | Shape::Notification { .. } => None,
-            },
-            Err(error) => match error.likeness {
-                Likeness::Reply | Likeness::Neither => error.id.clone(),
-                Likeness::Question | Likeness::Nothing => None,
-            },
-        };
-        let answered = answered.and_then(|id| minted(&id));
-        // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
-        // cannot answer in its place.
-        let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
-        if is_awaited {
-            let told = self.handle_upstreams(talk, stream, form, frame).await;
-            talk.session.state().to_upstream.answer_behind(None);
-            told?;
-        } else {
-            self.unheard(talk, stream, form, decoded.ok().as_ref())
-                .await;
-        }
-        leave_for_good(talk);
-        Ok(())
-    }
-
-    /// The open server will not reply to this one request, by the id that the gate minted.
-    ///
-    /// # Errors
-    /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn left_failed<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        minted: u64,
-        fault: UpstreamFault,
-    ) -> Result<(), AgentGone> {
-        let minted_behind = Some(minted);
-        if talk
-            .session
-            .state()
-            .to_upstream
-            .answer_behind(minted_behind)
-        {
-            let told = self.upstream_failed(talk, minted, fault).await;
-            talk.session.state().to_upstream.answer_behind(None);
-            told?;
-        }
-        leave_for_good(talk);
-        Ok(())
-    }
-
-    /// The open server has ended after the session had left it: what still waits for it is answered.
-    ///
-    /// # Errors
-    /// [`AgentGone`] when the agent can no longer be told anything.
-    pub async fn left_died<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-    ) -> Result<(), AgentGone> {
-        let waiting = talk.session.state().to_upstream.take_behind();
-        let mut told = Ok(());
-        for taken in waiting {
-            let refusal = UpstreamFault::Died.into();
-            told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
-        }
-        leave_for_good(talk);
-        told
     }
 
     async fn move_apart<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) -> Result<(), AgentGone> {
@@ -343,69 +269,6 @@ impl Gate {
         let changed = OwnMessage::list_changed(changed);
         self.tell(talk, Side::Agent, Stream::MAIN, changed).await
     }
-
-    /// Ends what belongs to the open server and cannot be brought along.
-    async fn give_up_left<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        left: LeftBehind,
-    ) -> Result<(), AgentGone> {
-        let mut told = Ok(());
-        for changed in left.lists {
-            told = told.and(self.tell_of_other_list(talk, changed).await);
-        }
-        for taken in left.given_up {
-            let refusal: Refusal = UpstreamFault::Left.into();
-            match taken.exchange.origin {
-                Origin::Peer(_) => {
-                    told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
-                }
-                // What the isolated server lists is asked for when a call needs it.
-                Origin::Catalogue | Origin::Handshake | Origin::Consent(_) => {
-                    self.close(talk, &taken, &refusal).await;
-                }
-            }
-        }
-        told = told.and(Box::pin(self.leave_questions(talk, left.questions)).await);
-        for taken in left.asked {
-            self.close(talk, &taken, &UpstreamFault::Left.into()).await;
-            if self.may_cancel(talk, &taken, Side::Agent).await {
-                let cancel = OwnMessage::cancel(
-                    taken.minted,
-                    "the server that asked is not spoken to any more",
-                );
-                let stream = taken.exchange.sent_on;
-                told = told.and(self.tell(talk, Side::Agent, stream, cancel).await);
-            }
-        }
-        told
-    }
-
-    /// Records what the open server says to nobody.
-    async fn unheard<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        stream: Stream,
-        form: Form,
-        message: Option<&Message>,
-    ) {
-        let came = Came {
-            from: Side::Upstream,
-            stream,
-            form,
-            peer: None,
-            trace: None,
-            at: self.clock.elapsed(),
-        };
-        let mut trail = Trail::begin(talk, came);
-        if let Some(message) = message {
-            trail.decoded(talk, message, Side::Upstream);
-        }
-        let record = trail.refused(&Refusal::Left, self.clock.elapsed());
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
-            warn!("what the open server says to nobody could not be recorded: {fault}");
-        }
-    }
 }
 
 /// The session has been found at a level.
@@ -460,8 +323,4 @@ pub(super) fn leave_for_good<U: Upstream, A>(talk: &Talk<U, A>) {
     if is_done {
         talk.upstream.leave_open();
     }
-}
-
-fn minted(id: &Id) -> Option<u64> {
-    u64::try_from(id.as_integer()?).ok()
 }

@@ -31,6 +31,7 @@ mod page;
 mod panics;
 mod parked;
 mod passage;
+mod path;
 mod pin;
 mod raised;
 mod ratchet;
@@ -64,25 +65,19 @@ use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::PolicyStore;
-use crate::session::{Asker, Session};
-use crate::wire::{Carrier, Form, Message, Side, Stream};
+use crate::wire::{Carrier, Form, Side, Stream};
 
 use decide::Stop;
 use isolate::has_left_since;
 use kept::Kept;
-use listing::Listing;
-use oblige::Wanted;
 use panics::Panicked;
-use pin::Pins;
 use ratchet::Ratchet;
 use rates::Pace;
 use record::{Came, Trail};
 use rounds::Rounds;
-use route::Undone;
 use schemas::KnownSchemas;
 use seen::Seen;
 use tasks::Tasks;
-use understand::Circumstances;
 
 pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
@@ -296,162 +291,6 @@ impl Gate {
             Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
             Stop::Settled => Ok(()),
             Stop::AgentGone => Err(AgentGone),
-        }
-    }
-
-    /// The path itself: each step consumes what only the one before can make. Requests, replies,
-    /// notifications and what a server asks for take the same one, in both directions.
-    async fn pass<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        came: Came,
-        frame: &[u8],
-        trail: &mut Trail,
-    ) -> Result<(), Stop> {
-        let from = came.from;
-        let session = &talk.session;
-        let now = self.circumstances(session);
-        let pins = self.pins(session);
-        let begun = self.place(talk, from);
-
-        let current = self.policy.current();
-        let message = self.decode(talk, from, frame, trail)?;
-        let message = self.inward(message, from, &current, trail)?;
-        let max_in_flight = self.settings.max_in_flight;
-        let (held, fault) = self.held_by(talk, from, &message, trail).await?;
-        let identified = identify::identify(&message, came, session, held, max_in_flight)?;
-        trail.identified(&identified, from);
-        let identified = match identified.asked_by_peer() {
-            Ok(identified) => identified,
-            Err(own) => return self.absorb(talk, &message, own, trail).await,
-        };
-        self.may_come(&identified, session, trail)?;
-        if let Some(fault) = fault {
-            return Err(fault.into());
-        }
-        let snapshot = decide::revision(&identified.role, current);
-        trail.judged_under(&snapshot);
-
-        let recalled = self
-            .tasks
-            .recall(&identified, session, self.clock.elapsed());
-        if let Some(asked) = kept::asked(&identified) {
-            let read = self.read_on(talk, identified, &asked, &snapshot, trail);
-            return Box::pin(read).await;
-        }
-        let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
-        trail.understood(&understood);
-        self.classify(&understood, session, trail);
-        pin::pin(&mut understood, &snapshot, pins)?;
-        let unheard = listening::narrow(&mut understood, &snapshot, now);
-        let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
-        let allowed = admitting.await?;
-        self.stays(talk, begun, &understood, trail)?;
-        let repeated = trail.carrier.repeated.as_ref();
-        repeated::check(&understood, session, repeated, frame, self.limits(from))?;
-        let standing = self.standing(&understood)?;
-        self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
-        let Listing {
-            mut removals,
-            page,
-            drifts,
-        } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
-        removals.extend(standing.unasked.into_iter().chain(unheard));
-        removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
-        let texts = &self.settings.guards.texts;
-        let found = text::cleaned(&understood.identified, page.as_deref(), texts);
-        trail.found(found.findings);
-        let wanted = Wanted {
-            removals,
-            texts: found.strings,
-            rewrites: caching::hints(&understood, &snapshot),
-            shortening: self.shortening(&understood, &snapshot),
-            renaming: guises::outward(&understood.identified, &snapshot),
-        };
-        let turn = standing.turn;
-        let exchange = |asker: &Asker, method| {
-            self.exchange(asker, method, turn, &understood, &snapshot, trail)
-        };
-        let mut route = route::route(&understood, session, exchange)?;
-        let settings = &self.settings;
-        let passage = route.passage(&understood, trail.onward());
-        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
-            .inspect_err(|_| {
-                let _ = route.undo(from, &mut session.state());
-            })?;
-        trail.obliged(&mut obliged);
-
-        let passed = async {
-            let learning = self.learn(&understood, session, &obliged.brings, trail);
-            learning.await?;
-            talk.reachable(obliged.permit.to())?;
-            if !drifts.is_empty() {
-                // Seldom, so that its room is not that of every message.
-                Box::pin(self.tell_of(talk, &snapshot, &drifts)).await?;
-            }
-            let record = trail.passed(obliged.permit.to(), self.clock.elapsed());
-            self.audit.record(self.concealed(record)).await?;
-            trail.departed();
-            let ended = route.end(&mut session.state());
-            self.settle(talk, from, ended).await;
-            // While it was recorded, its time may have run out, or it was cancelled.
-            if !route.still_waits(from, &mut session.state()) {
-                return Err(Stop::Settled);
-            }
-            remember::remember(talk, &understood, page.as_deref(), &drifts, trail.run);
-            let at = self.clock.elapsed();
-            self.rounds.note(&understood, at);
-            consent::keep_for_the_session(&understood, &snapshot, session, trail);
-            self.tasks.note(&understood, session, at);
-            Self::is_still_there(talk, begun, &obliged.permit, trail)?;
-            self.send(talk, obliged.permit).await
-        };
-        passed
-            .await
-            .map_err(|stop| match route.undo(from, &mut session.state()) {
-                Undone::Yes => stop,
-                // While it waited to be sent its time ran out, or the upstream died: it has been
-                // answered.
-                Undone::Settled => Stop::Settled,
-            })
-    }
-
-    /// Bytes to one strict message.
-    fn decode<U, A>(
-        &self,
-        talk: &Talk<U, A>,
-        from: Side,
-        frame: &[u8],
-        trail: &mut Trail,
-    ) -> Result<Message, Refusal> {
-        let message = Message::decode(frame, self.limits(from))
-            .inspect_err(|error| trail.undecodable(talk, from, error))?;
-        trail.decoded(talk, &message, from);
-        if message.method().is_some() {
-            trail.take_place(&self.settings, message.meta());
-        }
-        // An id is repeated in the answer, where nothing can stand for it.
-        let id = message.id().filter(|_| message.method().is_some());
-        if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
-            trail.cannot_repeat_its_id(from);
-            return Err(Refusal::Secret);
-        }
-        Ok(message)
-    }
-
-    fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {
-        Pins {
-            session,
-            seen: &self.seen,
-            names: self.settings.guards.names,
-            uris: self.settings.guards.uris,
-        }
-    }
-
-    fn circumstances(&self, session: &Session) -> Circumstances {
-        Circumstances {
-            transport: session.transport,
-            now_ms: self.clock.now().as_millisecond(),
         }
     }
 }

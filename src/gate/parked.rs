@@ -125,7 +125,10 @@ impl Gate {
         // It has cost what a request costs that comes to nothing.
         self.charge_for(&talk.session);
         let mut trail = Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.reference));
-        self.take_along(parked, &mut trail);
+        if parked.cancelled {
+            // Nobody comes again for what it had.
+            self.take_along(parked, &mut trail);
+        }
         if let Ok(message) = Message::decode(&parked.frame, &self.settings.from_agent) {
             trail.decoded(talk, &message, Side::Agent);
             trail.asks(&parked.target, &message);

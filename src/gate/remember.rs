@@ -8,7 +8,7 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::drift::Drift;
 use super::forward::Upstream;
-use super::identify::{META_CLIENT, Role, handshake};
+use super::identify::{Identified, META_CLIENT, Role, handshake};
 use super::listing;
 use super::talk::Talk;
 use super::understand::Understood;
@@ -27,6 +27,7 @@ pub(super) fn remember<U: Upstream, A>(
     // While it was on its way the session has moved: what the open server says of itself is nothing
     // that the isolated one has said. Nor is what a server said before it ended.
     if identified.from == Side::Upstream && came_in != state.run() {
+        shown_in_vain(&mut state, identified);
         return;
     }
     match &identified.role {
@@ -65,7 +66,10 @@ pub(super) fn remember<U: Upstream, A>(
             return;
         }
         // What the open server says of itself counts no more once the session has left it.
-        Role::Reply(taken) if taken.waits == Waits::Behind => return,
+        Role::Reply(taken) if taken.waits == Waits::Behind => {
+            shown_in_vain(&mut state, identified);
+            return;
+        }
         Role::Reply(taken) => {
             if taken.exchange.method == KnownMethod::ToolsList && listed.is_some() {
                 state.drifts.listed(drifts.iter().map(Drift::named));
@@ -80,6 +84,17 @@ pub(super) fn remember<U: Upstream, A>(
     }
     drop(state);
     talk.introduce();
+}
+
+/// A prompt of which the agent has seen what another server says is not merely one that it never asked
+/// about.
+fn shown_in_vain(state: &mut State, identified: &Identified<'_>) {
+    let Role::Reply(taken) = &identified.role else {
+        return;
+    };
+    if taken.exchange.method == KnownMethod::PromptsList {
+        state.prompts.was_told_otherwise();
+    }
 }
 
 /// Whether a reply completed the handshake.

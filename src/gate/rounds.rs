@@ -7,14 +7,16 @@
 //! name and arguments, and that only what was asked is answered.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::policy::{Agent, Consent};
-use crate::session::{Agreed, Keep, Ledger, Origin, Taken, Target, Turn};
+use crate::session::{Agreed, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
+use super::consent::{KEY, KeptReply};
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Role};
 use super::oblige::Removal;
@@ -44,6 +46,8 @@ struct Round {
     asked: HashSet<Digest>,
     /// What a person agreed to: it goes on with the request, once.
     agreed: Option<Agreed>,
+    /// The answer, if the gate has it already and asks whether it may be given.
+    reply: Option<Arc<KeptReply>>,
 }
 
 /// Whom a request answers that brings a state.
@@ -61,6 +65,8 @@ pub(super) struct Standing<'m> {
     pub(super) turn: Turn,
     /// Answers to what was not asked.
     pub(super) unasked: Vec<Removal<'m>>,
+    /// The answer, if the gate has it already.
+    pub(super) reply: Option<Arc<KeptReply>>,
 }
 
 impl Rounds {
@@ -119,6 +125,7 @@ impl Rounds {
             return Err(Refusal::ForeignState);
         }
         standing.turn.round = known.as_ref().map_or(0, |round| round.number);
+        standing.reply = known.as_ref().and_then(|round| round.reply.clone());
         for (key, answer) in answers.into_iter().flat_map(Value::entries) {
             let was_asked = known.as_ref();
             if was_asked.is_some_and(|round| round.asked.contains(&digest(key.as_bytes()))) {
@@ -213,6 +220,7 @@ impl Rounds {
                 number,
                 asked,
                 agreed: taken.exchange.agreed.clone(),
+                reply: None,
             };
             // Without a state, equal requests that are under way at once cannot be told apart.
             if let (None, Some(known)) = (&state, known)
@@ -230,15 +238,49 @@ impl Rounds {
     }
 }
 
+impl Rounds {
+    /// Keeps the answer to a request until its agent repeats it with this state, which nobody else
+    /// knows. Such a round is none of the server's.
+    ///
+    /// # Errors
+    /// [`TooLarge`] when it cannot be kept.
+    pub(super) fn keep_reply(
+        &self,
+        state: &str,
+        reply: &Arc<KeptReply>,
+        until: Duration,
+        now: Duration,
+    ) -> Result<(), TooLarge> {
+        let exchange = reply.exchange();
+        let (Some(subject), Some(agent)) = (&exchange.turn.subject, &exchange.agent) else {
+            return Err(TooLarge);
+        };
+        let round = Round {
+            number: exchange.turn.round,
+            asked: [digest(KEY.as_bytes())].into(),
+            agreed: exchange.agreed.clone(),
+            reply: Some(Arc::clone(reply)),
+        };
+        let keep = Keep {
+            until,
+            ..round.kept(now)
+        };
+        let make = |_| (round, keep);
+        self.0
+            .note(owner(agent), bound(subject, Some(state)), now, make)
+    }
+}
+
 impl Round {
     fn kept(&self, now: Duration) -> Keep {
         let consent = self.agreed.as_ref().map_or(0, |agreed| {
             let by = agreed.consent.by.as_ref().map_or(0, String::len);
             size_of::<Agreed>() + agreed.consent.scope.len() + by
         });
+        let reply = self.reply.as_ref().map_or(0, |reply| reply.weight());
         Keep {
             until: now.saturating_add(KEPT_FOR),
-            bytes: self.asked.len() * size_of::<Digest>() + consent,
+            bytes: self.asked.len() * size_of::<Digest>() + consent + reply,
         }
     }
 }
@@ -273,6 +315,11 @@ fn asks(method: KnownMethod) -> bool {
         method,
         KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead
     )
+}
+
+/// Whether a message is a result that asks for more.
+pub(super) fn is_unfinished(understood: &Understood<'_>) -> bool {
+    unfinished(understood).is_some()
 }
 
 /// A result that asks for more, and the request that it answers.

@@ -212,7 +212,7 @@ impl<'m> Route<'m> {
         let Some(Admitted(minted)) = self.opened else {
             return Undone::Yes;
         };
-        match sent_to(other(from), state).take(&Id::integer(minted)) {
+        match sent_to(other(from), state).end(minted) {
             Some(_) => Undone::Yes,
             None => Undone::Settled,
         }
@@ -229,7 +229,7 @@ impl<'m> Route<'m> {
     /// Ends the request that the message cancels, unless it has just ended otherwise.
     pub(super) fn end(&mut self, state: &mut State) -> Option<Taken> {
         let Ended { to, minted } = self.ends.take()?;
-        sent_to(to, state).take(&Id::integer(minted))
+        sent_to(to, state).end(minted)
     }
 
     fn rename(&mut self, value: Option<Value<'m>>, id: Fragment) {

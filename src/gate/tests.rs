@@ -52,7 +52,7 @@ use crate::policy::{
     PolicyStore, Principal, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
-use crate::wire::{KnownMethod, Limits};
+use crate::wire::{KnownMethod, Limits, Message};
 
 /// What an engine says in a test.
 pub(super) type Rule = fn(&Facts<'_>) -> Result<Verdict, EngineFault>;

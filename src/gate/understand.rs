@@ -6,14 +6,15 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Decision, Environment, Facts, Held, MAX_LEVEL, PolicySnapshot, Principal,
-    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
+    Action, Arguments, Consent, Decision, Environment, Facts, Held, MAX_LEVEL, PolicySnapshot,
+    Principal, Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::arguments::leaves;
 use super::asking;
+use super::consent::method_of;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
@@ -395,6 +396,7 @@ fn negotiated(
 }
 
 impl Circumstances {
+    /// The environment of what the agent asks for.
     pub(super) fn environment<'a>(&self, scene: &'a Scene) -> Environment<'a> {
         Environment {
             server: &scene.server,
@@ -430,7 +432,23 @@ impl Question<'_> {
                 About::Server => Resource::Server(&scene.server),
                 About::Client => Resource::Client(&scene.agent.client),
             },
-            env: now.environment(scene),
+            env: Environment {
+                consent: self.consent(scene),
+                ..now.environment(scene)
+            },
+        }
+    }
+
+    /// What a person has agreed to of what is asked.
+    fn consent(&self, scene: &Scene) -> Consent {
+        match (self.asks, method_of(self), &scene.within) {
+            // To all that the result asks, each by its method.
+            (Asks::Server, Some(method), Some(consent)) => Consent {
+                scope: method.name().to_owned(),
+                ..(**consent).clone()
+            },
+            (Asks::Server, _, _) => scene.of_server.consent.clone(),
+            (Asks::Agent, _, _) => scene.established.consent.clone(),
         }
     }
 

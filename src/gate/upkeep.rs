@@ -14,7 +14,7 @@ use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
-use super::isolate::leave_for_good;
+use super::isolate::{self, leave_for_good};
 use super::own::{Occasion, OwnMessage};
 use super::parked::Over;
 use super::record::{Came, Trail};
@@ -43,8 +43,9 @@ impl Gate {
         // Before the forms that people were shown: those are withdrawn with their questions.
         Box::pin(self.unanswered(talk)).await?;
         Box::pin(self.tell_who_waits(talk)).await?;
-        let (parked, due) = {
+        let (parked, due, run) = {
             let mut state = talk.session.state();
+            let run = state.run();
             let parked = state.take_expired_parked(now);
             let agents = state.to_upstream.take_expired(now);
             for taken in &agents {
@@ -54,12 +55,17 @@ impl Gate {
             let servers = state.to_agent.take_expired(now).into_iter();
             let agents = agents.map(|taken| (Side::Agent, taken));
             let due = agents.chain(servers.map(|taken| (Side::Upstream, taken)));
-            (parked, due.collect::<Vec<_>>())
+            (parked, due.collect::<Vec<_>>(), run)
         };
         for parked in parked {
             self.end_parked(talk, &parked, Over::Time).await?;
         }
         for (asker, taken) in due {
+            // What another server asked before is to be recorded, and nobody waits for it.
+            if asker == Side::Upstream && isolate::gone(&talk.session, run).is_some() {
+                self.close(talk, &taken, &UpstreamFault::Left.into()).await;
+                continue;
+            }
             self.expired(talk, asker, taken).await?;
         }
         leave_for_good(talk);
@@ -122,7 +128,8 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
-        let told = self.upstream_died(talk).await;
+        let told = self.end_travelling(talk).await;
+        let told = told.and(self.upstream_died(talk).await);
         let told = told.and(self.end_all_parked(talk).await);
         told.and(self.left_died(talk).await)
     }

@@ -311,7 +311,8 @@ impl<'s> Conversation<'s> {
         end.take();
         let line = lines::reply(&asked.id, reply);
         self.hear(from, &line).await;
-        let delivered = end.take();
+        let mut delivered = end.take();
+        delivered.extend(self.somebody_says(end).await);
         let arrived = delivered.iter().any(|other| lines::carries(other, &line));
         let got = self
             .record(from)

@@ -5,19 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Consent, Denial, PolicySnapshot};
-use crate::wire::{Side, Stream};
+use crate::wire::{Form, Side, Stream};
 
 use super::{Asker, Parked, Run};
 
-/// A request that waits for a person's consent.
+/// A request that waits for a person's consent; or a result, for what the server asks in it.
 #[derive(Debug)]
 pub struct Asked {
-    /// Whose request it is.
+    /// Whose it is.
     pub from: Side,
     /// The number of its question.
     pub ticket: Arc<str>,
-    /// The request as it came; its deadline is the question's.
+    /// It, as it came; its deadline is the question's.
     pub request: Parked,
+    /// Set if it is a result.
+    pub reply: Option<Replied>,
     /// What a yes would lift, and the policies that said so.
     pub denial: Denial,
     pub snapshot: Arc<PolicySnapshot>,
@@ -31,6 +33,15 @@ pub struct Asked {
     /// The server that was spoken to when the request came: if it is one of the server's, no other
     /// gets the answer.
     pub run: Run,
+}
+
+/// A result that waits, and that its request waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replied {
+    /// The id that the gate minted for the request.
+    pub minted: u64,
+    /// As what the server has given it.
+    pub form: Form,
 }
 
 /// What the asker of a request hears while it waits for a person.
@@ -71,11 +82,23 @@ pub struct Asking {
     pub standing: HashMap<[u8; 32], Consent>,
 }
 
+impl Asked {
+    fn is_request_of(&self, side: Side) -> bool {
+        self.from == side && self.reply.is_none()
+    }
+}
+
 impl Asking {
     /// Whether a request waits that this asker has sent.
     pub fn waits(&self, from: Side, asker: &Asker) -> bool {
         let mut waiting = self.waiting.iter();
-        waiting.any(|asked| asked.from == from && asked.request.asker == *asker)
+        waiting.any(|asked| asked.is_request_of(from) && asked.request.asker == *asker)
+    }
+
+    /// Whether what was asked for under this id of the gate's has come, and waits.
+    pub fn holds_reply(&self, minted: u64) -> bool {
+        let mut replies = self.waiting.iter().filter_map(|asked| asked.reply);
+        replies.any(|reply| reply.minted == minted)
     }
 
     /// Whether one of the agent's waits that its asker still wants.
@@ -92,7 +115,7 @@ impl Asking {
     pub fn cancel(&mut self, from: Side, wanted: impl Fn(&Parked) -> bool) -> bool {
         let mut found = false;
         for asked in &mut self.waiting {
-            if asked.from == from && wanted(&asked.request) {
+            if asked.is_request_of(from) && wanted(&asked.request) {
                 asked.request.cancelled = true;
                 found = true;
             }

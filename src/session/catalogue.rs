@@ -114,6 +114,11 @@ impl Catalogue {
         self.was_told
     }
 
+    /// The agent was shown a list that counts no more.
+    pub fn was_told_otherwise(&mut self) {
+        self.was_told = true;
+    }
+
     /// What instructs or hides in what the lists say of a name, if that was looked at in all of them.
     pub fn flags(&self, name: &str) -> Option<Flags> {
         let complete = self.complete.as_ref().and_then(|names| names.get(name));

@@ -27,7 +27,7 @@ use tokio::sync::Notify;
 use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
 use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
 
-pub use asked::{Agreed, Asked, Asking, Progress, Stage as AskedStage};
+pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use ledger::{Keep, Ledger, TooLarge};
@@ -36,7 +36,7 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
-pub use place::{LeftBehind, Place, Run};
+pub use place::{LeftBehind, Place, Run, Travelling};
 pub use ratchet::{
     Answer, InMemory, JournalError, OnDisk, Raised, RatchetKey, RatchetStore, StoreFault, Whose,
 };
@@ -143,6 +143,8 @@ pub struct State {
     pub upstream: Readiness,
     /// Which instance of it is spoken to.
     pub place: Place,
+    /// Messages of the agent's that wait until it has arrived there.
+    pub travelling: Vec<Travelling>,
     /// How often a server has ended that was spoken to.
     pub ended: u64,
     /// The tools that the agent had got from the open server, until they were compared with those of
@@ -299,6 +301,7 @@ impl Session {
                 established: Arc::default(),
                 upstream: Readiness::Up,
                 place: Place::Open,
+                travelling: Vec::new(),
                 ended: 0,
                 tools_left: None,
                 found_at: 0,

@@ -27,10 +27,14 @@ pub struct PendingTable {
     behind: HashSet<u64>,
     /// The one of them that the open server answers just now.
     answering: Option<u64>,
+    /// Those whose reply has come, and waits for a person.
+    ///
+    /// INVARIANT: each of them is in `by_minted` too.
+    replied: HashSet<u64>,
 }
 
 /// What the gate remembers of a request until its reply.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Exchange {
     /// Who asked, and under which id.
     pub origin: Origin,
@@ -212,10 +216,50 @@ impl PendingTable {
     /// asked of the open server nobody else can answer.
     pub fn take(&mut self, id: &Id) -> Option<Taken> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
-        if self.behind.contains(&minted) && self.answering != Some(minted) {
+        let is_anothers = self.behind.contains(&minted) && self.answering != Some(minted);
+        if is_anothers || self.replied.contains(&minted) {
             return None;
         }
         self.take_minted(minted)
+    }
+
+    /// Spends the entry of a request that its asker wants no more, whoever may still answer it.
+    pub fn end(&mut self, minted: u64) -> Option<Taken> {
+        self.take_minted(minted)
+    }
+
+    /// The reply to a request that was spent waits for a person, and the request with it: for as long
+    /// as that takes, which is no time of its own. Nothing else answers it.
+    ///
+    /// # Errors
+    /// [`Reused`] when the asker has another in flight under the same id by now.
+    pub fn wait_replied(&mut self, minted: u64, exchange: Exchange) -> Result<(), Reused> {
+        if let Origin::Peer(asker) = &exchange.origin {
+            if self.by_asker.contains_key(asker) {
+                return Err(Reused);
+            }
+            self.by_asker.insert(asker.clone(), minted);
+        }
+        let deadline = None;
+        self.by_minted.insert(
+            minted,
+            Exchange {
+                deadline,
+                ..exchange
+            },
+        );
+        self.replied.insert(minted);
+        Ok(())
+    }
+
+    /// Whether a request waits whose reply has come.
+    pub fn has_replied(&self, minted: u64) -> bool {
+        self.replied.contains(&minted)
+    }
+
+    /// The reply that has come is taken in now. False if nobody waits for it any more.
+    pub fn hears_reply(&mut self, minted: u64) -> bool {
+        self.replied.remove(&minted)
     }
 
     /// The session leaves the open server: what is in flight waits for that one alone, but for what
@@ -359,6 +403,7 @@ impl PendingTable {
         if let Origin::Peer(asker) = &exchange.origin {
             self.by_asker.remove(asker);
         }
+        self.replied.remove(&minted);
         let waits = if self.behind.remove(&minted) {
             Waits::Behind
         } else {

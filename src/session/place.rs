@@ -1,8 +1,12 @@
 //! Which instance of the server a session speaks to: the open one, or the isolated one. One way.
 
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::pending::Taken;
 use super::{Asked, Lifecycle, Readiness, Session, State};
-use crate::wire::KnownMethod;
+use crate::wire::{KnownMethod, Stream, TraceContext};
 
 /// Where a session stands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -24,6 +28,19 @@ pub struct Run {
     pub has_left: bool,
     /// How often a server had ended before.
     pub ended: u64,
+}
+
+/// A message of the agent's that waits until its session has arrived.
+#[derive(Debug)]
+pub struct Travelling {
+    /// The name under which the audit knows it.
+    pub reference: Arc<str>,
+    pub frame: Vec<u8>,
+    pub stream: Stream,
+    pub peer: Option<IpAddr>,
+    pub trace: Option<TraceContext>,
+    /// When it came: time since the clock was made.
+    pub came: Duration,
 }
 
 /// What a session does not take with it from the open server.
@@ -114,15 +131,32 @@ impl Session {
         self.catalogue_is_settled();
     }
 
-    /// Resolves when the session is not on its way.
-    pub async fn until_arrived(&self) {
+    /// Resolves when the session is not on its way. False if somebody has [taken](State::travelling) the
+    /// message meanwhile that waits for that: then it has been answered.
+    pub async fn until_arrived(&self, message: impl FnOnce() -> Travelling) -> bool {
+        let reference = {
+            let mut state = self.state();
+            if state.place != Place::Moving {
+                return true;
+            }
+            let message = message();
+            let reference = Arc::clone(&message.reference);
+            state.travelling.push(message);
+            reference
+        };
         loop {
             // Before the look: what is told in between is not lost.
             let arrived = self.arrived.notified();
             if self.place() != Place::Moving {
-                return;
+                break;
             }
             arrived.await;
         }
+        let travelling = &mut self.state().travelling;
+        let at = travelling.iter().position(|it| it.reference == reference);
+        at.is_some_and(|at| {
+            travelling.remove(at);
+            true
+        })
     }
 }

@@ -9,6 +9,8 @@
 
 mod api;
 mod page;
+mod refused;
+mod responses;
 mod sign_in;
 
 #[cfg(test)]
@@ -18,15 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Collected, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
-    LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use hyper::header::{AUTHORIZATION, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
-use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
@@ -34,9 +32,10 @@ use crate::consent::{Answer, AnswerError, By, Desk, TicketId};
 use crate::identity::{Authenticate as _, Challenge, StaticTokens};
 
 use page::{Notice, Reader};
+use responses::{Response, html, json, set_cookie, to};
 use sign_in::{PLACES, SignIn, SignIns};
 
-type Response = hyper::Response<Full<Bytes>>;
+pub(super) use refused::Refused;
 
 /// Where people show their token.
 const ENTRANCE: &str = "/approvals";
@@ -54,27 +53,6 @@ pub struct Approvals {
     approvers: StaticTokens,
     clock: Arc<dyn Clock>,
     sign_ins: SignIns,
-}
-
-/// Why a request of somebody who answers is refused. Nothing of the peer's is quoted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refused {
-    #[error("there is nothing at this path")]
-    Path,
-    #[error("only {0} can be done here")]
-    Method(&'static str),
-    #[error("a page elsewhere sent this")]
-    Origin,
-    #[error("the body is too long, too late, or not what is expected here")]
-    Body,
-    #[error(transparent)]
-    Challenge(Challenge),
-    #[error("the operating system gives no random numbers")]
-    NoRandomness,
-    #[error("this is answered already")]
-    Answered,
-    #[error("nothing of this name waits for an answer")]
-    Gone,
 }
 
 /// What a path of ours asks for.
@@ -347,91 +325,5 @@ fn read_answer(word: &str) -> Option<Answer> {
         "approve" => Some(Answer::Approve),
         "deny" => Some(Answer::Deny),
         _ => None,
-    }
-}
-
-/// To a page, by GET: whoever loads it again answers nothing twice.
-fn to(place: &str, notice: Option<Notice>) -> Response {
-    let place = notice.map_or_else(
-        || place.to_owned(),
-        |notice| format!("{place}?done={}", notice.word()),
-    );
-    let mut response = html(StatusCode::SEE_OTHER, String::new());
-    if let Ok(place) = HeaderValue::from_str(&place) {
-        response.headers_mut().insert(LOCATION, place);
-    }
-    response
-}
-
-fn set_cookie(response: &mut Response, cookie: &str) {
-    if let Ok(cookie) = HeaderValue::from_str(cookie) {
-        response.headers_mut().insert(SET_COOKIE, cookie);
-    }
-}
-
-fn html(status: StatusCode, text: String) -> Response {
-    let mut response = respond(status, "text/html; charset=utf-8", text);
-    if let Ok(policy) = HeaderValue::from_str(&page::POLICY) {
-        response
-            .headers_mut()
-            .insert(CONTENT_SECURITY_POLICY, policy);
-    }
-    response
-}
-
-fn json(document: &impl Serialize) -> Response {
-    // INVARIANT: the documents are structs of strings and numbers, which serde_json always writes.
-    let text = serde_json::to_string(document).unwrap_or_default();
-    respond(StatusCode::OK, "application/json", text)
-}
-
-fn respond(status: StatusCode, media_type: &'static str, text: String) -> Response {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    let fixed: [(HeaderName, &'static str); 6] = [
-        (CONTENT_TYPE, media_type),
-        (CACHE_CONTROL, "no-store"),
-        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (X_FRAME_OPTIONS, "DENY"),
-        // With `no-referrer`, browsers say of a form of ours that its origin is `null`.
-        (REFERRER_POLICY, "same-origin"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
-    ];
-    for (name, value) in fixed {
-        response
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
-    }
-    response
-}
-
-impl Refused {
-    pub(super) fn status(&self) -> u16 {
-        match self {
-            Self::Path | Self::Gone => 404,
-            Self::Method(_) => 405,
-            Self::Origin => 403,
-            Self::Body => 400,
-            Self::Challenge(challenge) => challenge.status(),
-            Self::NoRandomness => 500,
-            Self::Answered => 409,
-        }
-    }
-
-    /// A stable word for metrics and tests.
-    pub(super) fn code(&self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Method(_) => "http-method",
-            Self::Origin => "origin",
-            Self::Body => "body",
-            Self::Challenge(challenge) => challenge.code(),
-            Self::NoRandomness => "unwritable",
-            Self::Answered => "answered",
-            Self::Gone => "gone",
-        }
     }
 }

@@ -6,7 +6,7 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
-use crate::session::{Asked, AskedStage, Run};
+use crate::session::{Asked, AskedStage, Asking, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
 use super::super::Gate;
@@ -188,7 +188,11 @@ impl Gate {
     fn next_answered<U, A>(&self, talk: &Talk<U, A>, pick: Pick) -> Option<(Asked, End)> {
         let desk = self.desk.as_ref()?;
         let mut state = talk.session.state();
-        let waiting = &mut state.asking.waiting;
+        let State {
+            asking: Asking { waiting, .. },
+            to_upstream,
+            ..
+        } = &mut *state;
         let mut asked = waiting.iter().enumerate();
         let (at, end) = asked.find_map(|(at, asked)| {
             if asked.stage == AskedStage::BeingRecorded {
@@ -197,7 +201,8 @@ impl Gate {
             let Some(ticket) = TicketId::parse(&asked.ticket) else {
                 return Some((at, End::Answered(Box::new(Outcome::TimedOut))));
             };
-            if asked.request.cancelled {
+            let has_ended = |reply: Replied| !to_upstream.has_replied(reply.minted);
+            if asked.request.cancelled || asked.reply.is_some_and(has_ended) {
                 desk.withdraw(&ticket);
                 return Some((at, End::Cancelled));
             }
@@ -227,6 +232,7 @@ impl Gate {
             from,
             ticket,
             request,
+            reply,
             denial,
             snapshot,
             stage: _,
@@ -241,7 +247,10 @@ impl Gate {
             trace: request.trace,
         };
         // What a person took to answer is no time of the server's.
-        let came = Came::with(source, from, self.clock.elapsed());
+        let mut came = Came::with(source, from, self.clock.elapsed());
+        if let Some(reply) = reply {
+            came.form = reply.form;
+        }
         let mut trail = Trail::begin(talk, came)
             .known_as(request.reference)
             .since(run);
@@ -255,6 +264,8 @@ impl Gate {
         trail.judged_under(&snapshot);
         let outcome = match end {
             End::Answered(outcome) => *outcome,
+            // Its request is ended by whoever ends it here.
+            End::Cancelled | End::Died | End::Left if reply.is_some() => return Ok(()),
             End::Cancelled => {
                 // Who cancels expects no answer.
                 trail.answer_to = AnswerTo::Nobody;
@@ -280,8 +291,16 @@ impl Gate {
             let policies = denial.reasons.iter();
             record.policies = policies.map(|one| one.policy.as_str().into()).collect();
             if let Err(fault) = self.audit.record(self.concealed(record)).await {
-                return self.refuse(talk, &trail, fault.into()).await;
+                return match reply {
+                    Some(reply) => self.give_up_reply(talk, reply, fault.into()).await,
+                    None => self.refuse(talk, &trail, fault.into()).await,
+                };
             }
+        }
+        if let Some(reply) = reply {
+            let trail = trail.of_the_same(talk, came).since(run);
+            let taking = self.take_in(talk, came, reply, &request.frame, trail, outcome);
+            return Box::pin(taking).await;
         }
         // While the answer was told and recorded, nobody ended what no longer waits.
         if from == Side::Upstream
@@ -326,7 +345,7 @@ impl Gate {
 }
 
 /// Only what says so is a yes: a form that was accepted, with its one field true.
-fn said(result: Option<Value<'_>>) -> Answer {
+pub(super) fn said(result: Option<Value<'_>>) -> Answer {
     let action = result.and_then(|result| result.get("action"));
     let approve = result.and_then(|result| result.at(&["content", "approve"]));
     let accepts = action.and_then(Value::as_str).as_deref() == Some("accept");
@@ -344,7 +363,7 @@ impl Trail {
         self
     }
 
-    fn outcome_of_consent(&self, ticket: &TicketId, outcome: &Outcome) -> audit::Record {
+    pub(super) fn outcome_of_consent(&self, ticket: &TicketId, outcome: &Outcome) -> audit::Record {
         let (event, by) = match outcome {
             Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),
             Outcome::Denied(by) => (Event::Denied, Some(by)),

@@ -3,25 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::audit::{self, Event};
+use crate::audit::{self, AuditFault, Event};
 use crate::consent::{Binding, Question, Request, TicketId, Way};
 use crate::policy::{Denial, PolicySnapshot};
-use crate::session::{
-    Admitted, Asked, AskedStage, Exchange, Origin, Progress, Spoken, Target, Task, Turn,
-};
-use crate::wire::{Fragment, KnownMethod, Side, Stream};
+use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
+use crate::wire::{Side, Stream};
 
 use super::super::Gate;
-use super::super::decide::Permit;
 use super::super::forward::{Agent, AgentGone, Upstream};
 use super::super::isolate;
-use super::super::own::{AnswerId, OwnMessage};
 use super::super::parked::PARKED_FRAMES;
 use super::super::record::{AnswerTo, Trail};
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
-use super::bound::KEY;
 use super::why::Unconsented;
+use super::within::{Reply, take_out};
 
 /// How often who waits for a person is told that it still does.
 pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);
@@ -37,6 +33,20 @@ pub(in crate::gate) struct Asking {
     pub(super) shown_on: Stream,
     /// JSON text.
     pub(super) progress: Option<String>,
+    /// Set if it is a result, for what it asks of the agent.
+    pub(super) reply: Option<Reply>,
+}
+
+/// A question that was put to people.
+#[derive(Debug)]
+pub(super) struct Put {
+    pub(super) ticket: TicketId,
+    pub(super) binding: Binding,
+    pub(super) denial: Denial,
+    pub(super) form: Form,
+    /// What a form says.
+    pub(super) message: String,
+    pub(super) reply: Option<Reply>,
 }
 
 /// Too many requests wait for people already, or too large ones.
@@ -78,7 +88,11 @@ impl Gate {
             return self.refuse(talk, trail, Refusal::Denied { denial }).await;
         };
         // Nobody need be asked for a server that is gone.
-        if let Some(fault) = isolate::asker_gone(&talk.session, trail) {
+        let gone = match &asking.reply {
+            Some(_) => isolate::gone(&talk.session, trail.run),
+            None => isolate::asker_gone(&talk.session, trail),
+        };
+        if let Some(fault) = gone {
             return self.refuse(talk, trail, fault.into()).await;
         }
         let settings = desk.settings();
@@ -94,12 +108,12 @@ impl Gate {
             snapshot,
             shown_on,
             progress,
+            reply,
             form: _,
         } = asking;
         // Whoever sits before the agent's client knows places as the agent does.
         let message = question.message();
-        let roots = &snapshot.labels().roots;
-        let message = roots.outward(&message).unwrap_or(message);
+        let message = snapshot.labels().roots.outward(&message).unwrap_or(message);
         let ticket = if form == Form::None && !settings.has(Way::Page) {
             Err(Unconsented::NoWay)
         } else {
@@ -118,7 +132,7 @@ impl Gate {
                 return self.refuse(talk, trail, refusal).await;
             }
         };
-        let Some((from, asker)) = trail.asked_by() else {
+        let Some((from, asker)) = whose(trail, reply.as_ref()) else {
             desk.withdraw(&ticket);
             return Ok(());
         };
@@ -126,6 +140,7 @@ impl Gate {
             from,
             ticket: ticket.as_str().into(),
             request: trail.as_it_came(asker, frame, desk.until(&ticket).unwrap_or(trail.started)),
+            reply: reply.as_ref().map(Reply::replied),
             denial: denial.clone(),
             snapshot: Arc::clone(&snapshot),
             stage: AskedStage::BeingRecorded,
@@ -139,37 +154,67 @@ impl Gate {
             run: trail.run,
         };
         // Before it is recorded, or a cancellation that comes meanwhile would be one of nothing.
-        if self.wait(talk, waiting).is_err() {
+        if self.wait(talk, waiting, reply.as_ref()).is_err() {
             desk.withdraw(&ticket);
             let refusal = Refusal::TooMany(self.settings.max_in_flight);
             return self.refuse(talk, trail, refusal).await;
         }
         let record = trail.consent(Event::Asked, &ticket, &denial, &snapshot);
         let recorded = self.audit.record(self.concealed(record)).await;
-        let begun = Self::begin_to_wait(talk, &ticket, form);
+        let put = Put {
+            ticket,
+            binding,
+            denial,
+            form,
+            message,
+            reply,
+        };
+        self.begins(talk, frame, trail, put, recorded).await
+    }
+
+    /// Goes on with a message whose question was recorded, or could not be.
+    async fn begins<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        frame: &[u8],
+        trail: &mut Trail,
+        put: Put,
+        recorded: Result<(), AuditFault>,
+    ) -> Result<(), AgentGone> {
+        let Some(desk) = &self.desk else {
+            return Ok(());
+        };
+        let (ticket, form) = (&put.ticket, put.form);
+        let begun = Self::begin_to_wait(talk, ticket, form);
         match (begun, recorded) {
             // The server has ended meanwhile: it has been answered.
             (Begun::Gone, _) => Ok(()),
             (Begun::Cancelled, _) => {
-                desk.withdraw(&ticket);
-                self.cancelled_in_time(talk, trail).await
+                desk.withdraw(ticket);
+                match put.reply {
+                    // Its request has been ended, and that was recorded.
+                    Some(_) => Ok(()),
+                    None => self.cancelled_in_time(talk, trail).await,
+                }
             }
-            (Begun::Waits | Begun::Answered, Err(fault)) => {
+            (Begun::Waits, Err(fault)) => {
                 talk.session.state().asking.take(ticket.as_str());
-                desk.withdraw(&ticket);
+                desk.withdraw(ticket);
+                match put.reply.as_ref().map(Reply::replied) {
+                    Some(replied) => self.give_up_reply(talk, replied, fault.into()).await,
+                    None => self.refuse(talk, trail, fault.into()).await,
+                }
+            }
+            (Begun::Answered, Err(fault)) => {
+                desk.withdraw(ticket);
                 self.refuse(talk, trail, fault.into()).await
             }
-            (Begun::Answered, Ok(())) => {
-                let state = desk.seal(&ticket, &binding);
-                let why = Unconsented::Asked;
-                self.ask_by_result(talk, trail, denial, why, &message, &state)
-                    .await
-            }
+            (Begun::Answered, Ok(())) => self.ask_by_result(talk, frame, trail, put).await,
             (Begun::Waits, Ok(())) => {
                 // It may have been answered before it waited.
                 talk.session.bell().notify_one();
                 if form == Form::Request {
-                    return self.show(talk, trail, &ticket, &message).await;
+                    return self.show(talk, trail, ticket, &put.message).await;
                 }
                 Ok(())
             }
@@ -183,16 +228,21 @@ impl Gate {
         let Some(asked) = waiting.find(|it| *it.ticket == *ticket.as_str()) else {
             return Begun::Gone;
         };
+        let reply = asked.reply;
         if asked.request.cancelled || form == Form::Result {
             let taken = state.asking.take(ticket.as_str());
             let cancelled = taken.is_some_and(|asked| asked.request.cancelled);
-            return if cancelled {
+            return if cancelled || !take_out(&mut state, reply) {
                 Begun::Cancelled
             } else {
                 Begun::Answered
             };
         }
         asked.stage = AskedStage::Asked;
+        if reply.is_some_and(|reply| !state.to_upstream.has_replied(reply.minted)) {
+            state.asking.take(ticket.as_str());
+            return Begun::Cancelled;
+        }
         let due = state.asking.next_deadline();
         talk.session.arm(&state, due);
         Begun::Waits
@@ -213,7 +263,12 @@ impl Gate {
     }
 
     /// Takes a request among those that wait for a person, if there is room.
-    fn wait<U, A>(&self, talk: &Talk<U, A>, asked: Asked) -> Result<(), NoRoom> {
+    fn wait<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        asked: Asked,
+        reply: Option<&Reply>,
+    ) -> Result<(), NoRoom> {
         let mut state = talk.session.state();
         let parked: usize = state.parked.iter().map(|parked| parked.frame.len()).sum();
         let bytes = parked.saturating_add(state.asking.bytes());
@@ -222,102 +277,25 @@ impl Gate {
         {
             return Err(NoRoom);
         }
+        if let Some(reply) = reply {
+            let (minted, exchange) = (reply.replied().minted, reply.exchange.clone());
+            let waits = state.to_upstream.wait_replied(minted, exchange);
+            waits.map_err(|_| NoRoom)?;
+        }
         state.asking.waiting.push(asked);
         Ok(())
     }
-
-    /// Lets the agent's client show a form, on the stream of the request.
-    async fn show<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        trail: &Trail,
-        ticket: &TicketId,
-        message: &str,
-    ) -> Result<(), AgentGone> {
-        let (minted, shown_on) = {
-            let mut state = talk.session.state();
-            let state = &mut *state;
-            let mut waiting = state.asking.waiting.iter_mut();
-            let Some(asked) = waiting.find(|it| *it.ticket == *ticket.as_str()) else {
-                // It has been answered meanwhile.
-                return Ok(());
-            };
-            let exchange = Exchange {
-                origin: Origin::Consent(Arc::clone(&asked.ticket)),
-                stream: asked.shown_on,
-                sent_on: asked.shown_on,
-                peer: trail.peer,
-                span: None,
-                agent: None,
-                method: KnownMethod::Elicit,
-                offered: None,
-                target: Target::Server,
-                snapshot: Arc::clone(&asked.snapshot),
-                progress_token: None,
-                cursor: None,
-                spoken: Spoken::default(),
-                turn: Turn::default(),
-                task: Task::None,
-                agreed: None,
-                brings: Arc::default(),
-                started: self.clock.elapsed(),
-                deadline: Some(asked.request.deadline),
-                reference: Arc::clone(&trail.reference),
-                correlation: Vec::new(),
-            };
-            let Ok(Admitted(minted)) = state.to_agent.admit(exchange) else {
-                return Ok(());
-            };
-            asked.form = Some(minted);
-            (minted, asked.shown_on)
-        };
-        let message = OwnMessage::elicit(minted, form(message));
-        self.tell(talk, Side::Agent, shown_on, message).await
-    }
-
-    /// Answers a request without a session by what its client is to show.
-    async fn ask_by_result<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        trail: &Trail,
-        denial: Denial,
-        why: Unconsented,
-        message: &str,
-        state: &str,
-    ) -> Result<(), AgentGone> {
-        let refusal = Refusal::Unconsented { denial, why };
-        let record = trail.refused(&refusal, self.clock.elapsed());
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
-            return self.refuse(talk, trail, fault.into()).await;
-        }
-        let AnswerTo::Asker(_, asker) = &trail.answer_to else {
-            return Ok(());
-        };
-        let id = AnswerId::Json(asker.id.json());
-        let message = OwnMessage::input_required(id, KEY, form(message), state);
-        let secrets = &self.settings.secrets;
-        let permit = Permit::own(Side::Agent, trail.stream, message, secrets);
-        talk.agent.deliver(permit).await
-    }
 }
 
-/// A form with one field, which says no unless a person changes it.
-fn form(message: &str) -> Fragment {
-    let approve = Fragment::object([
-        ("type", Fragment::string("boolean")),
-        ("title", Fragment::string("Let it happen")),
-        ("default", Fragment::falsehood()),
-    ]);
-    let schema = Fragment::object([
-        ("type", Fragment::string("object")),
-        ("properties", Fragment::object([("approve", approve)])),
-        ("required", Fragment::array([Fragment::string("approve")])),
-    ]);
-    Fragment::object([
-        ("mode", Fragment::string("form")),
-        ("message", Fragment::string(message)),
-        ("requestedSchema", schema),
-    ])
+/// Whose message a person is asked about; of a result, who waits for it.
+fn whose<'t>(trail: &'t Trail, reply: Option<&'t Reply>) -> Option<(Side, &'t Asker)> {
+    let Some(reply) = reply else {
+        return trail.asked_by();
+    };
+    match &reply.exchange.origin {
+        Origin::Peer(asker) => Some((Side::Upstream, asker)),
+        Origin::Catalogue | Origin::Handshake | Origin::Consent(_) => None,
+    }
 }
 
 impl Trail {

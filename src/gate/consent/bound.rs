@@ -1,5 +1,6 @@
 //! What a request is bound to, and what a person is shown of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::audit::Redactor;
@@ -10,9 +11,10 @@ use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 use super::super::identify::Role;
 use super::super::understand::{Circumstances, Understood};
+use super::within;
 
 /// Under which key of `inputRequests` the gate asks, and of `inputResponses` it is answered.
-pub(super) const KEY: &str = "mcp-protector/consent";
+pub(in crate::gate) const KEY: &str = "mcp-protector/consent";
 
 /// Members of `params` that change from one round of an agent's request to the next.
 const OF_THE_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
@@ -32,27 +34,37 @@ pub(super) fn asks(understood: &Understood<'_>) -> Option<KnownMethod> {
     asks.then_some(method)
 }
 
-/// What consent to a request would be bound to.
+/// The same of a request, or of what a result asks for.
+pub(super) fn method(understood: &Understood<'_>) -> Option<KnownMethod> {
+    asks(understood).or_else(|| within::method(understood))
+}
+
+/// What consent to a request would be bound to, or to what a result asks for.
 pub(super) fn binding(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
     session: &Session,
 ) -> Option<Binding> {
-    let method = asks(understood)?;
+    let method = method(understood)?;
     let scene = &understood.identified.scene;
+    let is_reply = matches!(understood.identified.role, Role::Reply(_));
     let definition = match &understood.target {
+        _ if is_reply => None,
         Target::Tool(name) => session.state().tools.defined(name),
         Target::Prompt(name) => session.state().prompts.defined(name),
         Target::Resource(_) | Target::Server => None,
     };
     let params = understood.identified.message.params();
-    let said = params.map(|params| params.canonical_with(|key| !OF_THE_ROUND.contains(&key)));
+    let said = match params {
+        _ if is_reply => Some(within::asked(understood)),
+        params => params.map(|it| it.canonical_with(|key| !OF_THE_ROUND.contains(&key))),
+    };
     Some(Binding {
         principal: scene.agent.id.as_str().into(),
         session: (!session.is_shared()).then(|| session.id.as_str().into()),
         server: scene.server.name.as_str().into(),
         method,
-        name: name(understood)?.into(),
+        name: (*name(understood)?).into(),
         definition: definition.map(|it| it.print.digest()),
         arguments: Binding::digest(&said.unwrap_or_default()),
         revision: snapshot.revision().as_str().into(),
@@ -60,10 +72,11 @@ pub(super) fn binding(
 }
 
 /// What is asked about by name: what a server asks of the agent has no other than its method's.
-fn name<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
-    match understood.identified.from {
-        Side::Agent => understood.target.name(),
-        Side::Upstream => asks(understood).map(KnownMethod::name),
+fn name<'u>(understood: &'u Understood<'_>) -> Option<Cow<'u, str>> {
+    match (&understood.identified.role, understood.identified.from) {
+        (Role::Reply(_), _) => within::name(understood),
+        (_, Side::Agent) => understood.target.name().map(Cow::Borrowed),
+        (_, Side::Upstream) => asks(understood).map(|method| Cow::Borrowed(method.name())),
     }
 }
 
@@ -71,6 +84,7 @@ fn name<'u>(understood: &'u Understood<'_>) -> Option<&'u str> {
 fn said(understood: &Understood<'_>) -> String {
     let params = understood.identified.message.params();
     match understood.identified.from {
+        Side::Upstream if !understood.identified.is_request() => within::shown(understood),
         Side::Agent => {
             let arguments = params.and_then(|params| params.get("arguments"));
             arguments.map_or_else(String::new, pretty)
@@ -98,12 +112,12 @@ pub(super) fn question(
     let safe = |text: &str| shown(&secrets.redact(text));
     let scene = &understood.identified.scene;
     let name = name(understood).unwrap_or_default();
-    let method = asks(understood).map_or("", KnownMethod::name);
+    let method = method(understood).map_or("", KnownMethod::name);
     let policies = denial.reasons.iter();
     Question {
         server: safe(&scene.server.name),
         method: method.to_owned(),
-        name: safe(name),
+        name: safe(&name),
         arguments: secrets.redact(&said(understood)).into_owned(),
         principal: safe(&scene.agent.id),
         client: safe(&scene.agent.client.name),

@@ -60,15 +60,14 @@ impl Gate {
     }
 }
 
-/// Consent that was put by for the very same request of this session. One that knows nothing of
-/// others in its session has none: it brings the number of its question.
+/// Consent that was put by for the very same request: of this session, or of this principal where its
+/// agents know nothing of each other, since more is not known of who asked.
 pub(super) fn put_by_for(
     desk: &Desk,
     binding: &Binding,
     now: std::time::Duration,
     trail: &mut Trail,
 ) -> Option<Consent> {
-    binding.session.as_ref()?;
     let receipt = desk.kept_for(binding)?;
     let consent = receipt.fits(binding, now).ok()?;
     trail.found(vec![format!(

@@ -9,7 +9,7 @@ use crate::wire::{KnownMethod, Side, Stream};
 
 use super::super::Gate;
 use super::super::decide::{self, Allowed, Stop, called_tool};
-use super::super::identify::{FIRST_STATELESS, Scene};
+use super::super::identify::{FIRST_STATELESS, Role, Scene};
 use super::super::pin::Pins;
 use super::super::record::Trail;
 use super::super::refuse::Refusal;
@@ -20,6 +20,7 @@ use super::ask::{Asking, Form};
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
 use super::why::Unconsented;
+use super::within::{self, Reply};
 
 /// What a request brings of consent.
 #[derive(Debug, Default)]
@@ -127,7 +128,7 @@ impl Gate {
         }
         let consent = self.agreed_to(understood, &binding, trail);
         if let Some(consent) = consent {
-            understood.identified.scene.agrees(&consent);
+            within::agree(understood, &consent);
             trail.agreed = Some(Agreed {
                 binding: binding.of_all(),
                 consent,
@@ -221,7 +222,9 @@ impl Gate {
                 return Err(Refusal::Unconsented { denial, why }.into());
             }
         }
-        let Some(binding) = binding(understood, snapshot, session) else {
+        let binding = binding(understood, snapshot, session)
+            .filter(|_| within::is_all_that_is_missing(understood, snapshot, now));
+        let Some(binding) = binding else {
             return Err(Refusal::Denied { denial }.into());
         };
         if holds_for_a_session(understood, snapshot, session) && is_of_the_label(&denial) {
@@ -257,6 +260,7 @@ impl Gate {
             form,
             shown_on,
             progress: progress_token(understood),
+            reply: Reply::of(understood),
         })))
     }
 }
@@ -264,6 +268,13 @@ impl Gate {
 impl Scene {
     /// A person has agreed to what is judged here.
     pub(in crate::gate) fn agrees(&mut self, consent: &Consent) {
+        self.agrees_to_request(consent);
+        self.of_server = Arc::clone(&self.established);
+    }
+
+    /// A person has agreed to the request of the agent's that is answered here; to nothing that the
+    /// server asks for in return.
+    pub(in crate::gate) fn agrees_to_request(&mut self, consent: &Consent) {
         let consent = consent.clone();
         self.established = Arc::new(Established { consent });
     }
@@ -273,15 +284,21 @@ impl Scene {
 fn form(understood: &Understood<'_>, session: &Session) -> (Form, Stream) {
     let identified = &understood.identified;
     let spoken = &identified.scene.spoken;
+    // Of most requests the result is the end.
+    let may_be_repeated = match &identified.role {
+        Role::Reply(taken) => taken.exchange.turn.subject.is_some(),
+        Role::Request { .. } | Role::Notification { .. } => true,
+    };
     let form = match (
         spoken.elicitation,
         *spoken.version >= *FIRST_STATELESS,
-        asks(understood),
+        bound::method(understood),
     ) {
         // Who would see the server's form must not be the one to permit it by another.
         (false, _, _) | (_, _, Some(KnownMethod::Elicit)) => Form::None,
         (true, false, _) => Form::Request,
-        (true, true, _) => Form::Result,
+        (true, true, _) if may_be_repeated => Form::Result,
+        (true, true, _) => Form::None,
     };
     match identified.from {
         Side::Agent => (form, identified.stream),

@@ -132,7 +132,7 @@ pub(super) fn related(message: &Message) -> Option<String> {
 }
 
 /// The id of the task that a reply begins.
-pub(super) fn begins(identified: &Identified<'_>) -> Option<String> {
+pub(in crate::gate) fn begins(identified: &Identified<'_>) -> Option<String> {
     let Role::Reply(taken) = &identified.role else {
         return None;
     };

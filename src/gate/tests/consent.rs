@@ -5,6 +5,7 @@ mod rounds;
 mod servers;
 mod sessions;
 mod waiting;
+mod within;
 
 use super::*;
 use crate::audit::Durability;

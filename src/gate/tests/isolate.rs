@@ -1,6 +1,7 @@
 //! From the open server to the isolated one, within one session.
 
 pub(super) mod elsewhere;
+mod late;
 
 use std::sync::Arc;
 

@@ -484,3 +484,53 @@ permit (principal, action == Mcp::Action::"subscribe", resource);"#;
     let last = bench.records().await.pop().unwrap();
     assert_eq!(last.get(&["sensitivity", "after"]), "CONFIDENTIAL");
 }
+
+/// A request of an agent without a session that knows tasks.
+fn modern(id: &str, method: &str, members: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{members}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}}}}}}}}"#
+    )
+}
+
+async fn modern_list(bench: &Bench) {
+    bench.agent(&modern("9", "tools/list", "")).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let tools = TOOLS.map(|name| format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#));
+    let tools = tools.join(",");
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":[{tools}]}}}}"#
+        ))
+        .await;
+    bench.to_agent();
+}
+
+#[tokio::test]
+async fn what_a_task_has_read_closes_each_session_that_asks_for_its_output() {
+    let mut bench = Bench::new(open);
+    bench.gate.policy.publish(policies(CLOSED));
+    modern_list(&bench).await;
+    let post = |id: &str| modern(id, "tools/call", r#""name":"post","arguments":{},"#);
+    let read = modern("1", "tools/call", r#""name":"read","arguments":{},"#);
+    bench.agent(&read).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"task","taskId":"t-1","status":"working","ttlMs":60000}}}}"#
+        ))
+        .await;
+    // Before there is any output.
+    bench.agent(&post("2")).await;
+    assert_eq!(bench.to_upstream(), [""; 0]);
+    // Another session of the same agent.
+    let session = Session::new(SessionId::from_random(8), "stdio", Server::default(), 0);
+    bench.talk = Talk::new(session, Recorder::default(), Recorder::default());
+    modern_list(&bench).await;
+    bench.agent(&post("3")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    let output = modern("4", "tasks/get", r#""taskId":"t-1","#);
+    bench.agent(&output).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+    bench.agent(&post("5")).await;
+    assert_eq!(bench.to_upstream(), [""; 0]);
+}

@@ -85,10 +85,6 @@ async fn of_a_thousand_pairs_at_once_no_post_passes_after_its_read() {
     let (mut before, mut ended) = (0, 0);
     for pair in 0..PAIRS {
         races.spawn(race(Arc::clone(&gate), pair));
-        while races.len() >= 16 {
-            before += races.join_next().await.unwrap().unwrap();
-            ended += 1;
-        }
     }
     while let Some(passed) = races.join_next().await {
         before += passed.unwrap();

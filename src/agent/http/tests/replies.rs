@@ -57,10 +57,7 @@ async fn a_session_begins_only_with_a_result() {
 #[tokio::test]
 async fn a_reply_that_came_as_an_event_goes_on_as_one() {
     let mut rig = Rig::new().await;
-    let (id, mut gate) = rig.session().await;
-    let mut agent = rig.agent().await;
-    agent.send(&Request::post(PING).session(&id)).await;
-    let (stream, _) = gate.frame().await;
+    let (_, mut agent, gate, stream) = rig.asked(PING).await;
     let line = reply("7", "{}");
     let piece = Piece::Reply {
         error: None,

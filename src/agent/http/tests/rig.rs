@@ -123,6 +123,16 @@ impl Rig {
         self.session_of(None).await
     }
 
+    /// A session whose agent has asked something: its name, its agent, and who is to answer on which
+    /// stream.
+    pub(super) async fn asked(&mut self, frame: &str) -> (String, Agent, Played, Stream) {
+        let (id, mut gate) = self.session().await;
+        let mut agent = self.agent().await;
+        agent.send(&Request::post(frame).session(&id)).await;
+        let (stream, _) = gate.frame().await;
+        (id, agent, gate, stream)
+    }
+
     pub(super) async fn session_of(&mut self, name: Option<&str>) -> (String, Played) {
         let mut agent = self.agent().await;
         let mut request = Request::post(INITIALIZE);

@@ -8,10 +8,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 #[tokio::test]
 async fn a_stop_waits_for_requests_that_are_answered_and_for_none_that_is_half_sent() {
     let mut rig = Rig::new().await;
-    let (id, mut gate) = rig.session().await;
-    let mut asking = rig.agent().await;
-    asking.send(&Request::post(PING).session(&id)).await;
-    let (stream, _) = gate.frame().await;
+    let (_, mut asking, gate, stream) = rig.asked(PING).await;
 
     let whole = Request::post(INITIALIZE).text();
     let (head, body) = whole.split_once("\r\n\r\n").unwrap();

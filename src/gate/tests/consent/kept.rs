@@ -6,6 +6,9 @@ use super::rounds::{META, approving, asked_by_result, has_listed, modern};
 use super::sessions::once_per_session;
 use super::*;
 use crate::gate::rates::Pace;
+use crate::policy::Held;
+use crate::session::{Answer as Stored, Ids, Raised, RatchetKey, RatchetStore, Whose};
+use crate::wire::Stream;
 
 const CANCEL: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
@@ -108,6 +111,110 @@ async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too
     assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
     asked.bench.agent(&yes("4")).await;
     assert_refused(&asked.bench.to_agent(), "4", "consent_timeout");
+}
+
+#[tokio::test]
+async fn an_agent_without_a_session_that_waited_for_the_page_and_came_too_often_is_not_asked_again()
+{
+    let bench = Bench::new(with_consent).with_ids(Ids::OfStream);
+    let mut asked = has_listed(Asked::before(bench, &[Way::Page], |_| {})).await;
+    let frame = |id: &str| modern(id, "ask", r#"{"a":1}"#, "").replace("elicitation", "roots");
+    for (id, limit) in [("1", None), ("2", Some(seldom()))] {
+        let stream = Stream::numbered(id.parse().unwrap());
+        asked.bench.agent_on(stream, &frame(id)).await;
+        asked.limit(&Rates {
+            principal: limit,
+            ..Rates::default()
+        });
+        if limit.is_some() {
+            // The one that may come now.
+            asked.bench.agent(&modern("5", "free", "{}", "")).await;
+            asked.bench.to_agent();
+        }
+        asked.answer(&asked.latest(), Answer::Approve).await;
+    }
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+    assert!(asked.bench.to_agent()[0].contains("4290"));
+    asked.bench.clock.advance(TIMEOUT / 2);
+    asked.bench.agent_on(Stream::numbered(3), &frame("3")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
+    // Once.
+    asked.limit(&Rates::default());
+    asked.bench.agent_on(Stream::numbered(4), &frame("4")).await;
+    assert_eq!(asked.bench.to_upstream(), [""; 0]);
+    assert_eq!(asked.desk.pending().len(), 1);
+}
+
+/// Rises for a moment, and the tools are forgotten then.
+#[derive(Debug)]
+struct Forgetting(Arc<Session>, AtomicU64);
+
+impl Forgetting {
+    /// Asked for when a message comes, and then when it raises.
+    fn now(&self) -> Arc<Held> {
+        let level = i64::from(self.1.fetch_add(1, Ordering::Relaxed) == 1);
+        if level > 0 {
+            self.0.state().tools.forget();
+        }
+        Arc::new(Held {
+            level,
+            ..Held::default()
+        })
+    }
+}
+
+impl RatchetStore for Forgetting {
+    fn held<'a>(&'a self, _: &'a RatchetKey) -> Stored<'a, Arc<Held>> {
+        Stored::Now(Ok(self.now()))
+    }
+
+    fn raise<'a>(&'a self, _: &'a RatchetKey, _: &'a Held) -> Stored<'a, Raised> {
+        Stored::Now(Ok(Raised::unchanged(&self.now())))
+    }
+}
+
+#[tokio::test]
+async fn a_round_whose_tool_becomes_unknown_meanwhile_goes_on_with_its_consent() {
+    let mut asked = Asked::new(with_consent, &[Way::Elicitation]);
+    let session = Arc::into_inner(asked.bench.talk.session).unwrap();
+    let common = Whose::Common(RatchetKey::of("somebody", None));
+    asked.bench.talk.session = Arc::new(session.reading_as(common));
+    let asked = has_listed(asked).await;
+    let state = asked_by_result(&asked, "1").await;
+    let first = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
+    asked.bench.agent(&first).await;
+    let minted = id_of(&asked.bench.to_upstream()[0]);
+    let more = r#"{"resultType":"input_required","requestState":"servers"}"#;
+    asked.bench.upstream(&form_answer(&minted, more)).await;
+    asked.bench.to_agent();
+    let Asked { mut bench, desk } = asked;
+    let store = Forgetting(Arc::clone(&bench.talk.session), AtomicU64::new(0));
+    bench.gate = bench.gate.remembering(Arc::new(store));
+    let asked = Asked { bench, desk };
+    let round = modern("3", "ask", r#"{"a":1}"#, r#""requestState":"servers","#);
+    asked.bench.agent(&round).await;
+    asked
+        .list_to_gate(r#"{"name":"ask","inputSchema":{"type":"object"}}"#)
+        .await;
+    let sent = asked.bench.to_upstream();
+    assert_eq!(sent.len(), 1, "{:?}", asked.bench.to_agent());
+    assert!(sent[0].contains(r#""requestState":"servers""#));
+}
+
+#[tokio::test]
+async fn a_yes_outlives_a_call_that_has_waited_too_long_for_the_list() {
+    let mut asked = Asked::session(with_consent, &[Way::Page]).await;
+    asked.bench.gate.settings.request_timeout = TIMEOUT / 4;
+    let ticket = asked.call("1", "ask").await;
+    asked.bench.upstream(NEWS).await;
+    asked.bench.to_agent();
+    asked.answer(&ticket, Answer::Approve).await;
+    asked.wait(TIMEOUT / 4).await;
+    assert!(asked.bench.to_agent()[0].contains(r#""id":1,"error""#));
+    asked.bench.to_upstream();
+    asked.bench.list(&["ask"]).await;
+    asked.bench.agent(&call("2", "ask")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1);
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ pub(super) async fn has_listed(asked: Asked) -> Asked {
 }
 
 /// What was answered, and the state in it.
-fn state_of(answer: &str) -> String {
+pub(super) fn state_of(answer: &str) -> String {
     let message = Message::decode(answer.as_bytes(), &Limits::default()).unwrap();
     let result = message.result().unwrap();
     let kind = result

@@ -11,7 +11,7 @@ const CANCEL: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}"#;
 
 /// A person has to agree to samples and to forms.
-fn of_servers(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+pub(super) fn of_servers(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     let scope = match &facts.action {
         Action::Sample { .. } => "sampling/createMessage",
         Action::Elicit { .. } => "elicitation/create",

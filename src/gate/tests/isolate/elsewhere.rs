@@ -166,7 +166,7 @@ fn uploads(id: &str, next: &str) -> String {
 }
 
 /// Where each message waits for its record.
-fn strict() -> Bench {
+pub(super) fn strict() -> Bench {
     Bench::recording(open, Durability::Strict, |settings| {
         settings.isolate_from = Some(SECRET);
     })
@@ -185,7 +185,7 @@ pub(in crate::gate::tests) async fn begin<F: Future>(bench: &Bench, going: &mut 
 
 /// The session moves, and the isolated server agrees to its handshake. Yields what reached that one
 /// behind it.
-async fn moved(bench: &Bench) -> Vec<String> {
+pub(super) async fn moved(bench: &Bench) -> Vec<String> {
     bench.raise(SECRET);
     Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
     let reached = bench.to_upstream();

@@ -1,0 +1,52 @@
+//! Why somebody who answers is refused.
+
+use crate::identity::Challenge;
+
+/// Why a request of somebody who answers is refused. Nothing of the peer's is quoted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(in crate::admin) enum Refused {
+    #[error("there is nothing at this path")]
+    Path,
+    #[error("only {0} can be done here")]
+    Method(&'static str),
+    #[error("a page elsewhere sent this")]
+    Origin,
+    #[error("the body is too long, too late, or not what is expected here")]
+    Body,
+    #[error(transparent)]
+    Challenge(Challenge),
+    #[error("the operating system gives no random numbers")]
+    NoRandomness,
+    #[error("this is answered already")]
+    Answered,
+    #[error("nothing of this name waits for an answer")]
+    Gone,
+}
+
+impl Refused {
+    pub(in crate::admin) fn status(&self) -> u16 {
+        match self {
+            Self::Path | Self::Gone => 404,
+            Self::Method(_) => 405,
+            Self::Origin => 403,
+            Self::Body => 400,
+            Self::Challenge(challenge) => challenge.status(),
+            Self::NoRandomness => 500,
+            Self::Answered => 409,
+        }
+    }
+
+    /// A stable word for metrics and tests.
+    pub(in crate::admin) fn code(&self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Method(_) => "http-method",
+            Self::Origin => "origin",
+            Self::Body => "body",
+            Self::Challenge(challenge) => challenge.code(),
+            Self::NoRandomness => "unwritable",
+            Self::Answered => "answered",
+            Self::Gone => "gone",
+        }
+    }
+}

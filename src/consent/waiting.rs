@@ -1,0 +1,128 @@
+//! What is on the desk, under its lock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::binding::{Binding, Receipt};
+use super::desk::{Answer, AnswerError, Outcome};
+use super::question::Question;
+use super::seal::Seal;
+use super::settings::By;
+use super::ticket::TicketId;
+
+/// Ended tickets whose numbers are known, so that a second answer is told from a wrong number.
+const MOST_ENDED: usize = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) last: u64,
+    /// In the order in which they were asked.
+    pub(super) open: BTreeMap<u64, Entry>,
+    pub(super) numbers: BTreeMap<TicketId, u64>,
+    pub(super) ended: VecDeque<(TicketId, AnswerError)>,
+    /// Answers that could not be made use of yet, oldest first.
+    pub(super) kept: VecDeque<Receipt>,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) id: TicketId,
+    pub(super) binding: Binding,
+    pub(super) question: Arc<Question>,
+    pub(super) bell: Arc<Notify>,
+    pub(super) asked_at_ms: i64,
+    /// Time since the clock was made.
+    pub(super) until: Duration,
+    pub(super) answered: Option<Answered>,
+}
+
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) answer: Answer,
+    pub(super) by: By,
+    pub(super) at_ms: i64,
+    /// Until when a yes can be spent.
+    pub(super) until: Duration,
+}
+
+impl State {
+    pub(super) fn is_granted(&mut self, id: &TicketId) -> bool {
+        let answered = self.entry(id).and_then(|entry| entry.answered.as_ref());
+        answered.is_some_and(|it| it.answer == Answer::Approve)
+    }
+
+    pub(super) fn take(&mut self, id: &TicketId, now: Duration) -> Option<Outcome> {
+        let Some(entry) = self.entry(id) else {
+            return Some(Outcome::TimedOut);
+        };
+        if entry.answered.is_none() && now < entry.until {
+            return None;
+        }
+        let entry = self.remove(id)?;
+        Some(match entry.answered {
+            None => Outcome::TimedOut,
+            Some(Answered {
+                answer: Answer::Deny,
+                by,
+                ..
+            }) => Outcome::Denied(by),
+            Some(Answered {
+                answer: Answer::Approve,
+                by,
+                at_ms,
+                until,
+            }) => Outcome::Granted(Receipt::new(entry.id, entry.binding, by, at_ms, until)),
+        })
+    }
+
+    pub(super) fn entry(&mut self, id: &TicketId) -> Option<&mut Entry> {
+        let number = self.numbers.get(id)?;
+        self.open.get_mut(number)
+    }
+
+    pub(super) fn remove(&mut self, id: &TicketId) -> Option<Entry> {
+        let number = self.numbers.remove(id)?;
+        let entry = self.open.remove(&number)?;
+        let how = match entry.answered {
+            Some(_) => AnswerError::AlreadyAnswered,
+            None => AnswerError::Unknown,
+        };
+        self.ended.push_back((id.clone(), how));
+        if self.ended.len() > MOST_ENDED {
+            self.ended.pop_front();
+        }
+        Some(entry)
+    }
+
+    pub(super) fn ended_as(&self, id: &TicketId) -> AnswerError {
+        let ended = self.ended.iter().find(|(ended, _)| ended == id);
+        ended.map_or(AnswerError::Unknown, |(_, how)| *how)
+    }
+
+    /// Drops what nobody came for: agents without sessions may never return.
+    pub(super) fn clear(&mut self, now: Duration) {
+        let over = |entry: &&Entry| {
+            let answered = entry.answered.as_ref();
+            now >= answered.map_or(entry.until, |answered| answered.until)
+        };
+        let over = self.open.values().filter(over);
+        let over: Vec<TicketId> = over.map(|entry| entry.id.clone()).collect();
+        for id in over {
+            self.remove(&id);
+        }
+    }
+
+    pub(super) fn next(&mut self, seal: &Seal) -> TicketId {
+        loop {
+            self.last = self.last.saturating_add(1);
+            let id = TicketId::numbered(seal, self.last);
+            let taken = self.ended.iter().any(|(ended, _)| *ended == id);
+            if !taken && !self.numbers.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Forms that the agent's client shows.
+
+use std::sync::Arc;
+
+use crate::consent::TicketId;
+use crate::session::{Admitted, Exchange, Origin, Spoken, Target, Task, Turn};
+use crate::wire::{Fragment, KnownMethod, Side};
+
+use super::super::Gate;
+use super::super::decide::Permit;
+use super::super::forward::{Agent, AgentGone, Upstream};
+use super::super::own::{AnswerId, OwnMessage};
+use super::super::record::{AnswerTo, Trail};
+use super::super::refuse::Refusal;
+use super::super::talk::Talk;
+use super::ask::Put;
+use super::bound::KEY;
+use super::why::Unconsented;
+
+impl Gate {
+    /// Lets the agent's client show a form, on the stream of the request.
+    pub(super) async fn show<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        trail: &Trail,
+        ticket: &TicketId,
+        message: &str,
+    ) -> Result<(), AgentGone> {
+        let (minted, shown_on) = {
+            let mut state = talk.session.state();
+            let state = &mut *state;
+            let mut waiting = state.asking.waiting.iter_mut();
+            let Some(asked) = waiting.find(|it| *it.ticket == *ticket.as_str()) else {
+                // It has been answered meanwhile.
+                return Ok(());
+            };
+            let exchange = Exchange {
+                origin: Origin::Consent(Arc::clone(&asked.ticket)),
+                stream: asked.shown_on,
+                sent_on: asked.shown_on,
+                peer: trail.peer,
+                span: None,
+                agent: None,
+                method: KnownMethod::Elicit,
+                offered: None,
+                target: Target::Server,
+                snapshot: Arc::clone(&asked.snapshot),
+                progress_token: None,
+                cursor: None,
+                spoken: Spoken::default(),
+                turn: Turn::default(),
+                task: Task::None,
+                agreed: None,
+                brings: Arc::default(),
+                started: self.clock.elapsed(),
+                deadline: Some(asked.request.deadline),
+                reference: Arc::clone(&trail.reference),
+                correlation: Vec::new(),
+            };
+            let Ok(Admitted(minted)) = state.to_agent.admit(exchange) else {
+                return Ok(());
+            };
+            asked.form = Some(minted);
+            (minted, asked.shown_on)
+        };
+        let message = OwnMessage::elicit(minted, form(message));
+        self.tell(talk, Side::Agent, shown_on, message).await
+    }
+
+    /// Answers a request without a session by what its client is to show.
+    pub(super) async fn ask_by_result<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        frame: &[u8],
+        trail: &Trail,
+        put: Put,
+    ) -> Result<(), AgentGone> {
+        let Some(desk) = &self.desk else {
+            return Ok(());
+        };
+        let Put {
+            ticket,
+            binding,
+            denial,
+            message,
+            reply,
+            form: _,
+        } = put;
+        let sealed = match reply {
+            None => Ok(desk.seal(&ticket, &binding)),
+            Some(reply) => {
+                let until = desk.until(&ticket).unwrap_or(trail.started);
+                let until = until.saturating_add(desk.settings().timeout);
+                let kept = reply.kept(ticket.clone(), denial.clone(), frame, trail.run);
+                self.keep_reply(kept, until)
+            }
+        };
+        let state = match sealed {
+            Ok(state) => state,
+            Err(refusal) => {
+                desk.withdraw(&ticket);
+                return self.refuse(talk, trail, refusal).await;
+            }
+        };
+        let why = Unconsented::Asked;
+        let refusal = Refusal::Unconsented { denial, why };
+        let record = trail.refused(&refusal, self.clock.elapsed());
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+            return self.refuse(talk, trail, fault.into()).await;
+        }
+        let asker = match &trail.answer_to {
+            AnswerTo::Asker(_, asker) | AnswerTo::Waiting(_, asker) => asker,
+            AnswerTo::Nobody | AnswerTo::Unreadable => return Ok(()),
+        };
+        let id = AnswerId::Json(asker.id.json());
+        let message = OwnMessage::input_required(id, KEY, form(&message), &state);
+        let secrets = &self.settings.secrets;
+        let permit = Permit::own(Side::Agent, trail.stream, message, secrets);
+        talk.agent.deliver(permit).await
+    }
+}
+
+/// A form with one field, which says no unless a person changes it.
+fn form(message: &str) -> Fragment {
+    let approve = Fragment::object([
+        ("type", Fragment::string("boolean")),
+        ("title", Fragment::string("Let it happen")),
+        ("default", Fragment::falsehood()),
+    ]);
+    let schema = Fragment::object([
+        ("type", Fragment::string("object")),
+        ("properties", Fragment::object([("approve", approve)])),
+        ("required", Fragment::array([Fragment::string("approve")])),
+    ]);
+    Fragment::object([
+        ("mode", Fragment::string("form")),
+        ("message", Fragment::string(message)),
+        ("requestedSchema", schema),
+    ])
+}

@@ -1,0 +1,375 @@
+//! What a server asks of the agent inside of a result, where a person has to agree to it.
+//!
+//! The result waits as it came, and the request that it answers with it. An agent whose client is to
+//! show the form has no other place for that than the result of its request: it is answered, and what
+//! the server said is kept until it comes back. Then the request goes no further than the gate, which
+//! has its answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::consent::{By, Full, Outcome, Receipt, TicketId, pretty};
+use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot};
+use crate::session::{Admitted, Asker, Exchange, Origin, Replied, Run, State, Taken};
+use crate::wire::{Form, Fragment, Id, KnownMethod, Message, Side, Stream, Value};
+
+use super::super::Gate;
+use super::super::decide::Stop;
+use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::identify::Role;
+use super::super::record::{AnswerTo, Came, Trail};
+use super::super::refuse::Refusal;
+use super::super::talk::Talk;
+use super::super::understand::{Asks, Circumstances, Doing, Question, Understood};
+use super::answers::said;
+use super::bound::KEY;
+use super::lift::Brought;
+use super::why::Unconsented;
+
+/// A result that a person is to be asked about.
+#[derive(Debug)]
+pub(super) struct Reply {
+    minted: u64,
+    pub(super) exchange: Exchange,
+    form: Form,
+}
+
+/// A result that is kept until its agent brings what a person says to it.
+#[derive(Debug)]
+pub(in crate::gate) struct KeptReply {
+    ticket: TicketId,
+    denial: Denial,
+    exchange: Exchange,
+    form: Form,
+    frame: Vec<u8>,
+    run: Run,
+}
+
+impl Reply {
+    pub(super) fn of(understood: &Understood<'_>) -> Option<Self> {
+        let Role::Reply(taken) = &understood.identified.role else {
+            return None;
+        };
+        Some(Self {
+            minted: taken.minted,
+            exchange: taken.exchange.clone(),
+            form: understood.identified.form,
+        })
+    }
+
+    /// How it is known among what waits.
+    pub(super) fn replied(&self) -> Replied {
+        Replied {
+            minted: self.minted,
+            form: self.form,
+        }
+    }
+
+    pub(super) fn kept(
+        self,
+        ticket: TicketId,
+        denial: Denial,
+        frame: &[u8],
+        run: Run,
+    ) -> KeptReply {
+        KeptReply {
+            ticket,
+            denial,
+            exchange: self.exchange,
+            form: self.form,
+            frame: frame.to_vec(),
+            run,
+        }
+    }
+}
+
+impl KeptReply {
+    /// The bytes that it takes, about.
+    pub(in crate::gate) fn weight(&self) -> usize {
+        size_of::<Self>() + self.frame.len()
+    }
+
+    pub(in crate::gate) fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+}
+
+/// The method by which a server asks something for which people are asked.
+pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod> {
+    match (question.asks, &question.doing) {
+        (Asks::Server, Doing::Sample { .. }) => Some(KnownMethod::CreateMessage),
+        (Asks::Server, Doing::Elicit { .. }) => Some(KnownMethod::Elicit),
+        (
+            Asks::Server,
+            Doing::Initialize
+            | Doing::Ping
+            | Doing::SetLevel
+            | Doing::Cancel
+            | Doing::Notify(_)
+            | Doing::List(_)
+            | Doing::Listen
+            | Doing::CallTool(..)
+            | Doing::ReadResource
+            | Doing::Subscribe
+            | Doing::GetPrompt(_)
+            | Doing::Complete(_)
+            | Doing::ReceiveResult(_)
+            | Doing::ListRoots,
+        )
+        | (Asks::Agent, _) => None,
+    }
+}
+
+/// What a result of the server's asks of the agent, by the methods of it; each once.
+fn methods(understood: &Understood<'_>) -> Vec<KnownMethod> {
+    let is_waited_for = matches!(
+        &understood.identified.role,
+        Role::Reply(taken) if matches!(taken.exchange.origin, Origin::Peer(_))
+    );
+    if !is_waited_for || understood.identified.from != Side::Upstream {
+        return Vec::new();
+    }
+    let mut methods: Vec<_> = understood.questions.iter().filter_map(method_of).collect();
+    methods.sort_unstable();
+    methods.dedup();
+    methods
+}
+
+/// The method for which people are asked, if a result asks for more than one: a form weighs more,
+/// since whoever would see it is not asked by another one.
+pub(super) fn method(understood: &Understood<'_>) -> Option<KnownMethod> {
+    let methods = methods(understood);
+    let form = methods.contains(&KnownMethod::Elicit);
+    let form = form.then_some(KnownMethod::Elicit);
+    form.or_else(|| methods.first().copied())
+}
+
+/// All of them, for whoever is asked.
+pub(super) fn name(understood: &Understood<'_>) -> Option<Cow<'static, str>> {
+    let methods = methods(understood);
+    let names: Vec<_> = methods.iter().map(|method| method.name()).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(Cow::Borrowed(*one)),
+        several => Some(Cow::Owned(several.join(", "))),
+    }
+}
+
+fn requests<'m>(understood: &Understood<'m>) -> Option<Value<'m>> {
+    understood.identified.message.result()?.get("inputRequests")
+}
+
+/// All that it asks, as it is bound.
+pub(super) fn asked(understood: &Understood<'_>) -> String {
+    requests(understood).map_or_else(String::new, Value::canonical)
+}
+
+/// The same as it is shown.
+pub(super) fn shown(understood: &Understood<'_>) -> String {
+    requests(understood).map_or_else(String::new, pretty)
+}
+
+/// Whether a person's consent is all that a result lacks. What else it would have to be permitted is
+/// nobody's to agree to: that it is received, and that it asks for roots.
+pub(super) fn is_all_that_is_missing(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+) -> bool {
+    if !matches!(understood.identified.role, Role::Reply(_)) {
+        return true;
+    }
+    let scene = &understood.identified.scene;
+    understood.questions.iter().all(
+        |question| match snapshot.judge(&question.facts(scene, now)) {
+            Decision::Allow(_) => true,
+            Decision::Deny(denial) => {
+                denial.remedy() == Some(OnDeny::AskConsent) && method_of(question).is_some()
+            }
+        },
+    )
+}
+
+/// A person has agreed to what is judged here.
+pub(super) fn agree(understood: &mut Understood<'_>, consent: &Consent) {
+    let scene = &mut understood.identified.scene;
+    match understood.identified.role {
+        // Not to the request that it answers.
+        Role::Reply(_) => scene.within = Some(Arc::new(consent.clone())),
+        Role::Request { .. } | Role::Notification { .. } => scene.agrees(consent),
+    }
+}
+
+/// A request that waits with its reply waits no more. False if somebody has ended it.
+pub(super) fn take_out(state: &mut State, reply: Option<Replied>) -> bool {
+    reply.is_none_or(|reply| take_replied(state, reply).is_some())
+}
+
+fn take_replied(state: &mut State, reply: Replied) -> Option<Taken> {
+    state
+        .to_upstream
+        .hears_reply(reply.minted)
+        .then(|| state.to_upstream.take(&Id::integer(reply.minted)))?
+}
+
+impl Gate {
+    /// Goes on with a result that has waited long enough. Where its request has been ended, that has
+    /// been recorded, and its agent was told.
+    pub(super) async fn take_in<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        replied: Replied,
+        frame: &[u8],
+        mut trail: Trail,
+        outcome: Outcome,
+    ) -> Result<(), AgentGone> {
+        if !talk.session.state().to_upstream.hears_reply(replied.minted) {
+            return Ok(());
+        }
+        trail.brought = match outcome {
+            Outcome::Granted(receipt) => Brought::Receipt(receipt),
+            Outcome::Denied(by) => Brought::Refused(Unconsented::Denied(by)),
+            Outcome::TimedOut => Brought::Refused(Unconsented::TimedOut),
+        };
+        Box::pin(self.handle_on(talk, came, frame, &mut trail)).await
+    }
+
+    /// What a person says to a result cannot be recorded: it does not pass.
+    pub(super) async fn give_up_reply<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        replied: Replied,
+        refusal: Refusal,
+    ) -> Result<(), AgentGone> {
+        let taken = take_replied(&mut talk.session.state(), replied);
+        match taken {
+            Some(taken) => self.give_up(talk, Side::Agent, &taken, refusal).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps a result until its agent comes back, and yields what it is to bring.
+    ///
+    /// # Errors
+    /// [`Refusal`] when it is too large, or nothing random can be had.
+    pub(super) fn keep_reply(&self, reply: KeptReply, until: Duration) -> Result<String, Refusal> {
+        let no_room = |denial| {
+            let why = Unconsented::Full(Full::Memory);
+            Refusal::Unconsented { denial, why }
+        };
+        let mut random = [0; 16];
+        if getrandom::fill(&mut random).is_err() {
+            return Err(no_room(reply.denial));
+        }
+        let state = format!(
+            "mcp-protector.within.1.{:032x}",
+            u128::from_be_bytes(random)
+        );
+        let now = self.clock.elapsed();
+        let reply = Arc::new(reply);
+        match self.rounds.keep_reply(&state, &reply, until, now) {
+            Ok(()) => Ok(state),
+            Err(_) => Err(no_room(reply.denial.clone())),
+        }
+    }
+
+    /// Answers a request with the result that was kept for it, if the person has agreed.
+    pub(in crate::gate) async fn answer_with<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        understood: &Understood<'_>,
+        reply: &KeptReply,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let (Some(desk), Role::Request { asker, .. }) = (&self.desk, &understood.identified.role)
+        else {
+            return Err(Refusal::ForeignState.into());
+        };
+        // Whoever answers what the open server asks would answer the isolated one.
+        if reply.run.has_left != talk.session.run().has_left {
+            return Err(UpstreamFault::Left.into());
+        }
+        let scene = &understood.identified.scene;
+        let params = understood.identified.message.params();
+        let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
+        let by = By::agent_ui(scene.agent.id.as_str());
+        // If somebody was faster, that counts.
+        let _ = desk.answer(&reply.ticket, said(answer), by);
+        let outcome = desk.take(&reply.ticket).unwrap_or(Outcome::TimedOut);
+        let record = trail.outcome_of_consent(&reply.ticket, &outcome);
+        self.audit.record(self.concealed(record)).await?;
+        let why = match outcome {
+            Outcome::Granted(receipt) => {
+                let asked = Asked { understood, asker };
+                return self.answer_again(talk, asked, reply, receipt, trail).await;
+            }
+            Outcome::Denied(by) => Unconsented::Denied(by),
+            Outcome::TimedOut => Unconsented::TimedOut,
+        };
+        let denial = reply.denial.clone();
+        Err(Refusal::Unconsented { denial, why }.into())
+    }
+
+    async fn answer_again<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        Asked { understood, asker }: Asked<'_, '_>,
+        reply: &KeptReply,
+        receipt: Receipt,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let record = trail.kept(self.clock.elapsed());
+        self.audit.record(self.concealed(record)).await?;
+        trail.departed();
+        let scene = &understood.identified.scene;
+        let exchange = Exchange {
+            origin: Origin::Peer(asker.clone()),
+            stream: understood.identified.stream,
+            peer: scene.peer,
+            agent: Some(Arc::clone(&scene.agent)),
+            spoken: scene.spoken.clone(),
+            started: trail.started,
+            deadline: Some(
+                trail
+                    .started
+                    .saturating_add(self.timeout(&understood.target)),
+            ),
+            reference: Arc::clone(&trail.reference),
+            correlation: trail.correlation.clone(),
+            span: trail.span,
+            ..reply.exchange.clone()
+        };
+        let admitted = talk.session.state().to_upstream.admit(exchange);
+        let Admitted(minted) = admitted.map_err(|_| Refusal::ReusedId)?;
+        let message = Message::decode(&reply.frame, self.limits(Side::Upstream));
+        // INVARIANT: it was decoded before, under the same limits.
+        let message = message.map_err(Refusal::from)?;
+        let mut edits = message.edits();
+        if let Some(id) = message.id_value() {
+            edits.replace(id, Fragment::unsigned(minted));
+        }
+        let frame = edits.finish();
+        let came = Came {
+            from: Side::Upstream,
+            stream: Stream::MAIN,
+            form: reply.form,
+            peer: None,
+            trace: None,
+            at: self.clock.elapsed(),
+        };
+        let mut answering = Trail::begin(talk, came);
+        answering.brought = Brought::Receipt(receipt);
+        trail.answer_to = AnswerTo::Nobody;
+        Box::pin(self.handle_on(talk, came, frame.as_bytes(), &mut answering))
+            .await
+            .map_err(|AgentGone| Stop::AgentGone)
+    }
+}
+
+/// A request that is answered by the gate.
+struct Asked<'u, 'm> {
+    understood: &'u Understood<'m>,
+    asker: &'u Asker,
+}

@@ -1,0 +1,181 @@
+//! What the open server still says, and what still waits for it, once the session has left it.
+
+use tracing::warn;
+
+use super::super::Gate;
+use super::super::decide::Stop;
+use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::own::OwnMessage;
+use super::super::record::{Came, Trail};
+use super::super::refuse::Refusal;
+use super::super::talk::Talk;
+use super::super::understand::Understood;
+use super::super::{rounds, tasks};
+use super::leave_for_good;
+use crate::session::{LeftBehind, Origin, Taken, Waits};
+use crate::wire::{Form, Id, Likeness, Message, Shape, Side, Stream};
+
+impl Gate {
+    /// Takes a frame of the open server's after the session has left it: a reply that is still
+    /// waited for goes on its way, and nothing else is heard.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn handle_left<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        form: Form,
+        frame: &[u8],
+    ) -> Result<(), AgentGone> {
+        let decoded = Message::decode(frame, &self.settings.from_upstream);
+        let answered = match &decoded {
+            Ok(message) => match message.shape() {
+                Shape::Reply { id, .. } => id.clone(),
+                Shape::Request { .. } | Shape::Notification { .. } => None,
+            },
+            Err(error) => match error.likeness {
+                Likeness::Reply | Likeness::Neither => error.id.clone(),
+                Likeness::Question | Likeness::Nothing => None,
+            },
+        };
+        let answered = answered.and_then(|id| minted(&id));
+        // INVARIANT: what both servers say is taken in one after the other, so that the isolated one
+        // cannot answer in its place.
+        let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
+        if is_awaited {
+            let told = self.handle_upstreams(talk, stream, form, frame).await;
+            talk.session.state().to_upstream.answer_behind(None);
+            told?;
+        } else {
+            self.unheard(talk, stream, form, decoded.ok().as_ref())
+                .await;
+        }
+        leave_for_good(talk);
+        Ok(())
+    }
+
+    /// The open server will not reply to this one request, by the id that the gate minted.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn left_failed<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        minted: u64,
+        fault: UpstreamFault,
+    ) -> Result<(), AgentGone> {
+        let minted_behind = Some(minted);
+        if talk
+            .session
+            .state()
+            .to_upstream
+            .answer_behind(minted_behind)
+        {
+            let told = self.upstream_failed(talk, minted, fault).await;
+            talk.session.state().to_upstream.answer_behind(None);
+            told?;
+        }
+        leave_for_good(talk);
+        Ok(())
+    }
+
+    /// The open server has ended after the session had left it: what still waits for it is answered.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn left_died<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let waiting = talk.session.state().to_upstream.take_behind();
+        let mut told = Ok(());
+        for taken in waiting {
+            let refusal = UpstreamFault::Died.into();
+            told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+        }
+        leave_for_good(talk);
+        told
+    }
+
+    /// Ends what belongs to the open server and cannot be brought along.
+    pub(super) async fn give_up_left<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        left: LeftBehind,
+    ) -> Result<(), AgentGone> {
+        let mut told = Ok(());
+        for changed in left.lists {
+            told = told.and(self.tell_of_other_list(talk, changed).await);
+        }
+        for taken in left.given_up {
+            let refusal: Refusal = UpstreamFault::Left.into();
+            match taken.exchange.origin {
+                Origin::Peer(_) => {
+                    told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
+                }
+                // What the isolated server lists is asked for when a call needs it.
+                Origin::Catalogue | Origin::Handshake | Origin::Consent(_) => {
+                    self.close(talk, &taken, &refusal).await;
+                }
+            }
+        }
+        told = told.and(Box::pin(self.leave_questions(talk, left.questions)).await);
+        for taken in left.asked {
+            self.close(talk, &taken, &UpstreamFault::Left.into()).await;
+            if self.may_cancel(talk, &taken, Side::Agent).await {
+                let cancel = OwnMessage::cancel(
+                    taken.minted,
+                    "the server that asked is not spoken to any more",
+                );
+                let stream = taken.exchange.sent_on;
+                told = told.and(self.tell(talk, Side::Agent, stream, cancel).await);
+            }
+        }
+        told
+    }
+
+    /// Records what the open server says to nobody.
+    async fn unheard<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        stream: Stream,
+        form: Form,
+        message: Option<&Message>,
+    ) {
+        let came = Came {
+            from: Side::Upstream,
+            stream,
+            form,
+            peer: None,
+            trace: None,
+            at: self.clock.elapsed(),
+        };
+        let mut trail = Trail::begin(talk, came);
+        if let Some(message) = message {
+            trail.decoded(talk, message, Side::Upstream);
+        }
+        let record = trail.refused(&Refusal::Left, self.clock.elapsed());
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+            warn!("what the open server says to nobody could not be recorded: {fault}");
+        }
+    }
+}
+
+/// Whether the reply of a server that the session has left is the end of what was asked of it. An agent
+/// that went on with it would speak to another server, which knows nothing of that.
+///
+/// # Errors
+/// [`UpstreamFault::Left`] where it is not the end.
+pub(super) fn leads_nowhere(taken: &Taken, understood: &Understood<'_>) -> Result<(), Stop> {
+    let goes_on =
+        rounds::is_unfinished(understood) || tasks::begins(&understood.identified).is_some();
+    if taken.waits == Waits::Behind && goes_on {
+        return Err(UpstreamFault::Left.into());
+    }
+    Ok(())
+}
+
+fn minted(id: &Id) -> Option<u64> {
+    u64::try_from(id.as_integer()?).ok()
+}

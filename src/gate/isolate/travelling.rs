@@ -1,0 +1,57 @@
+//! Messages of the agent's that wait until their session has arrived at the isolated server.
+
+use std::sync::Arc;
+
+use super::super::Gate;
+use super::super::bridged::Source;
+use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::record::{Came, Trail};
+use super::super::talk::Talk;
+use crate::session::Travelling;
+use crate::wire::Side;
+
+impl Gate {
+    /// The conversation is over: what waits for the session to arrive is not judged any more.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub(in crate::gate) async fn end_travelling<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let travelling = std::mem::take(&mut talk.session.state().travelling);
+        let mut told = Ok(());
+        for message in travelling {
+            let source = Source {
+                stream: message.stream,
+                peer: message.peer,
+                trace: message.trace,
+            };
+            let came = Came::with(source, Side::Agent, message.came);
+            let mut trail = Trail::begin(talk, came).known_as(message.reference);
+            let decoded = self.decode(talk, Side::Agent, &message.frame, &mut trail);
+            let refusal = decoded.err().unwrap_or(UpstreamFault::Died.into());
+            told = told.and(self.refuse(talk, &trail, refusal).await);
+        }
+        told
+    }
+}
+
+/// Waits until the session is where the message can be judged. False if the conversation has ended
+/// before.
+pub(super) async fn until_arrived<U, A>(
+    talk: &Talk<U, A>,
+    came: Came,
+    frame: &[u8],
+    trail: &Trail,
+) -> bool {
+    let travelling = || Travelling {
+        reference: Arc::clone(&trail.reference),
+        frame: frame.to_vec(),
+        stream: came.stream,
+        peer: came.peer,
+        trace: came.trace,
+        came: came.at,
+    };
+    talk.session.until_arrived(travelling).await
+}

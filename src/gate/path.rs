@@ -1,0 +1,231 @@
+//! The path itself: from bytes to what leaves.
+
+use std::sync::Arc;
+
+use crate::policy::{Held, PolicySnapshot};
+use crate::session::{Asker, Page, Place, Session};
+use crate::wire::{Message, Side};
+
+use super::decide::{Permit, Stop};
+use super::drift::Drift;
+use super::forward::{Agent, Upstream};
+use super::isolate::has_left_since;
+use super::listing::Listing;
+use super::oblige::Wanted;
+use super::pin::Pins;
+use super::record::{Came, Trail};
+use super::refuse::Refusal;
+use super::route::{Route, Undone};
+use super::talk::Talk;
+use super::understand::{Circumstances, Understood};
+use super::{
+    Gate, caching, consent, decide, guises, identify, kept, listening, listing, oblige, pin,
+    remember, repeated, route, text, understand,
+};
+
+/// A message that is judged, and what its leaving changes.
+struct Leaving<'l, 'm> {
+    from: Side,
+    begun: Option<Place>,
+    understood: &'l Understood<'m>,
+    snapshot: &'l Arc<PolicySnapshot>,
+    page: Option<&'l Page>,
+    drifts: &'l [Drift<'m>],
+    brings: &'l Held,
+    permit: Permit,
+}
+
+impl Gate {
+    /// The path itself: each step consumes what only the one before can make. Requests, replies,
+    /// notifications and what a server asks for take the same one, in both directions.
+    pub(super) async fn pass<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let from = came.from;
+        let session = &talk.session;
+        let now = self.circumstances(session);
+        let pins = self.pins(session);
+        let begun = self.place(talk, from);
+
+        let current = self.policy.current();
+        let message = self.decode(talk, from, frame, trail)?;
+        let message = self.inward(message, from, &current, trail)?;
+        let max_in_flight = self.settings.max_in_flight;
+        let (held, fault) = self.held_by(talk, from, &message, trail).await?;
+        let identified = identify::identify(&message, came, session, held, max_in_flight)?;
+        trail.identified(&identified, from);
+        let identified = match identified.asked_by_peer() {
+            Ok(identified) => identified,
+            Err(own) => return self.absorb(talk, &message, own, trail).await,
+        };
+        self.may_come(&identified, session, trail)?;
+        if let Some(fault) = fault {
+            return Err(fault.into());
+        }
+        let snapshot = decide::revision(&identified.role, current);
+        trail.judged_under(&snapshot);
+
+        let recalled = self
+            .tasks
+            .recall(&identified, session, self.clock.elapsed());
+        if let Some(asked) = kept::asked(&identified) {
+            let read = self.read_on(talk, identified, &asked, &snapshot, trail);
+            return Box::pin(read).await;
+        }
+        let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
+        trail.understood(&understood);
+        self.classify(&understood, session, trail);
+        pin::pin(&mut understood, &snapshot, pins)?;
+        let unheard = listening::narrow(&mut understood, &snapshot, now);
+        let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
+        let admitted = admitting.await;
+        if let Err(Stop::Park) = admitted {
+            self.give_back(&understood, trail);
+        }
+        let allowed = admitted?;
+        self.stays(talk, begun, &understood, trail)?;
+        let repeated = trail.carrier.repeated.as_ref();
+        repeated::check(&understood, session, repeated, frame, self.limits(from))?;
+        let standing = self.standing(&understood)?;
+        self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
+        if let Some(reply) = &standing.reply {
+            return Box::pin(self.answer_with(talk, &understood, reply, trail)).await;
+        }
+        let Listing {
+            mut removals,
+            page,
+            drifts,
+        } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
+        removals.extend(standing.unasked.into_iter().chain(unheard));
+        removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
+        let texts = &self.settings.guards.texts;
+        let found = text::cleaned(&understood.identified, page.as_deref(), texts);
+        trail.found(found.findings);
+        let wanted = Wanted {
+            removals,
+            texts: found.strings,
+            rewrites: caching::hints(&understood, &snapshot),
+            shortening: self.shortening(&understood, &snapshot),
+            renaming: guises::outward(&understood.identified, &snapshot),
+        };
+        let turn = standing.turn;
+        let exchange = |asker: &Asker, method| {
+            self.exchange(asker, method, turn, &understood, &snapshot, trail)
+        };
+        let mut route = route::route(&understood, session, exchange)?;
+        let settings = &self.settings;
+        let passage = route.passage(&understood, trail.onward());
+        let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
+            .inspect_err(|_| {
+                let _ = route.undo(from, &mut session.state());
+            })?;
+        trail.obliged(&mut obliged);
+
+        let leaving = Leaving {
+            from,
+            begun,
+            understood: &understood,
+            snapshot: &snapshot,
+            page: page.as_deref(),
+            drifts: &drifts,
+            brings: &obliged.brings,
+            permit: obliged.permit,
+        };
+        let left = self.leave(talk, leaving, &mut route, trail).await;
+        left.map_err(|stop| match route.undo(from, &mut session.state()) {
+            Undone::Yes => stop,
+            // While it waited to be sent its time ran out, or the upstream died: it has been
+            // answered.
+            Undone::Settled => Stop::Settled,
+        })
+    }
+
+    /// Records a message that may leave, and sends it.
+    async fn leave<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        leaving: Leaving<'_, '_>,
+        route: &mut Route<'_>,
+        trail: &mut Trail,
+    ) -> Result<(), Stop> {
+        let Leaving {
+            from,
+            begun,
+            understood,
+            snapshot,
+            page,
+            drifts,
+            brings,
+            permit,
+        } = leaving;
+        let session = &talk.session;
+        self.learn(understood, session, brings, trail).await?;
+        talk.reachable(permit.to())?;
+        if !drifts.is_empty() {
+            // Seldom, so that its room is not that of every message.
+            Box::pin(self.tell_of(talk, snapshot, drifts)).await?;
+        }
+        let record = trail.passed(permit.to(), self.clock.elapsed());
+        self.audit.record(self.concealed(record)).await?;
+        trail.departed();
+        let ended = route.end(&mut session.state());
+        self.settle(talk, from, ended).await;
+        // While it was recorded, its time may have run out, or it was cancelled.
+        if !route.still_waits(from, &mut session.state()) {
+            return Err(Stop::Settled);
+        }
+        remember::remember(talk, understood, page, drifts, trail.run);
+        let at = self.clock.elapsed();
+        consent::keep_for_the_session(understood, snapshot, session, trail);
+        // While it was recorded, the session may have left the server that says it.
+        if !has_left_since(talk, trail.run) {
+            self.rounds.note(understood, at);
+            self.tasks.note(understood, session, at);
+        }
+        Self::is_still_there(talk, begun, &permit, trail)?;
+        self.send(talk, permit).await
+    }
+
+    /// Bytes to one strict message.
+    pub(super) fn decode<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        from: Side,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<Message, Refusal> {
+        let message = Message::decode(frame, self.limits(from))
+            .inspect_err(|error| trail.undecodable(talk, from, error))?;
+        trail.decoded(talk, &message, from);
+        if message.method().is_some() {
+            trail.take_place(&self.settings, message.meta());
+        }
+        // An id is repeated in the answer, where nothing can stand for it.
+        let id = message.id().filter(|_| message.method().is_some());
+        if id.is_some_and(|id| oblige::shows(id.json(), &self.settings.secrets)) {
+            trail.cannot_repeat_its_id(from);
+            return Err(Refusal::Secret);
+        }
+        Ok(message)
+    }
+
+    pub(super) fn pins<'p>(&'p self, session: &'p Session) -> Pins<'p> {
+        Pins {
+            session,
+            seen: &self.seen,
+            names: self.settings.guards.names,
+            uris: self.settings.guards.uris,
+        }
+    }
+
+    pub(super) fn circumstances(&self, session: &Session) -> Circumstances {
+        Circumstances {
+            transport: session.transport,
+            now_ms: self.clock.now().as_millisecond(),
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! What servers ask within their results, where a person has to agree to it.
+
+use super::rounds::{META, approving, has_listed, state_of};
+use super::servers::of_servers;
+use super::*;
+use crate::gate::tests::isolate::elsewhere::begin;
+
+const SAMPLE: &str = r#""s":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
+
+const FORM: &str = r#""f":{"method":"elicitation/create","params":{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{}}}}"#;
+
+const ROOTS: &str = r#""r":{"method":"roots/list"}"#;
+
+/// What an agent can do that shows no forms, and one that does.
+const MODEL: &str = r#"{"sampling":{},"roots":{}}"#;
+const ALL: &str = r#"{"sampling":{},"roots":{},"elicitation":{}}"#;
+
+/// A call, by an agent without a session.
+fn calls(id: &str, tool: &str, can: &str, more: &str) -> String {
+    let meta = META.replace(r#"{"elicitation":{}}"#, can);
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":1}},{more}{meta}}}}}"#
+    )
+}
+
+/// A result that asks.
+fn asking(requests: &[&str]) -> String {
+    format!(
+        r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":"servers"}}"#,
+        requests.join(",")
+    )
+}
+
+/// A server asks something in the result of a call. Yields the id by which it knows that.
+async fn asked_within(asked: &Asked, can: &str, requests: &[&str]) -> String {
+    asked.bench.agent(&calls("1", "more", can, "")).await;
+    let minted = id_of(&asked.bench.to_upstream()[0]);
+    let result = form_answer(&minted, &asking(requests));
+    asked.bench.upstream(&result).await;
+    minted
+}
+
+async fn ready(ways: &[Way]) -> Asked {
+    listed(Asked::new(of_servers, ways)).await
+}
+
+async fn listed(asked: Asked) -> Asked {
+    let asked = has_listed(asked).await;
+    asked.bench.talk.session.state().tools.forget();
+    let list = format!(r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#);
+    asked.bench.agent(&list).await;
+    let id = id_of(&asked.bench.to_upstream()[0]);
+    let tools = ["ask", "more"].map(|it| format!(r#"{{"name":"{it}","inputSchema":{{}}}}"#));
+    asked
+        .bench
+        .upstream(&form_answer(
+            &id,
+            &format!(
+                r#"{{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{}]}}"#,
+                tools.join(",")
+            ),
+        ))
+        .await;
+    asked.bench.to_agent();
+    asked
+}
+
+impl Asked {
+    fn assert_nothing_passed(&self) {
+        assert_eq!(self.bench.to_agent(), [""; 0]);
+        assert_eq!(self.bench.to_upstream(), [""; 0]);
+    }
+
+    /// How results were decided, in order.
+    async fn results(&self) -> Vec<String> {
+        let records = self.bench.records_of("tool_result").await;
+        let told = records.iter().map(|it| {
+            let (decision, code) = (it.get(&["decision"]), it.get(&["reason", "code"]));
+            format!("{decision} {code}").trim_end().to_owned()
+        });
+        told.collect()
+    }
+}
+
+#[tokio::test]
+async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
+    let cases: [(&[&str], &str); 3] = [
+        (&[SAMPLE], "sampling/createMessage"),
+        (&[FORM], "elicitation/create"),
+        (
+            &[FORM, SAMPLE, ROOTS],
+            "sampling/createMessage, elicitation/create",
+        ),
+    ];
+    for (requests, name) in cases {
+        let asked = ready(&[Way::Page]).await;
+        asked_within(&asked, ALL, requests).await;
+        asked.assert_nothing_passed();
+        let question = Arc::clone(&asked.desk.pending()[0].question);
+        assert_eq!(question.name, name);
+        assert!(question.message().contains("Asked of: stdio"));
+        for shown in ["sum it up", "which?"] {
+            let is_asked = requests.iter().any(|it| it.contains(shown));
+            assert_eq!(question.arguments.contains(shown), is_asked);
+        }
+        asked.answer(&asked.latest(), Answer::Approve).await;
+        assert_eq!(
+            asked.bench.to_agent(),
+            [form_answer("1", &asking(requests))]
+        );
+        assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+        assert_eq!(asked.results().await, ["ALLOW"]);
+        // What the agent answers goes on with its request.
+        let answer = r#""inputResponses":{},"requestState":"servers","#;
+        asked.bench.agent(&calls("2", "more", ALL, answer)).await;
+        assert_eq!(asked.bench.to_upstream().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn without_a_yes_the_call_fails_that_the_result_answers() {
+    for (answer, code) in [
+        (Some(Answer::Deny), "consent_denied"),
+        (None, "consent_timeout"),
+    ] {
+        let asked = ready(&[Way::Page]).await;
+        asked_within(&asked, ALL, &[SAMPLE]).await;
+        match answer {
+            Some(answer) => asked.answer(&asked.latest(), answer).await,
+            None => asked.wait(TIMEOUT).await,
+        }
+        assert_refused(&asked.bench.to_agent(), "1", code);
+        assert_eq!(asked.bench.to_upstream(), [""; 0]);
+        assert_eq!(asked.results().await, [format!("BLOCK {code}")]);
+        assert!(asked.bench.talk.session.is_idle());
+        assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_it_when_it_comes_back()
+ {
+    let asked = ready(&[Way::Elicitation]).await;
+    asked_within(&asked, ALL, &[SAMPLE]).await;
+    let state = state_of(&asked.bench.to_agent()[0]);
+    let yes = |id: &str| calls(id, "more", ALL, &approving(&state));
+    asked.bench.agent(&yes("2")).await;
+    // The server has answered already.
+    assert_eq!(asked.bench.to_upstream(), [""; 0]);
+    assert_eq!(
+        asked.bench.to_agent(),
+        [form_answer("2", &asking(&[SAMPLE]))]
+    );
+    assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
+    assert_eq!(asked.results().await, ["BLOCK consent_asked", "ALLOW"]);
+    let answer = r#""inputResponses":{"s":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}},"requestState":"servers","#;
+    asked.bench.agent(&calls("3", "more", ALL, answer)).await;
+    let sent = asked.bench.to_upstream();
+    assert!(sent[0].contains(r#""inputResponses":{"s":"#), "{sent:?}");
+    // Once.
+    asked.bench.agent(&yes("4")).await;
+    assert_refused(&asked.bench.to_agent(), "4", "consent_timeout");
+    assert_eq!(asked.bench.to_upstream(), [""; 0]);
+}
+
+#[tokio::test]
+async fn what_is_brought_back_is_for_the_same_request_and_says_yes() {
+    let declined = |state: &str| {
+        approving(state).replace(
+            r#"{"action":"accept","content":{"approve":true}}"#,
+            r#"{"action":"decline"}"#,
+        )
+    };
+    let other = |call: &str| call.replace(r#"{"a":1}"#, r#"{"a":2}"#);
+    for case in ["declined", "another", "forged"] {
+        let asked = ready(&[Way::Elicitation]).await;
+        asked_within(&asked, ALL, &[SAMPLE]).await;
+        let state = state_of(&asked.bench.to_agent()[0]);
+        let frame = match case {
+            "declined" => calls("2", "more", ALL, &declined(&state)),
+            "another" => other(&calls("2", "more", ALL, &approving(&state))),
+            _ => calls("2", "more", ALL, &approving(&format!("{state}0"))),
+        };
+        asked.bench.agent(&frame).await;
+        assert_eq!(asked.bench.to_upstream(), [""; 0], "{case}");
+        let told = asked.bench.to_agent();
+        if case == "declined" {
+            assert_refused(&told, "2", "consent_denied");
+        } else {
+            assert!(told[0].contains("-32602"), "{case}: {told:?}");
+        }
+    }
+}
+
+/// Any consent will do.
+fn any(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    if facts.env.consent.granted {
+        return Ok(allow());
+    }
+    of_servers(facts)
+}
+
+/// Roots are nobody's to agree to.
+fn with_roots(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    match &facts.action {
+        Action::ListRoots => Ok(Verdict::Deny {
+            reasons: vec![reason("wants-consent", Some(OnDeny::AskConsent))],
+        }),
+        _ => of_servers(facts),
+    }
+}
+
+/// A rule, the ways, what the agent can do, what is asked of it, and what that comes to.
+type InVain = (
+    Rule,
+    &'static [Way],
+    &'static str,
+    &'static [&'static str],
+    &'static str,
+);
+
+#[tokio::test]
+async fn nobody_is_asked_where_there_is_no_way_or_where_a_yes_would_not_do() {
+    let cases: [InVain; 4] = [
+        // Whoever would see the server's form must not permit it by another one.
+        (
+            of_servers,
+            &[Way::Elicitation],
+            ALL,
+            &[FORM],
+            "consent_unavailable",
+        ),
+        (
+            of_servers,
+            &[Way::Elicitation],
+            ALL,
+            &[SAMPLE, FORM],
+            "consent_unavailable",
+        ),
+        (
+            of_servers,
+            &[Way::Elicitation],
+            MODEL,
+            &[SAMPLE],
+            "consent_unavailable",
+        ),
+        (
+            with_roots,
+            &Way::ALL,
+            ALL,
+            &[SAMPLE, ROOTS],
+            "consent-required",
+        ),
+    ];
+    for (rule, ways, can, requests, code) in cases {
+        let asked = listed(Asked::new(rule, ways)).await;
+        asked_within(&asked, can, requests).await;
+        assert_eq!(asked.desk.pending(), []);
+        let told = asked.bench.to_agent();
+        assert!(told[0].contains("4030"), "{told:?}");
+        assert_eq!(asked.results().await, [format!("BLOCK {code}")]);
+    }
+}
+
+#[tokio::test]
+async fn a_yes_to_a_call_is_none_to_what_the_server_asks_in_return() {
+    let asked = ready(&[Way::Page]).await;
+    asked.bench.gate.policy.publish(snapshot("any", any));
+    asked.bench.agent(&calls("1", "ask", MODEL, "")).await;
+    asked.answer(&asked.latest(), Answer::Approve).await;
+    let minted = id_of(&asked.bench.to_upstream()[0]);
+    let result = form_answer(&minted, &asking(&[SAMPLE]));
+    asked.bench.upstream(&result).await;
+    asked.assert_nothing_passed();
+    assert_eq!(asked.desk.pending().len(), 1);
+}
+
+#[tokio::test]
+async fn the_time_that_a_person_takes_is_none_of_the_calls_and_nothing_else_answers_it() {
+    let mut asked = ready(&[Way::Page]).await;
+    asked.bench.gate.settings.request_timeout = TIMEOUT / 4;
+    let minted = asked_within(&asked, MODEL, &[SAMPLE]).await;
+    asked.wait(TIMEOUT / 2).await;
+    asked.assert_nothing_passed();
+    asked.bench.upstream(&result(&minted)).await;
+    asked.bench.agent(&calls("1", "more", MODEL, "")).await;
+    let told = asked.bench.to_agent();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("already in flight"), "{told:?}");
+    asked.answer(&asked.latest(), Answer::Approve).await;
+    assert_eq!(
+        asked.bench.to_agent(),
+        [form_answer("1", &asking(&[SAMPLE]))]
+    );
+}
+
+/// How a call ends whose result waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Cancelled,
+    HungUp,
+    Died,
+    Left,
+    Over,
+}
+
+impl Ends {
+    const ALL: [Self; 5] = [
+        Self::Cancelled,
+        Self::HungUp,
+        Self::Died,
+        Self::Left,
+        Self::Over,
+    ];
+
+    async fn of(self, bench: &Bench) {
+        let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        match self {
+            Self::Cancelled => bench.agent(cancel).await,
+            Self::HungUp => {
+                let stream = crate::wire::Stream::MAIN;
+                bench.gate.hung_up(&bench.talk, stream).await.unwrap();
+            }
+            Self::Died => {
+                Box::pin(bench.gate.upstream_died(&bench.talk))
+                    .await
+                    .unwrap();
+            }
+            Self::Left => {
+                bench.raise(3);
+                Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
+            }
+            Self::Over => {
+                Box::pin(bench.gate.conversation_ends(&bench.talk))
+                    .await
+                    .unwrap();
+            }
+        }
+    }
+
+    fn assert_told(self, told: &[String]) {
+        let expected = match self {
+            Self::Cancelled | Self::HungUp => None,
+            Self::Died | Self::Over => Some("ended before it answered"),
+            Self::Left => Some("another instance"),
+        };
+        assert_eq!(told.len(), usize::from(expected.is_some()), "{told:?}");
+        if let (Some(expected), [told]) = (expected, told) {
+            assert!(
+                told.contains(expected) && told.contains(r#""id":1"#),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_ends_takes_the_question_about_its_result_with_it() {
+    for ends in Ends::ALL {
+        let mut asked = ready(&[Way::Page]).await;
+        asked.bench.gate.settings.isolate_from = Some(3);
+        asked_within(&asked, MODEL, &[SAMPLE]).await;
+        let ticket = asked.latest();
+        ends.of(&asked.bench).await;
+        asked.go_on().await;
+        assert_eq!(asked.desk.pending(), [], "{ends:?}");
+        let by = By::page("olga");
+        assert!(asked.desk.answer(&ticket, Answer::Approve, by).is_err());
+        asked.go_on().await;
+        ends.assert_told(&asked.bench.to_agent());
+        assert_eq!(asked.results().await.len(), 1, "{ends:?}");
+        assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn the_same_while_its_question_is_recorded_or_its_answer() {
+    for ends in Ends::ALL {
+        for answered in [false, true] {
+            let mut asked = listed(Asked::recording(of_servers, &[Way::Page])).await;
+            asked.bench.gate.settings.isolate_from = Some(3);
+            let bench = &asked.bench;
+            bench.agent(&calls("1", "more", MODEL, "")).await;
+            let minted = id_of(&bench.to_upstream()[0]);
+            let result = form_answer(&minted, &asking(&[SAMPLE]));
+            if answered {
+                bench.upstream(&result).await;
+                let by = By::page("olga");
+                asked
+                    .desk
+                    .answer(&asked.latest(), Answer::Approve, by)
+                    .unwrap();
+                let mut going = Box::pin(asked.go_on());
+                begin(bench, &mut going).await;
+                ends.of(bench).await;
+                going.await;
+            } else {
+                let mut going = Box::pin(bench.upstream(&result));
+                begin(bench, &mut going).await;
+                ends.of(bench).await;
+                going.await;
+            }
+            asked.go_on().await;
+            assert_eq!(asked.desk.pending(), [], "{ends:?}");
+            ends.assert_told(&bench.to_agent());
+            assert!(bench.talk.session.state().to_upstream.is_empty());
+        }
+    }
+}
