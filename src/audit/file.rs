@@ -12,6 +12,9 @@ use super::sink::{Begun, Sink};
 pub(super) struct FileSink {
     path: PathBuf,
     file: File,
+    /// Device and number of the file.
+    #[cfg(unix)]
+    identity: (u64, u64),
     /// Where our last batch ended; the file's length, unless somebody else wrote since.
     end: Option<u64>,
 }
@@ -30,6 +33,8 @@ impl FileSink {
         try_lock(&file).map_err(|error| open_error(path, error))?;
         Ok(Self {
             path: path.to_owned(),
+            #[cfg(unix)]
+            identity: identity(&file.metadata().map_err(|error| open_error(path, error))?),
             file,
             end: None,
         })
@@ -38,18 +43,17 @@ impl FileSink {
     /// Opens the file anew when its name no longer leads to it: it was rotated, or deleted.
     #[cfg(unix)]
     fn follow(&mut self) -> io::Result<()> {
-        use std::os::unix::fs::MetadataExt;
-        let ours = self.file.metadata()?;
         let named = fs::symlink_metadata(&self.path);
-        if named.is_ok_and(|named| (named.dev(), named.ino()) == (ours.dev(), ours.ino())) {
+        if named.is_ok_and(|named| identity(&named) == self.identity) {
             return Ok(());
         }
         let (file, created) = open(&self.path)?;
+        let identity = identity(&file.metadata()?);
         self.file.sync_data()?;
         if created {
             sync_directory(&self.path);
         }
-        self.file = file;
+        (self.file, self.identity) = (file, identity);
         self.end = None;
         Ok(())
     }
@@ -105,6 +109,12 @@ impl Sink for FileSink {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync_data()
     }
+}
+
+#[cfg(unix)]
+fn identity(file: &fs::Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino())
 }
 
 /// The file, and whether it was made.

@@ -192,7 +192,7 @@ impl Shared {
         // Who gathers lines for a while need not be woken for each of them.
         state = self
             .work
-            .wait_timeout_while(state, self.pace.nap, |state| {
+            .wait_timeout_while(state, self.pace.nap_beside, |state| {
                 !state.closed && state.held < PIECE
             })
             .unwrap_or_else(PoisonError::into_inner)

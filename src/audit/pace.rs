@@ -12,6 +12,8 @@ pub(super) struct Pace {
     pub(super) patience: Duration,
     /// How long the writer lets records gather after a batch, where nobody waits for them.
     pub(super) nap: Duration,
+    /// The same for a sink beside the record, of which less is promised.
+    pub(super) nap_beside: Duration,
     /// Before a failed write is tried again; doubles up to `retry_most`.
     pub(super) retry_first: Duration,
     pub(super) retry_most: Duration,
@@ -25,6 +27,7 @@ impl Default for Pace {
             queue_bytes: 4 * 1024 * 1024,
             patience: Duration::from_secs(5),
             nap: Duration::from_millis(1),
+            nap_beside: Duration::from_millis(10),
             retry_first: Duration::from_millis(20),
             retry_most: Duration::from_secs(1),
             grace: Duration::from_millis(500),

@@ -9,6 +9,7 @@ mod isolated;
 mod later;
 mod lines;
 mod network;
+mod open;
 mod operators;
 mod pulse;
 mod reading;
@@ -26,19 +27,17 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
-use crate::admin::{Metrics, Serving};
-use crate::agent::http::{AskHealth, Listener};
-use crate::audit::{self, Audit, Kind, Observe, Record};
+use crate::admin::Metrics;
+use crate::agent::http::AskHealth;
+use crate::audit::{self, Audit, Kind, Record};
 use crate::bridge::{self, Bridge};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
-use crate::identity::Authenticate;
-use crate::loading::{self, Loaded, Watch};
-use crate::policy::{self, PolicyStore};
+use crate::loading::{self, Loaded};
+use crate::policy;
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
-use crate::telemetry::{Exporter, Spans};
 
 use super::args::ProxyArgs;
 use super::exit::Exit;
@@ -48,8 +47,7 @@ pub(super) use files::unusable as unusable_files;
 
 use conversations::Conversations;
 use converse::End;
-use isolated::{Placed, PlacedEvents};
-use pulse::Serves;
+use open::{Entrance, Opened, open};
 use renew::Renewal;
 use servers::Upstreams;
 
@@ -213,29 +211,7 @@ impl Parts {
     }
 }
 
-/// Where agents come from, opened.
-enum Entrance {
-    Stdio(Box<(Session, Placed, PlacedEvents)>),
-    Http {
-        listener: Box<Listener>,
-        path: String,
-        authenticate: Arc<dyn Authenticate>,
-    },
-}
-
-/// A gate that is about to serve.
-struct Opened {
-    parts: Parts,
-    entrance: Entrance,
-    renewal: Renewal,
-    health: AskHealth,
-    /// Operators are served for as long as this lives.
-    operators: Option<Serving>,
-    /// Traces are sent for as long as this lives.
-    exporter: Option<Exporter>,
-}
-
-/// Opens what the configuration names, in the order in which a failure does least harm.
+/// Serves agents until the end.
 async fn start(config: &Config, loaded: Loaded) -> Exit {
     let Opened {
         parts,
@@ -314,140 +290,6 @@ fn broken(what: &str, cause: &dyn fmt::Display) -> Exit {
     Exit::Unrecoverable
 }
 
-async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-    let operators = network::operators_token(config).map_err(|cause| invalid(&cause))?;
-    let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
-    let admin = operators::settings(config, operators.as_ref())
-        .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
-    let metrics = admin.is_some().then(Arc::<Metrics>::default);
-    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
-        .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
-    let traces = traces::start(config, &clock, &secrets)
-        .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
-    let (exporter, spans) = traces.unzip();
-    let audit = observed(audit, metrics.as_ref(), spans.as_ref());
-    let roots = &loaded.snapshot.labels().roots;
-    let (upstreams, isolated) =
-        Upstreams::both(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
-    let shutdown = Shutdown::listen(config.limits.drain_deadline)
-        .map_err(|cause| broken("cannot listen for signals", &cause))?;
-    let store = Arc::new(PolicyStore::new(loaded.snapshot));
-    let renewal = renewal(config, &store)
-        .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
-    let settings = gate::Settings {
-        secrets,
-        tracing: traces::tracing(config),
-        rates: config.limits.rates.clone(),
-        unconfined: gate::Unconfined {
-            open: upstreams.unconfined(),
-            isolated: isolated.as_ref().and_then(Upstreams::unconfined),
-        },
-        ..gate_settings(config)
-    };
-    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
-    let gate = reading::remembering(config, gate)?;
-    let (gate, approvals) = operators::asking(config, gate, &clock)?;
-    let upstream = config.upstream.name.clone();
-    let admin = operators::listen(admin)?;
-    let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
-    let startup = Record::new(Kind::Startup)
-        .upstream(&upstream)
-        .revision(&*gate.revision());
-    if let Err(fault) = audit.record(startup).await {
-        error!("the start could not be recorded: {fault}");
-        if let Entrance::Stdio(ends) = &entrance {
-            ends.1.kill().await;
-        }
-        return Err(Exit::Unrecoverable);
-    }
-    for notice in &loaded.notices {
-        warn!("{notice}");
-    }
-    lines::is_up(&entrance, config, &gate.revision(), &loaded.surfaces);
-    let parts = Parts {
-        gate: Arc::new(gate),
-        audit,
-        upstreams,
-        isolated,
-        conversations: Conversations::default(),
-        metrics,
-        upstream,
-        shutdown,
-        bridging: settings::bridge(config),
-        names: reading::Names::of(&config.ratchet),
-        clock,
-    };
-    let (serves, connections) = match &entrance {
-        Entrance::Stdio(_) => (Serves::One, None),
-        Entrance::Http { listener, .. } => (Serves::Many, Some(listener.connections())),
-    };
-    let health = pulse::health(&parts, serves);
-    let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
-        operators::serve(
-            listener,
-            &parts,
-            metrics,
-            Arc::clone(&health),
-            connections,
-            spans,
-            approvals,
-        )
-    });
-    let operators = operators
-        .transpose()
-        .map_err(|cause| broken("cannot serve operators", &cause))?;
-    Ok(Opened {
-        parts,
-        entrance,
-        renewal,
-        health,
-        operators,
-        exporter,
-    })
-}
-
-/// The log, and those who are told of its records.
-fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spans>>) -> Audit {
-    let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn Observe>);
-    let spans = spans.map(|spans| Arc::clone(spans) as Arc<dyn Observe>);
-    let observers = metrics.into_iter().chain(spans);
-    observers.fold(audit, Audit::observed_by)
-}
-
-/// Opens the way by which agents come.
-async fn enter(
-    config: &Config,
-    gate: &Gate,
-    upstreams: &Upstreams,
-    isolated: Option<&Upstreams>,
-) -> Result<Entrance, Exit> {
-    let upstream = &config.upstream.name;
-    match &config.listen {
-        Listen::Stdio => {
-            let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
-            let session = reading::of_process(session, &config.ratchet);
-            session.described_by(gate.policies().labels());
-            let (server, events) = isolated::connect(upstreams, isolated).map_err(|cause| {
-                error!("{cause}");
-                Exit::Unrecoverable
-            })?;
-            Ok(Entrance::Stdio(Box::new((session, server, events))))
-        }
-        Listen::Http(listen) => {
-            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
-            let listener = Listener::bind(network::listener(config, listen))
-                .await
-                .map_err(|cause| broken("cannot listen", &cause))?;
-            Ok(Entrance::Http {
-                listener: Box::new(listener),
-                path: listen.path.clone(),
-                authenticate,
-            })
-        }
-    }
-}
-
 /// The last record, and whatever waits to be written.
 async fn finish(audit: &Audit, end: &End) -> Exit {
     let last =
@@ -461,16 +303,6 @@ async fn finish(audit: &Audit, end: &End) -> Exit {
         return Exit::Unrecoverable;
     }
     end.exit()
-}
-
-/// Reading files and compiling policies takes longer than a message may wait: a thread does it.
-fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal> {
-    let settings = policy_settings(&config.policy);
-    let reads = settings.dir.is_some() || settings.shadow.is_some();
-    let watch = reads
-        .then(|| Watch::start(settings, Arc::clone(store)))
-        .transpose()?;
-    Renewal::of(watch)
 }
 
 fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {

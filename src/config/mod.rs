@@ -12,6 +12,7 @@ mod conceal;
 mod consent;
 mod errors;
 mod file;
+mod limits;
 mod listen;
 mod load;
 mod network;

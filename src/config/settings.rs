@@ -3,20 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use secrecy::SecretString;
 
 use super::errors::ConfigError;
 use super::sandbox::Confinement;
-use crate::gate::{OnFatal, Rates};
+use crate::gate::OnFatal;
 use crate::guard::secrets::OwnRules;
 use crate::loading::Network;
 
+mod limits;
 mod network;
 mod ratchet;
 mod telemetry;
 
+pub use limits::Limits;
 pub use network::{
     Admin, Anonymous, Bearer, HttpListen, HttpUpstream, Jwks, Jwt, JwtAlgorithm, Listen,
     ListenAuth, PlainHttp, ServerAuth,
@@ -285,37 +286,6 @@ pub enum OnFault {
     Warn,
 }
 
-/// What one message, one call and one stop may cost.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one message from the agent.
-    pub max_message_bytes: usize,
-    /// Bytes of one message from the upstream.
-    pub max_message_bytes_to_agent: usize,
-    /// Nesting of one message; the outermost object counts 1.
-    pub max_depth: usize,
-    /// Values (scalars, arrays, objects) in one message.
-    pub max_nodes: usize,
-    /// Requests of one agent that may wait for their reply at the same time.
-    pub max_in_flight: usize,
-    /// How often requests may come, and how many calls a session may make.
-    pub rates: Rates,
-    /// How long the upstream may take to reply to one request.
-    pub request_timeout: Duration,
-    /// The same for calls of single tools, by exact name.
-    pub tool_timeouts: BTreeMap<String, Duration>,
-    /// How long a stop waits for requests that are in flight.
-    pub drain_deadline: Duration,
-    /// Conversations of agents over HTTP at the same time.
-    pub max_sessions: usize,
-    /// Those of them that may be one agent's, if that was said.
-    pub max_sessions_per_agent: Option<usize>,
-    /// How long a conversation over HTTP lives in which nothing happens.
-    pub session_idle: Duration,
-    /// Connections of agents over HTTP at the same time.
-    pub max_connections: usize,
-}
-
 impl Upstream {
     /// The program for people to read, without what may be arguments; empty when nothing is started.
     pub fn program(&self) -> &str {
@@ -379,26 +349,6 @@ impl Default for Audit {
             file: None,
             durability: Durability::Async,
             on_fault: OnFault::Deny,
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_message_bytes: 4 << 20,
-            max_message_bytes_to_agent: 16 << 20,
-            max_depth: 64,
-            max_nodes: 100_000,
-            max_in_flight: 256,
-            rates: Rates::default(),
-            request_timeout: Duration::from_mins(1),
-            tool_timeouts: BTreeMap::new(),
-            drain_deadline: Duration::from_secs(10),
-            max_sessions: 1_000,
-            max_sessions_per_agent: None,
-            session_idle: Duration::from_mins(5),
-            max_connections: 1_024,
         }
     }
 }

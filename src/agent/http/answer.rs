@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::identity::{Authenticate, Identity, Proof, Term};
 use crate::wire::{Carrier, Id};
 
+use super::alarm::Alarm;
 use super::conversations::{Brought, Conversations};
 use super::door::Door;
 use super::health::AskHealth;
@@ -43,6 +44,13 @@ enum Taking {
     NothingNew,
 }
 
+/// The connection that brings a request.
+#[derive(Debug, Clone, Copy)]
+struct Sender<'c> {
+    peer: IpAddr,
+    alarm: &'c Alarm,
+}
+
 /// One request without its body, and who sent it.
 pub(super) struct Asked<'r> {
     pub(super) parts: &'r Parts,
@@ -50,6 +58,8 @@ pub(super) struct Asked<'r> {
     /// For how long it may hear what it opens.
     pub(super) term: &'r Term,
     pub(super) peer: IpAddr,
+    /// Of the connection that brought it.
+    pub(super) alarm: &'r Alarm,
 }
 
 impl Asked<'_> {
@@ -109,10 +119,14 @@ impl Server {
         peer: IpAddr,
         request: Request<Incoming>,
         answering: Answering,
+        alarm: &Alarm,
     ) -> Response {
         let (parts, mut body) = request.into_parts();
         let mut subject = None;
-        let mut response = match self.take(&parts, &mut body, peer, &mut subject).await {
+        let mut response = match self
+            .take(&parts, &mut body, Sender { peer, alarm }, &mut subject)
+            .await
+        {
             Ok(response) => response,
             Err(rejection) => {
                 if !body.is_end_stream() {
@@ -164,9 +178,10 @@ impl Server {
         &self,
         parts: &Parts,
         body: &mut Incoming,
-        peer: IpAddr,
+        sender: Sender<'_>,
         subject: &mut Option<String>,
     ) -> Result<Response, Rejection> {
+        let Sender { peer, alarm } = sender;
         if parts.version != Version::HTTP_11 {
             return Err(Refused::HttpVersion.into());
         }
@@ -194,6 +209,7 @@ impl Server {
             identity: &identity,
             term: &term,
             peer,
+            alarm,
         };
         match parts.method {
             Method::POST => post::post(self, &asked, body).await,

@@ -10,7 +10,9 @@
 //!
 //! Where to start reading: `answer` in `answer.rs`, which every request passes, then `post.rs`.
 
+mod alarm;
 mod answer;
+mod at_once;
 mod body;
 mod channel;
 mod conversation;

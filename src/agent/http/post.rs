@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use tokio::time::timeout;
 
 use crate::wire::{Form, KnownMethod, Likeness, Message, Method, Shape, WireError};
 
@@ -98,8 +97,13 @@ pub(super) async fn answered(
         Manner::Stateless => Names::Untold,
     };
     let hearing = asked.hearing(server, names);
-    match timeout(server.settings.stream_after, post.reader.next()).await {
-        Ok(Some(event)) => Ok(match event.piece {
+    let first = post.reader.next();
+    match asked
+        .alarm
+        .within(server.settings.stream_after, first)
+        .await
+    {
+        Some(Some(event)) => Ok(match event.piece {
             Piece::Reply { error, form } => match (form, status(manner, error)) {
                 (Form::Event, 200) => respond::post_stream(post, Some(event), hearing),
                 // A status of its own is only where the answer is the whole body.
@@ -107,10 +111,10 @@ pub(super) async fn answered(
             },
             Piece::Other => respond::post_stream(post, Some(event), hearing),
         }),
-        Ok(None) if post.conversation().has_ended() => Err(Refused::Ended),
+        Some(None) if post.conversation().has_ended() => Err(Refused::Ended),
         // Cancelled: there is no reply.
-        Ok(None) => Ok(respond::accepted()),
-        Err(_late) => Ok(respond::post_stream(post, None, hearing)),
+        Some(None) => Ok(respond::accepted()),
+        None => Ok(respond::post_stream(post, None, hearing)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The listener and its connections.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -18,7 +19,9 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::identity::Authenticate;
 
+use super::alarm::Alarm;
 use super::answer::Server;
+use super::at_once::AtOnce;
 use super::conversations::Arrival;
 use super::health::AskHealth;
 use super::patient::Patient;
@@ -163,13 +166,15 @@ impl Connection {
         let (server, peer) = (self.server, self.peer.ip());
         let stream = Patient::new(stream, server.settings.write_deadline);
         let progress = stream.progress();
+        let alarm = Alarm::default();
         let service = service_fn(|request| {
-            let (server, answering) = (Arc::clone(&server), progress.take());
-            async move { Ok::<_, Infallible>(server.answer(peer, request, answering).await) }
+            let (server, alarm, answering) = (&server, &alarm, progress.take());
+            async move { Ok::<_, Infallible>(server.answer(peer, request, answering, alarm).await) }
         });
         let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
+        let at_once = AtOnce::new();
         let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
+            ended = poll_fn(|cx| at_once.poll(cx, connection.as_mut())) => ended,
             () = server.stopping() => {
                 if progress.is_half_sent() {
                     return;

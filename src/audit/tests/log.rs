@@ -32,6 +32,7 @@ pub(super) fn quick() -> Pace {
     Pace {
         patience: FOREVER,
         nap: Duration::ZERO,
+        nap_beside: Duration::ZERO,
         retry_first: Duration::from_millis(1),
         retry_most: Duration::from_millis(1),
         grace: FOREVER,

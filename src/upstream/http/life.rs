@@ -1,17 +1,18 @@
-//! One session of the server's, from its handshake to its loss, and the task that sends in it.
+//! One session of the server's, from its handshake to its loss, and the tasks that send in it.
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::HeaderValue;
 use reqwest::{Method, Response};
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use crate::gate::{Abandoned, Carried};
+use crate::gate::{Abandoned, Carried, UpstreamFault};
 use crate::wire::{Era, KnownMethod, Onward};
 
 use super::client::Parts;
@@ -28,9 +29,18 @@ const CANCELLATION_DELAY: Duration = Duration::from_millis(100);
 pub(super) struct Life {
     pub(super) parts: Arc<Parts>,
     known: Mutex<Known>,
-    open: Mutex<HashMap<u64, Opened>>,
+    requests: Mutex<Requests>,
+    /// Messages in the queue, with the one that is being sent.
+    queued: AtomicUsize,
     pub(super) slots: Semaphore,
     over: watch::Sender<Option<Loss>>,
+}
+
+#[derive(Debug)]
+struct Requests {
+    open: HashMap<u64, Opened>,
+    /// Where their answers go, until the life is over.
+    events: Option<mpsc::Sender<HttpEvent>>,
 }
 
 /// A message on its way.
@@ -44,6 +54,17 @@ pub(super) struct Parcel {
     pub(super) open: Option<Open>,
 }
 
+/// A parcel in the queue.
+#[derive(Debug)]
+pub(super) struct Queued {
+    parcel: Parcel,
+    place: InQueue,
+}
+
+/// Counted until it is dropped.
+#[derive(Debug)]
+struct InQueue(Arc<Life>);
+
 /// Whether somebody still waits for a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
@@ -55,6 +76,8 @@ pub(super) enum Wanted {
 struct Opened {
     era: Era,
     wanted: watch::Sender<Wanted>,
+    /// Once it is on its way.
+    task: Option<AbortHandle>,
 }
 
 /// A request that was not answered yet. Known from before it is queued, so that it can be given up
@@ -67,26 +90,28 @@ pub(super) struct Open {
 }
 
 impl Life {
-    pub(super) fn new(parts: Arc<Parts>) -> Self {
+    /// A life that tells what comes of its requests to `events`.
+    pub(super) fn new(parts: Arc<Parts>, events: mpsc::Sender<HttpEvent>) -> Self {
         let slots = Semaphore::new(parts.settings.max_concurrent);
         Self {
             parts,
             known: Mutex::default(),
-            open: Mutex::default(),
+            requests: Mutex::new(Requests {
+                open: HashMap::new(),
+                events: Some(events),
+            }),
+            queued: AtomicUsize::new(0),
             slots,
             over: watch::Sender::new(None),
         }
     }
 
     /// Sends what is queued, in order, until the life is over or nobody can queue any more.
-    pub(super) async fn run(
-        self: Arc<Self>,
-        mut parcels: mpsc::Receiver<Parcel>,
-        events: mpsc::Sender<HttpEvent>,
-    ) {
+    pub(super) async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Queued>) {
+        let _last = Last(Arc::clone(&self));
         let mut tasks = JoinSet::new();
         loop {
-            let parcel = tokio::select! {
+            let queued = tokio::select! {
                 biased;
                 () = self.over() => break,
                 Some(task) = tasks.join_next() => {
@@ -95,23 +120,19 @@ impl Life {
                     }
                     continue;
                 }
-                parcel = parcels.recv() => match parcel {
-                    Some(parcel) => parcel,
+                queued = queue.recv() => match queued {
+                    Some(queued) => queued,
                     None => break,
                 },
             };
-            let Parcel {
-                carried,
-                line,
-                trace,
-                open,
-            } = parcel;
-            if let (Carried::Request { method, .. }, Some(open)) = (&carried, open) {
-                let method = *method;
-                let exchange = Exchange::new(open, method, carried, trace, events.clone());
-                tasks.spawn(exchange::run(exchange, line));
+            // What is sent at once waits until it is dropped.
+            let Queued {
+                parcel,
+                place: _place,
+            } = queued;
+            let Ok(Some(Parcel { carried, line, .. })) = self.set_out(parcel) else {
                 continue;
-            }
+            };
             let begins = matches!(
                 &carried,
                 Carried::Notification { method: KnownMethod::Initialized, .. }
@@ -143,10 +164,63 @@ impl Life {
                 () = self.over() => break,
                 () = notice::send(Arc::clone(&self), carried, line) => {}
             }
-            if begins {
-                tasks.spawn(listening::listen(Arc::clone(&self), events.clone()));
+            if begins && let Some(events) = self.events() {
+                tasks.spawn(listening::listen(Arc::clone(&self), events));
             }
         }
+    }
+
+    /// Takes one message to be sent: a request at once where nothing is to arrive before it, without
+    /// the detour over the task that keeps the order. What is returned must be queued.
+    pub(super) fn take(self: &Arc<Self>, parcel: Parcel) -> Result<Option<Queued>, UpstreamFault> {
+        let first = self.queued.fetch_add(1, Ordering::AcqRel) == 0;
+        let place = InQueue(Arc::clone(self));
+        if !first {
+            return Ok(Some(Queued { parcel, place }));
+        }
+        let left = self.set_out(parcel)?;
+        Ok(left.map(|parcel| Queued { parcel, place }))
+    }
+
+    /// Sends a request in a task of its own; returns what is none.
+    fn set_out(self: &Arc<Self>, parcel: Parcel) -> Result<Option<Parcel>, UpstreamFault> {
+        let Parcel {
+            carried,
+            line,
+            trace,
+            open,
+        } = parcel;
+        let (method, open) = match (&carried, open) {
+            (Carried::Request { method, .. }, Some(open)) => (*method, open),
+            (_, open) => {
+                return Ok(Some(Parcel {
+                    carried,
+                    line,
+                    trace,
+                    open,
+                }));
+            }
+        };
+        let events = self.events().filter(|_| self.over.borrow().is_none());
+        let events = events.ok_or(UpstreamFault::Down)?;
+        let id = open.id;
+        let unwound = Unwound(Arc::clone(self));
+        let exchange = Exchange::new(open, method, carried, trace, events);
+        let task = tokio::spawn(async move {
+            let _unwound = unwound;
+            exchange::run(exchange, line).await;
+        });
+        let is_over = {
+            let mut requests = self.requests();
+            if let Some(opened) = requests.open.get_mut(&id) {
+                opened.task = Some(task.abort_handle());
+            }
+            requests.events.is_none()
+        };
+        if is_over {
+            task.abort();
+        }
+        Ok(None)
     }
 
     /// Makes a request known before it is queued.
@@ -155,8 +229,9 @@ impl Life {
         let opened = Opened {
             era,
             wanted: sender,
+            task: None,
         };
-        self.opened().insert(id, opened);
+        self.requests().open.insert(id, opened);
         Open {
             life: Arc::clone(self),
             id,
@@ -167,8 +242,8 @@ impl Life {
 
     /// In a session a closed stream cancels nothing, so that the server must be told.
     pub(super) fn abandon(&self, id: u64) -> Abandoned {
-        let opened = self.opened();
-        let Some(request) = opened.get(&id) else {
+        let requests = self.requests();
+        let Some(request) = requests.open.get(&id) else {
             return Abandoned::Closed;
         };
         request.wanted.send_replace(Wanted::No);
@@ -179,7 +254,8 @@ impl Life {
     }
 
     fn is_stateless(&self, id: u64) -> bool {
-        self.opened()
+        self.requests()
+            .open
             .get(&id)
             .is_some_and(|request| request.era == Era::Stateless)
     }
@@ -246,8 +322,26 @@ impl Life {
         let _ = over.wait_for(Option::is_some).await;
     }
 
-    fn opened(&self) -> MutexGuard<'_, HashMap<u64, Opened>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn events(&self) -> Option<mpsc::Sender<HttpEvent>> {
+        self.requests().events.clone()
+    }
+
+    /// Nothing more is told, and nothing is on its way any more.
+    fn stop_all(&self) {
+        let (events, tasks) = {
+            let mut requests = self.requests();
+            let tasks = requests.open.values().filter_map(|it| it.task.clone());
+            let tasks: Vec<AbortHandle> = tasks.collect();
+            (requests.events.take(), tasks)
+        };
+        drop(events);
+        for task in tasks {
+            task.abort();
+        }
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -288,7 +382,33 @@ fn cancelled(carried: &Carried) -> Option<u64> {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.life.opened().remove(&self.id);
+        self.life.requests().open.remove(&self.id);
+    }
+}
+
+impl Drop for InQueue {
+    fn drop(&mut self) {
+        self.0.queued.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The life is over when this is dropped, however its task ended.
+struct Last(Arc<Life>);
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        self.0.stop_all();
+    }
+}
+
+/// Ends the life if this is dropped in a panic.
+struct Unwound(Arc<Life>);
+
+impl Drop for Unwound {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.end(Loss::Panicked);
+        }
     }
 }
 

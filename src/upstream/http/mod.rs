@@ -2,7 +2,7 @@
 //!
 //! `HttpClient` holds what all conversations share: connections, TLS, what the gate shows to the server.
 //! `HttpClient::connect` begins a conversation. Its present *life* lasts from a handshake to the
-//! loss of the session; a task sends what is queued in order, and each request has a task of its
+//! loss of the session; a task sends what must arrive in order, and each request has a task of its
 //! own, so that one that is never answered holds up no other.
 
 mod answer;

@@ -11,11 +11,11 @@ use super::client::Parts;
 use super::events::HttpEvent;
 use super::failure::Loss;
 use super::headers;
-use super::life::{Life, Parcel};
+use super::life::{Life, Parcel, Queued};
 use super::settings::HttpSettings;
 
 /// Messages that wait to be sent; further ones wait with whoever sends them.
-const PARCELS: usize = 8;
+const QUEUED: usize = 8;
 
 /// Events that wait to be read. Each may be a whole message.
 const EVENTS: usize = 4;
@@ -38,7 +38,7 @@ pub(super) struct Conversation {
 #[derive(Debug, Clone)]
 struct Present {
     life: Arc<Life>,
-    parcels: mpsc::Sender<Parcel>,
+    queue: mpsc::Sender<Queued>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl HttpSender {
     /// That it was queued does not mean that it arrives: what becomes of a request is an event, and
     /// a notification that the server does not accept is only logged.
     pub(super) async fn carry(&self, passage: Passage, line: String) -> Result<(), UpstreamFault> {
-        let Some(Present { life, parcels }) = self.conversation.present().clone() else {
+        let Some(Present { life, queue }) = self.conversation.present().clone() else {
             return Err(UpstreamFault::Down);
         };
         let Passage { carried, trace, .. } = passage;
@@ -78,7 +78,10 @@ impl HttpSender {
             trace,
             open,
         };
-        parcels.send(parcel).await.map_err(|_| UpstreamFault::Down)
+        match life.take(parcel)? {
+            Some(queued) => queue.send(queued).await.map_err(|_| UpstreamFault::Down),
+            None => Ok(()),
+        }
     }
 
     /// Closes all streams and ends the session at the server, which has `notice_timeout` for it.
@@ -139,18 +142,18 @@ impl Conversation {
 
     /// Begins another life; its events end when it does.
     pub(super) fn begin(&self) -> (Arc<Life>, mpsc::Receiver<HttpEvent>) {
-        let life = Arc::new(Life::new(Arc::clone(&self.parts)));
-        let (parcels, queue) = mpsc::channel(PARCELS);
+        let (queue, queued) = mpsc::channel(QUEUED);
         let (events, received) = mpsc::channel(EVENTS);
+        let life = Arc::new(Life::new(Arc::clone(&self.parts), events));
         // Held until the life is known, so that `stop` either prevents it or finds it.
         let mut present = self.present();
         if self.is_stopping() {
             life.end(Loss::Unfit);
         }
-        tokio::spawn(Arc::clone(&life).run(queue, events));
+        tokio::spawn(Arc::clone(&life).run(queued));
         *present = Some(Present {
             life: Arc::clone(&life),
-            parcels,
+            queue,
         });
         (life, received)
     }

@@ -1,0 +1,196 @@
+//! Opens what the configuration names, before anybody is served.
+
+use std::sync::Arc;
+
+use tracing::{error, warn};
+
+use crate::admin::{Metrics, Serving};
+use crate::agent::http::{AskHealth, Listener};
+use crate::audit::{Audit, Kind, Observe, Record};
+use crate::clock::{Clock, SystemClock};
+use crate::config::{Config, Listen};
+use crate::gate::{self, Gate};
+use crate::identity::Authenticate;
+use crate::loading::{Loaded, Watch};
+use crate::policy::PolicyStore;
+use crate::session::Session;
+use crate::shutdown::Shutdown;
+use crate::telemetry::{Exporter, Spans};
+
+use super::super::exit::Exit;
+use super::conversations::Conversations;
+use super::isolated::{self, Placed, PlacedEvents};
+use super::pulse::{self, Serves};
+use super::renew::Renewal;
+use super::servers::Upstreams;
+use super::{
+    Parts, broken, gate_settings, invalid, lines, network, operators, policy_settings, reading,
+    session, settings, traces,
+};
+
+/// Where agents come from, opened.
+pub(super) enum Entrance {
+    Stdio(Box<(Session, Placed, PlacedEvents)>),
+    Http {
+        listener: Box<Listener>,
+        path: String,
+        authenticate: Arc<dyn Authenticate>,
+    },
+}
+
+/// A gate that is about to serve.
+pub(super) struct Opened {
+    pub(super) parts: Parts,
+    pub(super) entrance: Entrance,
+    pub(super) renewal: Renewal,
+    pub(super) health: AskHealth,
+    /// Operators are served for as long as this lives.
+    pub(super) operators: Option<Serving>,
+    /// Traces are sent for as long as this lives.
+    pub(super) exporter: Option<Exporter>,
+}
+
+/// In the order in which a failure does least harm.
+pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let operators = network::operators_token(config).map_err(|cause| invalid(&cause))?;
+    let secrets = settings::secrets(config, operators.as_ref()).map_err(|cause| invalid(&cause))?;
+    let admin = operators::settings(config, operators.as_ref())
+        .map_err(|cause| invalid(&format!("`admin`: {cause}")))?;
+    let metrics = admin.is_some().then(Arc::<Metrics>::default);
+    let audit = settings::audit(config, Arc::clone(&clock), secrets.clone())
+        .map_err(|cause| invalid(&format!("`audit`: {cause}")))?;
+    let traces = traces::start(config, &clock, &secrets)
+        .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
+    let (exporter, spans) = traces.unzip();
+    let audit = observed(audit, metrics.as_ref(), spans.as_ref());
+    let roots = &loaded.snapshot.labels().roots;
+    let (upstreams, isolated) =
+        Upstreams::both(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
+    let shutdown = Shutdown::listen(config.limits.drain_deadline)
+        .map_err(|cause| broken("cannot listen for signals", &cause))?;
+    let store = Arc::new(PolicyStore::new(loaded.snapshot));
+    let renewal = renewal(config, &store)
+        .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
+    let settings = gate::Settings {
+        secrets,
+        tracing: traces::tracing(config),
+        rates: config.limits.rates.clone(),
+        unconfined: gate::Unconfined {
+            open: upstreams.unconfined(),
+            isolated: isolated.as_ref().and_then(Upstreams::unconfined),
+        },
+        ..gate_settings(config)
+    };
+    let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
+    let gate = reading::remembering(config, gate)?;
+    let (gate, approvals) = operators::asking(config, gate, &clock)?;
+    let upstream = config.upstream.name.clone();
+    let admin = operators::listen(admin)?;
+    let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
+    let startup = Record::new(Kind::Startup)
+        .upstream(&upstream)
+        .revision(&*gate.revision());
+    if let Err(fault) = audit.record(startup).await {
+        error!("the start could not be recorded: {fault}");
+        if let Entrance::Stdio(ends) = &entrance {
+            ends.1.kill().await;
+        }
+        return Err(Exit::Unrecoverable);
+    }
+    for notice in &loaded.notices {
+        warn!("{notice}");
+    }
+    lines::is_up(&entrance, config, &gate.revision(), &loaded.surfaces);
+    let parts = Parts {
+        gate: Arc::new(gate),
+        audit,
+        upstreams,
+        isolated,
+        conversations: Conversations::default(),
+        metrics,
+        upstream,
+        shutdown,
+        bridging: settings::bridge(config),
+        names: reading::Names::of(&config.ratchet),
+        clock,
+    };
+    let (serves, connections) = match &entrance {
+        Entrance::Stdio(_) => (Serves::One, None),
+        Entrance::Http { listener, .. } => (Serves::Many, Some(listener.connections())),
+    };
+    let health = pulse::health(&parts, serves);
+    let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
+        operators::serve(
+            listener,
+            &parts,
+            metrics,
+            Arc::clone(&health),
+            connections,
+            spans,
+            approvals,
+        )
+    });
+    let operators = operators
+        .transpose()
+        .map_err(|cause| broken("cannot serve operators", &cause))?;
+    Ok(Opened {
+        parts,
+        entrance,
+        renewal,
+        health,
+        operators,
+        exporter,
+    })
+}
+
+/// The log, and those who are told of its records.
+fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spans>>) -> Audit {
+    let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn Observe>);
+    let spans = spans.map(|spans| Arc::clone(spans) as Arc<dyn Observe>);
+    let observers = metrics.into_iter().chain(spans);
+    observers.fold(audit, Audit::observed_by)
+}
+
+/// Opens the way by which agents come.
+async fn enter(
+    config: &Config,
+    gate: &Gate,
+    upstreams: &Upstreams,
+    isolated: Option<&Upstreams>,
+) -> Result<Entrance, Exit> {
+    let upstream = &config.upstream.name;
+    match &config.listen {
+        Listen::Stdio => {
+            let session = session(upstream, "stdio", gate.now_ms()).ok_or(Exit::Unrecoverable)?;
+            let session = reading::of_process(session, &config.ratchet);
+            session.described_by(gate.policies().labels());
+            let (server, events) = isolated::connect(upstreams, isolated).map_err(|cause| {
+                error!("{cause}");
+                Exit::Unrecoverable
+            })?;
+            Ok(Entrance::Stdio(Box::new((session, server, events))))
+        }
+        Listen::Http(listen) => {
+            let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
+            let listener = Listener::bind(network::listener(config, listen))
+                .await
+                .map_err(|cause| broken("cannot listen", &cause))?;
+            Ok(Entrance::Http {
+                listener: Box::new(listener),
+                path: listen.path.clone(),
+                authenticate,
+            })
+        }
+    }
+}
+
+/// Reading files and compiling policies takes longer than a message may wait: a thread does it.
+fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal> {
+    let settings = policy_settings(&config.policy);
+    let reads = settings.dir.is_some() || settings.shadow.is_some();
+    let watch = reads
+        .then(|| Watch::start(settings, Arc::clone(store)))
+        .transpose()?;
+    Renewal::of(watch)
+}

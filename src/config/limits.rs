@@ -1,0 +1,85 @@
+//! `limits`: what one message, one call and one stop may cost.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::listen::{HTTP_ONLY, Transport};
+use super::rates::rates;
+use super::resolve::tool_name;
+use super::section::Section;
+use super::settings::Limits;
+
+pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limits {
+    const MESSAGE: RangeInclusive<u64> = 1 << 10..=256 << 20;
+    const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(24);
+    let default = Limits::default();
+    let limits = Limits {
+        max_message_bytes: section
+            .size("max_message_bytes", &MESSAGE)
+            .unwrap_or(default.max_message_bytes),
+        max_message_bytes_to_agent: section
+            .size("max_message_bytes_to_agent", &MESSAGE)
+            .unwrap_or(default.max_message_bytes_to_agent),
+        max_depth: section
+            .count("max_depth", &(8..=64))
+            .unwrap_or(default.max_depth),
+        max_nodes: section
+            .count("max_nodes", &(100..=1_000_000))
+            .unwrap_or(default.max_nodes),
+        max_in_flight: section
+            .count("max_in_flight", &(1..=65_536))
+            .unwrap_or(default.max_in_flight),
+        rates: rates(&mut section),
+        request_timeout: section
+            .duration("request_timeout", &TIMEOUT)
+            .unwrap_or(default.request_timeout),
+        drain_deadline: section
+            .duration(
+                "drain_deadline",
+                &(Duration::ZERO..=Duration::from_mins(10)),
+            )
+            .unwrap_or(default.drain_deadline),
+        tool_timeouts: tool_timeouts(section.section("tool_timeouts"), &TIMEOUT),
+        max_sessions: section
+            .count("max_sessions", &(1..=1_000_000))
+            .unwrap_or(default.max_sessions),
+        max_sessions_per_agent: section.count("max_sessions_per_agent", &(1..=1_000_000)),
+        session_idle: section
+            .duration(
+                "session_idle",
+                &(Duration::from_secs(1)..=Duration::from_hours(24)),
+            )
+            .unwrap_or(default.session_idle),
+        max_connections: section
+            .count("max_connections", &(1..=65_536))
+            .unwrap_or(default.max_connections),
+    };
+    if transport == Transport::Stdio {
+        let keys = [
+            "max_sessions",
+            "max_sessions_per_agent",
+            "session_idle",
+            "max_connections",
+        ];
+        section.only_when(&keys, HTTP_ONLY, "remove it: there is one agent");
+    }
+    section.finish();
+    limits
+}
+
+fn tool_timeouts(
+    mut section: Section<'_, '_>,
+    range: &RangeInclusive<Duration>,
+) -> BTreeMap<String, Duration> {
+    let mut timeouts = BTreeMap::new();
+    for field in section.entries() {
+        if let Some(reason) = tool_name(field.key) {
+            section.tell(&field, reason, None);
+        }
+        if let Some(timeout) = section.duration_in(&field, range) {
+            timeouts.insert(field.key.to_owned(), timeout);
+        }
+    }
+    timeouts
+}
