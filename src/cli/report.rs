@@ -24,13 +24,43 @@ pub fn tell(diagnostic: &dyn miette::Diagnostic) {
 
 /// The same, for a gate that runs and must not wait for whoever reads stderr.
 pub fn text(diagnostic: &dyn miette::Diagnostic) -> String {
-    let handler = miette::GraphicalReportHandler::new_themed(theme());
+    let plain = rendered(diagnostic, miette::GraphicalTheme::unicode_nocolor());
+    // A snippet shows an author's text, which may hold what deceives its reader, or tells a terminal
+    // what to do. Among colours nobody could tell whose it is.
+    if plain.contains(commands) {
+        return visible(&shortened(&escaped(&plain)));
+    }
+    let report = match colours() {
+        Colours::Shown => rendered(diagnostic, miette::GraphicalTheme::unicode()),
+        Colours::None => plain,
+    };
+    visible(&shortened(&report))
+}
+
+fn rendered(diagnostic: &dyn miette::Diagnostic, theme: miette::GraphicalTheme) -> String {
+    let handler = miette::GraphicalReportHandler::new_themed(theme);
     let mut report = String::new();
     if handler.render_report(&mut report, diagnostic).is_err() {
         report = diagnostic.to_string();
     }
-    // A snippet shows an author's text, which may hold what deceives its reader.
-    visible(&shortened(&report))
+    report
+}
+
+/// What a terminal does not show, but does.
+fn commands(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t')
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if commands(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Letters of one line of a report. A snippet shows whole lines of a file, and a file may be one
@@ -45,13 +75,19 @@ fn shortened(report: &str) -> String {
     report.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Colours only for terminals, and never against <https://no-color.org>.
-fn theme() -> miette::GraphicalTheme {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colours {
+    Shown,
+    None,
+}
+
+/// Only for terminals, and never against <https://no-color.org>.
+fn colours() -> Colours {
     use std::io::IsTerminal as _;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if std::io::stderr().is_terminal() && !plain {
-        miette::GraphicalTheme::unicode()
+        Colours::Shown
     } else {
-        miette::GraphicalTheme::unicode_nocolor()
+        Colours::None
     }
 }

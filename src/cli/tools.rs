@@ -20,7 +20,6 @@ use crate::loading::{LockFile, Locked};
 
 use self::compare::Differences;
 use self::offered::{Asked, Failure};
-use self::place::Place;
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.
@@ -76,6 +75,9 @@ struct Outcome<'o> {
     written: bool,
     #[serde(flatten)]
     differences: &'o Differences,
+    /// What cannot be locked, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<String>,
 }
 
 fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit, Failure> {
@@ -97,7 +99,7 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
         (Some(_), Force::Replace) => replaces,
         (Some(_), Force::Refuse) if differences.is_empty() => false,
         (Some(_), Force::Refuse) => {
-            tell(source.format, &asked.place, Written::No, &differences, out)?;
+            tell(source.format, &asked, Written::No, &differences, out)?;
             if source.format == Format::Human {
                 let file = asked.place.shown();
                 writeln!(
@@ -113,21 +115,16 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
         asked.place.write(&asked.offered)?;
     }
     match source.format {
-        Format::Json => tell(
-            source.format,
-            &asked.place,
-            Written::of(write),
-            &differences,
-            out,
-        )?,
+        Format::Json => tell(source.format, &asked, Written::of(write), &differences, out)?,
         Format::Human => {
             let file = asked.place.shown();
             let count = asked.offered.names().count();
             let word = if write { "holds now" } else { "holds already" };
             writeln!(out, "{file} {word} the definitions of {count} tools")?;
+            left_out(&asked, out)?;
         }
     }
-    Ok(Exit::Success)
+    Ok(asked.end())
 }
 
 fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, Failure> {
@@ -135,9 +132,9 @@ fn diff(source: &ToolsSource, out: &mut dyn Write) -> Result<Exit, Failure> {
     let found = asked.place.read()?;
     let found = found.ok_or_else(|| Failure::NoLock(asked.place.shown()))?;
     let differences = Differences::between(Some(&found), &asked.offered);
-    tell(source.format, &asked.place, Written::No, &differences, out)?;
+    tell(source.format, &asked, Written::No, &differences, out)?;
     Ok(if differences.is_empty() {
-        Exit::Success
+        asked.end()
     } else {
         Exit::Drift
     })
@@ -166,8 +163,13 @@ fn approve(
     if write == Written::Yes {
         asked.place.write(&lock)?;
     }
-    tell(source.format, &asked.place, write, &differences, out)?;
-    Ok(Exit::Success)
+    tell(source.format, &asked, write, &differences, out)?;
+    // Whoever names what is approved has got all of it.
+    Ok(if named.is_empty() {
+        asked.end()
+    } else {
+        Exit::Success
+    })
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -184,7 +186,7 @@ impl Written {
 
 fn tell(
     format: Format,
-    place: &Place,
+    asked: &Asked,
     written: Written,
     differences: &Differences,
     out: &mut dyn Write,
@@ -193,22 +195,44 @@ fn tell(
         Format::Json => {
             let outcome = Outcome {
                 schema: 1,
-                lock: place.shown(),
+                lock: asked.place.shown(),
                 written: written == Written::Yes,
                 differences,
+                left_out: asked.left_out.iter().map(ToString::to_string).collect(),
             };
             serde_json::to_writer(&mut *out, &outcome)?;
             writeln!(out)
         }
         Format::Human if differences.is_empty() => {
-            writeln!(out, "{}: no difference", place.shown())
+            writeln!(out, "{}: no difference", asked.place.shown())?;
+            left_out(asked, out)
         }
         Format::Human => {
             differences.write(out)?;
             if written == Written::Yes {
-                writeln!(out, "\napproved in {}", place.shown())?;
+                writeln!(out, "\napproved in {}", asked.place.shown())?;
             }
-            Ok(())
+            left_out(asked, out)
+        }
+    }
+}
+
+/// What no lock can hold, for whoever would miss it there.
+fn left_out(asked: &Asked, out: &mut dyn Write) -> io::Result<()> {
+    for unfit in &asked.left_out {
+        let why = lines::shown(&unfit.to_string());
+        writeln!(out, "left out, and not approved: {why}")?;
+    }
+    Ok(())
+}
+
+impl Asked {
+    /// How a command ends that found no difference: what is left out is one.
+    fn end(&self) -> Exit {
+        if self.left_out.is_empty() {
+            Exit::Success
+        } else {
+            Exit::Drift
         }
     }
 }

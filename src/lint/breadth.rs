@@ -8,9 +8,12 @@ use cedar_policy_core::ast::{EntityReference, EntityUID, PrincipalOrResourceCons
 use super::expressions::{Part, Sign, parts, truth};
 use super::found::{Found, Say};
 use super::material::World;
+use super::names::is;
+use super::others;
+use super::ranges::{Range, compared, domain};
 use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
-use crate::policy::{ActionName, PolicySource};
+use crate::policy::{ActionName, PolicySource, ToolLabels};
 
 pub(super) const UNCONDITIONAL_PERMIT: Lint = Lint {
     code: "lint::unconditional-permit",
@@ -30,7 +33,17 @@ pub(super) const SHADOWED_PERMIT: Lint = Lint {
     look: shadowed,
 };
 
+/// What is dangerous by its name, as a part of a capability such as `net.http` or `fs.write`.
+const DANGEROUS: [&str; 12] = [
+    "connect", "delete", "exec", "execute", "mail", "net", "network", "process", "send", "shell",
+    "spawn", "write",
+];
+
+/// What holds such parts.
+const HOLD_DANGER: [&str; 2] = ["fs", "db"];
+
 fn unconditional(world: &World<'_>, found: &mut Found) {
+    others::unconditional(world, found);
     for policy in world.policies {
         let principal = policy.template.principal_constraint().as_inner();
         let resource = policy.template.resource_constraint().as_inner();
@@ -38,7 +51,8 @@ fn unconditional(world: &World<'_>, found: &mut Found) {
             && policy.condition().is_none_or(|it| truth(it) == Some(true))
             && policy.is_on(ActionName::CallTool)
             && is_anybody(principal)
-            && reaches_danger(resource);
+            && reaches_danger(world, resource)
+            && !is_guarded(world, resource);
         if !is_open {
             continue;
         }
@@ -160,7 +174,20 @@ fn conditions_cover(forbid: &PolicyTree<'_>, permit: &PolicyTree<'_>) -> bool {
     let permitting = permit.template.condition();
     let permitting = parts(&permitting, Sign::Holds);
     let is_there = |part: &Part<'_>| permitting.iter().any(|other| other.is_same(part));
-    parts(condition, Sign::Holds).iter().all(is_there)
+    let is_implied = |part: &Part<'_>| is_there(part) || is_within_range(part, &permitting);
+    parts(condition, Sign::Holds).iter().all(is_implied)
+}
+
+/// Whether a forbid's comparison with a number holds wherever those of a permit with it do.
+fn is_within_range(forbidding: &Part<'_>, permitting: &[Part<'_>]) -> bool {
+    let Some((subject, forbidden)) = compared(forbidding) else {
+        return false;
+    };
+    let ranges = permitting.iter().filter_map(compared);
+    let of_subject = ranges.filter(|(other, _)| other.eq_shape(subject));
+    let known = domain(subject).unwrap_or(Range::ALL);
+    let left = of_subject.fold(known, |left, (_, range)| left.within(range));
+    !left.is_beyond(forbidden)
 }
 
 fn is_within(
@@ -204,10 +231,7 @@ fn is_labelled(world: &World<'_>, tool: &EntityUID, group: &EntityUID) -> bool {
             "connect" => labels.permissions.connect,
             _ => false,
         },
-        "Mcp::Capability" => labels.capabilities.iter().any(|capability| {
-            let rest = capability.strip_prefix(group_name);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        }),
+        "Mcp::Capability" => has_capability(labels, group_name),
         _ => false,
     }
 }
@@ -236,13 +260,18 @@ fn is_anybody(principal: &PrincipalOrResourceConstraint) -> bool {
     matches!(principal, C::Any | C::Is(_))
 }
 
-/// All tools, or all that write or connect.
-fn reaches_danger(resource: &PrincipalOrResourceConstraint) -> bool {
+/// All tools, or all that write or connect, or all of a capability that is there to do so.
+fn reaches_danger(world: &World<'_>, resource: &PrincipalOrResourceConstraint) -> bool {
     use PrincipalOrResourceConstraint as C;
     let dangerous = |group: &EntityReference| {
         uid(group).is_some_and(|uid| {
             let (kind, name): (String, &str) = (uid.entity_type().to_string(), uid.eid().as_ref());
-            kind == "Mcp::Server" || kind == "Mcp::Permission" && name != "read"
+            match kind.as_str() {
+                "Mcp::Server" => true,
+                "Mcp::Permission" => name != "read",
+                "Mcp::Capability" => is_dangerous(world, name),
+                _ => false,
+            }
         })
     };
     match resource {
@@ -251,6 +280,58 @@ fn reaches_danger(resource: &PrincipalOrResourceConstraint) -> bool {
         C::In(group) | C::IsIn(_, group) => dangerous(group),
         C::Eq(_) => false,
     }
+}
+
+/// Whether what a capability permits is narrowed by forbids on the same, or on what writes or connects.
+fn is_guarded(world: &World<'_>, permitted: &PrincipalOrResourceConstraint) -> bool {
+    let Some(capability) = group(permitted).filter(|uid| is(uid, "Capability")) else {
+        return false;
+    };
+    world.policies.iter().any(|policy| {
+        let is_about = group(policy.template.resource_constraint().as_inner()).is_some_and(|uid| {
+            let (wide, narrow): (&str, &str) = (uid.eid().as_ref(), capability.eid().as_ref());
+            let acts = is(uid, "Permission") && wide != "read";
+            acts || is(uid, "Capability") && is_part_of(narrow, wide)
+        });
+        policy.effect == Effect::Forbid
+            && policy.condition().is_some_and(|it| truth(it).is_none())
+            && policy.is_on(ActionName::CallTool)
+            && is_anybody(policy.template.principal_constraint().as_inner())
+            && is_about
+    })
+}
+
+/// What a scope names by `in`.
+fn group(scope: &PrincipalOrResourceConstraint) -> Option<&EntityUID> {
+    use PrincipalOrResourceConstraint as C;
+    match scope {
+        C::In(group) | C::IsIn(_, group) => uid(group),
+        C::Any | C::Is(_) | C::Eq(_) => None,
+    }
+}
+
+/// By its name, or by what `tools.toml` says of the tools in it.
+fn is_dangerous(world: &World<'_>, capability: &str) -> bool {
+    let said = &world.given.said;
+    let mut labels = said.tools.values().chain([&said.unlabelled]);
+    let by_name = HOLD_DANGER.contains(&capability)
+        || capability.split('.').any(|part| DANGEROUS.contains(&part));
+    by_name
+        || labels.any(|tool| {
+            let acts = tool.permissions.write || tool.permissions.connect;
+            acts && has_capability(tool, capability)
+        })
+}
+
+/// Whether a tool is in a capability; `fs.write` is also `fs`.
+fn has_capability(tool: &ToolLabels, group: &str) -> bool {
+    let mut all = tool.capabilities.iter();
+    all.any(|capability| is_part_of(capability, group))
+}
+
+fn is_part_of(capability: &str, of: &str) -> bool {
+    let rest = capability.strip_prefix(of);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn uid(reference: &EntityReference) -> Option<&EntityUID> {
@@ -274,6 +355,11 @@ mod tests {
             "resource is Mcp::Tool",
             "resource in Mcp::Permission::\"write\"",
             "resource is Mcp::Tool in Mcp::Permission::\"connect\"",
+            "resource in Mcp::Capability::\"net\"",
+            "resource in Mcp::Capability::\"net.http\"",
+            "resource in Mcp::Capability::\"exec\"",
+            "resource is Mcp::Tool in Mcp::Capability::\"fs.write\"",
+            "resource in Mcp::Capability::\"fs\"",
         ] {
             check(lint, &call("permit", resource, ""), 1);
             check(lint, &call("permit", resource, "when { true }"), 1);
@@ -301,11 +387,73 @@ mod tests {
         for resource in [
             "resource == Mcp::Tool::\"write_file\"",
             "resource in Mcp::Permission::\"read\"",
-            "resource in Mcp::Capability::\"fs.write\"",
+            "resource in Mcp::Capability::\"fs.read\"",
+            "resource in Mcp::Capability::\"network-of-friends\"",
             "resource in Mcp::ToolGroup::\"allow\"",
         ] {
             check(lint, &call("permit", resource, ""), 0);
         }
+    }
+
+    #[test]
+    fn a_capability_is_as_dangerous_as_what_the_host_says_of_its_tools() {
+        let writes = Permissions {
+            read: true,
+            write: true,
+            connect: false,
+        };
+        let reads = Permissions {
+            write: false,
+            ..writes
+        };
+        let with = |permissions, capability: &str, findings| {
+            let tool = ToolLabels {
+                permissions,
+                capabilities: vec!["notes.all".to_owned()],
+                ..ToolLabels::default()
+            };
+            let mut said = Labels::default();
+            said.tools.insert("t".to_owned(), tool);
+            let scope = format!("resource in Mcp::Capability::\"{capability}\"");
+            let material = Material {
+                policies: vec![source("p/x.cedar", &call("permit", &scope, ""))],
+                said,
+                ..Material::default()
+            };
+            check_in("unconditional-permit", &material, findings);
+        };
+        with(writes, "notes.all", 1);
+        with(writes, "notes", 1);
+        with(writes, "note", 0);
+        with(reads, "notes", 0);
+    }
+
+    #[test]
+    fn a_capability_that_a_forbid_narrows_is_not_found() {
+        let permit = call("permit", "resource in Mcp::Capability::\"net.http\"", "");
+        let beside = |resource: &str, condition: &str, findings| {
+            let forbid = call("forbid", resource, condition).replace("@id(\"x\")", "@id(\"no\")");
+            check(
+                "unconditional-permit",
+                &format!("{permit}{forbid}"),
+                findings,
+            );
+        };
+        let unless = "unless { [\"a.example\"].containsAll(context.touch.hosts) }";
+        beside("resource in Mcp::Permission::\"connect\"", unless, 0);
+        beside("resource in Mcp::Capability::\"net\"", unless, 0);
+        beside("resource in Mcp::Capability::\"net.http\"", unless, 0);
+        beside("resource in Mcp::Capability::\"net.http.get\"", unless, 1);
+        beside("resource in Mcp::Capability::\"fs\"", unless, 1);
+        beside("resource in Mcp::Permission::\"read\"", unless, 1);
+        beside("resource in Mcp::Capability::\"net\"", "", 1);
+        beside("resource == Mcp::Tool::\"a\"", unless, 1);
+        // What narrows all tools was not meant for these.
+        beside("resource", unless, 1);
+        let other = call("permit", "resource in Mcp::Permission::\"connect\"", "");
+        let forbid = call("forbid", "resource in Mcp::Permission::\"connect\"", unless);
+        let forbid = forbid.replace("@id(\"x\")", "@id(\"no\")");
+        check("unconditional-permit", &format!("{other}{forbid}"), 1);
     }
 
     #[test]
@@ -404,7 +552,27 @@ mod tests {
             (labelled, ""),
             1,
         );
+        // A bound within another one.
+        let at_least = |level: i64| format!("when {{ resource.level >= {level} }}");
+        let (one, two) = (at_least(1), at_least(2));
+        shadow(("", &one), (tool, &two), 1);
+        shadow(("", &one), (tool, "when { resource.level == 2 }"), 1);
+        shadow(
+            ("", "when { resource.level > 0 && resource.level < 3 }"),
+            (
+                tool,
+                "when { resource.level >= 1 && !(resource.level >= 3) }",
+            ),
+            1,
+        );
+        // There is no level below.
+        shadow(("", "when { resource.level >= 0 }"), (tool, ""), 1);
         // Something is left.
+        shadow(("", &two), (tool, &one), 0);
+        shadow(("", "when { resource.level >= 1 }"), (tool, ""), 0);
+        shadow(("", "when { principal.trust >= 0 }"), (tool, ""), 0);
+        shadow(("", &one), (tool, "when { principal.trust >= 2 }"), 0);
+        shadow(("", &one), (tool, "unless { resource.level >= 2 }"), 0);
         shadow(("", both), (tool, read_only), 0);
         shadow((tool, ""), ("", ""), 0);
         shadow((tool, ""), ("resource == Mcp::Tool::\"b\"", ""), 0);

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use cedar_policy_core::ast::{
-    ActionConstraint, EntityType, EntityUID, Expr, ExprKind, Literal, Pattern, Var,
+    ActionConstraint, BinaryOp, EntityType, EntityUID, Expr, ExprKind, Literal, Pattern, UnaryOp,
+    Var,
 };
 
 use super::expressions::{
@@ -11,6 +12,7 @@ use super::expressions::{
 };
 use super::found::{Found, Say};
 use super::material::World;
+use super::names::is;
 use super::ranges::{Range, compared, domain};
 use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
@@ -40,6 +42,15 @@ enum Says<'e> {
     Within(Range),
     Like(&'e Pattern, Sign),
     Is(&'e EntityType, Sign),
+    /// Of a set: whether anything is in it.
+    Holds(Anything),
+}
+
+/// Whether there is anything in a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Anything {
+    Something,
+    Nothing,
 }
 
 /// Why a chain cannot hold: the part that shows it, in words.
@@ -202,8 +213,9 @@ fn clash<'e>(parts: &[Part<'e>]) -> Option<Clash<'e>> {
                 return Some(clash("one condition must hold and must not".into()));
             }
             if let (Some(before), Some(claim)) = (before, claim)
-                && before.subject.eq_shape(claim.subject)
-                && (before.says.excludes(&claim.says) || claim.says.excludes(&before.says))
+                && (before.clashes(claim)
+                    || before.is_not_called(claim)
+                    || claim.is_not_called(before))
             {
                 return Some(clash(
                     "two conditions on one value exclude each other".into(),
@@ -237,25 +249,43 @@ impl<'e> Claim<'e> {
         if let ExprKind::Is { expr, entity_type } = part.expr.expr_kind() {
             return claim(expr, Says::Is(entity_type, part.sign));
         }
-        None
+        let (set, anything) = filled(part)?;
+        claim(set, Says::Holds(anything))
+    }
+
+    fn clashes(&self, other: &Self) -> bool {
+        self.subject.eq_shape(other.subject)
+            && (self.says.excludes(&other.says) || other.says.excludes(&self.says))
+    }
+
+    /// Whether this says which tools or prompts there may be, and the other that their name is
+    /// another one.
+    fn is_not_called(&self, other: &Self) -> bool {
+        let name = matches!(path(other.subject), Some((Var::Resource, path)) if path == ["name"]);
+        let (true, ExprKind::Var(Var::Resource), Says::OneOf(values)) =
+            (name, self.subject.expr_kind(), &self.says)
+        else {
+            return false;
+        };
+        let called = |value: &&Literal| match value {
+            Literal::EntityUID(uid) if is(uid, "Tool") || is(uid, "Prompt") => {
+                let name: &str = uid.eid().as_ref();
+                other.says.takes(&Literal::String(name.into()))
+            }
+            Literal::EntityUID(_) | Literal::Bool(_) | Literal::Long(_) | Literal::String(_) => {
+                true
+            }
+        };
+        !values.iter().any(called)
     }
 
     /// What the subject cannot be, whatever else is said.
     fn impossible(&self) -> Option<Cow<'static, str>> {
-        if let (Some(words), Says::OneOf(values)) = (words(self.subject), &self.says) {
-            let is_one = |value: &&Literal| match value {
-                Literal::String(text) => words.contains(&text.as_str()),
-                Literal::Bool(_) | Literal::Long(_) | Literal::EntityUID(_) => true,
-            };
-            let known: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-            let why = format!("it is one of {}", known.join(", "));
-            return (!values.iter().any(is_one)).then(|| why.into());
-        }
         let domain = domain(self.subject)?;
         let none = match &self.says {
             Says::OneOf(values) => values.iter().all(|value| !within(value, domain)),
             Says::Within(range) => range.within(domain).is_empty(),
-            Says::NoneOf(_) | Says::Like(..) | Says::Is(..) => false,
+            Says::NoneOf(_) | Says::Like(..) | Says::Is(..) | Says::Holds(_) => false,
         };
         let Range { low, high } = domain;
         none.then(|| match high {
@@ -271,7 +301,11 @@ impl Says<'_> {
             (Self::OneOf(values), _) => values.iter().all(|value| !other.takes(value)),
             (Self::Within(one), Self::Within(other)) => one.within(*other).is_empty(),
             (Self::Is(one, Sign::Holds), Self::Is(other, Sign::Holds)) => one != other,
-            (Self::NoneOf(_) | Self::Within(_) | Self::Like(..) | Self::Is(..), _) => false,
+            (Self::Holds(one), Self::Holds(other)) => one != other,
+            (
+                Self::NoneOf(_) | Self::Within(_) | Self::Like(..) | Self::Is(..) | Self::Holds(_),
+                _,
+            ) => false,
         }
     }
 
@@ -288,16 +322,35 @@ impl Says<'_> {
                 Literal::EntityUID(uid) => (uid.entity_type() == *kind) == (*sign == Sign::Holds),
                 Literal::Bool(_) | Literal::Long(_) | Literal::String(_) => true,
             },
+            Self::Holds(_) => true,
         }
     }
 }
 
-/// The only texts that the gate fills in somewhere.
-fn words(expr: &Expr) -> Option<&'static [&'static str]> {
-    let (root, path) = path(expr)?;
-    match (root, path.as_slice()) {
-        (Var::Context, ["env", "transport"]) => Some(&["stdio", "http"]),
-        (Var::Resource, ["consent"]) => Some(&["never", "always", "once_per_session"]),
+/// A set of which a part says whether anything is in it.
+fn filled<'e>(part: &Part<'e>) -> Option<(&'e Expr, Anything)> {
+    match (part.expr.expr_kind(), part.sign) {
+        (
+            ExprKind::UnaryApp {
+                op: UnaryOp::IsEmpty,
+                arg,
+            },
+            sign,
+        ) => {
+            let anything = match sign {
+                Sign::Holds => Anything::Nothing,
+                Sign::Fails => Anything::Something,
+            };
+            Some((arg, anything))
+        }
+        (
+            ExprKind::BinaryApp {
+                op: BinaryOp::Contains | BinaryOp::ContainsAny,
+                arg1,
+                ..
+            },
+            Sign::Holds,
+        ) => Some((arg1, Anything::Something)),
         _ => None,
     }
 }
@@ -346,8 +399,15 @@ mod tests {
             "context.env.session.level < 0",
             "context.touch.bytes < 0",
             "context.touch.level > 3",
-            "context.env.transport == \"sdtio\"",
-            "[\"allways\", \"ask\"].contains(resource.consent)",
+            "resource == Mcp::Tool::\"a\" && resource.name == \"b\"",
+            "resource.name like \"b*\" && resource == Mcp::Tool::\"a\"",
+            "[Mcp::Tool::\"a\", Mcp::Tool::\"b\"].contains(resource) && resource.name == \"c\"",
+            "context.touch.hosts.isEmpty() && context.touch.hosts.contains(\"a.example\")",
+            "context.touch.hosts.containsAny([\"a.example\"]) && context.touch.hosts.isEmpty()",
+            "context.touch.hosts.isEmpty() && !context.touch.hosts.isEmpty()",
+            "context.env.now < datetime(\"2026-01-01\") && context.env.now > datetime(\"2027-01-01\")",
+            "context.env.now >= datetime(\"2026-01-02T00:00:00Z\") && \
+             !(context.env.now > datetime(\"2026-01-01T23:59:59.999Z\"))",
             "!(resource.level <= 3)",
             "!(resource.name != \"a\" || resource.name != \"b\")",
         ] {
@@ -425,7 +485,15 @@ mod tests {
             "resource.level >= 3",
             "context.env.transport == \"http\" || principal.trust > 1",
             "[\"always\", \"ask\"].contains(resource.consent)",
-            "resource.name == \"sdtio\"",
+            "resource == Mcp::Tool::\"a\" && resource.name == \"a\"",
+            "[Mcp::Tool::\"a\", Mcp::Tool::\"b\"].contains(resource) && resource.name == \"b\"",
+            "resource.server == Mcp::Server::\"a\" && resource.name == \"b\"",
+            "context.touch.hosts.isEmpty() && context.touch.secrets.contains(\"jwt\")",
+            "context.touch.hosts.isEmpty() && !context.touch.hosts.contains(\"a.example\")",
+            "[\"a.example\"].containsAll(context.touch.hosts) && context.touch.hosts.isEmpty()",
+            "context.env.now > datetime(\"2026-01-01\") && context.env.now < datetime(\"2027-01-01\")",
+            "context.env.now > datetime(\"2027-01-01T00:00:00+0100\") && \
+             context.env.now < datetime(\"2026-01-01\")",
             "principal.trust > 3",
             "principal.trust < 0",
             "!(resource.level > 2)",

@@ -205,6 +205,29 @@ pub(super) fn membership(expr: &Expr) -> Option<(&Expr, &[Expr])> {
     }
 }
 
+/// What a variable's attribute is compared with, for equality or as a set or as what is in one: each
+/// item of a set that is written out.
+pub(super) fn comparison(expr: &Expr) -> Option<(&Expr, Vec<&Expr>)> {
+    let ExprKind::BinaryApp { op, arg1, arg2 } = expr.expr_kind() else {
+        return None;
+    };
+    let is_comparison = matches!(
+        op,
+        BinaryOp::Eq | BinaryOp::Contains | BinaryOp::ContainsAll | BinaryOp::ContainsAny
+    );
+    let (subject, other): (&Expr, &Expr) = match (is_comparison, path(arg1), path(arg2)) {
+        (true, Some(_), None) => (arg1, arg2),
+        (true, None, Some(_)) => (arg2, arg1),
+        _ => return None,
+    };
+    let items = if let ExprKind::Set(items) = other.expr_kind() {
+        items.iter().collect()
+    } else {
+        vec![other]
+    };
+    Some((subject, items))
+}
+
 /// What a `!` stands before.
 fn negated(expr: &Expr) -> Option<&Expr> {
     if let ExprKind::UnaryApp {

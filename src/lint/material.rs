@@ -23,6 +23,21 @@ pub struct Material {
     pub configuration: Option<PolicySource>,
     /// Tools that some test calls or lists; `None` where there are no tests to go by.
     pub tested: Option<BTreeSet<String>>,
+    /// What the gate may say.
+    pub words: Words,
+    /// What the configuration calls its server.
+    pub server: Option<String>,
+}
+
+/// Words that the gate fills in, of each kind; where none are given nobody knows them.
+#[derive(Debug, Default)]
+pub struct Words {
+    /// Kinds of credentials.
+    pub secrets: BTreeSet<String>,
+    /// What instructs a model, or hides.
+    pub flags: BTreeSet<String>,
+    /// What the action `notify` is about.
+    pub methods: BTreeSet<String>,
 }
 
 /// The same, with the policies read.

@@ -19,6 +19,8 @@ mod levels;
 mod locked;
 mod material;
 mod names;
+mod never_said;
+mod others;
 mod overflow;
 mod patterns;
 mod pointers;
@@ -33,6 +35,6 @@ mod upward;
 mod words;
 
 pub use allowlist::place as place_of_allowed;
-pub use material::Material;
+pub use material::{Material, Words};
 pub use run::lint;
 pub use table::{ALL, Lint};

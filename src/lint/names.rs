@@ -2,22 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use cedar_policy_core::ast::{EntityUID, Literal};
+use cedar_policy_core::ast::{EntityUID, Expr, Literal, Var};
 
-use super::expressions::literal;
+use super::expressions::{comparison, literal, path, text};
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
 
 pub(super) const UNKNOWN_NAME: Lint = Lint {
     code: "lint::unknown-name",
-    about: "a role, team, user, capability, group or root that no file of labels gives to anybody, \
-            or a name that is nearly one of theirs",
+    about: "a role, team, user, capability, group, root, label or server that is given to nobody, or \
+            a name that is nearly one of theirs",
     look,
 };
 
 /// The group of what the configuration allows.
 const GROUP: &str = crate::policy::engines::allowlist::GROUP;
+
+/// What a session is labelled with whose server has sent some.
+const CREDENTIALS: &str = "credentials";
 
 /// The names of one type of entity.
 struct Names {
@@ -32,20 +35,32 @@ struct Names {
 enum All {
     Known,
     NotKnown,
+    /// There is one, which the file names.
+    One,
+    /// The gate fills in none.
+    None,
 }
 
 fn look(world: &World<'_>, found: &mut Found) {
     let mut names = agents(world);
     names.extend(tools(world));
     names.extend(groups(world));
+    names.extend(servers(world));
+    let labels = labels(world);
     for policy in world.policies {
         let whole = policy.template.condition();
         for expr in whole.subexpressions() {
+            for (literal, name) in labels_in(expr) {
+                if let Some(say) = labels.doubt(name) {
+                    let own = literal.source_loc().or_else(|| expr.source_loc());
+                    found.at(&UNKNOWN_NAME, policy, own, say);
+                }
+            }
             let Some(Literal::EntityUID(uid)) = literal(expr) else {
                 continue;
             };
             for names in names.iter().filter(|it| is(uid, it.kind)) {
-                if let Some(say) = names.doubt(uid) {
+                if let Some(say) = names.doubt(uid.eid().as_ref()) {
                     let own = uid.loc().or_else(|| expr.source_loc());
                     let own = own.filter(|loc| (loc.start()..loc.end()) != policy.span);
                     found.at(&UNKNOWN_NAME, policy, own, say);
@@ -159,6 +174,62 @@ fn groups(world: &World<'_>) -> Vec<Names> {
     ]
 }
 
+/// What there is one of, or none.
+fn servers(world: &World<'_>) -> Vec<Names> {
+    let names = |kind, known, all| Names {
+        kind,
+        file: "the configuration",
+        known,
+        all,
+    };
+    let own = world.given.server.iter();
+    let own = own.map(|name| names("Server", [name.clone()].into(), All::One));
+    let groups = names("ServerGroup", BTreeSet::new(), All::None);
+    own.chain([groups]).collect()
+}
+
+/// Everything that a session, a result or a resource may be labelled with.
+fn labels(world: &World<'_>) -> Names {
+    const FILES: [&str; 3] = ["tools.toml", "roots.toml", "resources.toml"];
+    let files = FILES
+        .iter()
+        .flat_map(|file| named_by(world, file, "labels"));
+    let mut known: BTreeSet<String> = files.collect();
+    known.insert(CREDENTIALS.to_owned());
+    for policy in world.policies {
+        let labels = policy.annotation("obligation_label").into_iter();
+        known.extend(labels.flat_map(str::split_whitespace).map(str::to_owned));
+    }
+    // In other languages any text may be one.
+    let others = world.given.policies.iter();
+    for source in others.filter(|source| !source.name.ends_with(".cedar")) {
+        let words = source.text.split(['"', '\'', '`']);
+        known.extend(words.map(str::to_owned));
+    }
+    Names {
+        kind: "Label",
+        file: "tools.toml",
+        known,
+        all: All::Known,
+    }
+}
+
+/// The labels that an expression compares with.
+fn labels_in(expr: &Expr) -> Vec<(&Expr, &str)> {
+    let Some((subject, items)) = comparison(expr) else {
+        return Vec::new();
+    };
+    let is_labels = match path(subject) {
+        Some((Var::Context, path)) => {
+            path == ["env", "session", "labels"] || path == ["result", "labels"]
+        }
+        Some((Var::Resource, path)) => path == ["labels"],
+        Some((Var::Principal | Var::Action, _)) | None => false,
+    };
+    let items = items.into_iter().filter(|_| is_labels);
+    items.filter_map(|it| Some((it, text(it)?))).collect()
+}
+
 /// The names of the tables in a table of a file.
 fn keys(world: &World<'_>, file: &str, table: &str) -> BTreeSet<String> {
     let tables = world.label_files(file).filter_map(|source| {
@@ -176,13 +247,18 @@ fn keys(world: &World<'_>, file: &str, table: &str) -> BTreeSet<String> {
 
 /// Every group that something in a file is in.
 fn grouped(world: &World<'_>, file: &str) -> BTreeSet<String> {
+    named_by(world, file, "groups")
+}
+
+/// Everything that some key in a file names, in whatever table.
+fn named_by(world: &World<'_>, file: &str, key: &str) -> BTreeSet<String> {
     let files = world.label_files(file);
     let mut open: Vec<toml::Value> = files
         .filter_map(|source| Some(toml::Value::Table(source.text.parse().ok()?)))
         .collect();
     let mut found = BTreeSet::new();
     while let Some(value) = open.pop() {
-        found.extend(strings(&value, "groups"));
+        found.extend(strings(&value, key));
         let inside = value
             .as_table()
             .into_iter()
@@ -194,8 +270,7 @@ fn grouped(world: &World<'_>, file: &str) -> BTreeSet<String> {
 }
 
 impl Names {
-    fn doubt(&self, uid: &EntityUID) -> Option<Say> {
-        let eid: &str = uid.eid().as_ref();
+    fn doubt(&self, eid: &str) -> Option<Say> {
         if self.known.contains(eid) {
             return None;
         }
@@ -206,11 +281,21 @@ impl Names {
             (None, All::Known) => {
                 format!("add it there, or name one that is there: {}", self.list())
             }
+            (None, All::One) => format!("it is called {}", self.list()),
+            (None, All::None) => "the one server is `Mcp::Server`, by its name".to_owned(),
             (None, All::NotKnown) => return None,
         };
         let message = match self.all {
             All::Known => format!(
                 "no `{file}` gives the {} `{eid}` to anybody: this never holds",
+                spaced(kind)
+            ),
+            All::One => format!(
+                "by {file} no {} is called `{eid}`: this never holds",
+                spaced(kind)
+            ),
+            All::None => format!(
+                "the gate fills in no {}, and so not `{eid}`: this never holds",
                 spaced(kind)
             ),
             All::NotKnown => {
@@ -285,7 +370,7 @@ fn strings(table: &toml::Value, key: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{call, check_in, source};
+    use super::super::fixture::{call, check_in, found, source};
     use super::super::material::Material;
     use crate::policy::{Labels, ToolLabels};
 
@@ -327,6 +412,87 @@ mod tests {
     }
 
     const BOTH: [&str; 2] = ["agents.toml", "tools.toml"];
+
+    #[test]
+    fn labels_that_nothing_brings_are_found() {
+        let check = |condition: &str, extra: &[(&str, &str)], findings| {
+            let policy = call("forbid", "", &format!("when {{ {condition} }}"));
+            let mut policies = vec![source("p/x.cedar", &policy)];
+            let mut labels = Vec::new();
+            for (name, text) in extra {
+                let is_labels = ["p/tools.toml", "p/roots.toml", "p/resources.toml"].contains(name);
+                let files = if is_labels {
+                    &mut labels
+                } else {
+                    &mut policies
+                };
+                files.push(source(name, text));
+            }
+            let material = Material {
+                policies,
+                labels,
+                ..Material::default()
+            };
+            let found = found("unknown-name", &material);
+            assert_eq!(found.len(), findings, "{condition} {extra:?}\n{found:#?}");
+        };
+        let pii = "context.env.session.labels.contains(\"pii\")";
+        let tools = ("p/tools.toml", "[tools.a]\nlabels = [\"pii\"]\n");
+        check(pii, &[], 1);
+        check(pii, &[tools], 0);
+        check(
+            pii,
+            &[(
+                "p/roots.toml",
+                "[roots.a]\npath = \"/a\"\nlabels = [\"pii\"]\n",
+            )],
+            0,
+        );
+        check(
+            pii,
+            &[(
+                "p/resources.toml",
+                "[[resources]]\nuri = \"a://b\"\nlabels = [\"pii\"]\n",
+            )],
+            0,
+        );
+        let annotated =
+            "@id(\"y\")\n@obligation_label(\"hr pii\")\npermit (principal, action, resource);\n";
+        check(pii, &[("p/y.cedar", annotated)], 0);
+        check(pii, &[("p/y.cel.toml", "obligation_label = [\"pii\"]")], 0);
+        let session = "context.env.session.labels";
+        check(
+            &format!("{session}.containsAny([\"pii\", \"ppi\"])"),
+            &[tools],
+            1,
+        );
+        check(&format!("{session}.contains(\"credentials\")"), &[tools], 0);
+        check(&format!("{session}.isEmpty()"), &[], 0);
+        check("context.touch.hosts.contains(\"pii\")", &[], 0);
+    }
+
+    #[test]
+    fn the_server_is_the_one_of_the_configuration_and_in_no_group() {
+        let check = |condition: &str, server: Option<&str>, findings| {
+            let policy = call("forbid", "", &format!("when {{ {condition} }}"));
+            let material = Material {
+                policies: vec![source("p/x.cedar", &policy)],
+                server: server.map(ToOwned::to_owned),
+                ..Material::default()
+            };
+            check_in("unknown-name", &material, findings);
+        };
+        let files = "resource in Mcp::Server::\"files\"";
+        check(files, Some("files"), 0);
+        check(files, Some("notes"), 1);
+        check(
+            "resource.server == Mcp::Server::\"flies\"",
+            Some("files"),
+            1,
+        );
+        check(files, None, 0);
+        check("resource in Mcp::ServerGroup::\"local\"", None, 1);
+    }
 
     #[test]
     fn names_that_nobody_has_are_found_where_they_are_given() {

@@ -2,7 +2,7 @@
 
 use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Var};
 
-use super::expressions::{Part, Sign, equality, literal, long, path};
+use super::expressions::{Part, Sign, equality, literal, long, path, text};
 
 /// Both ends included. Wider than any integer of Cedar's, so that an overflow can be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,8 @@ pub(super) fn compared<'e>(part: &Part<'e>) -> Option<(&'e Expr, Range)> {
         return None;
     }
     let strict = i128::from(*op == BinaryOp::Less);
-    let (side, value, below): (&Expr, _, _) = match (long(arg1), long(arg2)) {
+    let number = |expr| long(expr).or_else(|| moment(expr));
+    let (side, value, below): (&Expr, _, _) = match (number(arg1), number(arg2)) {
         (None, Some(value)) => (arg1, value, true),
         (Some(value), None) => (arg2, value, false),
         (None, None) | (Some(_), Some(_)) => return None,
@@ -91,4 +92,22 @@ pub(super) fn compared<'e>(part: &Part<'e>) -> Option<(&'e Expr, Range)> {
         Range::new(value + step, Range::ALL.high)
     };
     Some((side, range)).filter(|_| literal(side).is_none())
+}
+
+/// A date and time that is written out, as a number that grows with it: its digits, down to
+/// milliseconds. Nothing where the time is not in UTC.
+fn moment(expr: &Expr) -> Option<i64> {
+    const DIGITS: usize = 17;
+    let ExprKind::ExtensionFunctionApp { fn_name, args } = expr.expr_kind() else {
+        return None;
+    };
+    let [written] = args.as_slice() else {
+        return None;
+    };
+    let written = text(written).filter(|_| fn_name.to_string() == "datetime")?;
+    let digits: String = written.chars().filter(char::is_ascii_digit).collect();
+    let in_utc = written.ends_with('Z') || !written.contains('T');
+    (in_utc && digits.len() <= DIGITS)
+        .then(|| format!("{digits:0<DIGITS$}").parse().ok())
+        .flatten()
 }

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use cedar_policy_core::ast::{BinaryOp, Expr, ExprKind, Var};
+use cedar_policy_core::ast::{Expr, Var};
 
-use super::expressions::{path, text};
+use super::expressions::{comparison, path, text};
 use super::found::{Found, Say};
 use super::material::World;
 use super::table::Lint;
@@ -41,23 +41,8 @@ fn look(world: &World<'_>, found: &mut Found) {
 
 /// What an expression compares with the hosts of a call.
 fn compared(expr: &Expr) -> Vec<&Expr> {
-    let ExprKind::BinaryApp { op, arg1, arg2 } = expr.expr_kind() else {
-        return Vec::new();
-    };
-    let is_comparison = matches!(
-        op,
-        BinaryOp::Eq | BinaryOp::Contains | BinaryOp::ContainsAll | BinaryOp::ContainsAny
-    );
-    let other = match (is_comparison, is_hosts(arg1), is_hosts(arg2)) {
-        (true, true, false) => arg2,
-        (true, false, true) => arg1,
-        _ => return Vec::new(),
-    };
-    if let ExprKind::Set(items) = other.expr_kind() {
-        items.iter().collect()
-    } else {
-        vec![other]
-    }
+    let of_hosts = comparison(expr).filter(|(subject, _)| is_hosts(subject));
+    of_hosts.map(|(_, items)| items).unwrap_or_default()
 }
 
 fn is_hosts(expr: &Expr) -> bool {

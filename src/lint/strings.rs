@@ -105,40 +105,35 @@ fn paths(world: &World<'_>, found: &mut Found) {
         };
         let named = |test: &&Test<'_>| is_named(&test.pointer, &PATHS) || labelled(&test.pointer);
         for test in tests.iter().filter(named) {
-            let Kind::Like(pieces, pattern) = &test.kind else {
-                continue;
-            };
-            let [start, rest @ ..] = pieces.as_slice() else {
-                continue;
-            };
-            if rest.is_empty() || !begins_a_path(start) {
-                continue;
-            }
-            let rest = rest.concat();
-            // A name that begins so and has an ending is meant to go on in between.
-            let message = if rest.is_empty() && !start.ends_with(['/', '\\']) {
-                format!("`{start}*` is also the beginning of `{start}-elsewhere`")
-            } else if let Some(way) = open_way(start, &rest, pattern, &guards(test)) {
-                let how = if rest.is_empty() { "begins so" } else { "fits" };
-                format!("`{way}` {how}, too")
-            } else if labelled(&test.pointer) {
-                format!("`{start}` may be written in other ways, and links are not followed")
-            } else {
+            let label = Labelled::of(labelled(&test.pointer));
+            let keeps_out = label == Labelled::Yes && test.keeps_out(policy.effect);
+            let said = test.begins(&guards(test), label).or_else(|| {
+                let said = keeps_out.then(|| test.dodged())??;
+                Some((said, KEPT_OUT))
+            });
+            let Some((message, help)) = said else {
                 continue;
             };
             let say = Say {
                 message,
-                help: "say in `roots.toml` where things are and in `tools.toml` which arguments \
-                       are `paths`, and ask for `context.touch.outside` or `context.touch.roots`, \
-                       which no spelling gets round; or end the beginning with `/` and exclude \
-                       whatever leads up, as `!(… like \"*/..*\")` does"
-                    .to_owned(),
+                help: help.to_owned(),
                 label: "tested as text",
             };
             found.at(&STRING_TEST_ON_PATH, policy, test.at.source_loc(), say);
         }
     }
 }
+
+/// What to do about a path that is tested by how it begins.
+const BEGINS: &str = "say in `roots.toml` where things are and in `tools.toml` which arguments \
+     are `paths`, and ask for `context.touch.outside` or `context.touch.roots`, which no spelling \
+     gets round; or end the beginning with `/` and exclude whatever leads up, as \
+     `!(… like \"*/..*\")` does";
+
+/// What to do about a path that is kept out by its text.
+const KEPT_OUT: &str = "make what is meant a root of its own in `roots.toml`, and ask for \
+     `context.touch.roots` or `context.touch.level`, which no spelling gets round; or permit what \
+     is known instead";
 
 fn begins_a_path(start: &str) -> bool {
     let mut characters = start.chars();
@@ -166,6 +161,8 @@ fn hosts(world: &World<'_>, found: &mut Found) {
             } else {
                 None
             };
+            let keeps_out = (url || host) && test.keeps_out(policy.effect);
+            let why = why.or_else(|| (keeps_out && test.names_host()).then_some(OTHERWISE));
             let Some(why) = why else { continue };
             let help = if url || host {
                 "`context.touch.hosts` holds the host as clients read it: compare that, as in \
@@ -201,7 +198,79 @@ impl Labelled {
     }
 }
 
+/// What gets round a URL or a host that is kept out by its text.
+const OTHERWISE: &str = "capitals, a port, a user or a dot at the end of the host make another \
+     spelling of the same";
+
 impl<'e> Test<'e> {
+    /// Whether it is there to stop a call: another spelling of the same then goes through. What lets
+    /// through, lets through less by being exact.
+    fn keeps_out(&self, effect: Effect) -> bool {
+        let stops = match effect {
+            Effect::Forbid => Sign::Holds,
+            Effect::Permit => Sign::Fails,
+        };
+        self.sign.is_none_or(|sign| sign == stops)
+    }
+
+    /// What else begins like a path, and what to do about it.
+    fn begins(&self, guards: &[&Pattern], label: Labelled) -> Option<(String, &'static str)> {
+        let Kind::Like(pieces, pattern) = &self.kind else {
+            return None;
+        };
+        let [start, rest @ ..] = pieces.as_slice() else {
+            return None;
+        };
+        if rest.is_empty() || !begins_a_path(start) {
+            return None;
+        }
+        let rest = rest.concat();
+        // A name that begins so and has an ending is meant to go on in between.
+        let message = if rest.is_empty() && !start.ends_with(['/', '\\']) {
+            format!("`{start}*` is also the beginning of `{start}-elsewhere`")
+        } else if let Some(way) = open_way(start, &rest, pattern, guards) {
+            let how = if rest.is_empty() { "begins so" } else { "fits" };
+            format!("`{way}` {how}, too")
+        } else if label == Labelled::Yes {
+            format!("`{start}` may be written in other ways, and links are not followed")
+        } else {
+            return None;
+        };
+        Some((message, BEGINS))
+    }
+
+    /// How a path that is kept out by its text is written so that it is not.
+    fn dodged(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Is(names) => {
+                let written = names.iter().find(|name| name.contains('/'))?;
+                let (above, name) = written.trim_end_matches('/').rsplit_once('/')?;
+                Some(format!(
+                    "`{above}/./{name}` and whatever links to it are other texts than `{written}`"
+                ))
+            }
+            Kind::Like(pieces, _) => {
+                // Whatever looks for dots looks for spellings.
+                let is_guard = pieces.iter().any(|piece| piece.contains(".."));
+                let names_place = pieces.iter().any(|piece| piece.contains(['/', '\\']));
+                (names_place && !is_guard).then(|| {
+                    "capitals, a link, or a slash at the end make another spelling of the same"
+                        .to_owned()
+                })
+            }
+        }
+    }
+
+    /// Whether it is about the host and not about what follows it alone.
+    fn names_host(&self) -> bool {
+        match &self.kind {
+            Kind::Is(names) => !names.is_empty(),
+            Kind::Like(pieces, _) => pieces
+                .iter()
+                .any(|piece| piece.contains("://") || is_domain(piece)),
+        }
+    }
+
     fn pattern(&self) -> Option<&'e Pattern> {
         match &self.kind {
             Kind::Like(_, pattern) => Some(pattern),
@@ -307,6 +376,10 @@ mod tests {
     }
 
     fn material(pointer: &str, condition: &str, labels: ToolLabels) -> Material {
+        material_of("permit", pointer, condition, labels)
+    }
+
+    fn material_of(effect: &str, pointer: &str, condition: &str, labels: ToolLabels) -> Material {
         let guard = format!(
             "context.args.hasTag(\"{pointer}\") && context.args.getTag(\"{pointer}\") has s"
         );
@@ -314,7 +387,7 @@ mod tests {
         let condition = condition.replace("$p", &text);
         let scope = "resource == Mcp::Tool::\"t\"";
         let policy = call(
-            "permit",
+            effect,
             scope,
             &format!("when {{ {guard} && ({condition}) }}"),
         );
@@ -462,6 +535,52 @@ mod tests {
         check("/where", guarded, 1);
         check("/path", guarded, 0);
         check("/where", "$p like \"*.md\"", 0);
+    }
+
+    #[test]
+    fn what_is_kept_out_by_its_text_alone_is_found() {
+        let labels = || ToolLabels {
+            paths: Some(vec!["/path".to_owned()]),
+            urls: vec!["/url".to_owned()],
+            hosts: vec!["/host".to_owned()],
+            ..ToolLabels::default()
+        };
+        // In a forbid, negated there, in a permit, negated there; and without labels.
+        let check = |pointer: &str, condition: &str, expected: [usize; 5]| {
+            let lint = match pointer {
+                "/path" => "string-test-on-path",
+                _ => "string-test-on-host",
+            };
+            let not = format!("!({condition})");
+            let with = |effect, condition: &str, labels, findings| {
+                let material = material_of(effect, pointer, condition, labels);
+                check_in(lint, &material, findings);
+            };
+            let [forbid, unless, permit, but, plain] = expected;
+            with("forbid", condition, labels(), forbid);
+            with("forbid", &not, labels(), unless);
+            with("permit", condition, labels(), permit);
+            with("permit", &not, labels(), but);
+            with("forbid", condition, ToolLabels::default(), plain);
+        };
+        check("/path", "$p == \"/etc/passwd\"", [1, 0, 0, 1, 0]);
+        check(
+            "/path",
+            "[\"/etc/passwd\", \"/etc/shadow\"].contains($p)",
+            [1, 0, 0, 1, 0],
+        );
+        check("/path", "$p like \"*/.env\"", [1, 0, 0, 1, 0]);
+        check("/path", "$p like \"*/..*\"", [0, 0, 0, 0, 0]);
+        check("/path", "$p like \"*.md\"", [0, 0, 0, 0, 0]);
+        check("/host", "$p like \"*.evil.example\"", [1, 0, 0, 1, 0]);
+        check("/host", "$p == \"evil.example\"", [1, 1, 1, 1, 0]);
+        check("/url", "$p == \"https://evil.example/\"", [1, 0, 0, 1, 0]);
+        check(
+            "/url",
+            "$p like \"https://evil.example/guide/*\"",
+            [1, 0, 0, 1, 0],
+        );
+        check("/url", "$p like \"*.pdf\"", [0, 0, 0, 0, 0]);
     }
 
     #[test]

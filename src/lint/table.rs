@@ -3,8 +3,8 @@
 use super::found::Found;
 use super::material::World;
 use super::{
-    actions, appearance, breadth, contradictions, levels, locked, names, overflow, patterns,
-    pointers, repeated, spelling, strings, untested, words,
+    actions, appearance, breadth, contradictions, levels, locked, names, never_said, overflow,
+    patterns, pointers, repeated, spelling, strings, untested, words,
 };
 
 /// One lint.
@@ -37,6 +37,7 @@ pub const ALL: &[&Lint] = &[
     &breadth::UNCONDITIONAL_PERMIT,
     &pointers::UNKNOWN_ARGUMENT,
     &names::UNKNOWN_NAME,
+    &never_said::UNKNOWN_WORD,
     &appearance::UNSEEN_CHARACTER,
     &untested::UNTESTED_TOOL,
 ];

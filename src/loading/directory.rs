@@ -104,6 +104,7 @@ impl Directory {
             Err(error) => return self.refuse(path, &error.to_string()),
         };
         match String::from_utf8(bytes) {
+            Ok(text) if text.starts_with('\u{feff}') => self.marked(path),
             Ok(text) => {
                 let name = path.to_string_lossy().as_ref().into();
                 let files = if is_labels {
@@ -147,6 +148,15 @@ impl Directory {
             }
         };
         self.problems.push(problem);
+    }
+
+    /// The text would be another one than the bytes that digests are made of.
+    fn marked(&mut self, path: &Path) {
+        let message = format!("`{}` begins with a byte order mark", path.display());
+        let help = "save it as UTF-8 without the mark (U+FEFF), which nobody sees and which is no \
+                    part of any policy";
+        self.problems
+            .push(PolicyProblem::error("policy::file", message).with_help(help));
     }
 
     fn refuse(&mut self, path: &Path, why: &str) {

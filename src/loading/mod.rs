@@ -10,6 +10,7 @@ mod lock;
 mod network;
 #[cfg(test)]
 mod tests;
+mod told;
 mod unclaimed;
 mod watch;
 
@@ -30,6 +31,7 @@ pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Wo
 
 use self::directory::Directory;
 use self::engines::Kinds;
+use self::told::LockIs;
 
 pub(crate) use self::engines::claims;
 
@@ -195,12 +197,12 @@ fn compile_one(
         }
     }
     let mut lock = Lock::default();
+    let mut lock_is = LockIs::Whole;
     if settings.dir.is_some() {
         let sound = found.problems.len();
         lock = lock::read(&found.labels, &mut found.problems);
         if found.problems.len() > sound {
-            // Without it, whatever policies say of single tools would look wrong as well.
-            return Err(PolicyErrors::of(found.problems));
+            lock_is = LockIs::Broken;
         }
         sources.append(&mut found.sources);
         let (read, compiled) = labels::read(&found.labels, &mut found.problems);
@@ -230,13 +232,7 @@ fn compile_one(
         found.notices.extend(nothing_approved(&lock));
     }
     let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
-    let compiled = kinds.compile(&sources).and_then(|compiled| {
-        match nameless(&sources, &compiled.policies, settings.warnings) {
-            problems if problems.is_empty() => Ok(compiled),
-            problems => Err(PolicyErrors { problems }),
-        }
-    });
-    let compiled = match compiled {
+    let compiled = match told::compiled(&kinds, &sources, (&lock, lock_is), settings.warnings) {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors::of(found.problems));

@@ -424,12 +424,13 @@ fn all_problems_of_all_files_are_reported_at_once() {
             "policy::file",
             "policy::syntax",
             "policy::annotation",
-            "policy::type"
+            "policy::type",
+            "policy::no_id"
         ]
     );
     assert_eq!(
         errors.to_string(),
-        "the policies are not usable: 4 problems found"
+        "the policies are not usable: 5 problems found"
     );
     assert!(
         errors.problems[0]

@@ -1,13 +1,13 @@
 //! Fixtures that are read and not run.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find;
 use super::load::{self, Configured};
+use crate::loading;
 
 /// What the tests of one directory say of themselves.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ fn below(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> 
         return Ok(());
     }
     let entries = find::entries(path)?;
-    let is_policy = |path: &PathBuf| path.extension() == Some(OsStr::new("cedar"));
+    let is_policy = |path: &PathBuf| loading::claims(path) && !path.is_dir();
     if entries.iter().any(is_policy) || !find::tests_of(path)?.is_empty() {
         found.push(path.to_owned());
         return Ok(());

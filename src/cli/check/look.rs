@@ -7,11 +7,14 @@ use super::{Told, one};
 use crate::cli::args::CheckArgs;
 use crate::cli::proxy;
 use crate::config::Config;
-use crate::lint::{self, Lint, Material};
+use crate::guard::secrets::Rules;
+use crate::guard::text::Flag;
+use crate::lint::{self, Lint, Material, Words};
 use crate::loading::{self, Warnings};
 use crate::policy::engines::cedar::schema_text;
 use crate::policy::{PolicyProblem, PolicySource};
 use crate::policy_tests::{self, Configured};
+use crate::wire::KnownMethod;
 
 /// What a lint finds, and what the gate calls it where it insists on it.
 const TOLD: [(&str, &str); 1] = [("lint::exact-call", "policy::exact_call")];
@@ -23,6 +26,8 @@ pub(super) struct Target {
     settings: loading::Settings,
     /// The configuration that names them.
     configuration: Option<(PolicySource, Configured)>,
+    /// Kinds of credentials that only its author knows.
+    secrets: Vec<String>,
 }
 
 impl Target {
@@ -36,6 +41,7 @@ impl Target {
             name: display(settings.dir.as_deref()),
             settings,
             configuration: None,
+            secrets: Vec::new(),
         }
     }
 
@@ -53,6 +59,8 @@ impl Target {
             policies: settings.clone(),
             server: config.upstream.name.clone(),
         };
+        let secrets = config.guards.secret_rules.names();
+        let secrets: Vec<String> = secrets.map(str::to_owned).collect();
         let candidate = settings.shadow.take().map(|dir| Self {
             name: display(Some(&dir)),
             settings: loading::Settings {
@@ -60,11 +68,13 @@ impl Target {
                 ..settings.clone()
             },
             configuration: None,
+            secrets: secrets.clone(),
         });
         let own = Self {
             name: display(Some(file)),
             settings,
             configuration: Some((source, configured)),
+            secrets,
         };
         std::iter::once(own).chain(candidate).collect()
     }
@@ -97,6 +107,8 @@ impl Target {
             allow: self.settings.allow.clone(),
             configuration: configured.map(|(source, _)| source.clone()),
             tested: tests.tools,
+            words: self.words(),
+            server: configured.map(|(_, configured)| configured.server.clone()),
         };
         let linted = lint::lint(&material, without).map_err(one)?;
         let known: Vec<&str> = problems.iter().map(|known| known.code).collect();
@@ -108,6 +120,24 @@ impl Target {
         let mut told: Vec<Told> = problems.into_iter().map(|it| Box::new(it) as _).collect();
         told.extend(tests.problems.into_iter().map(|it| Box::new(it) as Told));
         Ok(told)
+    }
+
+    /// What the gate may say where policies compare with words.
+    fn words(&self) -> Words {
+        let notified = KnownMethod::ALL.iter().filter(|method| {
+            let apart = [KnownMethod::Cancelled, KnownMethod::TasksCancel];
+            let is_named = !method.is_request() || **method == KnownMethod::TasksList;
+            is_named && !apart.contains(method)
+        });
+        let builtin = Rules::builtin_names().map(str::to_owned);
+        Words {
+            secrets: builtin.chain(self.secrets.iter().cloned()).collect(),
+            flags: Flag::ALL
+                .iter()
+                .map(|flag| flag.name().to_owned())
+                .collect(),
+            methods: notified.map(ToString::to_string).collect(),
+        }
     }
 
     /// What its policies are checked against.

@@ -106,6 +106,26 @@ fn the_exit_says_whether_something_was_found() {
 }
 
 #[test]
+fn packs_are_found_in_whatever_language_they_are() {
+    let rego = ("rego/p.rego", "package mcp\n\ndecision := :=\n");
+    let cel = ("cel/p.cel.toml", "[[rule]\n");
+    let cedar = ("cedar/p.cedar", GOOD);
+    let syntax = "policy::syntax";
+    let found = Exit::Findings;
+    check(&[cedar, rego, cel], found, &[syntax, syntax]);
+    check(&[rego], found, &[syntax]);
+    check(&[cel], found, &[syntax]);
+    let beside = ("cedar/tests/t.toml", TEST);
+    check(&[cedar, beside, cel], found, &[syntax]);
+    // What only bears the name of a policy.
+    check(
+        &[("rego/p.rego/readme.txt", "")],
+        Exit::NotChecked,
+        &["check::nothing-found"],
+    );
+}
+
+#[test]
 fn policies_labels_and_tests_are_told_of_at_once() {
     check(
         &[
@@ -127,6 +147,72 @@ fn policies_labels_and_tests_are_told_of_at_once() {
             "test::unknown-key",
         ],
     );
+}
+
+#[test]
+fn a_broken_lock_and_a_wrong_type_hide_nothing_else() {
+    let typed = "@id(\"t\") permit (principal, action == Mcp::Action::\"call_tool/read\", resource) when { context.arguments.path == \"a\" };\n";
+    let wrong = GOOD.replace("Mcp::Tool", "Mcp::Tol");
+    let nameless = GOOD.replace("@id(\"read\")\n", "");
+    let labels = ("tools.toml", "[tools.x]\npermision = 'read'\n");
+    let texts = format!("{wrong}{typed}{nameless}");
+    check(
+        &[("p.cedar", &texts), labels, ("tools.lock", "{}")],
+        Exit::Findings,
+        // The lock lacks two keys; whether the typed policy is right nobody can tell.
+        &[
+            "policy::lock",
+            "policy::lock",
+            "policy::labels",
+            "policy::type",
+            "policy::no_id",
+        ],
+    );
+    check(
+        &[("p.cedar", &format!("{wrong}{nameless}"))],
+        Exit::Findings,
+        &["policy::type", "policy::no_id"],
+    );
+    check(
+        &[("p.cedar", GOOD), ("tools.lock", "{")],
+        Exit::Findings,
+        &["policy::lock"],
+    );
+}
+
+#[test]
+fn a_mark_before_the_first_letter_is_named() {
+    let marked = format!("\u{feff}{GOOD}");
+    for file in [
+        "p.cedar",
+        "p.rego",
+        "p.cel.toml",
+        "tools.toml",
+        "tools.lock",
+    ] {
+        let dir = directory(&[("good.cedar", GOOD), (file, &marked)]);
+        let (exit, out, _) = run_with(&args(&[dir.path()]));
+        assert_eq!(exit, Exit::Findings, "{file}");
+        let report: Value = out.parse().unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        assert_eq!(findings.len(), 1, "{out}");
+        let message = findings[0]["message"].as_str().unwrap();
+        assert!(message.contains("byte order mark"), "{out}");
+    }
+}
+
+#[test]
+fn no_control_character_reaches_a_terminal_from_a_snippet() {
+    let text = GOOD.replace("\"read\";", "\"re\0ad\u{1b}[2J\u{7f}\u{9b}\";");
+    let text = text + "@id(\"\0\u{1b}[2J\u{7f}\u{9b}\") permit (;\n";
+    let dir = directory(&[("p.cedar", &text)]);
+    let mut args = args(&[dir.path()]);
+    args.format = CheckFormat::Human;
+    let (exit, _, err) = run_with(&args);
+    assert_eq!(exit, Exit::Findings);
+    assert!(err.contains("\\u{0}"), "{err:?}");
+    let raw = |c: char| c.is_control() && c != '\n';
+    assert!(!err.contains(raw), "{err:?}");
 }
 
 #[test]
@@ -188,6 +274,60 @@ fn a_configuration_names_what_is_checked() {
         let (exit, out, _) = run_with(&args);
         assert_eq!((exit, out.as_str()), (Exit::Success, BASE_SCHEMA));
     }
+}
+
+#[test]
+fn a_configuration_says_what_its_server_and_its_own_secrets_are_called() {
+    let config = "[upstream]\nname = 'files'\ncommand = ['x']\n[policy]\ndir = 'p'\n\
+        [guards.secret_rules.own-badge]\nkeywords = ['badge']\npattern = 'badge-[0-9]{9}'\n";
+    let rule = |id: &str, server: &str, secret: &str| {
+        format!(
+            "@id(\"{id}\") forbid (principal, action in Mcp::Action::\"call_tool\", resource in \
+             Mcp::Server::\"{server}\") when {{ context.touch.secrets.contains(\"{secret}\") }};\n"
+        )
+    };
+    let good = rule("a", "files", "own-badge");
+    let bad = rule("b", "flies", "own-bagde");
+    let dir = directory(&[
+        ("gate.toml", config),
+        ("p/p.cedar", &format!("{GOOD}{good}{bad}")),
+    ]);
+    let mut args = args(&[]);
+    args.config = Some(dir.path().join("gate.toml"));
+    assert_eq!(codes(&args).1, ["lint::unknown-name", "lint::unknown-word"]);
+    // Without it nobody knows what the server is called, or what else is looked for.
+    args.config = None;
+    args.paths = vec![dir.path().join("p")];
+    assert_eq!(codes(&args).1, ["lint::unknown-word", "lint::unknown-word"]);
+}
+
+#[test]
+fn what_the_gate_says_is_known() {
+    let found = |action: &str, condition: &str, expected: &[&str]| {
+        let policy = format!(
+            "@id(\"f\") forbid (principal, action == Mcp::Action::\"{action}\", resource) when \
+             {{ {condition} }};\n"
+        );
+        let exit = if expected.is_empty() {
+            Exit::Success
+        } else {
+            Exit::Findings
+        };
+        check(&[("p.cedar", &format!("{GOOD}{policy}"))], exit, expected);
+    };
+    let method = |name: &str| format!("context.method == \"{name}\"");
+    let unknown = ["lint::unknown-word"];
+    found("notify", &method("notifications/progress"), &[]);
+    found("notify", &method("tasks/list"), &[]);
+    found("notify", &method("notifications/progres"), &unknown);
+    found("notify", &method("notifications/cancelled"), &unknown);
+    found("notify", &method("tools/call"), &unknown);
+    let flag = |name: &str| format!("context.result.flags.contains(\"{name}\")");
+    found("receive_result", &flag("exfiltration"), &[]);
+    found("receive_result", &flag("instruct"), &unknown);
+    let secret = |name: &str| format!("context.result.secrets.contains(\"{name}\")");
+    found("receive_result", &secret("rsa-private-key"), &[]);
+    found("receive_result", &secret("private-key-of-rsa"), &unknown);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::proxy;
+use super::offered::refused;
 use super::way::{Gone, Heard, Way};
 use super::words;
 use crate::audit::Redactor;
@@ -12,7 +13,9 @@ use crate::config::Config;
 use crate::gate::Carried;
 use crate::upstream::StartError;
 use crate::upstream::http::HttpClientError;
-use crate::wire::{Era, Form, Fragment, KnownMethod, Limits, Message, Value};
+use crate::wire::{
+    Era, Form, Fragment, KnownMethod, Limits, Message, Value, WireError, WireErrorKind,
+};
 
 /// A cursor that loops ends here.
 const MAX_PAGES: usize = 1_000;
@@ -211,13 +214,13 @@ impl Dialogue {
         let awaited = Fragment::unsigned(self.last);
         loop {
             let message = match self.way.next().await {
-                Heard::Frame(line) => Message::decode(&line, &self.limits),
+                Heard::Frame(line) => Message::decode(&line, &self.limits)
+                    .map_err(|error| AskFault::NoMessage(told(&error, &line)))?,
                 Heard::TooLong => {
                     return Err(AskFault::NoMessage("a line is too long".to_owned()));
                 }
                 Heard::Failed(why) => return Err(AskFault::Failed { method, why }),
             };
-            let message = message.map_err(|error| AskFault::NoMessage(error.to_string()))?;
             let id = message.id_value().map(Fragment::copy_of);
             match (id, message.method().is_some()) {
                 (Some(id), false) if id == awaited => return Ok(message),
@@ -241,6 +244,15 @@ impl Dialogue {
         let sent = self.way.send(carried, message.into_string()).await;
         sent.map_err(|Gone| AskFault::Ended(method))
     }
+}
+
+fn told(error: &WireError, line: &[u8]) -> String {
+    let kind = if let WireErrorKind::Json(kind) = &error.kind {
+        Some(kind)
+    } else {
+        None
+    };
+    refused(error, kind, line)
 }
 
 /// Where the list goes on.

@@ -12,13 +12,15 @@ use crate::audit::SecretTooShort;
 use crate::config::{Config, ConfigErrors};
 use crate::loading::{LOCK_FILE, LockFile, Locked, Unfit};
 use crate::policy::PolicyErrors;
-use crate::wire::{Document, Limits, Value};
+use crate::wire::{Document, JsonErrorKind, Limits, Value};
 
 /// Everything that the commands start from.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) place: Place,
     pub(super) offered: LockFile,
+    /// What cannot be locked, and so stays unapproved.
+    pub(super) left_out: Vec<Unfit>,
 }
 
 /// Why there is nothing to compare.
@@ -36,8 +38,6 @@ pub(super) enum Failure {
     NoPlace,
     #[error("`{0}` is no list of tools: {1}")]
     NoList(String, String),
-    #[error("what the server offers cannot be locked: {}", list(.0))]
-    Unfit(Vec<Unfit>),
     #[error("the definition of `{0}` holds a secret of the configuration")]
     Secret(String),
     #[error(transparent)]
@@ -69,39 +69,42 @@ impl Asked {
             (None, None) if config.is_some() => return Err(Failure::NoPlace),
             (None, None) => Place::of(Path::new(LOCK_FILE)),
         };
-        let offered = match (&source.from, &config) {
+        let (offered, left_out) = match (&source.from, &config) {
             (Some(file), _) => recorded(file)?,
             (None, Some(config)) => asked(config)?,
             (None, None) => return Err(Failure::NoPlace),
         };
-        Ok(Self { place, offered })
+        Ok(Self {
+            place,
+            offered,
+            left_out,
+        })
     }
 }
 
-fn asked(config: &Config) -> Result<LockFile, Failure> {
+fn asked(config: &Config) -> Result<(LockFile, Vec<Unfit>), Failure> {
     let secrets = proxy::upstream_secrets(config)?;
     let told = ask::ask(config, &secrets)?;
     let tools = told
         .tools
         .iter()
         .filter_map(|page| page.result()?.get("tools"));
-    let mut lock = locked(tools)?;
+    let (mut lock, mut left_out) = locked(tools);
     let opened = told.opened.result();
     let instructions = opened.and_then(|result| result.get("instructions"));
-    let mut unfit: Vec<Unfit> = lock
-        .set_instructions(instructions)
-        .err()
-        .into_iter()
-        .collect();
+    left_out.extend(lock.set_instructions(instructions).err());
     let prompts = told
         .prompts
         .iter()
         .filter_map(|page| page.result()?.get("prompts"));
     let prompts = prompts.flat_map(Value::items);
-    unfit.extend(prompts.filter_map(|prompt| lock.add_prompt(prompt).err()));
-    if !unfit.is_empty() {
-        return Err(Failure::Unfit(unfit));
+    let unfit: Vec<Unfit> = prompts
+        .filter_map(|prompt| lock.add_prompt(prompt).err())
+        .collect();
+    for name in unfit.iter().filter_map(Unfit::name) {
+        lock.adopt(Locked::Prompt(name), &LockFile::default());
     }
+    left_out.extend(unfit);
     // A lock is kept where everybody reads it.
     for what in lock.all() {
         let text = lock.said(what).unwrap_or_default();
@@ -112,11 +115,11 @@ fn asked(config: &Config) -> Result<LockFile, Failure> {
             }));
         }
     }
-    Ok(lock)
+    Ok((lock, left_out))
 }
 
 /// A recorded reply to `tools/list`, or its result.
-fn recorded(file: &Path) -> Result<LockFile, Failure> {
+fn recorded(file: &Path) -> Result<(LockFile, Vec<Unfit>), Failure> {
     let limits = Limits {
         max_bytes: 16 << 20,
         max_nodes: 2_000_000,
@@ -124,7 +127,8 @@ fn recorded(file: &Path) -> Result<LockFile, Failure> {
     };
     let bytes = fs::read(file).map_err(|error| Failure::file(file, &error))?;
     let no_list = |why: String| Failure::NoList(file.display().to_string(), why);
-    let document = Document::decode(&bytes, &limits).map_err(|error| no_list(error.to_string()))?;
+    let document = Document::decode(&bytes, &limits)
+        .map_err(|error| no_list(refused(&error, Some(&error.kind), &bytes)))?;
     let root = document.root();
     let result = root.get("result").unwrap_or(root);
     let tools = result.get("tools").filter(|tools| tools.is_array());
@@ -132,18 +136,63 @@ fn recorded(file: &Path) -> Result<LockFile, Failure> {
     if result.get("nextCursor").is_some_and(|next| !next.is_null()) {
         return Err(no_list("it goes on at another page".to_owned()));
     }
-    locked([tools])
+    Ok(locked([tools]))
 }
 
-fn locked<'v>(lists: impl IntoIterator<Item = Value<'v>>) -> Result<LockFile, Failure> {
+/// What can be locked, and what cannot: of what is defined in two ways neither is approved.
+fn locked<'v>(lists: impl IntoIterator<Item = Value<'v>>) -> (LockFile, Vec<Unfit>) {
     let mut lock = LockFile::default();
     let tools = lists.into_iter().flat_map(Value::items);
     let unfit: Vec<Unfit> = tools.filter_map(|tool| lock.add(tool).err()).collect();
-    if unfit.is_empty() {
-        Ok(lock)
-    } else {
-        Err(Failure::Unfit(unfit))
+    for name in unfit.iter().filter_map(Unfit::name) {
+        lock.adopt(Locked::Tool(name), &LockFile::default());
     }
+    (lock, unfit)
+}
+
+/// Why a text is no message, and whose definition makes it none. The gate passes no such list either.
+pub(super) fn refused(error: &impl ToString, kind: Option<&JsonErrorKind>, text: &[u8]) -> String {
+    let mut why = error.to_string();
+    if let Some(JsonErrorKind::ControlInKey { .. }) = kind {
+        let tools = with_controls_in_keys(text);
+        let tools: Vec<String> = tools.iter().map(|name| format!("`{name}`")).collect();
+        if !tools.is_empty() {
+            why = format!("{why}, in the definition of {}", tools.join(", "));
+        }
+    }
+    super::lines::shown(&why)
+}
+
+/// The names of such tools in a reply to `tools/list`, or in its result.
+fn with_controls_in_keys(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let Ok(root) = text.parse::<serde_json::Value>() else {
+        return Vec::new();
+    };
+    let result = root.get("result").unwrap_or(&root);
+    let tools = result.get("tools").and_then(serde_json::Value::as_array);
+    let odd = tools
+        .into_iter()
+        .flatten()
+        .filter(|tool| has_controls(tool));
+    let names = odd.map(|tool| tool.get("name").and_then(serde_json::Value::as_str));
+    names
+        .map(|name| name.unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn has_controls(value: &serde_json::Value) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if let Some(object) = value.as_object() {
+            if object.keys().any(|key| key.contains(char::is_control)) {
+                return true;
+            }
+            open.extend(object.values());
+        }
+        open.extend(value.as_array().into_iter().flatten());
+    }
+    false
 }
 
 impl Failure {
@@ -162,7 +211,6 @@ impl Failure {
             | Self::NoLock(_)
             | Self::NoPlace
             | Self::NoList(..)
-            | Self::Unfit(_)
             | Self::Secret(_)
             | Self::Unhidden(_)
             | Self::Ask(_)
@@ -171,9 +219,4 @@ impl Failure {
             | Self::Report(_) => writeln!(out, "error: {self}"),
         }
     }
-}
-
-fn list(unfit: &[Unfit]) -> String {
-    let told: Vec<String> = unfit.iter().map(ToString::to_string).collect();
-    super::lines::shown(&told.join("; "))
 }

@@ -174,8 +174,12 @@ fn what_cannot_be_compared_is_told_and_writes_nothing() {
         (r#"{"tools":[],"nextCursor":"2"}"#, "another page"),
         (r#"{"tools":[{"name":"a","name":"b"}]}"#, "twice"),
         (
-            r#"{"tools":[{"name":"a"},7]}"#,
-            "`a`: its `inputSchema` is not an object; a tool has no",
+            r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"b\u001b","inputSchema":{"x\u001b":1}}]}"#,
+            "has a control character at byte",
+        ),
+        (
+            r#"{"tools":[{"name":"a","inputSchema":{}},{"name":"b\u001b","inputSchema":{"x\u001b":1}}]}"#,
+            "in the definition of `b\\u001b`\n",
         ),
     ] {
         desk.record(list);
@@ -195,6 +199,46 @@ fn what_cannot_be_compared_is_told_and_writes_nothing() {
     assert_eq!(desk.run("lock --force").0, Exit::Success);
     fs::remove_file(desk.path("list.json")).unwrap();
     check("diff", "list.json");
+}
+
+#[test]
+fn what_cannot_be_locked_is_left_out_and_named() {
+    let odd = r#"{"name":"a\u001b[2J","inputSchema":{}}"#;
+    let told = "left out, and not approved: `a\\u001b[2J`: its `name` has control characters\n";
+    let desk = Desk::new(&[ECHO, odd, SUM]);
+    let (exit, out, err) = desk.run("lock");
+    let locked = "tools.lock holds now the definitions of 2 tools\n";
+    assert_eq!(
+        (exit, out, &*err),
+        (Exit::Drift, format!("{locked}{told}"), "")
+    );
+    assert!(desk.lock().contains("echo") && desk.lock().contains("sum"));
+    let (exit, out, _) = desk.run("diff");
+    let same = "tools.lock: no difference\n";
+    assert_eq!((exit, out), (Exit::Drift, format!("{same}{told}")));
+    let (exit, out, _) = desk.run("diff --format json");
+    assert_eq!(exit, Exit::Drift);
+    assert!(out.contains("\"left_out\":[\"`a\\u001b[2J`: its"), "{out}");
+    assert_eq!(desk.run("approve").0, Exit::Drift);
+
+    // What is approved stays so by its name alone, and not by what became of it.
+    let before = desk.lock();
+    let broken = SUM.replace(r#"{"type":"object"}"#, "true");
+    desk.offer(&[&ECHO.replace("again", "twice"), &broken, SUM, "7"]);
+    let (exit, out, _) = desk.run("diff");
+    assert_eq!(exit, Exit::Drift);
+    for says in [
+        "removed: sum",
+        "changed: echo",
+        "left out, and not approved: `sum`: its `inputSchema` is not an object",
+        "left out, and not approved: a tool has no `name`",
+    ] {
+        assert!(out.contains(says), "{says}\n{out}");
+    }
+    assert_eq!(desk.lock(), before);
+    assert_eq!(desk.run("approve echo").0, Exit::Success);
+    assert_eq!(desk.run("lock --force").0, Exit::Drift);
+    assert!(!desk.lock().contains("sum"), "{}", desk.lock());
 }
 
 #[test]

@@ -60,6 +60,11 @@ impl OwnRules {
         self.rules.is_empty()
     }
 
+    /// What they call what they find.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.id.as_str())
+    }
+
     pub(super) fn rules(&self) -> &[Rule] {
         &self.rules
     }

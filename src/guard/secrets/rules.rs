@@ -34,6 +34,11 @@ impl Rules {
         Self::with_own(&OwnRules::default())
     }
 
+    /// What the rules that are built in call what they find.
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        builtin::rows().map(|row| row.id)
+    }
+
     /// The built-in kinds and those of an author. All that is wrong is told at once.
     pub fn with(rules: &[Rule]) -> Result<Self, Vec<RuleError>> {
         let own = OwnRules::new(rules.to_vec())?;

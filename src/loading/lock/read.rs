@@ -10,8 +10,9 @@ use super::write::{digest, quoted};
 use super::{CODE, Entry, LIMITS, LockFile, TOOLS_ALONE, WITH_WORDS, Words};
 
 /// What `tools lock` and its like are for.
-const HELP: &str =
-    "locks are not written by hand: `mcp-protector tools lock --force` writes it anew";
+const HELP: &str = "locks are not written by hand: take the last good one from version control, and look at what \
+     `mcp-protector tools diff` tells of it; `mcp-protector tools lock --force` takes over whatever the \
+     server says now, unseen";
 
 /// One finding, at a place in the compact text.
 struct Finding {

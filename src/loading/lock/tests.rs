@@ -271,7 +271,10 @@ fn what_no_agent_would_see_cannot_be_locked() {
     for (tool, says) in [
         (r#"{"inputSchema":{}}"#, "no `name`"),
         (r#"{"name":7,"inputSchema":{}}"#, "no `name`"),
-        (r#"{"name":"a\u0007","inputSchema":{}}"#, "no `name`"),
+        (
+            r#"{"name":"a\u0007","inputSchema":{}}"#,
+            "`a\u{7}`: its `name` has control characters",
+        ),
         (
             r#"{"name":"x","inputSchema":true}"#,
             "`inputSchema` is not an object",

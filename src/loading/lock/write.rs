@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 /// A definition that no lock can hold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
-    #[error("a tool has no `name` that is a string with something in it, and no controls")]
+    #[error("a tool has no `name` that is a string with something in it")]
     Name,
-    #[error("a prompt has no `name` that is a string with something in it, and no controls")]
+    #[error("a prompt has no `name` that is a string with something in it")]
     PromptName,
+    #[error("`{0}`: its `name` has control characters")]
+    Controls(String),
     #[error("its `instructions` are no string")]
     Instructions,
     #[error("`{0}` is defined more than once, in different ways")]
@@ -27,6 +29,16 @@ pub enum Unfit {
     },
 }
 
+impl Unfit {
+    /// What it would be called in a lock.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Name | Self::PromptName | Self::Instructions => None,
+            Self::Controls(name) | Self::Twice(name) | Self::Member { name, .. } => Some(name),
+        }
+    }
+}
+
 impl LockFile {
     /// Adds one item of a list of tools.
     ///
@@ -34,9 +46,10 @@ impl LockFile {
     /// [`Unfit`] for what the gate would not show to anybody.
     pub fn add(&mut self, tool: Value<'_>) -> Result<(), Unfit> {
         let name = tool.get("name").and_then(Value::as_str).unwrap_or_default();
-        if name.is_empty() || name.chars().any(char::is_control) {
+        if name.is_empty() {
             return Err(Unfit::Name);
         }
+        plain(&name)?;
         let member = |member, wanted| Unfit::Member {
             name: name.to_string(),
             member,
@@ -61,9 +74,10 @@ impl LockFile {
             .get("name")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        if name.is_empty() || name.chars().any(char::is_control) {
+        if name.is_empty() {
             return Err(Unfit::PromptName);
         }
+        plain(&name)?;
         let description = prompt.get("description");
         if description.is_some_and(|it| it.as_str().is_none()) {
             return Err(Unfit::Member {
@@ -125,6 +139,14 @@ impl Words {
         }
         out.push_str(",\n");
     }
+}
+
+/// What the gate hides.
+fn plain(name: &str) -> Result<(), Unfit> {
+    if name.chars().any(char::is_control) {
+        return Err(Unfit::Controls(name.to_owned()));
+    }
+    Ok(())
 }
 
 fn meet(

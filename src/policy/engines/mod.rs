@@ -5,10 +5,12 @@ pub mod cedar;
 pub mod cel;
 mod comments;
 mod document;
+mod open;
 pub mod rego;
 mod stack;
 
 pub use comments::comments;
+pub use open::{OpenPermit, open_permits};
 
 #[cfg(test)]
 mod tests;

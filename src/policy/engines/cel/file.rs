@@ -274,7 +274,7 @@ fn obligations(
 }
 
 /// The actions that a rule is about, those of the groups that it names included; otherwise all.
-fn actions(table: &mut Table<'_, '_>) -> Vec<ActionName> {
+pub(super) fn actions(table: &mut Table<'_, '_>) -> Vec<ActionName> {
     let Some(names) = table.texts("actions") else {
         return ActionName::ALL.to_vec();
     };

@@ -13,6 +13,7 @@ mod literal;
 mod meter;
 mod mutants;
 mod names;
+mod open;
 mod parts;
 mod patterns;
 mod sights;
@@ -39,6 +40,7 @@ use crate::policy::{
 };
 
 pub(super) use comments::comments;
+pub(super) use open::open_permits;
 
 const NAME: EngineName = EngineName("cel");
 

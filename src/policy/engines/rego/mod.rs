@@ -12,6 +12,7 @@ mod limits;
 mod looked;
 mod mutants;
 mod names;
+mod open;
 mod questions;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ use crate::policy::{
     Shows, Surfaces, Trace, Verdict, Visibility,
 };
 
+pub(super) use open::open_permits;
 pub(super) use tokens::comments;
 
 const NAME: EngineName = EngineName("rego");

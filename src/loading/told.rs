@@ -1,0 +1,74 @@
+//! Everything that is wrong with policies, where something is.
+
+use std::sync::Arc;
+
+use super::engines::{All, Kinds};
+use super::nameless;
+use crate::policy::engines::cedar::{PolicyTree, read_trees};
+use crate::policy::{Lock, PolicyEntry, PolicyErrors, PolicyProblem, PolicySource, Warnings};
+
+/// Whether the lock could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LockIs {
+    Whole,
+    Broken,
+}
+
+/// Compiles, and tells also of policies without names.
+pub(super) fn compiled(
+    kinds: &Kinds,
+    sources: &[PolicySource],
+    lock: (&Arc<Lock>, LockIs),
+    warnings: Warnings,
+) -> Result<All, PolicyErrors> {
+    let mut problems = match kinds.compile(sources) {
+        Ok(compiled) => {
+            let problems = nameless(sources, &compiled.policies, warnings);
+            return if problems.is_empty() {
+                Ok(compiled)
+            } else {
+                Err(PolicyErrors { problems })
+            };
+        }
+        Err(errors) => errors.problems,
+    };
+    let (lock, is) = lock;
+    let cedar = sources.iter().filter(|it| it.name.ends_with(".cedar"));
+    let cedar: Vec<PolicySource> = cedar.cloned().collect();
+    let read = read_trees(&cedar, lock, |trees| {
+        if is == LockIs::Broken {
+            problems.retain(|problem| !trees.iter().any(|tree| needs_lock(tree, problem)));
+        }
+        let entries: Vec<PolicyEntry> = trees.iter().map(entry).collect();
+        problems.extend(nameless(sources, &entries, warnings));
+    });
+    if let Err(errors) = read {
+        problems.extend(errors.problems);
+    }
+    Err(PolicyErrors { problems })
+}
+
+fn entry(tree: &PolicyTree<'_>) -> PolicyEntry {
+    PolicyEntry {
+        id: tree.id.clone(),
+        origin: tree.origin.clone(),
+        text: text(tree).into(),
+    }
+}
+
+fn text<'t>(tree: &PolicyTree<'t>) -> &'t str {
+    tree.source.text.get(tree.span.clone()).unwrap_or_default()
+}
+
+/// Whether a problem is one of a policy on the arguments of single tools, which only a lock gives
+/// types to: without it they look wrong whatever they say.
+fn needs_lock(tree: &PolicyTree<'_>, problem: &PolicyProblem) -> bool {
+    let file = problem.source.as_ref().map(miette::NamedSource::name);
+    let place = problem.labels.first().map(miette::LabeledSpan::offset);
+    let is_here =
+        file == Some(&*tree.source.name) && place.is_some_and(|place| tree.span.contains(&place));
+    let text = text(tree);
+    is_here
+        && problem.code == "policy::type"
+        && (text.contains("call_tool/") || text.contains(".arguments"))
+}

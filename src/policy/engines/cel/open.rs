@@ -1,0 +1,39 @@
+//! Rules that permit every call, by their table alone.
+
+use toml::de::DeTable;
+
+use super::file::{Effect, actions};
+use super::is_file;
+use super::table::Table;
+use crate::policy::engines::open::OpenPermit;
+use crate::policy::{ActionName, PolicySource};
+
+/// Rules with no condition, or with `true` for one, whose actions `call_tool` is among.
+pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenPermit<'_>> {
+    let files = sources.iter().filter(|source| is_file(&source.name));
+    files.flat_map(in_file).collect()
+}
+
+fn in_file(source: &PolicySource) -> Vec<OpenPermit<'_>> {
+    let Ok(parsed) = DeTable::parse(&source.text) else {
+        return Vec::new();
+    };
+    // Whoever compiles the file tells what is wrong with it.
+    let mut problems = Vec::new();
+    let rules = Table::new(source, parsed.get_ref(), &mut problems).tables("rule");
+    let mut found = Vec::new();
+    for (place, keys) in rules {
+        let mut rule = Table::new(source, keys, &mut problems);
+        let effects = [("permit", Effect::Permit), ("forbid", Effect::Forbid)];
+        let permits = rule.word("effect", &effects) == Some(Effect::Permit);
+        let calls = actions(&mut rule).contains(&ActionName::CallTool);
+        let always = match rule.text("when") {
+            Some((when, _)) => when.trim() == "true",
+            None => !rule.has("when"),
+        };
+        if permits && calls && always {
+            found.push(OpenPermit { source, place });
+        }
+    }
+    found
+}
