@@ -34,10 +34,10 @@ pub(super) fn narrow<'m>(
     for (pointer, named) in resources::named_in(KnownMethod::SubscriptionsListen, params) {
         let uri = named.value.as_str().unwrap_or_default();
         let asked = resources::questions(&uri, Kind::Uri, Asks::Agent, || Doing::Subscribe);
-        let judged = asked
+        let mut judged = asked
             .iter()
             .map(|question| snapshot.judge(&question.facts(scene, now)));
-        let denial = judged.filter_map(refusal).next();
+        let denial = judged.find_map(refusal);
         let uris = asked.into_iter().filter_map(uri_of);
         match denial {
             Some(denial) => {
