@@ -1,6 +1,8 @@
 //! A call that needs consent, from the question to what becomes of it: each lifecycle of the official
 //! library's client, over each transport, with the bridge and without it.
 
+use std::sync::atomic::Ordering;
+
 use rmcp::model::CallToolRequestParams;
 use rmcp::object;
 
@@ -20,6 +22,12 @@ permit (principal, action, resource);
 forbid (principal is Mcp::Agent, action in Mcp::Action::"call_tool", resource is Mcp::Tool)
 when { resource.name == "structured" }
 unless { context.env.consent.granted && context.env.consent.scope == "structured" };
+
+@id("ask-about-samples")
+@advice("A person has to agree.")
+@on_deny("ask_consent")
+forbid (principal, action == Mcp::Action::"sample", resource)
+unless { context.env.consent.granted && context.env.consent.scope == "sampling/createMessage" };
 "#;
 
 /// What is between a client and its server.
@@ -107,6 +115,16 @@ impl Scene {
         }
     }
 
+    /// What the client is told of a call whose tool asks for a sample.
+    async fn lends(&self) -> String {
+        self.client.list_all_tools().await.unwrap();
+        let call = CallToolRequestParams::new("sample");
+        match self.client.call_tool(call).await {
+            Ok(called) => json(&serde_json::to_string(&called).unwrap()).to_string(),
+            Err(fault) => fault.to_string(),
+        }
+    }
+
     /// Ends the conversation; yields what the audit says of consent.
     async fn ends(self) -> Vec<String> {
         self.client.cancel().await.unwrap();
@@ -169,5 +187,37 @@ async fn a_call_that_nobody_answers_for_is_denied() {
         let fault = scene.calls().await.unwrap_err();
         assert!(fault.contains("nobody agreed to it in time"), "{fault}");
         assert_eq!(scene.ends().await, ["asked", "timed_out"]);
+    }
+}
+
+#[tokio::test]
+async fn a_sample_that_somebody_agrees_to_is_made_wherever_the_server_asks_for_it() {
+    for way in WAYS {
+        let scene = Scene::of(way, Says::Yes, "2m").await;
+        let told = scene.lends().await;
+        assert!(told.contains("Reykjavik"), "{way:?} {told}");
+        let read = scene.person.read.lock().unwrap().clone();
+        assert_eq!(read.len(), 1, "{way:?}");
+        assert!(
+            read[0].contains("asks for a sample of the agent's model"),
+            "{}",
+            read[0]
+        );
+        assert!(read[0].contains("capital of Iceland"), "{}", read[0]);
+        let events = scene.ends().await;
+        assert_eq!(events.len(), 2, "{way:?} {events:?}");
+        assert!(events[1].starts_with("granted agent-ui:"), "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_sample_that_somebody_refuses_is_not_made() {
+    for way in WAYS {
+        let scene = Scene::of(way, Says::No, "2m").await;
+        let told = scene.lends().await;
+        assert!(!told.contains("Reykjavik"), "{way:?} {told}");
+        assert_eq!(scene.person.lent.load(Ordering::Relaxed), 0, "{way:?}");
+        let events = scene.ends().await;
+        assert!(events[1].starts_with("denied agent-ui:"), "{events:?}");
     }
 }

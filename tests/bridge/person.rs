@@ -1,11 +1,18 @@
 //! A client of the official library with somebody before it.
 
+#![expect(
+    deprecated,
+    reason = "sampling is deprecated in the newest revision, but clients use it"
+)]
+
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    Implementation, ProtocolVersion,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ProtocolVersion,
+    SamplingMessage,
 };
 use rmcp::service::{RequestContext, RoleClient, RunningService};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
@@ -17,6 +24,8 @@ use serde_json::json;
 pub(crate) struct Person {
     pub(crate) says: Says,
     pub(crate) read: Arc<Mutex<Vec<String>>>,
+    /// How often its model has answered.
+    pub(crate) lent: Arc<AtomicU64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +49,11 @@ pub(crate) type Client = RunningService<RoleClient, Person>;
 
 impl Person {
     pub(crate) fn who_says(says: Says) -> Self {
-        let read = Arc::default();
-        Self { says, read }
+        Self {
+            says,
+            read: Arc::default(),
+            lent: Arc::default(),
+        }
     }
 
     /// Starts the gate and speaks to it over its standard streams.
@@ -78,10 +90,23 @@ impl Begins {
 
 impl ClientHandler for Person {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = ClientCapabilities::builder().enable_elicitation().build();
+        let capabilities = ClientCapabilities::builder()
+            .enable_elicitation()
+            .enable_sampling()
+            .build();
         let mut config = ClientConfig::new(capabilities, Implementation::new("person", "1"));
         config.protocol_version = ProtocolVersion::V_2025_11_25;
         config
+    }
+
+    async fn create_message(
+        &self,
+        _: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.lent.fetch_add(1, Ordering::Relaxed);
+        let message = SamplingMessage::assistant_text("Reykjavik");
+        Ok(CreateMessageResult::new(message, "model".to_owned()))
     }
 
     async fn create_elicitation(

@@ -91,7 +91,13 @@ impl Gate {
             Some(reply) => {
                 let until = desk.until(&ticket).unwrap_or(trail.started);
                 let until = until.saturating_add(desk.settings().timeout);
-                let kept = reply.kept(ticket.clone(), denial.clone(), frame, trail.run);
+                let kept = reply.kept(
+                    &talk.session,
+                    ticket.clone(),
+                    denial.clone(),
+                    frame,
+                    trail.run,
+                );
                 self.keep_reply(kept, until)
             }
         };

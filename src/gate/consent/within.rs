@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use crate::consent::{By, Full, Outcome, Receipt, TicketId, pretty};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot};
-use crate::session::{Admitted, Asker, Exchange, Origin, Replied, Run, State, Taken};
-use crate::wire::{Form, Fragment, Id, KnownMethod, Message, Side, Stream, Value};
+use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
+use crate::wire::{Form, Id, KnownMethod, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::decide::Stop;
@@ -38,8 +38,10 @@ pub(super) struct Reply {
 /// A result that is kept until its agent brings what a person says to it.
 #[derive(Debug)]
 pub(in crate::gate) struct KeptReply {
+    session: SessionId,
     ticket: TicketId,
     denial: Denial,
+    minted: u64,
     exchange: Exchange,
     form: Form,
     frame: Vec<u8>,
@@ -68,14 +70,17 @@ impl Reply {
 
     pub(super) fn kept(
         self,
+        session: &Session,
         ticket: TicketId,
         denial: Denial,
         frame: &[u8],
         run: Run,
     ) -> KeptReply {
         KeptReply {
+            session: session.id.clone(),
             ticket,
             denial,
+            minted: self.minted,
             exchange: self.exchange,
             form: self.form,
             frame: frame.to_vec(),
@@ -287,6 +292,10 @@ impl Gate {
         else {
             return Err(Refusal::ForeignState.into());
         };
+        // The id under which its server knows it means something in its own session alone.
+        if reply.session != talk.session.id {
+            return Err(Refusal::ForeignState.into());
+        }
         // Whoever answers what the open server asks would answer the isolated one.
         if reply.run.has_left != talk.session.run().has_left {
             return Err(UpstreamFault::Left.into());
@@ -331,26 +340,17 @@ impl Gate {
             agent: Some(Arc::clone(&scene.agent)),
             spoken: scene.spoken.clone(),
             started: trail.started,
-            deadline: Some(
-                trail
-                    .started
-                    .saturating_add(self.timeout(&understood.target)),
-            ),
             reference: Arc::clone(&trail.reference),
             correlation: trail.correlation.clone(),
             span: trail.span,
             ..reply.exchange.clone()
         };
-        let admitted = talk.session.state().to_upstream.admit(exchange);
-        let Admitted(minted) = admitted.map_err(|_| Refusal::ReusedId)?;
-        let message = Message::decode(&reply.frame, self.limits(Side::Upstream));
-        // INVARIANT: it was decoded before, under the same limits.
-        let message = message.map_err(Refusal::from)?;
-        let mut edits = message.edits();
-        if let Some(id) = message.id_value() {
-            edits.replace(id, Fragment::unsigned(minted));
+        {
+            let mut state = talk.session.state();
+            let waits = state.to_upstream.wait_replied(reply.minted, exchange);
+            waits.map_err(|_| Refusal::ReusedId)?;
+            state.to_upstream.hears_reply(reply.minted);
         }
-        let frame = edits.finish();
         let came = Came {
             from: Side::Upstream,
             stream: Stream::MAIN,
@@ -362,7 +362,7 @@ impl Gate {
         let mut answering = Trail::begin(talk, came);
         answering.brought = Brought::Receipt(receipt);
         trail.answer_to = AnswerTo::Nobody;
-        Box::pin(self.handle_on(talk, came, frame.as_bytes(), &mut answering))
+        Box::pin(self.handle_on(talk, came, &reply.frame, &mut answering))
             .await
             .map_err(|AgentGone| Stop::AgentGone)
     }
