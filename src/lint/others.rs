@@ -4,10 +4,10 @@ use super::breadth::UNCONDITIONAL_PERMIT;
 use super::found::Found;
 use super::material::World;
 use crate::policy::PolicyProblem;
-use crate::policy::engines::{OpenPermit, open_permits};
+use crate::policy::engines::{OpenRule, open_permits};
 
 pub(super) fn unconditional(world: &World<'_>, found: &mut Found) {
-    for OpenPermit { source, place } in open_permits(&world.given.policies) {
+    for OpenRule { source, place } in open_permits(&world.given.policies) {
         let message = "every agent may call every tool, with any arguments";
         let help = "say on what condition: which tools, by their names or capabilities, or whose \
                     calls";

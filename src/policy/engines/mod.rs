@@ -10,7 +10,7 @@ pub mod rego;
 mod stack;
 
 pub use comments::comments;
-pub use open::{OpenPermit, open_permits};
+pub use open::{OpenRule, open_permits};
 
 #[cfg(test)]
 mod tests;

@@ -7,14 +7,14 @@ use crate::policy::PolicySource;
 
 /// A rule that allows every call of every tool, whoever calls it.
 #[derive(Debug)]
-pub struct OpenPermit<'s> {
+pub struct OpenRule<'s> {
     pub source: &'s PolicySource,
     /// Where it says so.
     pub place: Range<usize>,
 }
 
 /// Those whose text says so plainly. What cannot be read has none; compiling tells of it.
-pub fn open_permits(sources: &[PolicySource]) -> Vec<OpenPermit<'_>> {
+pub fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
     let mut found = rego::open_permits(sources);
     found.extend(cel::open_permits(sources));
     found

@@ -5,16 +5,16 @@ use toml::de::DeTable;
 use super::file::{Effect, actions};
 use super::is_file;
 use super::table::Table;
-use crate::policy::engines::open::OpenPermit;
+use crate::policy::engines::open::OpenRule;
 use crate::policy::{ActionName, PolicySource};
 
 /// Rules with no condition, or with `true` for one, whose actions `call_tool` is among.
-pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenPermit<'_>> {
+pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
     let files = sources.iter().filter(|source| is_file(&source.name));
     files.flat_map(in_file).collect()
 }
 
-fn in_file(source: &PolicySource) -> Vec<OpenPermit<'_>> {
+fn in_file(source: &PolicySource) -> Vec<OpenRule<'_>> {
     let Ok(parsed) = DeTable::parse(&source.text) else {
         return Vec::new();
     };
@@ -32,7 +32,7 @@ fn in_file(source: &PolicySource) -> Vec<OpenPermit<'_>> {
             None => !rule.has("when"),
         };
         if permits && calls && always {
-            found.push(OpenPermit { source, place });
+            found.push(OpenRule { source, place });
         }
     }
     found

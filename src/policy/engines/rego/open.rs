@@ -6,7 +6,7 @@ use super::functions::{Segment, segments};
 use super::is_file;
 use super::tokens::{Kind, Token, tokens};
 use crate::policy::PolicySource;
-use crate::policy::engines::open::OpenPermit;
+use crate::policy::engines::open::OpenRule;
 
 /// One value of a rule, and on which condition it is that.
 struct Clause<'t> {
@@ -16,7 +16,7 @@ struct Clause<'t> {
 
 /// Values of `decision` that stand there without a condition and allow. What a program comes to in
 /// another way nobody can tell without asking it.
-pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenPermit<'_>> {
+pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<OpenRule<'_>> {
     let files = sources.iter().filter(|source| is_file(&source.name));
     let files: Vec<_> = files.map(|it| (it, tokens(&it.text))).collect();
     let rules: Vec<_> = files
@@ -37,7 +37,7 @@ pub(in crate::policy::engines) fn open_permits(sources: &[PolicySource]) -> Vec<
             if let (true, true, false, (Some(first), Some(last))) =
                 (clause.always(), has("allow"), has("deny"), ends)
             {
-                found.push(OpenPermit {
+                found.push(OpenRule {
                     source,
                     place: first.at..last.at + last.text.len(),
                 });
