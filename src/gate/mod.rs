@@ -342,6 +342,7 @@ impl Gate {
         trail.understood(&understood);
         self.classify(&understood, session, trail);
         pin::pin(&mut understood, &snapshot, pins)?;
+        let contained = ratchet::contained(&mut understood, &snapshot);
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let allowed = admitting.await?;
         self.stays(talk, begun, &understood, trail)?;
@@ -366,9 +367,8 @@ impl Gate {
             shortening: self.shortening(&understood, &snapshot),
             renaming: guises::outward(&understood.identified, &snapshot),
         };
-        let turn = standing.turn;
         let exchange = |asker: &Asker, method| {
-            self.exchange(asker, method, turn, &understood, &snapshot, trail)
+            self.exchange(asker, method, standing.turn, &understood, &snapshot, trail)
         };
         let mut route = route::route(&understood, session, exchange)?;
         let settings = &self.settings;
@@ -380,8 +380,8 @@ impl Gate {
         trail.obliged(&mut obliged);
 
         let passed = async {
-            let learning = self.learn(&understood, session, &obliged.brings, trail);
-            learning.await?;
+            let brings = obliged.brings.clone().join(&contained);
+            self.learn(&understood, session, &brings, trail).await?;
             talk.reachable(obliged.permit.to())?;
             if !drifts.is_empty() {
                 // Seldom, so that its room is not that of every message.
