@@ -64,12 +64,7 @@ pub(super) fn facts(uri: &str) -> ResourceFacts {
 /// texts.
 pub(super) fn facts_otherwise(uri: &str, kind: Kind) -> Vec<ResourceFacts> {
     let canonical = kind.canonical(uri).filter(|it| it != uri);
-    let parted = match kind {
-        Kind::Uri => with_plain_slashes(uri),
-        // One with escaped slashes has no one spelling.
-        Kind::Template => None,
-    };
-    let others = canonical.into_iter().chain(parted);
+    let others = canonical.into_iter().chain(with_plain_slashes(uri));
     others.map(|it| facts(&it)).collect()
 }
 

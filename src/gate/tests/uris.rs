@@ -106,7 +106,7 @@ async fn an_escaped_slash_is_judged_as_a_letter_and_as_a_slash() {
         ("NOTES://team/x/..%2Fsecret", false),
         ("notes:///%65tc%2fa", true),
     ] {
-        for request in &requests(uri)[..3] {
+        for request in &requests(uri) {
             let bench = ready(but_some, Level::Strict).await;
             bench.agent(request).await;
             assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
@@ -121,7 +121,7 @@ async fn an_escaped_slash_is_judged_as_a_letter_and_as_a_slash() {
         })
     };
     for level in [Level::Off, Level::Strict] {
-        for request in &requests("notes://team/hr%2Fpay")[..3] {
+        for request in &requests("notes://team/hr%2Fpay") {
             let bench = ready(nested, level).await;
             bench.agent(request).await;
             assert_eq!(bench.to_upstream(), [""; 0], "{request}");
