@@ -10,6 +10,7 @@ mod follower;
 mod jsonl;
 mod line;
 mod memory;
+mod misleading;
 mod observe;
 mod pace;
 mod queue;
@@ -22,8 +23,9 @@ mod writer;
 
 pub use fault::{AuditFault, OpenError};
 pub use jsonl::Audit;
-pub use line::{SCHEMA, misleads};
+pub use line::SCHEMA;
 pub use memory::{Kept, Memory};
+pub use misleading::misleads;
 pub use observe::{Figures, LogState, Observe, Sighting, Story};
 pub use record::{
     Agent, Change, Consent, Correlation, Decision, Direction, Edit, ErrorClass, Event, Kind, Level,

@@ -10,6 +10,8 @@
 
 mod binding;
 mod desk;
+#[cfg(test)]
+mod oracle;
 mod question;
 mod seal;
 mod settings;

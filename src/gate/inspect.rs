@@ -49,16 +49,15 @@ pub(super) fn understand_reply<'m>(
         let (result, error) = (identified.message.result(), identified.message.error());
         let content = error.map(Content::Error).or(result.map(Content::Result));
         let mut question = content.map(|content| received(&content, &target, look));
-        if let (Some(question), Role::Reply(taken)) = (&mut question, &identified.role)
-            && let Doing::ReceiveResult(received) = &mut question.doing
-        {
-            let brings = &taken.exchange.brings;
-            received.level = brings.level;
-            received.labels = brings.labels.iter().cloned().collect();
+        let mut again = Vec::new();
+        if let (Some(question), Role::Reply(taken)) = (&mut question, &identified.role) {
+            if let Doing::ReceiveResult(received) = &mut question.doing {
+                let brings = &taken.exchange.brings;
+                received.level = brings.level;
+                received.labels = brings.labels.iter().cloned().collect();
+            }
+            again = resources::received_otherwise(question, taken.exchange.method);
         }
-        let again = question
-            .as_ref()
-            .map_or_else(Vec::new, resources::received_in_one_spelling);
         questions.extend(question.into_iter().chain(again));
     }
     questions.extend(input_requests(&identified)?);

@@ -190,11 +190,9 @@ async fn shown(
         .iter()
         .enumerate()
         .flat_map(|(at, item)| {
-            let both = [
-                Some(Item::of(shape, item, snapshot, pins)),
-                Item::in_one_spelling(shape, item),
-            ];
-            both.into_iter().flatten().map(move |item| (at, item))
+            let named = [Item::of(shape, item, snapshot, pins)].into_iter();
+            let all = named.chain(Item::otherwise(shape, item));
+            all.map(move |item| (at, item))
         })
         .collect();
     let mut shown: Vec<bool> = judged
@@ -332,10 +330,11 @@ impl Item {
         }
     }
 
-    /// A resource in the one spelling, if it is listed in another.
-    fn in_one_spelling(shape: &Shape, item: &PageItem) -> Option<Self> {
-        let kind = shape.kind.names_resources()?;
-        resources::facts_in_one_spelling(&item.name, kind).map(Self::Resource)
+    /// A resource as it could be named otherwise.
+    fn otherwise(shape: &Shape, item: &PageItem) -> impl Iterator<Item = Self> {
+        let kind = shape.kind.names_resources();
+        let others = kind.map(|kind| resources::facts_otherwise(&item.name, kind));
+        others.into_iter().flatten().map(Self::Resource)
     }
 
     fn resource(&self) -> Resource<'_> {

@@ -23,8 +23,8 @@ use super::leaks;
 use super::pin::Pins;
 use super::record::Trail;
 use super::refuse::Refusal;
-use super::understand::{Circumstances, Understood};
-use super::{schemas, shadow};
+use super::understand::{Circumstances, Doing, Understood};
+use super::{resources, schemas, shadow};
 
 /// What is known of what sessions have read.
 #[derive(Debug)]
@@ -221,6 +221,29 @@ pub(super) fn obliged(allowed: &Allowed) -> Held {
     let due = due.flat_map(|allowance| &allowance.obligations);
     due.filter_map(Obligation::brings)
         .fold(Held::default(), |all, one| all.join(&one))
+}
+
+/// What a message of the server's holds of places that the host has labelled, whatever it was asked for. What
+/// is received is of that level as well.
+pub(super) fn contained(understood: &mut Understood<'_>, snapshot: &PolicySnapshot) -> Held {
+    if understood.identified.from == Side::Agent {
+        return Held::default();
+    }
+    let labels = snapshot.labels();
+    let places = resources::contained(understood).map(|uri| labels.lies_at(&uri));
+    let held = places.fold(Held::default(), |all, one| all.join(&one));
+    for question in &mut understood.questions {
+        if let Doing::ReceiveResult(received) = &mut question.doing {
+            received.level = received.level.max(held.level);
+            let added = held
+                .labels
+                .iter()
+                .filter(|it| !received.labels.contains(it));
+            let added: Vec<String> = added.cloned().collect();
+            received.labels.extend(added);
+        }
+    }
+    held
 }
 
 /// What credentials bring that were found in what the server sends. Those that were taken out have not

@@ -3,7 +3,11 @@
 //! Policies are asked about both, so that no other spelling of a resource gets round what they say of it.
 //! Why both: `docs/decisions/0044-uris.md`.
 
-use crate::policy::{ResourceFacts, Uncanonical, canonical_template, canonical_uri};
+use std::borrow::Cow;
+
+use crate::policy::{
+    ResourceFacts, Uncanonical, canonical_template, canonical_uri, with_plain_slashes,
+};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
@@ -27,6 +31,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// What requests of a method name resources by.
+    pub(super) fn of(method: KnownMethod) -> Self {
+        if method == KnownMethod::Complete {
+            Self::Template
+        } else {
+            Self::Uri
+        }
+    }
+
     /// The one spelling of a text; `None` where readers take it for different resources, or for none.
     pub(super) fn canonical(self, text: &str) -> Option<String> {
         match self {
@@ -47,26 +60,28 @@ pub(super) fn facts(uri: &str) -> ResourceFacts {
     }
 }
 
-/// The same in the one spelling, where that is another text.
-pub(super) fn facts_in_one_spelling(uri: &str, kind: Kind) -> Option<ResourceFacts> {
-    let canonical = kind.canonical(uri);
-    canonical.filter(|it| it != uri).map(|it| facts(&it))
+/// The same in the one spelling, and as it reads where an escaped slash is a slash, where these are other
+/// texts.
+pub(super) fn facts_otherwise(uri: &str, kind: Kind) -> Vec<ResourceFacts> {
+    let canonical = kind.canonical(uri).filter(|it| it != uri);
+    let others = canonical.into_iter().chain(with_plain_slashes(uri));
+    others.map(|it| facts(&it)).collect()
 }
 
-/// What is asked of a resource: as it is named, and in the one spelling.
+/// What is asked of a resource: as it is named, and as it could be named otherwise.
 pub(super) fn questions<'m>(
     uri: &str,
     kind: Kind,
     asks: Asks,
     doing: impl Fn() -> Doing<'m>,
 ) -> Vec<Question<'m>> {
-    let both = [Some(facts(uri)), facts_in_one_spelling(uri, kind)];
+    let all = [facts(uri)].into_iter().chain(facts_otherwise(uri, kind));
     let question = |facts| Question {
         asks,
         about: About::Resource(facts),
         doing: doing(),
     };
-    both.into_iter().flatten().map(question).collect()
+    all.map(question).collect()
 }
 
 /// The same as [`questions`] of one URI, with what the message is about.
@@ -80,23 +95,24 @@ pub(super) fn one<'m>(
     (target, questions(uri, kind, asks, doing))
 }
 
-/// Whether what is received of a resource may be received of it in the one spelling as well: of a URI,
-/// and of a template too if it may be one, since what completes a template is received of the template.
-pub(super) fn received_in_one_spelling<'m>(question: &Question<'_>) -> Vec<Question<'m>> {
+/// Whether what is received of a resource may be received of it however it could be named. What it was
+/// asked for with says how that is.
+pub(super) fn received_otherwise<'m>(
+    question: &Question<'_>,
+    asked_with: KnownMethod,
+) -> Vec<Question<'m>> {
     let (About::Resource(resource), Doing::ReceiveResult(received)) =
         (&question.about, &question.doing)
     else {
         return Vec::new();
     };
-    let template = resource.uri.contains('{').then_some(Kind::Template);
-    let kinds = [Kind::Uri].into_iter().chain(template);
-    let spelled = kinds.filter_map(|kind| facts_in_one_spelling(&resource.uri, kind));
+    let others = facts_otherwise(&resource.uri, Kind::of(asked_with));
     let question = |facts| Question {
         asks: question.asks,
         about: About::Resource(facts),
         doing: Doing::ReceiveResult(received.clone()),
     };
-    spelled.map(question).collect()
+    others.into_iter().map(question).collect()
 }
 
 /// What the params of a method name, and where it stands (RFC 6901).
@@ -105,24 +121,22 @@ pub(super) fn named_in<'m>(
     params: Option<Value<'m>>,
 ) -> Vec<(String, Named<'m>)> {
     let at = |path: &[&str]| params.and_then(|params| params.at(path));
-    let one = |place: &str, value: Option<Value<'m>>, kind| {
+    let kind = Kind::of(method);
+    let one = |place: &str, value: Option<Value<'m>>| {
         let found = value.map(|value| (place.to_owned(), Named { value, kind }));
         found.into_iter().collect()
     };
     if is_about_one(method) {
-        return one("/params/uri", at(&["uri"]), Kind::Uri);
+        return one("/params/uri", at(&["uri"]));
     }
     if method == KnownMethod::Complete {
-        return one("/params/ref/uri", at(&["ref", "uri"]), Kind::Template);
+        return one("/params/ref/uri", at(&["ref", "uri"]));
     }
     if method == KnownMethod::SubscriptionsListen {
         let uris = at(&["notifications", "resourceSubscriptions"]);
         let uris = uris.into_iter().flat_map(Value::items).enumerate();
         let place = "/params/notifications/resourceSubscriptions";
-        let named = |value| Named {
-            value,
-            kind: Kind::Uri,
-        };
+        let named = |value| Named { value, kind };
         return uris
             .map(|(index, uri)| (format!("{place}/{index}"), named(uri)))
             .collect();
@@ -180,6 +194,22 @@ fn linked<'m>(result: Value<'m>) -> Vec<(String, Named<'m>)> {
         note(format!("{place}/resource/uri"), embedded);
     }
     found
+}
+
+/// The URIs of what a result holds, as the server calls it; what it only links to is not there.
+pub(super) fn contained<'m>(understood: &Understood<'m>) -> impl Iterator<Item = Cow<'m, str>> {
+    let result = match &understood.identified.role {
+        Role::Reply(_) => understood.identified.message.result(),
+        Role::Notification { .. } => understood.identified.message.params(),
+        Role::Request { .. } => None,
+    };
+    // Of a task it stands in what is told of the task.
+    let results = [result, result.and_then(|it| it.get("result"))];
+    let linked = results.into_iter().flatten().flat_map(linked);
+    let contained = linked.filter(|(place, _)| {
+        place.ends_with("/resource/uri") || place.starts_with("/result/contents/")
+    });
+    contained.filter_map(|(_, named)| named.value.as_str())
 }
 
 /// Whether what a message asks for by URI is one resource for all who read it.

@@ -196,9 +196,9 @@ fn about_tasks<'m>(
         received.level = brings.level;
         received.labels = brings.labels.into_iter().collect();
     }
-    let again = received
-        .as_ref()
-        .map_or_else(Vec::new, resources::received_in_one_spelling);
+    let works = recalled.works.iter().zip(&received);
+    let again = works.flat_map(|(work, it)| resources::received_otherwise(it, work.method));
+    let again: Vec<_> = again.collect();
     questions.extend(received.into_iter().chain(again));
     Ok((target, questions))
 }

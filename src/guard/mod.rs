@@ -2,6 +2,7 @@
 
 mod asking;
 mod excerpt;
+mod keywords;
 mod leaks;
 mod names;
 mod schema;

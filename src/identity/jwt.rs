@@ -10,6 +10,8 @@ mod compact;
 mod key_url;
 mod keys;
 mod keyset;
+#[cfg(test)]
+mod oracle;
 
 use std::net::IpAddr;
 use std::sync::Arc;

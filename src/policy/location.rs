@@ -157,7 +157,7 @@ impl Location {
     }
 
     /// A path in the one spelling: absolute, without `.`, `..` and what is empty. `None` for what is no
-    /// file.
+    /// file, and for a file that a URI can name and no path.
     pub(super) fn path(&self) -> Option<String> {
         let Realm::Files(drive) = &self.realm else {
             return None;
@@ -166,7 +166,8 @@ impl Location {
             Some(drive) => (format!("{drive}:\\"), "\\"),
             None => ("/".to_owned(), "/"),
         };
-        Some(top + &self.parts.join(separator))
+        let path = top + &self.parts.join(separator);
+        (Self::of_path(&path).as_ref() == Some(self)).then_some(path)
     }
 
     /// A file in the one spelling, as a path or as a URI, whichever the text was.

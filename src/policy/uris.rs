@@ -13,11 +13,56 @@ use super::location::{self, Location};
 /// What stands for an expression of a template while it is read, with its number before the end.
 const STAND_IN: &str = "x-expression-";
 
+/// What stands for an escaped slash while the name that holds it is read: a letter of nobody's.
+const SLASH: &str = "%EE%80%80";
+
 /// A URI in the one spelling of it: scheme and host in lower case, no `.`, `..` and ports that go without
 /// saying, and escapes only where they are needed.
 ///
-/// `None` for what readers take for different resources, or for none.
+/// `None` for what readers take for different resources, or for none. An escaped slash in a name is one
+/// for RFC 3986, and stays; what some servers make of it is [`with_plain_slashes`].
 pub fn canonical_uri(text: &str) -> Option<String> {
+    let Some([as_letters, as_slashes]) = readings(text) else {
+        return spelled(text);
+    };
+    spelled(&as_slashes)?;
+    Some(spelled(&as_letters)?.replace(SLASH, "%2F"))
+}
+
+/// The one spelling of what is read where escaped slashes part names, if a URI has some.
+pub fn with_plain_slashes(text: &str) -> Option<String> {
+    let [_, as_slashes] = readings(text)?;
+    spelled(&as_slashes)
+}
+
+/// A URI with escaped slashes in its path as both kinds of servers read it: those for which they are letters
+/// of names, and those that unescape a path before they part it. `None` for any other URI, for files, whose
+/// names have no slashes, and for what would not be names in the second reading.
+pub(super) fn readings(text: &str) -> Option<[String; 2]> {
+    let (scheme, _) = text.split_once(':')?;
+    if scheme.eq_ignore_ascii_case("file") {
+        return None;
+    }
+    let end = text.find('?').unwrap_or(text.len());
+    let (path, query) = text.split_at_checked(end)?;
+    let upper = path.to_ascii_uppercase();
+    let has_stand_in = text.to_ascii_uppercase().contains(SLASH) || text.contains('\u{e000}');
+    if !upper.contains("%2F") || has_stand_in {
+        return None;
+    }
+    let is_name = |name: &str| !matches!(&*name.replace("%2E", "."), "" | "." | "..");
+    let mut parted = upper.split('/').filter(|name| name.contains("%2F"));
+    if !parted.all(|name| name.split("%2F").all(is_name)) {
+        return None;
+    }
+    let with = |slash: &str| {
+        let path = path.replace("%2f", "%2F").replace("%2F", slash);
+        format!("{path}{query}")
+    };
+    Some([with(SLASH), with("/")])
+}
+
+fn spelled(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once(':')?;
     if scheme.eq_ignore_ascii_case("file") {
         return Location::of_uri(text)?.spelled_like(text);
@@ -65,10 +110,16 @@ pub fn canonical_uri(text: &str) -> Option<String> {
 
 /// The same for a URI template (RFC 6570), whatever is put in place of its expressions.
 pub fn canonical_template(text: &str) -> Option<String> {
+    if !text.contains('{') {
+        return canonical_uri(text);
+    }
     // What selects something comes last, and changes nothing of where it is selected.
     let selects = [text.find("{?"), text.find("{&")];
     let end = selects.into_iter().flatten().min().unwrap_or(text.len());
     let (body, selection) = text.split_at_checked(end)?;
+    if readings(body).is_some() {
+        return None;
+    }
     // Neither as it stands nor as it reads without its escapes.
     let says = |text: &str| text.to_ascii_lowercase().contains(STAND_IN);
     if says(text) || says(&settled(body)?) || !is_selection(selection) {
@@ -209,6 +260,21 @@ mod tests {
             "postgres://app@db:5432/t/schema",
         );
         check("notes://team/é", "notes://team/%C3%A9");
+        check("Notes://team/x/../a%2fb/./c", "notes://team/a%2Fb/c");
+        check("https://x.org/p/a%2Fb?c=%2f", "https://x.org/p/a%2Fb?c=%2F");
+        check("urn:a%2fb", "urn:a%2Fb");
+    }
+
+    #[test]
+    fn an_escaped_slash_reads_as_one_too() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(with_plain_slashes(text).as_deref(), expected, "{text}");
+        };
+        check("notes://Team/a%2fb%2Fc", Some("notes://team/a/b/c"));
+        check("notes://team/a%2Fb/../c", Some("notes://team/a/c"));
+        check("notes://team/a%2Fb?c=%2F", Some("notes://team/a/b?c=%2F"));
+        check("notes://team/a?b=%2F", None);
+        check("notes://team/a/b", None);
     }
 
     #[test]
@@ -244,6 +310,18 @@ mod tests {
         check("notes://team/a//b");
         check("notes://team/..");
         check("notes://team/a%2f..%2fb");
+        check("notes://team/a%2f%2e%2E");
+        check("notes://team/%2fa");
+        check("notes://team/a%2f");
+        check("notes://team/a%2f/b");
+        check("notes://team/a%2f%2fb");
+        check("notes://team/a%2f%5cb");
+        check("notes://team/a%2f%252e");
+        check("notes://team/a%2fb%ee%80%80");
+        check("notes://team/a%2fb\u{e000}");
+        check("notes://team/a%2fb?c=%ee%80%80");
+        check("notes://te%2fam/a");
+        check("file:///srv/a%2fb");
         check("notes://team/a b");
         check(" notes://team/a");
         check("notes:a/../b");
@@ -270,6 +348,8 @@ mod tests {
         check("file:///srv/{path}/../a", None);
         check("notes://team/{id", None);
         check("notes://team/{{id}}", None);
+        check("notes://team/a%2Fb/{id}", None);
+        check("notes://team/a%2Fb", Some("notes://team/a%2Fb"));
         check("notes://team/{id}{#part}", None);
         check("notes://team/{?id}/a", None);
         check("notes://team/x-expression-0x{id}", None);
@@ -296,7 +376,7 @@ mod tests {
                 "file:///", "FILE://localhost/", "notes://Team/", "notes:/", "notes:///", "notes:", "https://X.org:443/",
                 "https://[::FFFF:1.2.3.4]/", "notes://me@team/",
             ]),
-            parts in prop::collection::vec("[a-c%é .;~]{0,3}|%2[eEfF5]|%C3%A9|\\.\\.|\\.", 0..6),
+            parts in prop::collection::vec("[a-c%é .;~]{0,3}|%2[eEfF5]|a%2[fF]b|%C3%A9|\\.\\.|\\.", 0..6),
             query in "(\\?[a-b%=?/.é]{0,4}|\\?%6[13])?",
         ) {
             let text = format!("{start}{}{query}", parts.join("/"));

@@ -88,3 +88,15 @@ fn the_key_is_never_shown() {
     let (desk, _) = desk();
     assert!(!format!("{desk:?}").contains("7, 7, 7"), "{desk:?}");
 }
+
+#[test]
+fn the_laws_hold_for_every_seed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds/seal");
+    let mut seeds = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        oracle::laws(&String::from_utf8_lossy(&bytes));
+        seeds += 1;
+    }
+    assert!(seeds >= 6, "seeds in {}", folder.display());
+}

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::policy::engines::cedar::Cedar;
-use crate::policy::{EngineKind as _, Held, Labels, Permissions, ToolLabels};
+use crate::policy::{EngineKind as _, Held, Labels, Permissions, Root, Roots, ToolLabels};
 use crate::session::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
 
 pub(super) const CLOSED: &str = r#"@id("all") permit (principal, action, resource);
@@ -313,6 +313,56 @@ async fn a_credential_that_comes_raises_it_before_it_is_delivered() {
         };
         assert_eq!(labels, expected, "{received:?}");
         assert_eq!(passes(&bench, "post").await, level < 2);
+    }
+}
+
+/// The same, with a place of confidential files.
+fn with_a_place(text: &str) -> PolicySnapshot {
+    let mut root = Root::at("hr", "/srv/hr").unwrap();
+    root.level = 2;
+    root.labels = vec!["pii".to_owned()];
+    policies(text).with_labels(Labels {
+        roots: Roots::new(vec![root]),
+        ..labels()
+    })
+}
+
+#[tokio::test]
+async fn what_a_result_holds_of_a_labelled_place_raises_it_before_it_is_delivered() {
+    let held_back = format!(
+        "{CLOSED}\nforbid (principal, action == Mcp::Action::\"receive_result\", resource) \
+         when {{ context.result.level >= 2 && context.result.labels.contains(\"pii\") }};"
+    );
+    let embedded = |uri: &str| {
+        format!(r#""content":[{{"type":"resource","resource":{{"uri":"{uri}","text":"word"}}}}]"#)
+    };
+    let link = r#""content":[{"type":"resource_link","uri":"file:///srv/hr/pay","name":"word"}]"#;
+    let contents = r#""contents":[{"uri":"file:///srv/hr/pay","text":"word"}]"#;
+    for (content, level) in [
+        (embedded("file:///srv/hr/pay"), 2),
+        (embedded("FILE://localhost/srv/x/../hr/pay"), 2),
+        (contents.to_owned(), 2),
+        (embedded("file:///srv/hr/../pay"), 0),
+        (embedded("ui://chart"), 0),
+        (embedded("no place"), 0),
+        (link.to_owned(), 0),
+    ] {
+        for (text, arrives) in [(CLOSED, true), (&*held_back, level < 2)] {
+            let bench = ready(Bench::new(open)).await;
+            bench.gate.policy.publish(with_a_place(text));
+            bench.agent(&call("1", "post")).await;
+            let id = id_of(&bench.to_upstream()[0]);
+            let reply = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{{content}}}}}"#);
+            bench.upstream(&reply).await;
+            let told = bench.to_agent().concat();
+            assert_eq!(told.contains("word"), arrives, "{content} {told}");
+            if arrives {
+                let held = Arc::clone(&bench.talk.session.state().held);
+                assert_eq!(held.level, level, "{content}");
+                assert_eq!(held.labels.contains("pii"), level == 2, "{content}");
+                assert_eq!(passes(&bench, "post").await, level < 2, "{content}");
+            }
+        }
     }
 }
 

@@ -96,6 +96,40 @@ async fn what_is_forbidden_in_one_spelling_is_forbidden_in_all() {
 }
 
 #[tokio::test]
+async fn an_escaped_slash_is_judged_as_a_letter_and_as_a_slash() {
+    for (uri, passes) in [
+        ("notes://team/a%2Fb", true),
+        ("notes://team/x%2F../secret", false),
+        ("notes://team%2Fsecret", false),
+        ("notes://team/a%2F..%2Fsecret", false),
+        ("notes://team/a%2fb/../secret", false),
+        ("NOTES://team/x/..%2Fsecret", false),
+        ("notes:///%65tc%2fa", true),
+    ] {
+        for request in &requests(uri) {
+            let bench = ready(but_some, Level::Strict).await;
+            bench.agent(request).await;
+            assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
+        }
+    }
+    let nested = |facts: &Facts<'_>| {
+        Ok(match &facts.resource {
+            Resource::Resource(it) if it.uri.starts_with("notes://team/hr/") => {
+                Verdict::Deny { reasons: vec![] }
+            }
+            _ => allow(),
+        })
+    };
+    for level in [Level::Off, Level::Strict] {
+        for request in &requests("notes://team/hr%2Fpay") {
+            let bench = ready(nested, level).await;
+            bench.agent(request).await;
+            assert_eq!(bench.to_upstream(), [""; 0], "{request}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_resource_is_asked_for_as_it_was_named_where_no_policy_asks_for_more() {
     for uri in ["FILE:///srv/x/../a", "notes://Team/a", "notes://team/a"] {
         for request in requests(uri) {
@@ -190,6 +224,44 @@ async fn a_result_is_received_of_a_resource_in_all_its_spellings() {
             ))
             .await;
         assert_eq!(bench.to_agent()[0].contains("word"), passes, "{uri}");
+    }
+}
+
+/// Not what a template reads as, or a URI with the same braces.
+fn nothing_of<const OF: char>(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let kept = match OF {
+        't' => "notes://team/{a}",
+        _ => "notes://team/%7Ba%7D",
+    };
+    Ok(match (&facts.action, &facts.resource) {
+        (Action::ReceiveResult { .. }, Resource::Resource(resource)) if resource.uri == kept => {
+            Verdict::Deny { reasons: vec![] }
+        }
+        _ => allow(),
+    })
+}
+
+#[tokio::test]
+async fn what_completes_a_template_is_received_of_the_template_and_what_is_read_of_the_uri() {
+    let [read, _, _, complete] = requests("notes://team/x/../{a}");
+    for (request, rule, passes) in [
+        (&complete, nothing_of::<'t'> as Rule, false),
+        (&complete, nothing_of::<'u'>, true),
+        (&read, nothing_of::<'u'>, false),
+        (&read, nothing_of::<'t'>, true),
+    ] {
+        let bench = ready(rule, Level::Strict).await;
+        bench.agent(request).await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let completion = r#""completion":{"values":["word"]}"#;
+        let contents = r#""contents":[{"uri":"notes://team/a","text":"word"}]"#;
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{{completion},{contents}}}}}"#
+            ))
+            .await;
+        let told = bench.to_agent().remove(0);
+        assert_eq!(told.contains("word"), passes, "{request} {told}");
     }
 }
 

@@ -15,7 +15,6 @@ mod decode;
 mod entropy;
 mod error;
 mod finding;
-mod keywords;
 mod own;
 mod placeholder;
 mod redact;

@@ -7,12 +7,12 @@ use super::builtin;
 use super::compiled::Compiled;
 use super::error::RuleError;
 use super::finding::Finding;
-use super::keywords::Keywords;
 use super::own::OwnRules;
 use super::placeholder;
 use super::redact::{self, Redacted};
 use super::rule::Rule;
 use super::scan::{Found, merged, scan};
+use crate::guard::keywords::Keywords;
 
 /// Secrets that are told apart in one text. From the last of them on all of the text is one.
 const MOST_FINDINGS: usize = 4096;

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::clean::{What, clean, revealed};
+use super::clean::revealed;
 use super::flag::Flags;
 use super::fold::folded;
 use super::kind::Kind;
+use super::markup::{self, Markup};
 use super::patterns::PATTERNS;
 
 /// What in the text instructs a model, or hides.
@@ -16,7 +17,7 @@ pub fn flags(text: &str) -> Flags {
     let shown = revealed(text);
     let mut found = Flags::from(shown.removed);
     found = found.and(instructions(&shown.text));
-    let plain = clean(&shown.text, What::Instruction);
+    let plain = markup::without(&shown.text, Markup::Foreign);
     if let Cow::Owned(text) = &plain.text {
         found = found.and(plain.removed.into()).and(instructions(text));
     }

@@ -14,6 +14,8 @@ mod hidden;
 mod kind;
 mod markup;
 mod patterns;
+mod required;
+mod rows;
 mod scripts;
 #[cfg(test)]
 mod tests;

@@ -592,3 +592,15 @@ fn settings_that_would_let_in_too_many_or_nobody_are_refused() {
     check(|it| it.audience.clear(), JwtError::NoAudience);
     check(|it| it.skew = Duration::from_secs(61), JwtError::Skew);
 }
+
+#[test]
+fn the_laws_hold_for_every_seed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds/token");
+    let mut seeds = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        oracle::laws(&bytes);
+        seeds += 1;
+    }
+    assert!(seeds >= 6, "seeds in {}", folder.display());
+}

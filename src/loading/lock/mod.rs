@@ -5,6 +5,8 @@
 //! digest of its definition, and in a form that shows every change in a review. It is read as
 //! strictly as a message: a lock that two readers could understand differently is none.
 
+#[cfg(test)]
+mod oracle;
 mod read;
 mod schema;
 #[cfg(test)]

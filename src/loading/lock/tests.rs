@@ -511,3 +511,15 @@ fn instructions_and_prompts_are_locked_in_a_version_of_their_own() {
         assert!(told, "{says}: {found:?}");
     }
 }
+
+#[test]
+fn the_laws_hold_for_every_seed() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/seeds/lock");
+    let mut seeds = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        oracle::laws(&String::from_utf8_lossy(&bytes));
+        seeds += 1;
+    }
+    assert!(seeds >= 8, "seeds in {}", folder.display());
+}

@@ -46,6 +46,17 @@ impl Labels {
         }
     }
 
+    /// What is brought by what lies at a URI, as a server says of what it sends. Nothing where the host says
+    /// nothing of the place: a server may call what it sends as it likes.
+    pub fn lies_at(&self, uri: &str) -> Held {
+        let known = self.resources.known(&self.roots, uri);
+        known.map_or_else(Held::default, |facts| Held {
+            level: facts.level,
+            labels: facts.labels.into_iter().collect(),
+            untrusted: false,
+        })
+    }
+
     /// What the answers of a tool are, whatever it was called with.
     pub fn answers_of(&self, tool: &str) -> Held {
         if self.is_empty() {

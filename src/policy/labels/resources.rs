@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::facts::ResourceFacts;
 use super::super::location::Location;
+use super::super::uris;
 use super::roots::{Place, Roots};
 use super::{MAX_LEVEL, join};
 
@@ -59,10 +60,31 @@ impl Resources {
         if self.is_empty() && roots.is_empty() {
             return None;
         }
+        let Some(readings) = uris::readings(&facts.uri) else {
+            return Some(self.described(roots, facts));
+        };
+        let [one, other] = readings.map(|uri| {
+            let read = ResourceFacts {
+                uri,
+                ..facts.clone()
+            };
+            ResourceFacts {
+                uri: facts.uri.clone(),
+                ..self.described(roots, &read)
+            }
+        });
+        let unclear = || ResourceFacts {
+            level: MAX_LEVEL,
+            ..facts.clone()
+        };
+        Some(if one == other { one } else { unclear() })
+    }
+
+    fn described(&self, roots: &Roots, facts: &ResourceFacts) -> ResourceFacts {
         let mut facts = facts.clone();
         let Some((named, root)) = self.find(roots, &facts.uri) else {
             facts.level = MAX_LEVEL;
-            return Some(facts);
+            return facts;
         };
         facts.roots = root.names().map(str::to_owned).collect();
         let in_root = (!root.is_outside()).then(|| root.level());
@@ -81,7 +103,20 @@ impl Resources {
         let of_roots: Vec<String> = root.labels().cloned().collect();
         join(&mut facts.labels, &of_roots);
         join(&mut facts.groups, &labels.groups);
-        Some(facts)
+        facts
+    }
+
+    /// What is said of one that is named, or lies in a root.
+    pub(super) fn known(&self, roots: &Roots, uri: &str) -> Option<ResourceFacts> {
+        if self.is_empty() && roots.is_empty() {
+            return None;
+        }
+        let (named, root) = self.find(roots, uri)?;
+        let facts = ResourceFacts {
+            uri: uri.to_owned(),
+            ..ResourceFacts::default()
+        };
+        (named.is_some() || !root.is_outside()).then(|| self.described(roots, &facts))
     }
 
     /// `None` where it is not sure which resource is meant.
@@ -163,7 +198,10 @@ mod tests {
         check("notes://others/a", " 2");
         check("notes://team/salaries?year=1", "team pii internal-use hr 3");
         check("notes://team/salaries?", "team pii internal-use hr 3");
+        check("notes://others/a%2fb", " 2");
+        check("notes://team/a%2fb", "team internal-use 1");
         // It may be any of them.
+        check("notes://team/salaries%2fb?", "team internal-use 1");
         check("notes://team/Salaries", " 3");
         check("notes://team/x y", " 3");
         check("NOT A URI", " 3");

@@ -1,7 +1,7 @@
 //! What holds for every text that names a place. Also what the fuzz target `uris` asks for.
 
 use crate::policy::location::Location;
-use crate::policy::uris::{canonical_template, canonical_uri};
+use crate::policy::uris::{canonical_template, canonical_uri, with_plain_slashes};
 
 /// A text that has a place has one spelling, which is the same place and its own spelling.
 pub(super) fn laws(text: &str) {
@@ -18,6 +18,19 @@ pub(super) fn laws(text: &str) {
         );
         assert!(canonical.is_ascii(), "{canonical:?}");
         assert!(!canonical.contains(['\\', '#', ' ']), "{canonical:?}");
+    }
+    if let Some(parted) = with_plain_slashes(text) {
+        assert_eq!(canonical_uri(&parted).as_ref(), Some(&parted), "{text:?}");
+        assert_eq!(with_plain_slashes(&parted), None, "{text:?}");
+        if let Some(canonical) = canonical_uri(text) {
+            let path = canonical.split('?').next().unwrap_or_default();
+            let again = with_plain_slashes(&canonical);
+            assert_eq!(
+                again.is_some(),
+                path.contains("%2F"),
+                "{text:?} {canonical:?}"
+            );
+        }
     }
     if let Some(canonical) = canonical_template(text) {
         let again = canonical_template(&canonical);

@@ -24,7 +24,7 @@ const NEEDED: ABI = ABI::V6;
 pub fn check(sandbox: &Sandbox) -> Result<Option<String>, Vec<SandboxError>> {
     let opened = sandbox.places.iter().map(open);
     let mut problems: Vec<SandboxError> = opened.filter_map(Result::err).collect();
-    let lacks = lacks();
+    let lacks = lacks(sandbox);
     if let Some(lacks) = &lacks
         && sandbox.strength == Strength::Required
     {
@@ -99,8 +99,16 @@ fn handled(abi: ABI, level: CompatLevel, network: &Network) -> Result<Ruleset, R
     Ok(ruleset)
 }
 
-/// What this kernel is short of, if it is.
-fn lacks() -> Option<String> {
+/// What cannot be done of it here, if anything.
+fn lacks(sandbox: &Sandbox) -> Option<String> {
+    let lacks: Vec<String> = [lacks_of_landlock(), sockets::try_out(sandbox).err()]
+        .into_iter()
+        .flatten()
+        .collect();
+    (!lacks.is_empty()).then(|| lacks.join("; "))
+}
+
+fn lacks_of_landlock() -> Option<String> {
     let all = [NEEDED, ABI::V5, ABI::V4, ABI::V3, ABI::V2, ABI::V1];
     let has = all.into_iter().find(|abi| {
         let ruleset = handled(*abi, CompatLevel::HardRequirement, &Network::Absent);

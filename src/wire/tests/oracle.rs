@@ -15,7 +15,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::wire::{
     Document, EventKind, Fragment, Frame, Id, JsonErrorKind, Kind, Limits, LineReader,
-    MAX_EVENT_ID_BYTES, Message, Method, Outcome, Shape, SseDecoder, SseEvent, Value,
+    MAX_EVENT_ID_BYTES, Message, Method, Outcome, Shape, SseDecoder, SseEvent, TraceContext,
+    TraceState, Value,
 };
 
 /// What we accept serde_json reads the same way; what it accepts we refuse only for our own rules.
@@ -376,4 +377,25 @@ fn plain_sse(stream: &[u8], max_bytes: usize) -> (Vec<SseEvent>, Vec<u8>, Option
         }
     }
     (events, bytes(&last_id), retry)
+}
+
+/// What is read of a trace is what goes on, in its one spelling.
+pub(crate) fn trace(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    if let Some(context) = TraceContext::parse(&text) {
+        let told = context.to_string();
+        assert_eq!(TraceContext::parse(&told), Some(context), "{text:?}");
+        // A later version may say more, which is not passed on.
+        assert_eq!(told.get(3..52), text.get(3..52), "{text:?}");
+    }
+    if let Some(state) = TraceState::parse(text.split('\n')) {
+        let told = state.as_str();
+        assert_eq!(TraceState::parse([told]).as_ref(), Some(&state), "{text:?}");
+        let is_printed = |byte: u8| matches!(byte, b' '..=b'~');
+        assert!(
+            told.len() <= 512 && told.bytes().all(is_printed),
+            "{told:?}"
+        );
+        assert!(told.split(',').count() <= 32, "{told:?}");
+    }
 }

@@ -41,3 +41,8 @@ fn every_seed_of_canonical_roundtrip_holds() {
 fn every_seed_of_sse_holds() {
     each_seed("sse", oracle::sse);
 }
+
+#[test]
+fn every_seed_of_trace_holds() {
+    each_seed("trace", oracle::trace);
+}

@@ -21,6 +21,8 @@ mod oracle;
 /// What is said to be secret, and what is hidden or instructs, from their source. INVARIANT: it imports nothing else of the gate.
 #[path = "."]
 pub mod guard {
+    #[path = "../../../src/guard/keywords.rs"]
+    mod keywords;
     #[path = "../../../src/guard/schema/mod.rs"]
     pub mod schema;
     #[path = "../../../src/guard/schema/oracle.rs"]
@@ -36,20 +38,113 @@ pub mod guard {
 }
 use guard::{secrets, text as guarded_text};
 
-/// Where paths and URIs point, from its source. INVARIANT: it imports nothing else of the gate.
-#[path = "."]
+/// What is judged and by what, from its source, without any engine. INVARIANT: it imports nothing else of
+/// the gate but the decoder.
+#[path = "../../../src/policy"]
+#[expect(dead_code, reason = "what judges asks for more than the laws do")]
 pub mod policy {
-    #[expect(dead_code, reason = "labels ask for more than the laws do")]
-    #[path = "../../../src/policy/location.rs"]
+    mod action;
+    mod checked;
+    mod combine;
+    mod decision;
+    mod engine;
+    mod errors;
+    mod facts;
+    mod held;
+    mod labels;
+    mod leaves;
     pub mod location;
-    #[path = "../../../src/policy/uris.rs"]
+    mod lock;
+    mod lock_words;
+    mod mutant;
+    mod numbers;
+    mod observe;
+    mod outlook;
+    mod shape;
+    mod snapshot;
+    mod trace;
     pub mod uris;
-    #[path = "../../../src/policy/uris/oracle.rs"]
+    #[path = "uris/oracle.rs"]
     mod uris_oracle;
+    pub use decision::Origin;
+    pub use errors::PolicyProblem;
+    pub use facts::Consent;
+    pub use lock::{Fingerprint, Lock, LockedTool};
+    pub use lock_words::{LockedPrompt, LockedWords};
+    pub use shape::{Member, Presence, Record, Scalar, Shape, Untyped};
+    pub use snapshot::PolicySource;
     /// A resource has one spelling, which is the same place and its own spelling.
     pub fn uris_laws(text: &str) {
         uris_oracle::laws(text);
     }
+}
+
+/// What hides in a text, from its source.
+#[path = "../../../src/audit"]
+mod audit {
+    mod misleading;
+    pub use misleading::misleads;
+}
+
+/// What was approved of a server's definitions, from its source.
+#[path = "../../../src/loading"]
+#[expect(dead_code, reason = "commands ask for more than the laws do")]
+pub mod loading {
+    pub mod lock;
+    #[path = "lock/oracle.rs"]
+    mod lock_oracle;
+    /// A lock is refused with reasons, or means what it says.
+    pub fn lock_laws(text: &str) {
+        lock_oracle::laws(text);
+    }
+}
+
+/// A lock is refused with reasons, or means what it says.
+pub fn lock(input: &[u8]) {
+    loading::lock_laws(&String::from_utf8_lossy(input));
+}
+
+/// What a person's answer is good for, from its source.
+#[path = "../../../src/clock.rs"]
+mod clock;
+#[path = "../../../src/consent/mod.rs"]
+#[expect(dead_code, reason = "the gate asks for more than the laws do")]
+mod consent;
+#[path = "."]
+mod consent_laws {
+    #[path = "../../../src/consent/oracle.rs"]
+    mod oracle;
+    pub(super) fn laws(text: &str) {
+        oracle::laws(text);
+    }
+}
+
+/// No state opens but the one that was sealed.
+pub fn seal(input: &[u8]) {
+    consent_laws::laws(&String::from_utf8_lossy(input));
+}
+
+/// Tokens and keys, from their source. INVARIANT: these parts import nothing else of the gate but the
+/// decoder.
+#[path = "../../../src/identity/jwt"]
+#[expect(dead_code, reason = "who checks a token asks for more than the laws do")]
+mod jwt {
+    mod compact;
+    mod keyset;
+    mod oracle;
+    pub(super) fn laws(input: &[u8]) {
+        oracle::laws(input);
+    }
+}
+
+/// Nothing that nobody signed is believed.
+pub fn token(input: &[u8]) {
+    jwt::laws(input);
+}
+
+/// What is read of a trace is what goes on.
+pub fn trace(input: &[u8]) {
+    oracle::trace(input);
 }
 
 /// A resource has one spelling, which is the same place and its own spelling.

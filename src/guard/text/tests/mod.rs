@@ -2,6 +2,7 @@ mod corpus;
 mod examples;
 mod laws;
 mod oracle;
+mod prefilter;
 mod seeds;
 
 use super::super::text;

@@ -1,24 +1,26 @@
 //! All keywords of all rules, looked for at once.
 //!
 //! Most of a text is no keyword, so the pass over it asks of each place one thing only: whether the
-//! three bytes there begin any. An automaton of all keywords (aho-corasick) does more for each byte
+//! four bytes there begin any. An automaton of all keywords (aho-corasick) does more for each byte
 //! than that, and its table does not stay in the cache: it took more than three quarters of the time
 //! that a text without secrets costs.
 
-use std::collections::HashMap;
+/// Bytes by which the beginning of a keyword is known.
+const PREFIX: usize = 4;
 
-/// Bytes by which the beginning of a keyword is known; none is shorter.
-const PREFIX: usize = 3;
+/// No keyword is shorter. One of just as many bytes begins with any byte behind them.
+pub(super) const SHORTEST: usize = PREFIX - 1;
 
-/// Bits of the filter: 8 KiB, in which the beginnings of 500 keywords let one place of a hundred pass
-/// that is none.
-const BITS: usize = 1 << 16;
+/// Places of the filter, 16 KiB: in it the beginnings of 700 keywords let one place of two hundred pass that
+/// is none.
+const PLACES: usize = 1 << 13;
 
 /// Tells at which places which rules are worth a try.
 pub(super) struct Keywords {
-    /// A bit for each hash of a beginning.
-    begin: Box<[u64]>,
-    by_beginning: HashMap<u32, Vec<Keyword>>,
+    /// At the place of three bytes, a bit for each fourth one that goes on a keyword.
+    begin: Box<[u16]>,
+    /// At the same place, those that begin with such bytes.
+    words: Box<[Vec<Keyword>]>,
 }
 
 struct Keyword {
@@ -37,7 +39,7 @@ pub(super) struct Hit<'k> {
 
 /// A keyword of fewer bytes than any may have.
 #[derive(Debug, thiserror::Error)]
-#[error("the keyword `{0}` has fewer than {PREFIX} bytes")]
+#[error("the keyword `{0}` has fewer than {SHORTEST} bytes")]
 pub(super) struct TooShort(String);
 
 impl Keywords {
@@ -45,31 +47,25 @@ impl Keywords {
     pub(super) fn new<'w>(
         words: impl IntoIterator<Item = (&'w str, usize)>,
     ) -> Result<Self, TooShort> {
-        let mut begin = vec![0_u64; BITS / 64].into_boxed_slice();
-        let mut by_beginning: HashMap<u32, Vec<Keyword>> = HashMap::new();
+        let mut keywords = Self {
+            begin: vec![0; PLACES].into(),
+            words: (0..PLACES).map(|_| Vec::new()).collect(),
+        };
         for (word, rule) in words {
             let word = word.to_ascii_lowercase();
-            let Some(prefix) = word.as_bytes().first_chunk::<PREFIX>() else {
-                return Err(TooShort(word));
+            let (at, bits) = match *word.as_bytes() {
+                [a, b, c, d, ..] => place(u32::from_be_bytes([a, b, c, d])),
+                [a, b, c] => (place(u32::from_be_bytes([a, b, c, 0])).0, u16::MAX),
+                _ => return Err(TooShort(word)),
             };
-            let key = prefix.iter().fold(0, |key, &byte| pushed(key, byte));
-            let (block, bit) = place(key);
-            if let Some(block) = begin.get_mut(block) {
-                *block |= bit;
+            if let Some(begin) = keywords.begin.get_mut(at) {
+                *begin |= bits;
             }
-            let known = by_beginning.entry(key).or_default();
-            match known.iter_mut().find(|it| *it.word == *word.as_bytes()) {
-                Some(keyword) => keyword.rules.push(rule),
-                None => known.push(Keyword {
-                    word: word.into_bytes().into(),
-                    rules: vec![rule],
-                }),
+            if let Some(words) = keywords.words.get_mut(at) {
+                add(words, word.into_bytes().into(), rule);
             }
         }
-        Ok(Self {
-            begin,
-            by_beginning,
-        })
+        Ok(keywords)
     }
 
     /// Calls back in the order of their starts. One keyword may stand in another: both are told.
@@ -83,19 +79,24 @@ impl Keywords {
                 self.each_at(text.as_bytes(), last, key, &mut found);
             }
         }
+        // As if a byte stood behind the text: a keyword may be shorter than a beginning.
+        let key = pushed(key, 0);
+        if self.may_begin(key) {
+            self.each_at(text.as_bytes(), text.len(), key, &mut found);
+        }
     }
 
     fn may_begin(&self, key: u32) -> bool {
-        let (block, bit) = place(key);
-        self.begin.get(block).is_some_and(|block| block & bit != 0)
+        let (at, bit) = place(key);
+        self.begin.get(at).is_some_and(|bits| bits & bit != 0)
     }
 
     /// Out of the way of the loop above, which seldom comes here.
     #[cold]
     fn each_at<'k>(&'k self, text: &[u8], last: usize, key: u32, found: &mut impl FnMut(Hit<'k>)) {
-        // Before the third byte there is no beginning.
+        // Before the fourth byte there is no beginning.
         let start = (last + 1).checked_sub(PREFIX);
-        let Some((start, words)) = start.zip(self.by_beginning.get(&key)) else {
+        let Some((start, words)) = start.zip(self.words.get(place(key).0)) else {
             return;
         };
         let rest = text.get(start..).unwrap_or_default();
@@ -109,16 +110,26 @@ impl Keywords {
     }
 }
 
-/// The last three bytes.
+/// The last four bytes.
 fn pushed(key: u32, byte: u8) -> u32 {
-    (key << 8 | u32::from(byte)) & 0x00ff_ffff
+    key << 8 | u32::from(byte)
 }
 
-/// Which bit of which block stands for a beginning. The upper bits of a product by an odd number
+/// Where three bytes stand, and the bit of the fourth one. The upper bits of a product by an odd number
 /// (Knuth's multiplicative hash) depend on all bytes.
-fn place(key: u32) -> (usize, u64) {
-    let hash = key.wrapping_mul(0x9e37_79b1) >> 16;
-    ((hash >> 6) as usize, 1 << (hash & 63))
+fn place(key: u32) -> (usize, u16) {
+    let at = (key >> 8).wrapping_mul(0x9e37_79b1) >> (u32::BITS - PLACES.ilog2());
+    (at as usize, 1 << (key & 15))
+}
+
+fn add(words: &mut Vec<Keyword>, word: Box<[u8]>, rule: usize) {
+    match words.iter_mut().find(|it| it.word == word) {
+        Some(keyword) => keyword.rules.push(rule),
+        None => words.push(Keyword {
+            word,
+            rules: vec![rule],
+        }),
+    }
 }
 
 #[cfg(test)]
