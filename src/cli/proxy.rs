@@ -467,7 +467,7 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
     let watch = reads
         .then(|| Watch::start(settings, Arc::clone(store)))
         .transpose()?;
-    Renewal::of(watch)
+    Renewal::of(watch, config.file.clone())
 }
 
 fn session(upstream: &str, transport: &'static str, started_ms: i64) -> Option<Session> {
