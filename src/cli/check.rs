@@ -1,6 +1,7 @@
 //! `check`: what is wrong with policies, labels and tests, and what looks wrong.
 
 mod look;
+mod manifest;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use self::look::Target;
 use self::report::{Outcome, Report};
 use super::args::{CheckArgs, CheckFormat, Print};
 use super::exit::Exit;
-use super::report as terminal;
+use super::{heard, report as terminal};
 use crate::config::Config;
 use crate::findings::{Finding, Level};
 use crate::lint::{ALL, Lint};
@@ -33,7 +34,10 @@ pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
             Ok(text) => return printed(stdout, &text),
             Err(why) => Err(why),
         },
-        None => check(args),
+        None => match &args.write_manifest {
+            Some(dir) => manifest::write(dir, args),
+            None => check(args),
+        },
     };
     let report = match done {
         Ok(found) => Report::of(found, args),
@@ -46,7 +50,7 @@ pub fn run(args: &CheckArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
         CheckFormat::Github => report.github(stdout),
     };
     // A report that nobody could read is no success.
-    match (report.outcome, written.and_then(|()| stdout.flush())) {
+    match (report.outcome, heard(written.and_then(|()| stdout.flush()))) {
         (_, Err(_)) | (Outcome::NotChecked, _) => Exit::NotChecked,
         (Outcome::Clean, Ok(())) => Exit::Success,
         (Outcome::Findings, Ok(())) => Exit::Findings,
@@ -60,6 +64,8 @@ type Told = Box<dyn Diagnostic + Send + Sync>;
 struct Found {
     told: Vec<Told>,
     checked: Vec<String>,
+    /// A file that was written.
+    wrote: Option<String>,
 }
 
 fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
@@ -70,7 +76,11 @@ fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
         told.extend(target.look(&without)?);
     }
     let checked = targets.into_iter().map(|target| target.name).collect();
-    Ok(Found { told, checked })
+    Ok(Found {
+        told,
+        checked,
+        wrote: None,
+    })
 }
 
 fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
@@ -86,7 +96,13 @@ fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
             );
         return Err(one(problem));
     }
-    let packs = policy_tests::packs(&args.paths).map_err(one)?;
+    let packs = policy_tests::packs(&args.paths).map_err(|errors| {
+        // No test is to run here, as these say together.
+        let problems = errors.problems.into_iter();
+        problems
+            .map(|problem| Box::new(problem) as Told)
+            .collect::<Vec<_>>()
+    })?;
     Ok(packs
         .into_iter()
         .map(|pack| Target::pack(pack, args))
@@ -139,7 +155,7 @@ fn allowlist(args: &CheckArgs) -> Result<String, Vec<Told>> {
 }
 
 fn printed(stdout: &mut dyn Write, text: &str) -> Exit {
-    match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
+    match heard(write!(stdout, "{text}").and_then(|()| stdout.flush())) {
         Ok(()) => Exit::Success,
         Err(_) => Exit::NotChecked,
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::args::{ExplainArgs, Format, Sender};
 use super::exit::Exit;
-use super::{proxy, report, test_policy};
+use super::{heard, proxy, report, test_policy};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};
 use crate::explain::{
@@ -15,7 +15,7 @@ use crate::explain::{
 };
 use crate::loading;
 use crate::policy::{Agent, Client, PolicyErrors};
-use crate::policy_tests::{FixtureErrors, read_start};
+use crate::policy_tests::{FixtureProblem, read_start};
 use crate::wire::{Document, JsonError, JsonErrorKind, Limits, Side};
 
 /// The longest message on standard input; the gate's own limits are for it to say.
@@ -41,7 +41,7 @@ pub fn run(args: &ExplainArgs, stdin: &mut dyn Read, stdout: &mut dyn Write) -> 
     };
     let decision = done.ok().and_then(|explanation| explanation.decision);
     // An explanation that nobody could read explains nothing.
-    match (decision, written.and_then(|()| stdout.flush())) {
+    match (decision, heard(written.and_then(|()| stdout.flush()))) {
         (_, Err(_)) | (None | Some(Decision::Unknown), _) => Exit::NotExplained,
         (Some(Decision::Allow), Ok(())) => Exit::Success,
         (Some(Decision::Deny), Ok(())) => Exit::Denied,
@@ -57,9 +57,8 @@ enum Failure {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Policies(#[from] PolicyErrors),
-    #[error(transparent)]
-    #[diagnostic(transparent)]
-    Start(#[from] FixtureErrors),
+    #[error("the options cannot be used")]
+    Start(#[related] Vec<FixtureProblem>),
     #[error("`{path}` cannot be read: {why}")]
     #[diagnostic(code("explain::unreadable"))]
     Unreadable { path: String, why: io::Error },
@@ -111,7 +110,8 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
         Request::Message(_) => Circumstances {
             agent: agent(args),
             now: args.now.unwrap_or_else(|| SystemClock::new().now()),
-            start: read_start(args.session.as_deref(), args.consent.as_deref())?,
+            start: read_start(args.session.as_deref(), args.consent.as_deref())
+                .map_err(|errors| Failure::Start(errors.problems))?,
         },
         Request::Recorded(recorded) => Circumstances {
             agent: recorded.agent.clone(),
@@ -295,6 +295,10 @@ mod tests {
             let (exit, human) = told(typed, stdin);
             assert_eq!(exit, expected, "{typed} {stdin}: {human}");
             assert_eq!(human.is_empty(), expected == Exit::NotExplained, "{human}");
+            let first = [(Exit::Success, "allow  "), (Exit::Denied, "deny  ")];
+            let first = first.iter().find(|(exit, _)| *exit == expected);
+            let first = first.map_or("", |(_, word)| word);
+            assert!(human.starts_with(first), "{typed} {stdin}: {human}");
         };
         let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read"}}"#;
         let roots = r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#;
@@ -328,6 +332,58 @@ mod tests {
         check("DIR --audit DIR/no --seq 8", "", not, "explain::unreadable");
         check("DIR/none --call x", "", not, "not_explained");
         check("--config DIR/none.toml --call x", "", not, "not_explained");
+    }
+
+    #[test]
+    fn whoever_has_read_enough_gets_the_exit_of_the_decision() {
+        struct Closed(io::ErrorKind);
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let check = |format: &str, kind, expected| {
+            let line = "mcp-protector explain --allow read --call other --format";
+            let line = line.split(' ').chain([format]);
+            let Command::Explain(args) = args::parse(line).unwrap().command else {
+                panic!()
+            };
+            let exit = run(&args, &mut &b""[..], &mut Closed(kind));
+            assert_eq!(exit, expected, "{format} {kind}");
+        };
+        for format in ["human", "json"] {
+            check(format, io::ErrorKind::BrokenPipe, Exit::Denied);
+            check(format, io::ErrorKind::StorageFull, Exit::NotExplained);
+        }
+    }
+
+    #[test]
+    fn an_option_that_is_no_table_is_told_as_such() {
+        let check = |option: &str, example: &str| {
+            let typed = format!("DIR --call read --{option} nope --format json");
+            let (exit, json) = told(&typed, "");
+            assert_eq!(exit, Exit::NotExplained);
+            let json: serde_json::Value = json.parse().unwrap();
+            let problem = &json["problems"][0];
+            assert_eq!(
+                problem["message"],
+                format!("`--{option}` is no table: `nope`")
+            );
+            let help = problem["help"].as_str().unwrap();
+            assert!(help.contains(example), "{help}");
+        };
+        check("consent", "{ scope = \"writes\"");
+        check("session", "{ level = \"confidential\"");
+        let nope = Failure::Start(read_start(None, Some("nope")).unwrap_err().problems);
+        let text = report::text(&nope);
+        assert!(text.contains("the options cannot be used"), "{text}");
+        assert!(
+            text.contains("`--consent` is no table") && !text.contains("tests"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod report;
 pub mod test_policy;
 pub mod tools;
 pub mod validate_config;
+mod whole;
 
 use std::io;
 
@@ -51,6 +52,14 @@ fn policies(policy: &Policy) -> Result<validate_config::Policies, PolicyErrors> 
         notices: loaded.notices,
         roots: loaded.snapshot.labels().roots.clone(),
     })
+}
+
+/// Whoever reads standard output may have read enough, as `head` has; that is no failure.
+fn heard(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Ok(()) | Err(_) => written,
+    }
 }
 
 /// The hidden subcommand with which the gate starts its upstream, if this is one.

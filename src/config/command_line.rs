@@ -110,6 +110,7 @@ impl Config {
             ratchet: Ratchet::default(),
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
+            file: None,
             warnings: Vec::new(),
         })
     }

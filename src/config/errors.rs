@@ -76,8 +76,8 @@ pub enum Reason {
     VariableNotUtf8(String),
     #[error("{0}")]
     MalformedVariable(&'static str),
-    #[error("{0} is not available in this version")]
-    NotAvailable(&'static str),
+    #[error("{0} is not done in this file")]
+    Elsewhere(&'static str),
     /// What the server is to be confined to cannot be, here and now.
     #[error("{0}")]
     Unconfinable(String),
@@ -197,7 +197,7 @@ impl Reason {
             Self::UndefinedVariable(_) | Self::VariableNotUtf8(_) | Self::MalformedVariable(_) => {
                 "config::variable"
             }
-            Self::NotAvailable(_) => "config::not-available",
+            Self::Elsewhere(_) => "config::elsewhere",
             Self::Unconfinable(_) => "config::sandbox",
             Self::UnusableFile(_) => "config::file",
             Self::NoEffect(_) => "config::no-effect",

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use miette::Severity;
+use sha2::{Digest as _, Sha256};
 
 use super::conceal::{Snippets, Visible};
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::file::{self, Written, join};
 use super::reading::{Known, Reading, Unknown};
 use super::resolve::resolve;
-use super::settings::Config;
+use super::settings::{Config, ConfigFile};
 use super::suggest;
 use super::variables::Variables;
 
@@ -19,10 +20,19 @@ impl Config {
     /// the file is opened.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
         let text = file::read(path)?;
+        let mut config = Self::of_text(&text, path)?;
+        config.file = Some(ConfigFile {
+            path: path.to_owned(),
+            digest: Sha256::digest(&text).into(),
+        });
+        Ok(config)
+    }
+
+    fn of_text(text: &str, path: &Path) -> Result<Self, ConfigErrors> {
         // Paths must mean the same wherever they are used later, so they start at an absolute
         // directory. Without a current directory they stay as they are.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self::parse(&text, path, absolute.parent().unwrap_or(path), &|name| {
+        Self::parse(text, path, absolute.parent().unwrap_or(path), &|name| {
             std::env::var_os(name)
         })
     }
@@ -52,6 +62,38 @@ impl Config {
         }
         config.warnings = warnings;
         Ok(config)
+    }
+}
+
+/// What a file of a configuration has become.
+#[derive(Debug)]
+pub enum Look {
+    /// What it was.
+    Same,
+    /// Another configuration.
+    Changed,
+    /// None.
+    Invalid(ConfigErrors),
+}
+
+impl ConfigFile {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads it again.
+    pub fn look(&self) -> Look {
+        let text = match file::read(&self.path) {
+            Ok(text) => text,
+            Err(errors) => return Look::Invalid(errors),
+        };
+        if self.digest == <[u8; 32]>::from(Sha256::digest(&text)) {
+            return Look::Same;
+        }
+        match Config::of_text(&text, &self.path) {
+            Ok(_) => Look::Changed,
+            Err(errors) => Look::Invalid(errors),
+        }
     }
 }
 

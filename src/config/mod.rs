@@ -34,12 +34,14 @@ mod variables;
 
 pub use command_line::CommandLine;
 pub use errors::{ConfigError, ConfigErrors, Reason};
+pub use load::Look;
 pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
-    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset,
-    Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm, Limits, Listen,
-    ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents, PlainHttp, Policy, Protocol,
-    Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames, Upstream, Warnings,
+    Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, ConfigFile, Denial, Durability,
+    ExcerptPreset, Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm,
+    Limits, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents, PlainHttp,
+    Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames,
+    Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

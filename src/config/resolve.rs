@@ -58,6 +58,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         protocol: protocol(root.section("protocol")),
         ratchet,
         variables: BTreeMap::new(),
+        file: None,
         warnings: Vec::new(),
     };
     if shares_a_token(&config) {
@@ -68,7 +69,18 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         upstream.section("auth").refuse("token", reason, Some(help));
     }
     who_answers(&mut root, &config);
-    root.later(&[("tools", "labelling tools"), ("roots", "mapping roots")]);
+    root.elsewhere(&[
+        (
+            "tools",
+            "labelling tools",
+            "write it into `tools.toml` in the policy directory (`policy.dir`)",
+        ),
+        (
+            "roots",
+            "mapping roots",
+            "write it into `roots.toml` in the policy directory (`policy.dir`)",
+        ),
+    ]);
     root.finish();
     config.variables = std::mem::take(&mut reading.taken);
     config

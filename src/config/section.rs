@@ -151,12 +151,13 @@ impl<'r, 't> Section<'r, 't> {
         fields
     }
 
-    /// Keys that later versions will have, and what they are for: refused, but not as unknown.
-    pub(super) fn later(&mut self, keys: &[(&'static str, &'static str)]) {
+    /// Keys that stand in files of their own, what they are for and what to do: refused, but not as
+    /// unknown.
+    pub(super) fn elsewhere(&mut self, keys: &[(&'static str, &'static str, &'static str)]) {
         self.not_yet();
-        for (key, what) in keys {
+        for (key, what, help) in keys {
             if self.take(key).is_some() {
-                self.refuse(key, Reason::NotAvailable(what), Some("remove it"));
+                self.refuse(key, Reason::Elsewhere(what), Some(help));
             }
         }
     }

@@ -42,8 +42,17 @@ pub struct Config {
     pub ratchet: Ratchet,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
+    /// Where all this was read, if it was read.
+    pub file: Option<ConfigFile>,
     /// Settings that are valid but probably not what their author meant.
     pub warnings: Vec<ConfigError>,
+}
+
+/// The file of a configuration, and what it held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigFile {
+    pub(super) path: PathBuf,
+    pub(super) digest: [u8; 32],
 }
 
 /// The one protected server: a child process that speaks MCP on its standard streams, or one that

@@ -107,6 +107,7 @@ pub(super) fn explanation(
         changes,
         unknown: untraced::note(policies, request).into_iter().collect(),
         problems: Vec::new(),
+        recorded: false,
     };
     match request {
         Request::Message(_) => explanation,

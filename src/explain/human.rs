@@ -88,11 +88,12 @@ impl Explanation {
             && questions.all(|question| question.decision == Decision::Allow)
     }
 
+    /// What a gate has decided stands, whatever the policies say now.
     fn outcome_of(&self, question: &QuestionReport) -> Decision {
-        if self.is_refused_though_permitted() {
-            Decision::Deny
-        } else {
-            question.decision
+        match self.decision {
+            Some(decision) if self.recorded => decision,
+            Some(_) | None if self.is_refused_though_permitted() => Decision::Deny,
+            Some(_) | None => question.decision,
         }
     }
 

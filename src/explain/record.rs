@@ -180,6 +180,7 @@ impl Recorded {
         } else {
             Decision::Deny
         });
+        explanation.recorded = true;
         explanation.at = None;
         explanation.stage.clone_from(&self.stage);
         let [code, advice, text] = self.reason.clone();

@@ -51,6 +51,9 @@ pub struct Explanation {
     pub unknown: Vec<String>,
     /// What kept the message from being explained.
     pub problems: Vec<Problem>,
+    /// It was decided by a gate, which has written it down.
+    #[serde(skip)]
+    pub(super) recorded: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -213,6 +216,7 @@ impl Explanation {
             changes: Vec::new(),
             unknown: Vec::new(),
             problems: vec![problem],
+            recorded: false,
         }
     }
 }

@@ -89,6 +89,7 @@ pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use rates::{Limit, Rate, Rates};
 pub use refuse::{DENIED, RATE_LIMITED, Refusal, Unbridged};
+pub use reload::Published;
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{

@@ -20,7 +20,7 @@ use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
     Gate, caching, consent, decide, guises, identify, kept, listening, listing, oblige, pin,
-    remember, repeated, route, text, understand,
+    ratchet, remember, repeated, route, text, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -80,6 +80,7 @@ impl Gate {
         trail.understood(&understood);
         self.classify(&understood, session, trail);
         pin::pin(&mut understood, &snapshot, pins)?;
+        let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::narrow(&mut understood, &snapshot, now);
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let admitted = admitting.await;
@@ -112,9 +113,8 @@ impl Gate {
             shortening: self.shortening(&understood, &snapshot),
             renaming: guises::outward(&understood.identified, &snapshot),
         };
-        let turn = standing.turn;
         let exchange = |asker: &Asker, method| {
-            self.exchange(asker, method, turn, &understood, &snapshot, trail)
+            self.exchange(asker, method, standing.turn, &understood, &snapshot, trail)
         };
         let mut route = route::route(&understood, session, exchange)?;
         let settings = &self.settings;
@@ -132,7 +132,7 @@ impl Gate {
             snapshot: &snapshot,
             page: page.as_deref(),
             drifts: &drifts,
-            brings: &obliged.brings,
+            brings: &obliged.brings.join(&contained),
             permit: obliged.permit,
         };
         let left = self.leave(talk, leaving, &mut route, trail).await;

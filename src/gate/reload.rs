@@ -19,9 +19,35 @@ use super::talk::Talk;
 /// The step that records of new policies name.
 const STAGE: &str = "reload";
 
+/// What records call a candidate that is asked from now on.
+const CANDIDATE: &str = "candidate";
+
+/// What of the policies is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    Policies,
+    /// Only what is asked beside them, or no longer is.
+    Candidate,
+    Nothing,
+}
+
+impl Published {
+    fn of(old: &PolicySnapshot, new: &PolicySnapshot) -> Self {
+        let candidate = |of: &PolicySnapshot| of.candidate().map(|it| it.revision().clone());
+        if old.revision() != new.revision() {
+            Self::Policies
+        } else if candidate(old) != candidate(new) {
+            Self::Candidate
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
 impl Gate {
     /// Puts new policies in force, in every session, for every message that begins from now on.
-    /// Whoever keeps a session going then calls [`Self::renewed`].
+    /// Whoever keeps a session going then calls [`Self::renewed`]. `refused` is why a candidate that
+    /// should be asked beside them is none. What is the same as before is not recorded.
     ///
     /// # Errors
     /// [`AuditFault`] when it cannot be recorded: then the old ones stay.
@@ -29,16 +55,37 @@ impl Gate {
         &self,
         upstream: &str,
         snapshot: PolicySnapshot,
-    ) -> Result<(), AuditFault> {
+        refused: Option<audit::Reason>,
+    ) -> Result<Published, AuditFault> {
         let old = self.policy.current();
-        let text = format!("in place of {}", old.revision().as_str());
-        let record = of_policies(upstream, audit::Event::Published)
-            .decision(audit::Decision::Allow, STAGE)
-            .revision(snapshot.revision().as_str())
-            .reason(audit::Reason::text(text));
-        self.audit.record(record).await?;
+        let published = Published::of(&old, &snapshot);
+        let reason = match published {
+            Published::Policies => {
+                let text = format!("in place of {}", old.revision().as_str());
+                Some(audit::Reason::text(text))
+            }
+            Published::Candidate => snapshot.candidate().map(|candidate| {
+                let text = format!("asked from now on: {}", candidate.revision().as_str());
+                audit::Reason::code(CANDIDATE).with_text(text)
+            }),
+            Published::Nothing => None,
+        };
+        if let Some(reason) = reason {
+            let record = of_policies(upstream, audit::Event::Published)
+                .decision(audit::Decision::Allow, STAGE)
+                .revision(snapshot.revision().as_str())
+                .reason(reason);
+            self.audit.record(record).await?;
+        }
+        if let Some(reason) = refused {
+            let record = of_policies(upstream, audit::Event::Rejected)
+                .decision(audit::Decision::Block, STAGE)
+                .revision(snapshot.revision().as_str())
+                .reason(reason);
+            self.audit.record(record).await?;
+        }
         self.policy.publish(snapshot);
-        Ok(())
+        Ok(published)
     }
 
     /// The policies in force.

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::engines::{EXTENSIONS, Kinds};
 use super::labels;
+use super::manifest;
 use super::unclaimed::{self, Unclaimed};
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource};
 
 /// The largest policy file that is read, in bytes.
-const MAX_FILE: u64 = 4 << 20;
+pub(super) const MAX_FILE: u64 = 4 << 20;
 
 /// The code of what is said of a file that is not read.
 const UNREAD: &str = "policy::unread";
@@ -24,6 +25,8 @@ pub(super) struct Directory {
     pub(super) sources: Vec<PolicySource>,
     /// Files of labels: `agents.toml`, `tools.toml` and `tools.lock`.
     pub(super) labels: Vec<PolicySource>,
+    /// What says which files there are.
+    pub(super) manifest: Option<PolicySource>,
     pub(super) problems: Vec<PolicyProblem>,
     pub(super) notices: Vec<PolicyProblem>,
     /// What the directory of the candidate holds.
@@ -42,6 +45,25 @@ impl Directory {
         }
     }
 
+    /// Holds what was found against the manifest, if there is one.
+    pub(super) fn check_manifest(&mut self) {
+        if let Some(manifest) = &self.manifest {
+            let files: Vec<_> = self.files().collect();
+            let problems = manifest::check(&self.root, manifest, &files);
+            self.problems.extend(problems);
+        }
+    }
+
+    /// What a manifest would have to say.
+    pub(super) fn listing(&self) -> String {
+        manifest::text(&self.root, self.files())
+    }
+
+    /// Everything that is read.
+    fn files(&self) -> impl Iterator<Item = &PolicySource> {
+        self.sources.iter().chain(&self.labels)
+    }
+
     /// Whether two readings found the same.
     pub(super) fn is_same_as(&self, other: &Self) -> bool {
         let problems = |of: &Self| -> Vec<String> {
@@ -50,6 +72,7 @@ impl Directory {
         };
         self.sources == other.sources
             && self.labels == other.labels
+            && self.manifest == other.manifest
             && problems(self) == problems(other)
             && match (&self.candidate, &other.candidate) {
                 (Some(one), Some(other)) => one.is_same_as(other),
@@ -59,12 +82,12 @@ impl Directory {
 
     /// Whether a snapshot was made of exactly this.
     pub(super) fn is_in_force(&self, snapshot: &PolicySnapshot) -> bool {
-        let here = self.sources.iter().chain(&self.labels);
+        let same = self.manifest.is_some() == snapshot.has_manifest();
         let candidate = match (&self.candidate, snapshot.candidate()) {
             (Some(found), Some(candidate)) => found.is_in_force(candidate),
             (found, candidate) => found.is_none() && candidate.is_none(),
         };
-        candidate && self.problems.is_empty() && here.eq(of_files(snapshot))
+        same && candidate && self.problems.is_empty() && self.files().eq(of_files(snapshot))
     }
 
     /// `above` are the real paths of the directories that are being walked.
@@ -93,7 +116,8 @@ impl Directory {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         // A fixture may have the name of what it tests.
         let is_labels = labels::claims(path) && !unclaimed::is_of_tests(inside);
-        if !is_labels && !engines.claims(path) {
+        let is_manifest = manifest::claims(inside);
+        if !is_labels && !is_manifest && !engines.claims(path) {
             return self.unclaimed(path, engines);
         }
         if size > MAX_FILE {
@@ -107,15 +131,15 @@ impl Directory {
             Ok(text) if text.starts_with('\u{feff}') => self.marked(path),
             Ok(text) => {
                 let name = path.to_string_lossy().as_ref().into();
-                let files = if is_labels {
-                    &mut self.labels
+                let text = text.into();
+                let source = PolicySource { name, text };
+                if is_manifest {
+                    self.manifest = Some(source);
+                } else if is_labels {
+                    self.labels.push(source);
                 } else {
-                    &mut self.sources
-                };
-                files.push(PolicySource {
-                    name,
-                    text: text.into(),
-                });
+                    self.sources.push(source);
+                }
             }
             Err(error) => {
                 let offset = error.utf8_error().valid_up_to();
@@ -130,10 +154,6 @@ impl Directory {
         let inside = path.strip_prefix(&self.root).unwrap_or(path);
         let problem = match Unclaimed::of(inside, path, engines) {
             Unclaimed::Aside => return,
-            Unclaimed::NotYet => {
-                let message = format!("`{shown}` is not read: this version has no use for it");
-                return self.notices.push(PolicyProblem::warning(UNREAD, message));
-            }
             Unclaimed::CopyOf(original) => {
                 let message = format!("`{shown}` is not read, `{original}` beside it is");
                 return self.notices.push(PolicyProblem::warning(UNREAD, message));

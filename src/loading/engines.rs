@@ -72,16 +72,19 @@ impl Kinds {
         self.cedar.claims(path) || self.others.iter().any(|kind| kind.claims(path))
     }
 
+    /// What was in `old` and is not in `new`, beside whole policies.
+    pub(super) fn lost(&self, old: &[PolicySource], new: &[PolicySource]) -> Vec<String> {
+        let lost = |kind: &dyn EngineKind| kind.lost(&of(kind, old), &of(kind, new));
+        let others = self.others.iter().map(AsRef::as_ref);
+        others.flat_map(lost).collect()
+    }
+
     /// What is built in or compiled is Cedar, and so has a name that no other engine claims.
     pub(super) fn compile(&self, sources: &[PolicySource]) -> Result<All, PolicyErrors> {
-        let of_kind = |kind: &dyn EngineKind| -> Vec<PolicySource> {
-            let claimed = |source: &&PolicySource| kind.claims(Path::new(&*source.name));
-            sources.iter().filter(claimed).cloned().collect()
-        };
         let others: Vec<_> = self
             .others
             .iter()
-            .map(|kind| (kind, of_kind(kind.as_ref())))
+            .map(|kind| (kind, of(kind.as_ref(), sources)))
             .filter(|(_, sources)| !sources.is_empty())
             .collect();
         let is_of_another = |source: &&PolicySource| {
@@ -109,6 +112,12 @@ impl Kinds {
         }
         joined(all).ok_or(PolicyErrors { problems })
     }
+}
+
+/// Those that are of this kind.
+fn of(kind: &dyn EngineKind, sources: &[PolicySource]) -> Vec<PolicySource> {
+    let claimed = |source: &&PolicySource| kind.claims(Path::new(&*source.name));
+    sources.iter().filter(claimed).cloned().collect()
 }
 
 fn joined(all: Vec<Compiled>) -> Option<All> {

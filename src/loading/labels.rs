@@ -5,6 +5,7 @@
 
 mod agents;
 mod compiled;
+mod lost;
 mod places;
 mod table;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 pub(super) use self::compiled::Compiled;
+pub(super) use self::lost::lost;
 
 use self::agents::Agents;
 use self::places::{Prompts, Resources, Roots};
@@ -78,7 +80,7 @@ pub(super) fn read(
             }
         };
         let root = Table::root(source, root.get_ref(), problems);
-        match source.name.rsplit(['/', '\\']).next().unwrap_or_default() {
+        match file_name(source) {
             TOOLS => tools.read(root),
             ROOTS => roots.read(root),
             RESOURCES => resources.read(root),
@@ -94,4 +96,8 @@ pub(super) fn read(
     let overrides = agents.finish(&mut labels);
     let compiled = Compiled::of(&labels, overrides);
     (labels, compiled)
+}
+
+fn file_name(source: &PolicySource) -> &str {
+    source.name.rsplit(['/', '\\']).next().unwrap_or_default()
 }

@@ -7,6 +7,7 @@ mod directory;
 mod engines;
 mod labels;
 mod lock;
+mod manifest;
 mod network;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::policy::{
 };
 
 pub use self::lock::{FILE as LOCK_FILE, LockFile, Locked, Unfit, pretty, push_quoted};
+pub use self::manifest::FILE as MANIFEST_FILE;
 pub use self::network::{Network, Reach};
 pub use crate::policy::{LockMode, Warnings};
 pub use watch::{Cause, Changes, OnRemoval, Reload, Taken, Turn, Waker, Watch, Woken};
@@ -121,15 +123,31 @@ pub fn load_changed(
     compile(settings, found, None)
 }
 
+/// What `MANIFEST` has to say of the directory, which has to hold policies that are in order, and
+/// whatever it says now.
+///
+/// # Errors
+/// What is wrong with the policies.
+pub fn manifest(settings: &Settings) -> Result<String, PolicyErrors> {
+    let mut found = Directory::default();
+    if let Some(dir) = &settings.dir {
+        found.read(dir, &Kinds::default());
+    }
+    let text = found.listing();
+    compile(settings, found, None).map(|_| text)
+}
+
 /// Everything that lies in the directory, read whole.
 fn read(settings: &Settings) -> Directory {
     let mut found = Directory::default();
     if let Some(dir) = &settings.dir {
         found.read(dir, &Kinds::default());
+        found.check_manifest();
     }
     if let Some(dir) = &settings.shadow {
         let mut candidate = Directory::default();
         candidate.read(dir, &Kinds::default());
+        candidate.check_manifest();
         found.candidate = Some(Box::new(candidate));
     }
     found
@@ -255,6 +273,9 @@ fn compile_one(
     let mut snapshot = snapshot.with_labels(labels).with_lock(lock);
     if let Some(dir) = &settings.dir {
         snapshot = snapshot.in_directory(&dir.to_string_lossy());
+    }
+    if found.manifest.is_some() {
+        snapshot = snapshot.with_manifest();
     }
     Ok(Loaded {
         snapshot,

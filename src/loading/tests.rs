@@ -1,4 +1,5 @@
 mod again;
+mod manifest;
 
 use std::fs;
 use std::path::Path;
@@ -301,8 +302,11 @@ fn a_file_that_no_engine_reads_is_an_error_unless_it_is_clearly_no_policy() {
         check(name, Err(&format!("did you mean `{meant}`?")));
     }
     check("tests/tool.toml", Ok(&[]));
-    let later = "is not read: this version has no use for it";
-    check("MANIFEST", Ok(&[later]));
+    for name in ["manifest", "Manifest"] {
+        check(name, Err("did you mean `MANIFEST`?"));
+    }
+    check("sub/MANIFEST", Err("names of policies end in"));
+    check("tests/MANIFEST", Ok(&[]));
     for name in ["a.cedar~", "a.cedar.bak", "a.cedar.orig", "#a.cedar#"] {
         check(name, Ok(&["is not read, `a.cedar` beside it is"]));
     }

@@ -6,6 +6,7 @@ use strsim::osa_distance;
 
 use super::engines::Kinds;
 use super::labels;
+use super::manifest;
 
 /// How far from an extension another one is taken for a misspelling of it. Short ones are near to
 /// too many words.
@@ -16,8 +17,6 @@ const NEAR: [(&str, usize); 2] = [("cedar", 2), ("rego", 1)];
 pub(super) enum Unclaimed {
     /// Nobody takes it for a policy.
     Aside,
-    /// It would mean something to a later version of the gate.
-    NotYet,
     /// An editor's copy of a policy that is there under its own name.
     CopyOf(String),
     /// Its author may believe that it is in force.
@@ -31,10 +30,13 @@ impl Unclaimed {
         let name = exact.to_ascii_lowercase();
         let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
         let begins = |begins: &[&str]| begins.iter().any(|begin| name.starts_with(begin));
-        if name == "manifest" {
-            return Self::NotYet;
-        }
         let of_tests = is_of_tests(inside);
+        if !of_tests && name == "manifest" {
+            let is_inside = inside.parent().is_some_and(|above| above != Path::new(""));
+            // Deeper down it would say nothing of the files beside it.
+            let meant = (!is_inside).then(|| manifest::FILE.to_owned());
+            return Self::Doubtful { meant };
+        }
         if !of_tests && let Some(meant) = labels::meant(&name) {
             let meant = Some(meant.to_owned());
             return Self::Doubtful { meant };

@@ -252,13 +252,17 @@ impl Watcher {
         current: &PolicySnapshot,
         found: &Directory,
     ) -> Result<Loaded, PolicyErrors> {
-        let loaded = super::compile(&self.settings, found.clone(), Some(current))?;
+        let mut loaded = super::compile(&self.settings, found.clone(), Some(current))?;
         let on_removal = match cause {
             Cause::Asked => OnRemoval::Accept,
             Cause::Changed => self.settings.on_removal,
         };
         match removals::problems(current, &loaded.snapshot, on_removal) {
-            problems if problems.is_empty() => Ok(loaded),
+            problems if problems.is_empty() => {
+                let meant = removals::meant(current, &loaded.snapshot);
+                loaded.notices.extend(meant);
+                Ok(loaded)
+            }
             problems => Err(PolicyErrors { problems }),
         }
     }

@@ -149,6 +149,12 @@ pub trait EngineKind: fmt::Debug + Send + Sync {
     fn claims(&self, path: &Path) -> bool;
     /// All problems of all sources at once, or an engine.
     fn compile(&self, sources: &[PolicySource]) -> Result<Compiled, PolicyErrors>;
+
+    /// What was in `old` and is not in `new`, beside whole policies, in words: what a text has lost
+    /// that was cut and is still valid. Both are in order.
+    fn lost(&self, _old: &[PolicySource], _new: &[PolicySource]) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What came of sources that are in order.

@@ -28,6 +28,8 @@ pub struct PolicySnapshot {
     labels: Labels,
     lock: Arc<Lock>,
     looks_for: LooksFor,
+    /// Whether a manifest says that its files are all there.
+    has_manifest: bool,
     /// What may come after it, asked beside it and never instead.
     candidate: Option<Box<PolicySnapshot>>,
 }
@@ -77,6 +79,7 @@ impl PolicySnapshot {
             policies,
             labels: Labels::default(),
             lock: Arc::default(),
+            has_manifest: false,
             candidate: None,
         }
     }
@@ -105,6 +108,17 @@ impl PolicySnapshot {
         }
         self.lock = lock;
         self
+    }
+
+    /// With the word of a manifest that its files are all there.
+    #[must_use]
+    pub fn with_manifest(mut self) -> Self {
+        self.has_manifest = true;
+        self
+    }
+
+    pub fn has_manifest(&self) -> bool {
+        self.has_manifest
     }
 
     pub fn lock(&self) -> &Lock {

@@ -6,7 +6,7 @@ use miette::NamedSource;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::errors::FixtureErrors;
+use super::errors::{FixtureErrors, FixtureProblem};
 use super::fixture::{Answered, Consented, Says, Start};
 use super::printable::with_places_kept;
 use super::read::plain;
@@ -35,6 +35,13 @@ const SAYS: [(&str, Says); 3] = [
 /// Everything that is wrong with them, at once.
 pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start, FixtureErrors> {
     let tables = [("session", session), ("consent", consent)];
+    let wrong = tables
+        .iter()
+        .filter_map(|(key, table)| no_table(key, (*table)?));
+    let problems: Vec<FixtureProblem> = wrong.collect();
+    if !problems.is_empty() {
+        return Err(FixtureErrors { problems });
+    }
     let lines = tables
         .iter()
         .filter_map(|(key, table)| table.map(|table| format!("{key} = {table}\n")));
@@ -56,6 +63,20 @@ pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start,
         (problems, _) if problems.is_empty() => Ok(start),
         (problems, _) => Err(FixtureErrors { problems }),
     }
+}
+
+/// A bare word would be told as a number that is none. Strings are for the reader to refuse.
+fn no_table(key: &str, given: &str) -> Option<FixtureProblem> {
+    let example = match key {
+        "consent" => "{ scope = \"writes\", by = \"alice\", age = \"2m\" }",
+        _ => "{ level = \"confidential\", calls = 3 }",
+    };
+    let is_value = given.trim_start().starts_with(['{', '"', '\'']);
+    (!is_value).then(|| {
+        let message = format!("`--{key}` is no table: `{given}`");
+        let help = format!("write it as a test does: `--{key} '{example}'`");
+        FixtureProblem::new("test::value", message).with_help(help)
+    })
 }
 
 pub(super) fn start(test: &Table<'_>) -> Start {

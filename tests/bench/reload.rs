@@ -93,7 +93,7 @@ async fn run(calls: u64) {
         {
             let loaded = turn.found.expect("both directories are valid");
             let start = Instant::now();
-            gate.publish("fixture", loaded.snapshot)
+            gate.publish("fixture", loaded.snapshot, None)
                 .await
                 .expect("an audit");
             paused.push(start.elapsed());

@@ -67,6 +67,17 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             let output = workshop.run("sh", &["-c", command]);
             speaks_mcp(&output).map(|()| printed(&output))
         }
+        // Into a copy: tests leave the project as it is.
+        ["mcp-protector", "check", "--write-manifest", pack] => {
+            let pack = root().join(pack);
+            let command = format!(
+                "copy=$(mktemp -d) && cp -r '{}/.' \"$copy\" && \
+                 mcp-protector check --write-manifest \"$copy\" && \
+                 cd \"$copy\" && sha256sum --strict -c MANIFEST",
+                pack.display()
+            );
+            succeeds(&workshop.run("sh", &["-c", &command]))
+        }
         ["mcp-protector", "test-policy" | "check", ..] => {
             let gate = env!("CARGO_BIN_EXE_mcp-protector");
             let mut tests = std::process::Command::new(gate);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use crate::dialogue::Talk;
 use crate::fixtures::fixture;
 use crate::processes;
-use crate::setup::{ALLOW_ALL, Setup};
+use crate::setup::{ALLOW_ALL, GATE, Setup};
 
 /// Permits everything but calls of `safe`.
 const NOT_SAFE: &str = r#"@id("all") permit (principal, action, resource);
@@ -183,6 +184,7 @@ const CHANGES: &[Change] = &[
         fs::create_dir_all(new.join("more")).unwrap();
         fs::write(new.join("test.cedar"), NOT_SAFE).unwrap();
         fs::write(new.join("more/extra.cedar"), EXTRA).unwrap();
+        fs::write(new.join("more/roots.toml"), ROOTS).unwrap();
         fs::rename(dir, old).unwrap();
         fs::rename(new, dir).unwrap();
     }),
@@ -190,6 +192,13 @@ const CHANGES: &[Change] = &[
         fs::rename(dir.join("test.cedar"), dir.join("renamed.cedar")).unwrap();
         let text = NOT_SAFE.replace("\"all\"", "\"new\"");
         fs::write(dir.join("new.cedar"), text).unwrap();
+    }),
+    ("cut in labels", Refused("policy::removed"), |dir| {
+        fs::write(
+            dir.join("more/roots.toml"),
+            "# new\n[roots.a]\npath = \"/a\"\n",
+        )
+        .unwrap();
     }),
     ("half written", Refused("policy::syntax"), |dir| {
         fs::write(dir.join("test.cedar"), NOT_SAFE.get(..70).unwrap()).unwrap();
@@ -238,10 +247,14 @@ const EXTRA: &str = r#"@id("extra") permit (principal, action, resource);
 @id("no-evil") forbid (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"evil");
 "#;
 
+const ROOTS: &str =
+    "[roots.a]\npath = \"/a\"\n[roots.b]\npath = \"/a/b\"\nsensitivity = \"secret\"\n";
+
 fn check_change((what, becomes, change): Change) {
     let mut gate = Changing::with("", |dir| {
         fs::create_dir(dir.join("more")).unwrap();
         fs::write(dir.join("more/extra.cedar"), EXTRA).unwrap();
+        fs::write(dir.join("more/roots.toml"), ROOTS).unwrap();
     });
     assert!(gate.may_call(), "{what}");
     let start = gate.first_revision();
@@ -265,6 +278,50 @@ fn a_change_is_in_force_as_a_whole_or_not_at_all() {
             scope.spawn(move || check_change(*change));
         }
     });
+}
+
+/// As whoever deploys policies does it, after everything else.
+fn list(dir: &Path) {
+    let mut write = Command::new(GATE);
+    let write = write.args(["check", "--write-manifest"]).arg(dir);
+    assert!(write.status().unwrap().success());
+}
+
+#[test]
+fn where_there_is_a_manifest_nothing_counts_that_it_does_not_list() {
+    let mut gate = Changing::with("", |dir| {
+        fs::write(dir.join("extra.cedar"), EXTRA).unwrap();
+        list(dir);
+    });
+    assert!(gate.may_call());
+    gate.write("test.cedar", NOT_SAFE);
+    let early = gate.settled(Refused("policy::manifest"));
+    let text = early["reason"]["text"].as_str().unwrap();
+    assert!(text.contains("`test.cedar` has another digest"), "{early}");
+    assert!(gate.may_call());
+    list(&gate.directory);
+    gate.settled(InForce);
+    assert!(!gate.may_call());
+    // A rule that is gone is gone because the manifest says so.
+    fs::remove_file(gate.directory.join("test.cedar")).unwrap();
+    gate.settled(Refused("policy::manifest"));
+    list(&gate.directory);
+    gate.settled(InForce);
+    assert!(gate.may_call());
+    // And so is the manifest itself missed.
+    fs::remove_file(gate.directory.join("MANIFEST")).unwrap();
+    gate.write("test.cedar", NOT_SAFE.replace("\"all\"", "\"a\"").as_str());
+    gate.settled(Refused("policy::removed"));
+    assert!(gate.may_call());
+    gate.hang_up();
+    gate.settled(InForce);
+    assert!(!gate.may_call());
+    let past = gate.talk.end();
+    let said = past.ended.stderr;
+    assert!(
+        said.contains("is in force and is not there, as `MANIFEST` says"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -33,6 +33,8 @@ mod lives;
 #[cfg(test)]
 mod operators;
 #[cfg(test)]
+mod policies;
+#[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
 #[cfg(test)]

@@ -303,7 +303,11 @@ async fn new_policies_are_told_of_as_in_any_session() {
         .await;
     bench.to_agent();
     let old = bench.gate.policies();
-    bench.gate.publish("fixture", snapshot(open)).await.unwrap();
+    bench
+        .gate
+        .publish("fixture", snapshot(open), None)
+        .await
+        .unwrap();
     let renewed = bench.gate.renewed(&bench.talk, &old);
     renewed.await.unwrap();
     // The server promised to tell of its tools, none of which is shown otherwise, and of no others.

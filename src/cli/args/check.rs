@@ -35,7 +35,8 @@ pub struct ValidateConfigArgs {
 #[command(after_help = "Examples:
   mcp-protector check policies/
   mcp-protector check --config gate.toml --format sarif
-  mcp-protector check --print schema")]
+  mcp-protector check --print schema
+  mcp-protector check --write-manifest policies/starter")]
 pub struct CheckArgs {
     /// Packs (directories with policies or `tests/`), or directories of packs.
     #[arg(value_name = "PATHS", conflicts_with = "config")]
@@ -62,6 +63,11 @@ pub struct CheckArgs {
     /// that policies are checked against.
     #[arg(long, value_enum)]
     pub print: Option<Print>,
+
+    /// Write `MANIFEST` into this policy directory, which says which files there are and what is in
+    /// them, if its policies are in order.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["paths", "config", "print", "allow"])]
+    pub write_manifest: Option<PathBuf>,
 }
 
 /// Who reads what `check` found.

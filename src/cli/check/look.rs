@@ -45,6 +45,10 @@ impl Target {
         }
     }
 
+    pub(super) fn settings(&self) -> &loading::Settings {
+        &self.settings
+    }
+
     /// The policies that a configuration names, and the candidate for the next ones.
     pub(super) fn configured(file: &Path, config: &Config, args: &CheckArgs) -> Vec<Self> {
         let mut settings = proxy::policy_settings(&config.policy);

@@ -16,6 +16,7 @@ pub(super) struct Report {
     told: Vec<Told>,
     findings: Vec<Finding>,
     checked: Vec<String>,
+    wrote: Option<String>,
 }
 
 /// How it went as a whole.
@@ -47,6 +48,7 @@ struct Summary {
 impl Report {
     pub(super) fn of(found: Found, args: &CheckArgs) -> Self {
         let mut report = Self::with(Outcome::Clean, found.told, found.checked);
+        report.wrote = found.wrote;
         let Summary { errors, warnings } = report.summary();
         if errors > 0 || warnings > 0 && !args.allow_warnings {
             report.outcome = Outcome::Findings;
@@ -65,6 +67,7 @@ impl Report {
             told,
             findings,
             checked,
+            wrote: None,
         }
     }
 
@@ -75,6 +78,9 @@ impl Report {
         }
         if self.outcome == Outcome::NotChecked {
             return Ok(());
+        }
+        if let Some(file) = &self.wrote {
+            return writeln!(out, "{file}: written");
         }
         let Summary { errors, warnings } = self.summary();
         let checked = match self.checked.as_slice() {

@@ -29,6 +29,7 @@ fn args(paths: &[&Path]) -> CheckArgs {
         allow_warnings: false,
         allow: Vec::new(),
         print: None,
+        write_manifest: None,
     }
 }
 
@@ -605,5 +606,61 @@ fn a_report_that_cannot_be_written_is_no_success() {
         assert_eq!(exit == Exit::Success, silent, "{format:?}");
         args.print = Some(Print::Schema);
         assert_eq!(run(&args, &mut Full, &mut Full), Exit::NotChecked);
+    }
+}
+
+#[test]
+fn a_manifest_is_written_for_policies_that_are_in_order_and_then_checked() {
+    let dir = directory(&[("p.cedar", GOOD)]);
+    let file = dir.path().join("MANIFEST");
+    let write = CheckArgs {
+        write_manifest: Some(dir.path().to_owned()),
+        format: CheckFormat::Human,
+        ..args(&[])
+    };
+    let (exit, out, told) = run_with(&write);
+    assert_eq!((exit, out.as_str()), (Exit::Success, ""), "{told}");
+    assert_eq!(told, format!("{}: written\n", file.display()));
+    assert_eq!(codes(&args(&[dir.path()])), (Exit::Success, vec![]));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with("  p.cedar\n"), "{text}");
+
+    fs::write(dir.path().join("p.cedar"), format!("{GOOD}// changed\n")).unwrap();
+    let stale = codes(&args(&[dir.path()]));
+    assert_eq!(stale, (Exit::Findings, vec!["policy::manifest".to_owned()]));
+
+    fs::write(dir.path().join("p.cedar"), "permit").unwrap();
+    let broken = CheckArgs {
+        format: CheckFormat::Json,
+        ..write.clone()
+    };
+    assert_eq!(
+        codes(&broken),
+        (Exit::Findings, vec!["policy::syntax".to_owned()])
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+
+    let none = CheckArgs {
+        write_manifest: Some(dir.path().join("none")),
+        ..broken
+    };
+    assert_eq!(
+        codes(&none),
+        (Exit::Findings, vec!["policy::file".to_owned()])
+    );
+}
+
+#[test]
+fn what_cannot_be_checked_says_nothing_of_tests() {
+    let dir = directory(&[("a.txt", "")]);
+    for path in [dir.path().join("none"), dir.path().to_owned()] {
+        let human = CheckArgs {
+            format: CheckFormat::Human,
+            ..args(&[&path])
+        };
+        let (exit, out, told) = run_with(&human);
+        assert_eq!((exit, out.as_str()), (Exit::NotChecked, ""), "{told}");
+        assert!(!told.contains("tests cannot run"), "{told}");
+        assert!(told.contains(&*path.to_string_lossy()), "{told}");
     }
 }

@@ -192,5 +192,5 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
     let watch = reads
         .then(|| Watch::start(settings, Arc::clone(store)))
         .transpose()?;
-    Renewal::of(watch)
+    Renewal::of(watch, config.file.clone())
 }

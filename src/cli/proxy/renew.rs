@@ -3,11 +3,14 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
+use std::thread;
+
 use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::audit::Reason;
-use crate::gate::Gate;
+use crate::config::{ConfigFile, Look};
+use crate::gate::{Gate, Published};
 use crate::loading::{Loaded, Taken, Turn, Watch};
 use crate::policy::PolicyErrors;
 
@@ -17,6 +20,8 @@ use super::super::report;
 pub(super) struct Renewal {
     /// None without a policy directory.
     watch: Option<Watch>,
+    /// None where everything was said on the command line.
+    file: Option<ConfigFile>,
     signal: Signal,
     /// How often policies were replaced.
     news: watch::Sender<u64>,
@@ -39,9 +44,10 @@ impl News {
 impl Renewal {
     /// Listens for the signal from now on: before, it ends the gate. Must be called inside a tokio
     /// runtime.
-    pub(super) fn of(watch: Option<Watch>) -> io::Result<Self> {
+    pub(super) fn of(watch: Option<Watch>, file: Option<ConfigFile>) -> io::Result<Self> {
         Ok(Self {
             watch,
+            file,
             signal: Signal::new()?,
             news: watch::Sender::new(0),
         })
@@ -79,19 +85,40 @@ impl Renewal {
         for notice in &loaded.notices {
             warn!("{notice}");
         }
-        for problem in &loaded.candidate {
-            warn!("the candidate in `policy.shadow` is not asked any more: {problem}");
+        let refused = (!loaded.candidate.is_empty()).then(|| PolicyErrors::of(loaded.candidate));
+        if let Some(errors) = &refused {
+            warn!(
+                "the candidate in `policy.shadow` is refused, and not asked any more\n{}",
+                report::text(errors)
+            );
         }
-        if let Err(fault) = gate.publish(upstream, loaded.snapshot).await {
-            warn!("new policies could not be recorded, and are not in force: {fault}");
-            return Taken::No;
+        let reason = refused.map(|errors| {
+            let code = errors.problems.first().map_or("", |first| first.code);
+            Reason::code(CANDIDATE_REFUSED).with_text(format!("{code}: {}", first(&errors)))
+        });
+        let published = match gate.publish(upstream, loaded.snapshot, reason).await {
+            Ok(published) => published,
+            Err(fault) => {
+                warn!("new policies could not be recorded, and are not in force: {fault}");
+                return Taken::No;
+            }
+        };
+        let revision = &*gate.revision();
+        match published {
+            Published::Policies => {
+                info!(revision, "new policies are in force: {}", loaded.surfaces);
+                self.news
+                    .send_modify(|replaced| *replaced = replaced.wrapping_add(1));
+            }
+            Published::Candidate => info!(
+                revision,
+                "the policies in force stay as they are, only the candidate has changed"
+            ),
+            Published::Nothing => info!(
+                revision,
+                "nothing changed: the policies of the directory are those in force"
+            ),
         }
-        info!(
-            revision = &*gate.revision(),
-            "new policies are in force: {}", loaded.surfaces
-        );
-        self.news
-            .send_modify(|replaced| *replaced = replaced.wrapping_add(1));
         Taken::Yes
     }
 
@@ -101,6 +128,32 @@ impl Renewal {
             Some(_) => warn!("SIGHUP: the policies cannot be read again"),
             None => info!("SIGHUP: there is no policy directory to read again"),
         }
+        if let Some(file) = self.file.clone() {
+            // Nothing waits for it: a file may lie where reading takes its time.
+            let looking = thread::Builder::new().name("configuration".to_owned());
+            if let Err(error) = looking.spawn(move || look_again(&file)) {
+                warn!("SIGHUP: the configuration cannot be looked at: {error}");
+            }
+        }
+    }
+}
+
+/// The code of records that say that a candidate was refused.
+const CANDIDATE_REFUSED: &str = "candidate-refused";
+
+/// Says whether the configuration is still the one that the gate was started with.
+fn look_again(file: &ConfigFile) {
+    let shown = file.path().display();
+    match file.look() {
+        Look::Same => {}
+        Look::Changed => warn!(
+            "SIGHUP: `{shown}` has changed since the start, and is not read again: a restart is needed"
+        ),
+        Look::Invalid(errors) => warn!(
+            "SIGHUP: `{shown}` has changed since the start, and is not read again: a restart is \
+             needed, and would fail\n{}",
+            report::text(&errors)
+        ),
     }
 }
 
@@ -117,19 +170,24 @@ async fn refuse(gate: &Gate, upstream: &str, errors: &PolicyErrors) -> Taken {
         "new policies are refused, the last good ones stay in force\n{}",
         report::text(errors)
     );
-    let reason = errors
-        .problems
-        .first()
-        .map_or_else(Reason::default, |first| {
-            Reason::code(first.code).with_text(match errors.problems.len() {
-                1 => first.message.clone(),
-                all => format!("{} (1 of {all} problems)", first.message),
-            })
-        });
+    let code = errors.problems.first().map(|first| first.code);
+    let reason = code.map_or_else(Reason::default, |code| {
+        Reason::code(code).with_text(first(errors))
+    });
     if let Err(fault) = gate.keep(upstream, reason).await {
         warn!("that new policies are refused could not be recorded: {fault}");
     }
     Taken::Yes
+}
+
+/// The first problem, and how many there are.
+fn first(errors: &PolicyErrors) -> String {
+    let first = errors.problems.first();
+    let message = first.map(|first| first.message.clone()).unwrap_or_default();
+    match errors.problems.len() {
+        0 | 1 => message,
+        all => format!("{message} (1 of {all} problems)"),
+    }
 }
 
 /// SIGHUP. A closed terminal sends it too; the gate then sees the end of its standard input.

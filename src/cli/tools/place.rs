@@ -1,9 +1,10 @@
 //! Where the lock is.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use super::super::whole;
 use super::offered::Failure;
 use crate::loading::{LOCK_FILE, LockFile};
 use crate::policy::{PolicyErrors, PolicySource};
@@ -43,21 +44,7 @@ impl Place {
 
     /// Whole or not at all: a gate may be watching the directory.
     pub(super) fn write(&self, lock: &LockFile) -> Result<(), Failure> {
-        let error = |error: io::Error| Failure::file(&self.0, &error);
-        let name = self.0.file_name().unwrap_or_default();
-        let mut beside = std::ffi::OsString::from(".");
-        beside.push(name);
-        beside.push(".new");
-        let beside = self.0.with_file_name(beside);
-        let written = fs::File::create(&beside).and_then(|mut file| {
-            file.write_all(lock.text().as_bytes())?;
-            file.sync_all()
-        });
-        let moved = written.and_then(|()| fs::rename(&beside, &self.0));
-        moved.map_err(|cause| {
-            // What is left of it is of no use to anybody.
-            let _ = fs::remove_file(&beside);
-            error(cause)
-        })
+        let written = whole::write(&self.0, &lock.text());
+        written.map_err(|error| Failure::file(&self.0, &error))
     }
 }

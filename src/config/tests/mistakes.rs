@@ -206,13 +206,21 @@ fn unknown_keys_and_values_get_a_suggestion() {
 }
 
 #[test]
-fn keys_of_later_versions_are_refused_by_name() {
+fn keys_of_other_files_are_refused_with_the_names_of_those() {
     check_rest(
         "[tools.a]\n[roots.b]",
         &[
-            "2 tools: labelling tools is not available in this version",
-            "3 roots: mapping roots is not available in this version",
+            "2 tools: labelling tools is not done in this file",
+            "3 roots: mapping roots is not done in this file",
         ],
+    );
+    check_advice(
+        "upstream.command = [\"server\"]\ntools.a.permission = \"read\"",
+        "write it into `tools.toml` in the policy directory (`policy.dir`)",
+    );
+    check_advice(
+        "upstream.command = [\"server\"]\nroots.a.path = \"/srv\"",
+        "write it into `roots.toml` in the policy directory (`policy.dir`)",
     );
 }
 

@@ -324,7 +324,7 @@ async fn what_is_kept_is_judged_by_what_policies_of_today_look_for() {
     let snapshot =
         |looks_for| PolicySnapshot::new(vec![Box::new(Looking(looks_for))], Vec::new(), Vec::new());
     let bench = shortening(open, None).await;
-    let publish = |looks_for| bench.gate.publish("test", snapshot(looks_for));
+    let publish = |looks_for| bench.gate.publish("test", snapshot(looks_for), None);
     publish(LooksFor::NOTHING).await.unwrap();
     let token = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
     let whole = format!("{}it is {token}.\n{}", lines(100), lines(100));

@@ -1,18 +1,22 @@
 //! What new policies lack of those in force.
 //!
 //! A file that is being written, or whose writer died, may be valid and incomplete: cut at the end
-//! of a rule, it lacks those that follow, and a `forbid` may be among them.
+//! of a rule, it lacks those that follow, and a `forbid` may be among them; cut in a rule of CEL or
+//! Rego, or in labels, it lacks what narrows or closes. So all that is in force has to be there.
 
 use std::collections::HashSet;
 
 use super::super::directory::of_files;
+use super::super::engines::Kinds;
+use super::super::labels::claims;
+use super::super::lock;
 use super::OnRemoval;
 use crate::policy::{PolicyEntry, PolicyProblem, PolicySnapshot, PolicySource};
 
 const CODE: &str = "policy::removed";
 
-const HELP: &str =
-    "if that is meant, send SIGHUP to the gate, or set `on_removal = \"accept\"` in `[policy]`";
+const HELP: &str = "if that is meant, send SIGHUP to the gate, set `on_removal = \"accept\"` in `[policy]`, or \
+     write a `MANIFEST` with the policies: `mcp-protector check --write-manifest DIR`";
 
 /// Why `new` must not replace `old`.
 pub(super) fn problems(
@@ -26,12 +30,36 @@ pub(super) fn problems(
         return vec![PolicyProblem::error(CODE, message).with_help(help)];
     }
     match on_removal {
-        OnRemoval::Accept => Vec::new(),
-        OnRemoval::Keep => policies(old, new)
-            .chain(labels(old, new))
-            .chain(locked(old, new))
-            .collect(),
+        OnRemoval::Keep if !new.has_manifest() => {
+            let unlisted = "`MANIFEST` was there, and is not there any more".to_owned();
+            let unlisted = old.has_manifest().then(|| missed(unlisted));
+            unlisted.into_iter().chain(gone(old, new)).collect()
+        }
+        OnRemoval::Keep | OnRemoval::Accept => Vec::new(),
     }
+}
+
+/// What `new` lacks because its manifest says so.
+pub(super) fn meant(old: &PolicySnapshot, new: &PolicySnapshot) -> Vec<PolicyProblem> {
+    if !new.has_manifest() {
+        return Vec::new();
+    }
+    gone(old, new)
+        .map(|problem| {
+            let message = format!("{}, as `MANIFEST` says", problem.message);
+            PolicyProblem::warning(CODE, message)
+        })
+        .collect()
+}
+
+fn gone<'s>(
+    old: &'s PolicySnapshot,
+    new: &'s PolicySnapshot,
+) -> impl Iterator<Item = PolicyProblem> + 's {
+    policies(old, new)
+        .chain(parts(old, new))
+        .chain(labels(old, new))
+        .chain(locked(old, new))
 }
 
 /// Policies that are not there in the same words: of those with an `@id`, the ones whose id is gone;
@@ -63,43 +91,63 @@ fn policies<'s>(
                     policy.origin
                 )
             };
-            PolicyProblem::error(CODE, message).with_help(HELP)
+            missed(message)
         })
 }
 
-/// Files of labels that have gone or were cut.
-fn labels<'s>(
-    old: &'s PolicySnapshot,
-    new: &'s PolicySnapshot,
-) -> impl Iterator<Item = PolicyProblem> + 's {
-    let is_shorter = |then: &PolicySource, now: &PolicySource| {
-        let now = now.text.trim_end();
-        now.len() < then.text.trim_end().len() && then.text.starts_with(now)
+/// Parts of rules that have gone, though the rules are there.
+fn parts(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
+    let sources = |of: &PolicySnapshot| -> Vec<PolicySource> { of_files(of).cloned().collect() };
+    let lost = Kinds::default().lost(&sources(old), &sources(new));
+    lost.into_iter().map(missed)
+}
+
+/// What files of labels do not say any more, and a lock that has gone.
+fn labels(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
+    let files = |of| -> (Vec<&PolicySource>, Vec<&PolicySource>) {
+        of_files(of)
+            .filter(|source| claims(source.name.as_ref().as_ref()))
+            .partition(|source| lock::claims(source.name.as_ref().as_ref()))
     };
-    of_files(old)
-        .filter(|source| super::super::labels::claims(source.name.as_ref().as_ref()))
-        .filter(move |then| {
-            let now = of_files(new).find(|now| now.name == then.name);
-            !then.text.trim().is_empty() && now.is_none_or(|now| is_shorter(then, now))
-        })
-        .map(|source| {
-            let message = format!("`{}`: labels are in force and are not there", source.name);
-            PolicyProblem::error(CODE, message).with_help(HELP)
-        })
+    let (locks, old) = files(old);
+    let (new_locks, new) = files(new);
+    let lost = super::super::labels::lost(&old, &new);
+    let gone = locks
+        .into_iter()
+        .filter(move |then| !new_locks.iter().any(|now| now.name == then.name))
+        .map(|lock| format!("`{}`: labels are in force and are not there", lock.name));
+    let all: Vec<String> = lost.into_iter().chain(gone).collect();
+    all.into_iter().map(missed)
 }
 
-/// Tools whose approved definition nobody would compare any more.
-fn locked<'s>(
-    old: &'s PolicySnapshot,
-    new: &'s PolicySnapshot,
-) -> impl Iterator<Item = PolicyProblem> + 's {
-    let gone = old.lock().tools();
-    let gone = gone.filter(|(name, _)| new.lock().tool(name).is_none());
-    gone.map(|(name, _)| {
-        let name = name.escape_debug();
-        let message = format!("`{name}` is locked, and is not in the lock any more");
-        PolicyProblem::error(CODE, message).with_help(HELP)
-    })
+/// What is approved and nobody would compare any more.
+fn locked(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
+    let tools = old.lock().tools().map(|(name, _)| name);
+    let gone = tools.filter(|name| new.lock().tool(name).is_none());
+    let prompts = |of: &PolicySnapshot| -> Vec<String> {
+        let words = of.lock().words().into_iter();
+        words
+            .flat_map(|words| words.prompts.keys().cloned())
+            .collect()
+    };
+    let now = prompts(new);
+    let then = prompts(old);
+    let prompts = then.iter().filter(|name| !now.contains(name));
+    let mut told: Vec<String> = gone
+        .chain(prompts.map(String::as_str))
+        .map(|name| {
+            let name = name.escape_debug();
+            format!("`{name}` is locked, and is not in the lock any more")
+        })
+        .collect();
+    if old.lock().words().is_some() && new.lock().words().is_none() {
+        told.push("the lock says nothing of prompts and instructions any more".to_owned());
+    }
+    told.into_iter().map(missed)
+}
+
+fn missed(message: String) -> PolicyProblem {
+    PolicyProblem::error(CODE, message).with_help(HELP)
 }
 
 fn is_named(policy: &PolicyEntry) -> bool {

@@ -10,6 +10,7 @@ mod file;
 mod judge;
 mod length;
 mod literal;
+mod lost;
 mod meter;
 mod mutants;
 mod names;
@@ -96,6 +97,10 @@ impl EngineKind for Cel {
             notices: Vec::new(),
             surfaces,
         })
+    }
+
+    fn lost(&self, old: &[PolicySource], new: &[PolicySource]) -> Vec<String> {
+        lost::lost(old, new)
     }
 }
 

@@ -10,6 +10,7 @@ mod compile;
 mod functions;
 mod limits;
 mod looked;
+mod lost;
 mod mutants;
 mod names;
 mod open;
@@ -124,6 +125,10 @@ impl EngineKind for Rego {
                 closed: Vec::new(),
             },
         })
+    }
+
+    fn lost(&self, old: &[PolicySource], new: &[PolicySource]) -> Vec<String> {
+        lost::lost(old, new)
     }
 }
 

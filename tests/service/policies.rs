@@ -1,0 +1,110 @@
+//! What operators are told when policies are read again.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::fixtures::fixture;
+use crate::processes::eventually;
+use crate::serving::Serving;
+use crate::setup::{ALLOW_ALL, Setup};
+
+fn hang_up(gate: &Serving) {
+    let pid = Pid::from_raw(i32::try_from(gate.child.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+}
+
+/// Waits until standard error has all of these words.
+#[track_caller]
+fn says(gate: &Serving, words: &[&str]) {
+    eventually(|| {
+        let said = gate.said.lock().unwrap().clone();
+        let all = words.iter().all(|words| said.contains(words));
+        all.then_some(()).ok_or(said)
+    });
+}
+
+/// The records of new policies so far.
+fn reloads(gate: &Serving) -> Vec<Value> {
+    let text = fs::read_to_string(gate.setup().audit_file()).unwrap_or_default();
+    // The last one may still be on its way to the disk.
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let records = whole.lines().map(|line| line.parse().unwrap());
+    records
+        .filter(|record: &Value| record["kind"] == "policy_reload")
+        .collect()
+}
+
+fn reload(gate: &Serving, number: usize) -> Value {
+    eventually(|| {
+        let mut all = reloads(gate);
+        if all.len() == number {
+            all.pop().ok_or_else(String::new)
+        } else {
+            Err(format!("{all:?}"))
+        }
+    })
+}
+
+#[test]
+fn who_asks_is_told_that_nothing_changed_and_what_needs_a_restart() {
+    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let gate = Serving::start(setup.over_http());
+    hang_up(&gate);
+    says(&gate, &["nothing changed"]);
+    let file = gate.setup().path("gate.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, format!("{text}# more\n")).unwrap();
+    hang_up(&gate);
+    let restart = "has changed since the start, and is not read again: a restart is needed";
+    says(&gate, &[restart, "gate.toml"]);
+    assert!(!gate.said.lock().unwrap().contains("would fail"));
+    fs::write(&file, format!("{text}[polcy]\n")).unwrap();
+    hang_up(&gate);
+    says(&gate, &["a restart is needed, and would fail", "polcy"]);
+    assert!(
+        !gate
+            .said
+            .lock()
+            .unwrap()
+            .contains("new policies are in force")
+    );
+    assert_eq!(reloads(&gate), Vec::<Value>::new());
+}
+
+#[test]
+fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
+    let mut setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let next = setup.path("next");
+    fs::create_dir(&next).unwrap();
+    fs::write(next.join("next.cedar"), ALLOW_ALL).unwrap();
+    setup.reload = format!("shadow = {next:?}");
+    let gate = Serving::start(setup.over_http());
+    fs::write(next.join("next.cedar"), "@id(\"a\") permit (").unwrap();
+    let refused = reload(&gate, 1);
+    assert_eq!(refused["event"], "rejected", "{refused}");
+    assert_eq!(refused["reason"]["code"], "candidate-refused", "{refused}");
+    let text = refused["reason"]["text"].as_str().unwrap();
+    assert!(text.starts_with("policy::syntax: "), "{text}");
+    says(
+        &gate,
+        &[
+            "the candidate in `policy.shadow` is refused",
+            "next.cedar:1:",
+        ],
+    );
+    fs::write(next.join("next.cedar"), format!("{ALLOW_ALL}// new\n")).unwrap();
+    let asked = reload(&gate, 2);
+    assert_eq!(asked["event"], "published", "{asked}");
+    assert_eq!(asked["reason"]["code"], "candidate", "{asked}");
+    assert_eq!(asked["revision"], refused["revision"]);
+    says(&gate, &["only the candidate has changed"]);
+    assert!(
+        !gate
+            .said
+            .lock()
+            .unwrap()
+            .contains("new policies are in force")
+    );
+}
