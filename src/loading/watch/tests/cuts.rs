@@ -117,10 +117,8 @@ fn cuts(file: &Path, text: &str) -> BTreeSet<usize> {
         let says = !last.starts_with('#') && !last.starts_with("//");
         says && line.trim_end() == line
     };
-    let letters = (0..text.len()).filter(|at| text.is_char_boundary(*at));
-    letters
-        .filter(|at| is_new(&text[..*at]) && is_whole(&text[..*at]))
-        .collect()
+    let cut = |at: &usize| text.get(..*at).filter(|cut| is_new(cut) && is_whole(cut));
+    (0..text.len()).filter(|at| cut(at).is_some()).collect()
 }
 
 /// How many cuts of the pack's files are published; none of them opens anything.
@@ -136,7 +134,7 @@ fn check_pack(pack: &Path) -> usize {
                 _ => first.to_owned(),
             };
             for cut in cuts(&file, &whole) {
-                fs::write(&file, format!("{first}{}", &whole[..cut])).unwrap();
+                fs::write(&file, format!("{first}{}", whole.get(..cut).unwrap())).unwrap();
                 if !pack.is_published() {
                     continue;
                 }
