@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use crate::policy::{Decision, Denial, OnDeny, PolicySnapshot};
+use crate::session::Session;
 use crate::wire::KnownMethod;
 
 use super::identify::Role;
@@ -14,9 +15,11 @@ use super::resources::{self, Kind};
 use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
 
 /// Takes the resources that policy refuses out of what is asked. What a person could permit stays in
-/// it, and so does the stream itself.
+/// it, and so does the stream itself. What the bridge asks for is left whole: there each resource was a
+/// request of its own, of which the agent is told that it was refused.
 pub(super) fn narrow<'m>(
     understood: &mut Understood<'m>,
+    session: &Session,
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> Vec<Removal<'m>> {
@@ -27,6 +30,9 @@ pub(super) fn narrow<'m>(
     else {
         return Vec::new();
     };
+    if session.state().bridged.is_some() {
+        return Vec::new();
+    }
     let scene = &understood.identified.scene;
     let params = understood.identified.message.params();
     let (mut refused, mut kept) = (HashSet::new(), HashSet::new());

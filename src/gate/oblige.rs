@@ -81,7 +81,7 @@ type Said<'m> = HashMap<usize, (Value<'m>, String)>;
 /// replaced: in a key, or as a number.
 pub(super) fn oblige<'m>(
     message: &'m Message,
-    allowed: Allowed,
+    mut allowed: Allowed,
     wanted: Wanted<'m>,
     route: &mut Route<'m>,
     passage: Passage,
@@ -92,6 +92,9 @@ pub(super) fn oblige<'m>(
     let mut notes = Vec::with_capacity(wanted.removals.len());
     let mut brings = ratchet::obliged(&allowed);
     let obligations = carried_out(message, &allowed, &mut edits, &mut notes);
+    for removal in &wanted.removals {
+        allowed.respelled.remove(&removal.pointer);
+    }
     let gone: Vec<Range<usize>> = wanted.removals.iter().map(|it| it.item.range()).collect();
     for removal in wanted.removals {
         edits.remove(removal.item);
@@ -114,8 +117,7 @@ pub(super) fn oblige<'m>(
     let respelled = respell(message, &allowed.respelled, &mut notes)?;
     // What a server wrote is no less looked at for that.
     let mut links = Said::default();
-    let stays = |value: &Value<'_>| !gone.contains(&value.range());
-    for (value, text) in respelled.into_iter().filter(|(value, _)| stays(value)) {
+    for (value, text) in respelled {
         if allowed.from() == Side::Agent {
             own.push(value.range());
             edits.replace(value, Fragment::string(text));

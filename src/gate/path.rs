@@ -81,7 +81,7 @@ impl Gate {
         self.classify(&understood, session, trail);
         pin::pin(&mut understood, &snapshot, pins)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
-        let unheard = listening::narrow(&mut understood, &snapshot, now);
+        let unheard = listening::narrow(&mut understood, session, &snapshot, now);
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let admitted = admitting.await;
         if let Err(Stop::Park) = admitted {

@@ -1,7 +1,9 @@
 //! A call that needs consent, from the question to what becomes of it: each lifecycle of the official
 //! library's client, over each transport, with the bridge and without it.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rmcp::model::CallToolRequestParams;
 use rmcp::object;
@@ -125,14 +127,29 @@ impl Scene {
         }
     }
 
-    /// Ends the conversation; yields what the audit says of consent.
+    /// Ends the conversation; yields what the audit says of consent: two records, which may be
+    /// written after the answer was told.
     async fn ends(self) -> Vec<String> {
         self.client.cancel().await.unwrap();
         let file = match &self.gate {
             Gate::OfItsOwn(setup) => setup.audit_file(),
             Gate::Serving(serving) => serving.setup().audit_file(),
         };
-        let records = std::fs::read_to_string(file).unwrap();
+        let mut events = Vec::new();
+        for _ in 0..100 {
+            events = Self::of_consent(&file);
+            if events.len() >= 2 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        events
+    }
+
+    fn of_consent(audit: &Path) -> Vec<String> {
+        let records = std::fs::read_to_string(audit).unwrap();
+        // The last line may be half there.
+        let (records, _) = records.rsplit_once('\n').unwrap_or_default();
         let records = records.lines().map(json);
         let of_consent = records.filter(|record| record["kind"] == "consent");
         of_consent
