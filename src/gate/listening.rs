@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::policy::{Decision, Denial, OnDeny, PolicySnapshot};
+use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
 use crate::wire::KnownMethod;
 
@@ -14,9 +14,13 @@ use super::oblige::Removal;
 use super::resources::{self, Kind};
 use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
 
-/// Takes the resources that policy refuses out of what is asked. What a person could permit stays in
-/// it, and so does the stream itself. What the bridge asks for is left whole: there each resource was a
-/// request of its own, of which the agent is told that it was refused.
+/// The most resources that are taken out of one request; with more, all of it is refused. Each has a
+/// note in the record, which holds no more.
+const MOST: usize = 64;
+
+/// Takes the resources that policy refuses out of what is asked; the stream itself stays in it, and what
+/// no policy could tell of. What the bridge asks for is left whole: there each resource was a request of
+/// its own, of which the agent is told that it was refused.
 pub(super) fn narrow<'m>(
     understood: &mut Understood<'m>,
     session: &Session,
@@ -51,8 +55,11 @@ pub(super) fn narrow<'m>(
                 removals.push(Removal {
                     item: named.value,
                     pointer,
-                    because: why(&denial),
+                    because: why(&uri, &denial),
                 });
+                if removals.len() > MOST {
+                    return Vec::new();
+                }
             }
             None => kept.extend(uris),
         }
@@ -67,11 +74,14 @@ pub(super) fn narrow<'m>(
     removals
 }
 
-/// A refusal that nobody can lift.
+/// A refusal that is a policy's. What fails is left to be refused with all that is asked.
 fn refusal(decision: Decision) -> Option<Denial> {
     match decision {
-        Decision::Deny(denial) if denial.remedy() != Some(OnDeny::AskConsent) => Some(denial),
-        Decision::Deny(_) | Decision::Allow(_) => None,
+        Decision::Deny(denial) => match denial.cause {
+            DenialCause::Forbidden | DenialCause::NotPermitted => Some(denial),
+            DenialCause::Fault(_) => None,
+        },
+        Decision::Allow(_) => None,
     }
 }
 
@@ -83,11 +93,15 @@ fn uri_of(question: Question<'_>) -> Option<String> {
     }
 }
 
-fn why(denial: &Denial) -> String {
+fn why(uri: &str, denial: &Denial) -> String {
+    let shown: String = uri.escape_debug().take(MOST_SHOWN).collect();
     let policies: Vec<&str> = denial.reasons.iter().map(|it| it.policy.as_str()).collect();
     if policies.is_empty() {
-        "not permitted".to_owned()
+        format!("`{shown}` is not permitted")
     } else {
-        format!("refused by `{}`", policies.join("`, `"))
+        format!("`{shown}` is refused by `{}`", policies.join("`, `"))
     }
 }
+
+/// Characters of a URI that are told.
+const MOST_SHOWN: usize = 128;

@@ -9,7 +9,7 @@ use crate::wire::{Message, Side};
 use super::decide::{Permit, Stop};
 use super::drift::Drift;
 use super::forward::{Agent, Upstream};
-use super::isolate::has_left_since;
+use super::isolate::{has_left_since, leads_nowhere};
 use super::listing::Listing;
 use super::oblige::Wanted;
 use super::pin::Pins;
@@ -80,6 +80,8 @@ impl Gate {
         trail.understood(&understood);
         self.classify(&understood, session, trail);
         pin::pin(&mut understood, &snapshot, pins)?;
+        // Before anybody is asked about it.
+        leads_nowhere(&understood)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::narrow(&mut understood, session, &snapshot, now);
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);

@@ -142,7 +142,10 @@ pub(super) fn understand<'m>(
             .iter()
             .map(|it| it.consent.as_ref())
             .collect();
-        if let Some(consent) = agreed.as_ref().and_then(|all| all.first()) {
+        // Not to the resources that a listener names beside its tasks.
+        let names_others = !resources::named_in(method, params).is_empty();
+        let agreed = agreed.as_ref().and_then(|all| all.first());
+        if let Some(consent) = agreed.filter(|_| !names_others) {
             identified.scene.agrees(consent);
         }
         about_tasks(method, asks, params, recalled, look)?

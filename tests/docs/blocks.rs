@@ -62,9 +62,35 @@ fn fixture(workshop: &Workshop, text: &str) -> Result<(), String> {
     }
 }
 
+/// The same, with the files that it names: they are not on every machine that checks the documents.
+fn with_files(workshop: &Workshop, text: &str) -> String {
+    const KEYS: &str = r#"{"keys":[{"kty":"EC","crv":"P-256","alg":"ES256","kid":"a","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#;
+    let mut written = text.to_owned();
+    for (place, name, text) in [
+        ("/run/secrets/", "token", "a-token-of-the-documents"),
+        ("/etc/mcp-protector/jwks.json", "jwks.json", KEYS),
+    ] {
+        let mut quoted = quoted_from(&written, place);
+        quoted.sort_unstable();
+        for path in quoted {
+            let file = workshop.file(name);
+            fs::write(&file, text).unwrap();
+            written = written.replace(&path, &file.display().to_string());
+        }
+    }
+    written
+}
+
+/// What is quoted and begins so.
+fn quoted_from(text: &str, begins: &str) -> Vec<String> {
+    let quoted = text.split('"').filter(|word| word.starts_with(begins));
+    quoted.map(str::to_owned).collect()
+}
+
 /// A configuration, which the commands after it find as `gate.toml`.
 fn configuration(workshop: &Workshop, text: &str) -> Result<(), String> {
     let path = workshop.file("gate.toml");
+    let text = &with_files(workshop, text);
     fs::write(&path, text).unwrap();
     let config = Config::parse(text, &path, &workshop.file(""), &|_| None)
         .map_err(|errors| format!("{:?}", miette::Report::new(errors)))?;

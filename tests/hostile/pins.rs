@@ -172,13 +172,30 @@ fn names_that_could_be_taken_for_another_are_not_shown() {
 }
 
 #[test]
-fn what_a_hostile_server_lists_is_locked_as_a_whole_or_not_at_all() {
+fn of_what_a_hostile_server_lists_only_what_can_be_told_is_locked() {
     for (mode, says) in [
         ("conflicting-tools", "`safe` is defined more than once"),
         (
             "tool-schema-missing",
             "`broken`: its `inputSchema` is not an object",
         ),
+    ] {
+        let setup = before(mode);
+        let locked = tools(&setup, &["lock"]);
+        assert_eq!(locked.status.code(), Some(1), "{mode}: {locked:?}");
+        let told = [&locked.stdout, &locked.stderr].map(|it| String::from_utf8_lossy(it));
+        assert!(told.iter().any(|it| it.contains(says)), "{mode}: {told:?}");
+        let lock = std::fs::read_to_string(setup.path("policies/tools.lock")).unwrap();
+        assert!(
+            !lock.contains("broken") && !lock.contains("[tools.safe]"),
+            "{mode}: {lock}"
+        );
+    }
+}
+
+#[test]
+fn what_a_hostile_server_lists_is_locked_as_a_whole_or_not_at_all() {
+    for (mode, says) in [
         ("tool-duplicate-key", "twice"),
         ("cursor-endless", "more than 1000 pages"),
         ("cursor-number", "`nextCursor` that is no string"),

@@ -21,6 +21,13 @@ use super::isolated::{PlacedEvents, Speaker};
 use super::renew::News;
 use super::servers::Occurrence;
 
+/// Who may have something in hand that the agent has sent: whoever reads it, and the bridge.
+const HANDS: usize = 2;
+const WHOLE: u32 = 2;
+
+/// How long what is in hand may take when the server was given up.
+const IN_HAND: Duration = Duration::from_secs(5);
+
 /// Why a conversation ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
@@ -44,14 +51,14 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
-    let hand = Semaphore::new(1);
-    let agent = listen(gate, talk, inbox, shutdown, &hand);
+    let hands = Semaphore::new(HANDS);
+    let agent = listen(gate, talk, inbox, shutdown, &hands);
     let upstream = attend(gate, talk, events, audit);
     let waiting = resume(gate, talk);
     let answers = go_on(gate, talk);
     let time = keep_time(gate, talk);
     let policies = follow(gate, talk, news);
-    let bridge = cross(gate, talk);
+    let bridge = cross(gate, talk, &hands);
     tokio::pin!(agent, upstream, waiting, answers, time, policies, bridge);
     let end = tokio::select! {
         end = &mut agent => end,
@@ -68,13 +75,16 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         End::Stopped(cause) => *cause,
         End::UpstreamGone(_) | End::AuditFault => Cause::UpstreamGone,
     });
-    // What it had in its hand when the server was given up is answered as all is.
+    // What was in hand when the server was given up is answered as all is. What waits for another
+    // server's first word is answered below.
     if matches!(end, End::UpstreamGone(_)) {
         tokio::select! {
             biased;
             _ = &mut agent => {}
-            _ = hand.acquire() => {}
+            _ = &mut bridge => {}
+            _ = hands.acquire_many(WHOLE) => {}
             () = shutdown.forced() => {}
+            () = tokio::time::sleep(IN_HAND) => {}
         }
     }
     // Only an agent that still listens is worth waiting for. INVARIANT: then none of the futures
@@ -104,7 +114,7 @@ async fn listen<U: Upstream, A: Agent>(
     talk: &Talk<U, Bridged<A>>,
     mut inbox: Inbox,
     shutdown: &Shutdown,
-    hand: &Semaphore,
+    hands: &Semaphore,
 ) -> End {
     loop {
         let bridge = talk.agent.bridge();
@@ -113,7 +123,7 @@ async fn listen<U: Upstream, A: Agent>(
             _ = shutdown.requested() => return pending().await,
             next = next(&mut inbox, bridge) => next,
         };
-        let _in_hand = hand.try_acquire();
+        let _in_hand = hands.try_acquire();
         let handled = match next {
             Ok(Arrived::Frame(source, carrier, frame)) => {
                 match bridge.map_or(Taken::Not, |bridge| bridge.take(source, frame)) {
@@ -148,12 +158,17 @@ async fn next<'i>(inbox: &'i mut Inbox, bridge: Option<&Bridge>) -> io::Result<A
 }
 
 /// Does what the bridge wants of the gate.
-async fn cross<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>) -> End {
+async fn cross<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, Bridged<A>>,
+    hands: &Semaphore,
+) -> End {
     let Some(bridge) = talk.agent.bridge() else {
         return pending().await;
     };
     loop {
         let step = bridge.next().await;
+        let _in_hand = hands.try_acquire();
         if bridge.carry_out(gate, talk, step).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }

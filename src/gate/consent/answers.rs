@@ -250,6 +250,8 @@ impl Gate {
         let mut came = Came::with(source, from, self.clock.elapsed());
         if let Some(reply) = reply {
             came.form = reply.form;
+            // The stream of its request is the agent's.
+            came.stream = Stream::MAIN;
         }
         let mut trail = Trail::begin(talk, came)
             .known_as(request.reference)

@@ -347,6 +347,10 @@ impl Gate {
         };
         {
             let mut state = talk.session.state();
+            // It may have moved while that was recorded.
+            if reply.run.has_left != state.run().has_left {
+                return Err(UpstreamFault::Left.into());
+            }
             let waits = state.to_upstream.wait_replied(reply.minted, exchange);
             waits.map_err(|_| Refusal::ReusedId)?;
             state.to_upstream.hears_reply(reply.minted);

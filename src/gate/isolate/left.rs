@@ -5,6 +5,7 @@ use tracing::warn;
 use super::super::Gate;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
+use super::super::identify::Role;
 use super::super::own::OwnMessage;
 use super::super::record::{Came, Trail};
 use super::super::refuse::Refusal;
@@ -12,7 +13,7 @@ use super::super::talk::Talk;
 use super::super::understand::Understood;
 use super::super::{rounds, tasks};
 use super::leave_for_good;
-use crate::session::{LeftBehind, Origin, Taken, Waits};
+use crate::session::{LeftBehind, Origin, Waits};
 use crate::wire::{Form, Id, Likeness, Message, Shape, Side, Stream};
 
 impl Gate {
@@ -167,7 +168,10 @@ impl Gate {
 ///
 /// # Errors
 /// [`UpstreamFault::Left`] where it is not the end.
-pub(super) fn leads_nowhere(taken: &Taken, understood: &Understood<'_>) -> Result<(), Stop> {
+pub(in crate::gate) fn leads_nowhere(understood: &Understood<'_>) -> Result<(), Stop> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return Ok(());
+    };
     let goes_on =
         rounds::is_unfinished(understood) || tasks::begins(&understood.identified).is_some();
     if taken.waits == Waits::Behind && goes_on {

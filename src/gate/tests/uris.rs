@@ -387,7 +387,7 @@ async fn a_stream_is_asked_for_news_of_those_resources_only_that_the_agent_may_h
         let refused = asked.split(',').count() - expected.matches("://").count();
         assert_eq!(removed, refused, "{record}");
         assert_eq!(
-            record.contains("not permitted") || record.contains("refused by"),
+            record.contains("is not permitted") || record.contains("refused by"),
             refused > 0
         );
     }

@@ -111,12 +111,32 @@ impl Resources {
         if self.is_empty() && roots.is_empty() {
             return None;
         }
-        let (named, root) = self.find(roots, uri)?;
+        // A part of it is what it is part of.
+        let (whole, _) = uri.split_once('#').unwrap_or((uri, ""));
+        let readings = uris::readings(whole).map_or_else(|| vec![whole.to_owned()], Vec::from);
+        let mut all = readings
+            .iter()
+            .filter_map(|reading| self.known_as(roots, reading));
+        let first = all.next()?;
+        Some(all.fold(first, |mut one, other| {
+            one.level = one.level.max(other.level);
+            join(&mut one.labels, &other.labels);
+            one
+        }))
+    }
+
+    /// The same of one reading. What may be named, or may lie in a root, may be the most sensitive.
+    fn known_as(&self, roots: &Roots, uri: &str) -> Option<ResourceFacts> {
+        Location::of_uri(uri)?;
         let facts = ResourceFacts {
             uri: uri.to_owned(),
             ..ResourceFacts::default()
         };
-        (named.is_some() || !root.is_outside()).then(|| self.described(roots, &facts))
+        match self.find(roots, uri) {
+            Some((None, root)) if root.is_outside() => None,
+            // `described` gives what is unsure the highest level.
+            Some(_) | None => Some(self.described(roots, &facts)),
+        }
     }
 
     /// `None` where it is not sure which resource is meant.
