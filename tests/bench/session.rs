@@ -38,6 +38,9 @@ fn ratchet(criterion: &mut Criterion) {
     });
     let place = tempfile::tempdir().expect("a directory");
     let journal = OnDisk::open(&place.path().join("journal"), 1_000_000).expect("a journal");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
     let mut next = 0_u64;
     let private = level(2);
     group
@@ -47,7 +50,8 @@ fn ratchet(criterion: &mut Criterion) {
         bench.iter(|| {
             next += 1;
             let key = RatchetKey::of("agent", Some(&next.to_string()));
-            drop(black_box(journal.raise(&key, &private)));
+            let raised = runtime.block_on(async { journal.raise(&key, &private).get().await });
+            black_box(raised).expect("it is written");
         });
     });
     group.finish();
