@@ -178,14 +178,7 @@ impl Gate {
         form: Form,
         frame: &[u8],
     ) -> Result<(), AgentGone> {
-        let came = Came {
-            from: Side::Upstream,
-            stream,
-            form,
-            peer: None,
-            trace: None,
-            at: self.clock.elapsed(),
-        };
+        let came = Came::of_the_server(stream, form, self.clock.elapsed());
         self.handle_since(talk, came, frame).await
     }
 

@@ -106,6 +106,18 @@ pub(super) enum AnswerTo {
 }
 
 impl Came {
+    /// From the server, which has no address.
+    pub(super) fn of_the_server(stream: Stream, form: Form, at: Duration) -> Self {
+        Self {
+            from: Side::Upstream,
+            stream,
+            form,
+            peer: None,
+            trace: None,
+            at,
+        }
+    }
+
     /// Whole, as everything that an agent sends.
     pub(super) fn with(source: Source, from: Side, at: Duration) -> Self {
         let Source {

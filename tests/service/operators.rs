@@ -230,6 +230,15 @@ fn saying(status: &Arc<Mutex<&'static str>>) -> String {
     url
 }
 
+/// One message, where a handshake would be several, comes to nothing.
+fn is_not_answered(gate: &Serving) {
+    let agent = Agent::at(&gate.url).with("MCP-Protocol-Version: 2026-07-28");
+    let answer = agent.with("Mcp-Method: tools/list").post(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
+    );
+    assert!(answer.body.contains(r#""error""#), "{answer:?}");
+}
+
 #[test]
 fn one_answer_of_a_busy_server_leaves_a_gate_ready() {
     let status = Arc::new(Mutex::new("405 Method Not Allowed"));
@@ -237,12 +246,7 @@ fn one_answer_of_a_busy_server_leaves_a_gate_ready() {
     let gate = Serving::start(with_admin(gate.over_http(), ""));
     until_healthy(|| get(&gate, "/health"), 200, "ok");
     *status.lock().unwrap() = "503 Service Unavailable";
-    // One message, where a handshake would be several.
-    let agent = Agent::at(&gate.url).with("MCP-Protocol-Version: 2026-07-28");
-    let answer = agent.with("Mcp-Method: tools/list").post(
-        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
-    );
-    assert!(answer.body.contains(r#""error""#), "{answer:?}");
+    is_not_answered(&gate);
     let health = get(&gate, "/health");
     assert_eq!(health.status, 200, "{health:?}");
     // It goes on saying so, and the gate has asked.
@@ -259,12 +263,8 @@ fn one_call_that_the_server_hangs_up_on_leaves_a_gate_ready() {
     until_healthy(|| get(&gate, "/health"), 200, "ok");
     for not_answered in ["", "401 Unauthorized"] {
         *status.lock().unwrap() = not_answered;
-        let agent = Agent::at(&gate.url).with("MCP-Protocol-Version: 2026-07-28");
-        let answer = agent.with("Mcp-Method: tools/list").post(
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#,
-        );
+        is_not_answered(&gate);
         *status.lock().unwrap() = "405 Method Not Allowed";
-        assert!(answer.body.contains(r#""error""#), "{answer:?}");
         let health = get(&gate, "/health");
         assert_eq!(health.status, 200, "{not_answered:?}: {health:?}");
     }
@@ -279,6 +279,7 @@ fn a_command_that_cannot_be_started_is_no_health() {
     until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
     // It is installed while the gate runs, and does not do what it should.
     std::os::unix::fs::symlink("/bin/false", &program).unwrap();
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
     Agent::at(&gate.url).post(INITIALIZE);
     until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
 }

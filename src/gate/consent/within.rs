@@ -355,14 +355,7 @@ impl Gate {
             waits.map_err(|_| Refusal::ReusedId)?;
             state.to_upstream.hears_reply(reply.minted);
         }
-        let came = Came {
-            from: Side::Upstream,
-            stream: Stream::MAIN,
-            form: reply.form,
-            peer: None,
-            trace: None,
-            at: self.clock.elapsed(),
-        };
+        let came = Came::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
         let mut answering = Trail::begin(talk, came);
         answering.brought = Brought::Receipt(receipt);
         trail.answer_to = AnswerTo::Nobody;

@@ -144,14 +144,7 @@ impl Gate {
         form: Form,
         message: Option<&Message>,
     ) {
-        let came = Came {
-            from: Side::Upstream,
-            stream,
-            form,
-            peer: None,
-            trace: None,
-            at: self.clock.elapsed(),
-        };
+        let came = Came::of_the_server(stream, form, self.clock.elapsed());
         let mut trail = Trail::begin(talk, came);
         if let Some(message) = message {
             trail.decoded(talk, message, Side::Upstream);

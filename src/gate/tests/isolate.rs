@@ -80,7 +80,7 @@ impl Bench {
         }
     }
 
-    async fn left(&self, frame: &str) {
+    pub(super) async fn left(&self, frame: &str) {
         let handled =
             self.gate
                 .handle_left(&self.talk, Stream::MAIN, Form::Event, frame.as_bytes());

@@ -407,3 +407,87 @@ async fn the_same_while_its_question_is_recorded_or_its_answer() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_result_that_waited_is_known_again_on_whatever_stream_its_call_came() {
+    for (answer, expected) in [
+        (Some(Answer::Approve), None),
+        (Some(Answer::Deny), Some("consent_denied")),
+        (None, Some("consent_timeout")),
+    ] {
+        let asked = ready(&[Way::Page]).await;
+        let bench = &asked.bench;
+        // As over HTTP, where each request has a stream of its own.
+        let stream = crate::wire::Stream::numbered(77);
+        bench.agent_on(stream, &calls("1", "more", MODEL, "")).await;
+        let minted = id_of(&bench.to_upstream()[0]);
+        let result = form_answer(&minted, &asking(&[SAMPLE]));
+        bench.upstream(&result).await;
+        match answer {
+            Some(answer) => asked.answer(&asked.latest(), answer).await,
+            None => asked.wait(TIMEOUT).await,
+        }
+        assert_eq!(bench.talk.agent.streams(), [stream], "{answer:?}");
+        match expected {
+            None => assert_eq!(bench.to_agent(), [form_answer("1", &asking(&[SAMPLE]))]),
+            Some(code) => assert_refused(&bench.to_agent(), "1", code),
+        }
+        assert_eq!(asked.results().await.len(), 1, "{answer:?}");
+        assert!(bench.talk.session.state().to_upstream.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_what_the_open_server_has_not_finished_when_its_session_moved() {
+    for way in [Way::Page, Way::Elicitation] {
+        let mut asked = ready(&[way]).await;
+        asked.bench.gate.settings.isolate_from = Some(3);
+        let bench = &asked.bench;
+        bench.agent(&calls("1", "more", ALL, "")).await;
+        let minted = id_of(&bench.to_upstream()[0]);
+        bench.raise(3);
+        Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
+        bench.to_upstream();
+        bench.left(&form_answer(&minted, &asking(&[SAMPLE]))).await;
+        assert_eq!(asked.desk.pending(), [], "{way:?}");
+        let told = bench.to_agent();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("another instance"), "{told:?}");
+        assert!(bench.talk.session.state().to_upstream.is_empty());
+    }
+}
+
+/// A person agrees to calls, and news of resources need consent as well.
+fn and_news(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    match facts.action {
+        Action::Subscribe if !facts.env.consent.granted => Ok(Verdict::Deny { reasons: vec![] }),
+        _ => with_consent(facts),
+    }
+}
+
+#[tokio::test]
+async fn a_yes_to_the_call_of_a_task_counts_for_no_resource_that_a_listener_names_beside_it() {
+    const TASKS: &str = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let task = r#"{"resultType":"task","taskId":"t","status":"working","ttlMs":60000,"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z"}"#;
+    let meta = META.replace(r#"{"elicitation":{}}"#, TASKS);
+    for (beside, passes) in [
+        ("", true),
+        (r#","resourceSubscriptions":["notes://team/a"]"#, false),
+    ] {
+        let asked = listed(Asked::new(and_news, &[Way::Page])).await;
+        let bench = &asked.bench;
+        bench.agent(&calls("1", "ask", TASKS, "")).await;
+        assert_eq!(bench.to_upstream(), [""; 0]);
+        asked.answer(&asked.latest(), Answer::Approve).await;
+        let minted = id_of(&bench.to_upstream()[0]);
+        bench.upstream(&form_answer(&minted, task)).await;
+        assert!(bench.to_agent()[0].contains(r#""taskId":"t""#));
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{{"notifications":{{"taskIds":["t"]{beside}}},{meta}}}}}"#
+            ))
+            .await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{beside}");
+        assert_eq!(bench.to_agent().len(), usize::from(!passes), "{beside}");
+    }
+}
