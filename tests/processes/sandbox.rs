@@ -24,7 +24,11 @@ use crate::support::{Gate, Mark, Server, gate_program, kill, python, run, settin
 /// Does what each line says, which is Python on one line, and answers `ok`, what `print` would have
 /// written, or the name of the error.
 const OBEDIENT: &str = r"
-import ctypes, errno, json, os, signal, socket, subprocess, sys
+import ctypes, errno, json, os, resource, signal, socket, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *rest):
+    done = libc.syscall(name, *rest) if isinstance(name, int) else getattr(libc, name)(*rest)
+    return 'done' if done != -1 else errno.errorcode[ctypes.get_errno()]
 for line in sys.stdin:
     said = []
     try: exec(line, globals() | {'say': lambda it: said.append(str(it))})
@@ -432,6 +436,55 @@ fn a_confined_server_reaches_no_daemon_of_the_machine_by_a_socket() {
         host.check(&mut server, by_path, "ok").await;
         // Those without a file are scoped by the kernel.
         host.check(&mut server, &by_name, "EPERM").await;
+        server.sender.stop().await;
+    });
+}
+
+#[test]
+fn a_confined_server_reaches_no_process_past_every_file() {
+    let host = Host::new();
+    let x86 = cfg!(target_arch = "x86_64");
+    let by_number = |x86_number: &str, other: &str| if x86 { x86_number } else { other }.to_owned();
+    let (add_key, keyctl) = (by_number("248", "217"), by_number("250", "219"));
+    let syslog = by_number("103", "116");
+    let ioprio_set = by_number("251", "30");
+    // Limits of the gate's processes, how they are scheduled, memory and messages by number, and keys.
+    let refused = [
+        "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))".to_owned(),
+        "resource.prlimit(os.getppid(), resource.RLIMIT_FSIZE)".to_owned(),
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)".to_owned(),
+        "os.setpriority(os.PRIO_USER, 0, 19)".to_owned(),
+        "os.setpriority(os.PRIO_PGRP, 0, 19)".to_owned(),
+        "os.sched_setaffinity(os.getppid(), {0})".to_owned(),
+        "os.sched_setscheduler(os.getppid(), os.SCHED_BATCH, os.sched_param(0))".to_owned(),
+        format!("say(call({ioprio_set}, 1, os.getppid(), 3 << 13))"),
+        format!("say(call({ioprio_set}, 3, 0, 3 << 13))"),
+        "say(call('shmget', 1, 4096, 0o1600))".to_owned(),
+        "say(call('shmat', 0, None, 0))".to_owned(),
+        "say(call('msgget', 1, 0o1600))".to_owned(),
+        "say(call('semget', 1, 1, 0o1600))".to_owned(),
+        format!("say(call({add_key}, b'user', b'k', b'v', 1, -4))"),
+        // KEYCTL_GET_KEYRING_ID of the user's keyring.
+        format!("say(call({keyctl}, 0, -4, 0))"),
+        "say(call('sethostname', b'x', 1))".to_owned(),
+        format!("say(call({syslog}, 3, None, 0))"),
+    ];
+    let kept = [
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        "resource.prlimit(0, resource.RLIMIT_CORE)",
+        "os.setpriority(os.PRIO_PROCESS, 0, 1)",
+        "os.sched_setaffinity(0, os.sched_getaffinity(0))",
+        "import threading; t = threading.Thread(target=lambda: None); t.start(); t.join()",
+        "import multiprocessing",
+    ];
+    run(async {
+        let mut server = host.server(|_| {});
+        for line in refused {
+            host.check(&mut server, &line, "EACCES").await;
+        }
+        for line in kept {
+            host.check(&mut server, line, "ok").await;
+        }
         server.sender.stop().await;
     });
 }

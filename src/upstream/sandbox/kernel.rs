@@ -8,9 +8,7 @@ use landlock::{
     Scope, path_beneath_rules,
 };
 
-use super::{
-    Access, Network, Place, Sandbox, SandboxError, Strength, SystemFiles, sockets, system,
-};
+use super::{Access, Network, Place, Sandbox, SandboxError, Strength, SystemFiles, calls, system};
 
 /// The version of Landlock that has all that is asked for: files since 1, renames between directories
 /// since 2, truncation since 3, ports since 4, devices since 5, signals and abstract sockets since 6.
@@ -48,7 +46,7 @@ pub fn confine(sandbox: &Sandbox) -> Result<(), SandboxError> {
     // Sets `no_new_privs` as well.
     ruleset.restrict_self().map_err(|error| kernel(&error))?;
     // After it: the filter would keep nobody from confining, but nothing needs to be thought through.
-    match (sockets::filter(sandbox), sandbox.strength) {
+    match (calls::filter(sandbox), sandbox.strength) {
         (Err(error), Strength::Required) => Err(SandboxError::Kernel(error)),
         (Ok(()), _) | (Err(_), Strength::BestEffort) => Ok(()),
     }
@@ -101,7 +99,7 @@ fn handled(abi: ABI, level: CompatLevel, network: &Network) -> Result<Ruleset, R
 
 /// What cannot be done of it here, if anything.
 fn lacks(sandbox: &Sandbox) -> Option<String> {
-    let lacks: Vec<String> = [lacks_of_landlock(), sockets::try_out(sandbox).err()]
+    let lacks: Vec<String> = [lacks_of_landlock(), calls::try_out(sandbox).err()]
         .into_iter()
         .flatten()
         .collect();

@@ -4,11 +4,15 @@
 //! the server starts is confined as well and cannot undo it. Files, signals, abstract sockets and TCP
 //! ports are Landlock's; which kinds of sockets there are at all is a seccomp filter's, because
 //! Landlock knows neither UDP nor sockets in the file system (before its ABI 9 and 10), nor MPTCP and
-//! SCTP at all.
+//! SCTP at all. So are the calls by which processes reach each other without any file.
 
 mod arguments;
 #[cfg(target_os = "linux")]
+mod calls;
+#[cfg(target_os = "linux")]
 mod kernel;
+#[cfg(target_os = "linux")]
+mod others;
 #[cfg(target_os = "linux")]
 mod sockets;
 #[cfg(target_os = "linux")]
