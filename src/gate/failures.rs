@@ -114,7 +114,7 @@ fn lasts(session: &Session) -> Lasts {
     }
     match &session.whose {
         Whose::Common(key) if key.is_somebodys() => Lasts::WhileAsked,
-        Whose::Common(_) | Whose::Own | Whose::Unnamed => Lasts::Nobodys,
+        Whose::Common(_) | Whose::Own | Whose::OwnAnd(_) | Whose::Unnamed => Lasts::Nobodys,
     }
 }
 

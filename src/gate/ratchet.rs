@@ -51,11 +51,19 @@ impl Ratchet {
     pub(super) async fn held(&self, session: &Session) -> (Arc<Held>, Option<StoreFault>) {
         match &session.whose {
             Whose::Own => (Arc::clone(&session.state().held), None),
-            Whose::Common(key) => match self.store.held(key).get().await {
-                Ok(held) => (held, None),
-                Err(fault) => (Arc::clone(&self.highest), Some(fault)),
-            },
+            Whose::OwnAnd(key) => {
+                let own = Arc::clone(&session.state().held);
+                self.told(self.store.held(key).get().await.map(|it| both(own, &it)))
+            }
+            Whose::Common(key) => self.told(self.store.held(key).get().await),
             Whose::Unnamed => (Arc::clone(&self.highest), None),
+        }
+    }
+
+    fn told(&self, held: Result<Arc<Held>, StoreFault>) -> (Arc<Held>, Option<StoreFault>) {
+        match held {
+            Ok(held) => (held, None),
+            Err(fault) => (Arc::clone(&self.highest), Some(fault)),
         }
     }
 
@@ -63,11 +71,15 @@ impl Ratchet {
     /// [`StoreFault`] where it cannot be kept.
     pub(super) async fn raise(&self, session: &Session, by: &Held) -> Result<Raised, StoreFault> {
         match &session.whose {
-            Whose::Own => {
-                let mut state = session.state();
-                let raised = Raised::joining(&state.held, by);
-                state.held = Arc::clone(&raised.after);
-                Ok(raised)
+            Whose::Own => Ok(raise_own(session, by)),
+            Whose::OwnAnd(key) => {
+                // After its own: whatever is read outside of it meanwhile counts.
+                let own = raise_own(session, by);
+                let outside = self.store.held(key).get().await?;
+                Ok(Raised {
+                    before: both(own.before, &outside),
+                    after: both(own.after, &outside),
+                })
             }
             Whose::Common(key) if by.is_nothing() => {
                 let held = self.store.held(key).get().await?;
@@ -77,6 +89,18 @@ impl Ratchet {
             Whose::Unnamed => Ok(Raised::unchanged(&self.highest)),
         }
     }
+}
+
+fn raise_own(session: &Session, by: &Held) -> Raised {
+    let mut state = session.state();
+    let raised = Raised::joining(&state.held, by);
+    state.held = Arc::clone(&raised.after);
+    raised
+}
+
+/// What was read in either way.
+fn both(own: Arc<Held>, outside: &Held) -> Arc<Held> {
+    Raised::joining(&own, outside).after
 }
 
 impl Gate {

@@ -43,14 +43,19 @@ pub(super) fn of_process(session: Session, ratchet: &config::Ratchet) -> Session
 }
 
 /// Whose reading counts together over HTTP: that of one named session of one agent; of an MCP session
-/// if it has no other name; of all that an agent does, where it has not even that.
+/// if it has no other name, with what its principal did without any; of all that an agent does, where it has not even that.
 pub(super) fn of_agent(identity: &Identity, ids: Ids, names: Names) -> Whose {
     match (&identity.session, names, ids) {
         (Some(session), _, _) => Whose::Common(RatchetKey::of(&identity.subject, Some(session))),
         (None, Names::Required, _) => Whose::Unnamed,
-        (None, Names::Unknown, Ids::OfSession) => Whose::Own,
-        (None, Names::Unknown, Ids::OfStream) => {
-            Whose::Common(RatchetKey::of(&identity.subject, None))
+        (None, Names::Unknown, ids) => {
+            let principal = RatchetKey::of(&identity.subject, None);
+            match ids {
+                Ids::OfStream => Whose::Common(principal),
+                // Of those who have proved nothing, each may be another.
+                Ids::OfSession if principal.is_somebodys() => Whose::OwnAnd(principal),
+                Ids::OfSession => Whose::Own,
+            }
         }
     }
 }
@@ -95,7 +100,14 @@ mod tests {
             }
             check(None, ids, Names::Required, &Whose::Unnamed);
         }
-        check(None, Ids::OfSession, Names::Unknown, &Whose::Own);
+        let with_hers = Whose::OwnAnd(RatchetKey::of("ada", None));
+        check(None, Ids::OfSession, Names::Unknown, &with_hers);
+        let anonymous = of_agent(
+            &Identity::named("anonymous"),
+            Ids::OfSession,
+            Names::Unknown,
+        );
+        assert_eq!(anonymous, Whose::Own);
         check(None, Ids::OfStream, Names::Unknown, &common(None));
     }
 }

@@ -144,14 +144,17 @@ async fn records_say_how_sensitive_the_session_was_and_became() {
     assert_eq!(said(3), ["CONFIDENTIAL", "CONFIDENTIAL"]);
 }
 
-/// A gate that several benches share, with sessions of one key.
-fn under_one_key(store: &Arc<dyn RatchetStore>) -> Bench {
+/// One of several that share what is remembered.
+fn sharing(store: &Arc<dyn RatchetStore>, whose: Whose) -> Bench {
     let mut bench = Bench::new(open);
     bench.gate = bench.gate.remembering(Arc::clone(store));
     let session = Arc::into_inner(bench.talk.session).unwrap();
-    let key = RatchetKey::of("ada", Some("s-1"));
-    bench.talk.session = Arc::new(session.reading_as(Whose::Common(key)));
+    bench.talk.session = Arc::new(session.reading_as(whose));
     bench
+}
+
+fn under_one_key(store: &Arc<dyn RatchetStore>) -> Bench {
+    sharing(store, Whose::Common(RatchetKey::of("ada", Some("s-1"))))
 }
 
 #[tokio::test]
@@ -168,6 +171,26 @@ async fn sessions_of_one_key_have_read_what_any_of_them_has() {
     let mut stranger = Bench::new(open);
     stranger.gate = stranger.gate.remembering(Arc::clone(&store));
     assert!(passes(&ready(stranger).await, "fetch").await);
+}
+
+#[tokio::test]
+async fn what_a_principal_read_outside_of_its_sessions_counts_in_each_of_them() {
+    let store: Arc<dyn RatchetStore> = Arc::new(InMemory::default());
+    let ada = || RatchetKey::of("ada", None);
+    let session = || sharing(&store, Whose::OwnAnd(ada()));
+    let [one, other] = [ready(session()).await, ready(session()).await];
+    // What is read in a session stays there.
+    assert!(passes(&one, "read").await && !passes(&one, "post").await);
+    assert!(passes(&other, "post").await);
+    let outside = ready(sharing(&store, Whose::Common(ada()))).await;
+    assert!(passes(&outside, "post").await && passes(&outside, "read").await);
+    // In one that is open, and in one that begins.
+    assert!(!passes(&other, "post").await);
+    assert!(!passes(&ready(session()).await, "fetch").await);
+    let calls = other.records_of("tool_call").await;
+    assert_eq!(calls[1].get(&["sensitivity", "before"]), "CONFIDENTIAL");
+    let somebody = Whose::OwnAnd(RatchetKey::of("eve", None));
+    assert!(passes(&ready(sharing(&store, somebody)).await, "post").await);
 }
 
 #[tokio::test]

@@ -17,6 +17,9 @@ pub enum Whose {
     /// It is this session's alone: nobody can come back to it once it has ended.
     #[default]
     Own,
+    /// It is this session's alone, and what its principal has read outside of sessions counts too: an
+    /// agent does not get rid of that by beginning one.
+    OwnAnd(RatchetKey),
     /// It outlives the session, or is common to several.
     Common(RatchetKey),
     /// Somebody was to name the session and has not: it may be any, also one that has read everything.
