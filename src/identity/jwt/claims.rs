@@ -69,18 +69,27 @@ fn seconds(claims: Value<'_>, key: &str) -> Result<Option<i64>, Challenge> {
     }
 }
 
-fn name(claims: Value<'_>, key: &str) -> Result<Option<String>, Challenge> {
-    claims.get(key).map(proper).transpose()
+/// Some issuers write null for what somebody does not have.
+fn stated<'v>(claims: Value<'v>, key: &str) -> Option<Value<'v>> {
+    claims.get(key).filter(|claim| !claim.is_null())
 }
 
+fn name(claims: Value<'_>, key: &str) -> Result<Option<String>, Challenge> {
+    stated(claims, key).map(proper).transpose()
+}
+
+/// In one order, each once: issuers promise none, and who comes with the same names is the same.
 fn names(claims: Value<'_>, key: &str) -> Result<Vec<String>, Challenge> {
-    match claims.get(key) {
-        None => Ok(Vec::new()),
+    let mut names: Vec<String> = match stated(claims, key) {
+        None => Vec::new(),
         Some(list) if list.is_array() && list.len() <= MAX_NAMES => {
-            list.items().map(proper).collect()
+            list.items().map(proper).collect::<Result<_, _>>()?
         }
-        Some(_) => Err(Challenge::Invalid("a list in it cannot be read")),
-    }
+        Some(_) => return Err(Challenge::Invalid("a list in it cannot be read")),
+    };
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
 }
 
 /// A name that can stand in records and policies.
@@ -93,18 +102,14 @@ fn proper(value: Value<'_>) -> Result<String, Challenge> {
         .ok_or(Challenge::Invalid("a name in it is none"))
 }
 
-/// `scope` (RFC 8693 §4.2), or `scp` as a list.
+/// `scope` (RFC 8693 §4.2) and `scp`, each as words in a text or as a list: issuers write both.
 fn scopes(claims: Value<'_>) -> Vec<String> {
-    let words = claims.get("scope").and_then(Value::as_str);
-    let mut scopes: Vec<String> = words
-        .as_deref()
-        .unwrap_or_default()
-        .split(' ')
-        .map(str::to_owned)
-        .collect();
-    if let Some(list) = claims.get("scp").filter(|list| list.is_array()) {
-        let items = list.items().filter_map(Value::as_str);
-        scopes.extend(items.map(std::borrow::Cow::into_owned));
+    let mut scopes = Vec::new();
+    for claim in ["scope", "scp"].into_iter().filter_map(|key| claims.get(key)) {
+        let texts = claim.items().filter_map(Value::as_str).chain(claim.as_str());
+        for text in texts {
+            scopes.extend(text.split(' ').map(str::to_owned));
+        }
     }
     scopes
 }
