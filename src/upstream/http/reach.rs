@@ -78,9 +78,13 @@ impl Reachability {
         let says = match answered {
             Ok(response) => of_status(response.status(), attempt.by),
             Err(Failure::Unreachable(_)) => Says::Gone,
-            Err(Failure::Broken | Failure::Bad(_) | Failure::TooLong | Failure::SessionGone) => {
-                unanswered(attempt.by)
-            }
+            Err(
+                Failure::Broken
+                | Failure::Bad(_)
+                | Failure::Status(_)
+                | Failure::TooLong
+                | Failure::SessionGone,
+            ) => unanswered(attempt.by),
         };
         let (before, reach) = {
             let mut seen = self.seen();
@@ -162,6 +166,7 @@ fn unanswered(by: By) -> Says {
 fn why(answered: &Result<Response, Failure>) -> String {
     match answered {
         Ok(response) => format!("its status is {}", response.status().as_u16()),
+        Err(Failure::Status(status)) => format!("its status is {status}"),
         Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
         Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
             "it did not answer".to_owned()
