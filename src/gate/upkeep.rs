@@ -81,6 +81,18 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
+        self.upstream_lost(talk, UpstreamFault::Died).await
+    }
+
+    /// The same where more is known of what became of it.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn upstream_lost<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        fault: UpstreamFault,
+    ) -> Result<(), AgentGone> {
         {
             let mut state = talk.session.state();
             // Before anything is awaited: what it said or asked counts no more.
@@ -97,12 +109,12 @@ impl Gate {
         talk.session.arrived();
         // Every request gets its outcome, also when there is nobody left to be told.
         for taken in waiting {
-            let refusal: Refusal = UpstreamFault::Died.into();
+            let refusal: Refusal = fault.clone().into();
             let origin = taken.exchange.origin.clone();
             if origin.is_gate() {
                 self.close(talk, &taken, &refusal).await;
             } else {
-                let refusal = UpstreamFault::Died.into();
+                let refusal = fault.clone().into();
                 told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
             }
             // A handshake with the dead is nothing to be given up: the next one has its own.
@@ -111,7 +123,7 @@ impl Gate {
             }
         }
         for taken in asked {
-            self.close(talk, &taken, &UpstreamFault::Died.into()).await;
+            self.close(talk, &taken, &fault.clone().into()).await;
             if self.may_cancel(talk, &taken, Side::Agent).await {
                 let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
                 let stream = taken.exchange.sent_on;

@@ -195,6 +195,12 @@ impl Target {
 }
 
 impl PendingTable {
+    /// How many requests wait that came from this address.
+    pub fn of_peer(&self, peer: Option<IpAddr>) -> usize {
+        let waiting = self.by_minted.values();
+        waiting.filter(|exchange| exchange.peer == peer).count()
+    }
+
     /// Admits a request and mints its id. Ids count up from 1 and are never used again.
     ///
     /// # Errors

@@ -19,6 +19,16 @@ pub enum Loss {
     Panicked,
 }
 
+impl Loss {
+    /// What the gate tells whoever waits for an answer in the session.
+    pub fn fault(&self) -> UpstreamFault {
+        match self {
+            Self::Unreachable(cause) => UpstreamFault::Unreachable(cause.clone()),
+            Self::SessionGone | Self::Unfit | Self::Panicked => UpstreamFault::Died,
+        }
+    }
+}
+
 /// Why a message was not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
