@@ -266,6 +266,9 @@ impl Gate {
         if self.eras.says(place, self.clock.elapsed()) == Some(Says::Takes) {
             return Ok(());
         }
+        tracing::info!(
+            "the server does not speak {version} ({lack}): an agent has to begin with `initialize`"
+        );
         Err(needs_session(KnownMethod::Discover, version, lack))
     }
 

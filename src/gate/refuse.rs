@@ -126,7 +126,7 @@ pub enum Refusal {
     ArgumentsTooWide(usize),
     #[error("it holds a secret of the gate's own configuration")]
     Secret,
-    #[error("the call that it cancels was still waiting for the upstream's list of tools")]
+    #[error("the request that it cancels was still waiting for what the upstream tells of itself")]
     CancelledInTime,
     #[error("invalid params: {0}")]
     Unfit(Unfit),
