@@ -55,7 +55,7 @@ pub(super) enum Refused {
     HasBody,
     #[error("there is nothing at this path")]
     Path,
-    #[error("only GET can be done here")]
+    #[error("only GET and HEAD can be done here")]
     Method,
     #[error(transparent)]
     Challenge(Challenge),
@@ -119,7 +119,8 @@ impl Desk {
         if !["/health", "/metrics"].contains(&path) {
             return Err(Refused::Path);
         }
-        if parts.method != Method::GET {
+        // What answers HEAD is written without its body.
+        if ![Method::GET, Method::HEAD].contains(&parts.method) {
             return Err(Refused::Method);
         }
         if path == "/health" {
@@ -204,7 +205,7 @@ impl Desk {
         let headers = response.headers_mut();
         match refused {
             Refused::Method => {
-                headers.insert(ALLOW, HeaderValue::from_static("GET"));
+                headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             }
             Refused::Approvals(approvals::Refused::Method(method)) => {
                 headers.insert(ALLOW, HeaderValue::from_static(method));

@@ -97,7 +97,7 @@ pub struct Sessions {
     pub down: usize,
     /// Requests of agents that wait for their reply.
     pub in_flight: usize,
-    /// Calls that wait until it is known which tools there are.
+    /// Requests that wait until it is known what the server speaks, or which tools there are.
     pub parked: usize,
     /// Requests of servers that wait for their reply.
     pub asked: usize,

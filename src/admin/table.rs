@@ -166,7 +166,7 @@ pub(super) const ROWS: [Row; 22] = [
         "mcp_protector_calls_parked",
         Type::Gauge,
         &[],
-        "Calls that wait until it is known which tools there are",
+        "Requests that wait until it is known what the server speaks, or which tools there are",
         |it| Reading::one(count(it.figures.sessions.parked)),
     ),
     row(

@@ -92,6 +92,7 @@ impl Bench {
             tracing: crate::gate::Tracing::Off,
             isolate_from: None,
             unconfined: crate::gate::Unconfined::default(),
+            eras: crate::gate::Eras::Asked,
         };
         let server = Server {
             name: "fixture".to_owned(),

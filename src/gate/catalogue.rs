@@ -9,7 +9,8 @@ use tracing::{error, warn};
 
 use crate::audit::AuditFault;
 use crate::session::{
-    Admitted, Exchange, Lifecycle, Origin, Readiness, Spoken, Taken, Target, Task, Traversal, Turn,
+    Admitted, Exchange, Lifecycle, Origin, Probe, Readiness, Spoken, Taken, Target, Task,
+    Traversal, Turn,
 };
 use crate::wire::{Fragment, Id, Message, Side, Stream, Value};
 
@@ -44,6 +45,7 @@ impl Gate {
     ) -> Result<(), Stop> {
         match taken.exchange.origin {
             Origin::Catalogue => self.absorb_page(talk, message, trail).await,
+            Origin::Discovery => self.absorb_discovery(talk, message, trail).await,
             Origin::Handshake => self.absorb_handshake(talk, message, trail).await,
             Origin::Consent(ticket) => {
                 Box::pin(self.absorb_answer(talk, message, &ticket, trail)).await
@@ -52,14 +54,21 @@ impl Gate {
         }
     }
 
-    /// What the gate asked for will not come.
-    pub(super) fn give_up_own<U: Upstream, A>(talk: &Talk<U, A>, origin: &Origin) {
+    /// What the gate asked for will not come, for this reason.
+    pub(super) fn give_up_own<U: Upstream, A>(talk: &Talk<U, A>, origin: &Origin, why: &str) {
         match origin {
             // Silence is a no.
             Origin::Peer(_) | Origin::Consent(_) => {}
             Origin::Catalogue => {
                 warn!("the upstream did not list its tools; calls that wait for it are refused");
                 talk.session.state().tools.fetch_failed();
+                talk.session.catalogue_is_settled();
+            }
+            Origin::Discovery => {
+                warn!(
+                    "the upstream did not tell what it speaks; what waits for it is refused: {why}"
+                );
+                talk.session.state().probe = Probe::Failed(why.into());
                 talk.session.catalogue_is_settled();
             }
             Origin::Handshake => {
@@ -165,7 +174,7 @@ impl Gate {
             }
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,
             // Every call that waited has run out of time.
-            Some(_) => Self::give_up_own(talk, &Origin::Catalogue),
+            Some(_) => Self::give_up_own(talk, &Origin::Catalogue, "nobody waits for it"),
         }
         Ok(())
     }
@@ -213,6 +222,16 @@ impl Gate {
         told.map_err(|AgentGone| Stop::AgentGone)
     }
 
+    /// The same of an upstream that is up.
+    pub(super) async fn ask_when_up<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        origin: Origin,
+        message: impl FnOnce(u64) -> OwnMessage,
+    ) {
+        self.ask(talk, origin, Readiness::Up, message).await;
+    }
+
     /// Asks the upstream for something of the gate's own, if it is as ready as it must be for that.
     /// What cannot be asked is given up.
     async fn ask<U: Upstream, A: Agent>(
@@ -224,7 +243,7 @@ impl Gate {
     ) {
         if let Err(refusal) = self.try_to_ask(talk, origin.clone(), ready, message).await {
             warn!("the gate could not ask the upstream itself: {refusal}");
-            Self::give_up_own(talk, &origin);
+            Self::give_up_own(talk, &origin, &refusal.to_string());
         }
     }
 
@@ -237,6 +256,7 @@ impl Gate {
     ) -> Result<(), Refusal> {
         let occasion = match origin {
             Origin::Handshake => Occasion::Handshake,
+            Origin::Discovery => Occasion::Discovery,
             Origin::Catalogue | Origin::Peer(_) | Origin::Consent(_) => Occasion::Catalogue,
         };
         let reference = self.record_own(talk, occasion, Side::Upstream).await?;

@@ -1,5 +1,7 @@
 //! The two ways out of the gate. Both take a [`Permit`] and nothing else.
 
+use std::sync::Arc;
+
 use crate::wire::Stream;
 
 use super::asking::Lends;
@@ -82,8 +84,13 @@ pub enum UpstreamFault {
     TimedOut(std::time::Duration),
     #[error("the upstream server's answer was refused: {0}")]
     BadReply(String),
+    /// What it answers with is no message.
+    #[error("the upstream server's answer was refused: its status is {0}")]
+    Status(u16),
     #[error("the upstream server could not be asked: {0}")]
     Unreachable(String),
+    #[error("it is not known what the upstream server speaks: {0}")]
+    Undiscovered(Arc<str>),
     #[error("the upstream server did not list what it offers")]
     Unlisted,
     #[error("the session has gone on with another instance of the server")]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::policy::{Agent, Consent, Held, Server};
 use crate::session::{
-    Asker, Era, Established, Extension, Handshake, Lifecycle, Session, Spoken, State, Taken,
+    Asker, Era, Established, Extension, Handshake, Lifecycle, PendingTable, Session, Spoken, State,
+    Taken,
 };
 use crate::wire::{self, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
@@ -92,6 +93,9 @@ pub(super) fn identify<'m>(
             let spoken = speak(&mut state, from, known, message)?;
             let asker = asker(session, from, id, stream);
             admissible(&state, from, &asker, max_in_flight)?;
+            if from == Side::Agent && session.is_shared() {
+                leaves_places(&state.to_upstream, came.peer, max_in_flight)?;
+            }
             (
                 Role::Request {
                     asker,
@@ -333,6 +337,23 @@ fn admissible(
     }
     if table.len() >= max_in_flight {
         return Err(Refusal::TooMany(max_in_flight));
+    }
+    Ok(())
+}
+
+/// Which part of the requests in flight no one address may hold, where agents share them that know
+/// nothing of each other.
+const PART_FOR_OTHERS: usize = 4;
+
+fn leaves_places(
+    waiting: &PendingTable,
+    peer: Option<IpAddr>,
+    max_in_flight: usize,
+) -> Result<(), Refusal> {
+    let most = max_in_flight - max_in_flight / PART_FOR_OTHERS;
+    // As long as all have room, nobody is counted.
+    if waiting.len() >= most && waiting.of_peer(peer) >= most {
+        return Err(Refusal::TooMany(most));
     }
     Ok(())
 }

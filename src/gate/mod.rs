@@ -10,6 +10,7 @@ mod catalogue;
 mod consent;
 mod decide;
 mod drift;
+mod eras;
 mod excerpts;
 mod exchange;
 mod failures;
@@ -68,6 +69,7 @@ use crate::policy::PolicyStore;
 use crate::wire::{Carrier, Form, Side, Stream};
 
 use decide::Stop;
+use eras::Known;
 use isolate::has_left_since;
 use kept::Kept;
 use panics::Panicked;
@@ -83,6 +85,7 @@ pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
 pub use consent::Unconsented;
 pub use decide::Permit;
+pub use eras::{Eras, Lack};
 pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use names::Misleading;
@@ -114,6 +117,7 @@ pub struct Gate {
     kept: Kept,
     pace: Pace,
     ratchet: Ratchet,
+    eras: Known,
     /// Where people are asked, if anybody is.
     desk: Option<Arc<Desk>>,
 }
@@ -139,6 +143,7 @@ impl Gate {
             kept,
             pace,
             ratchet: Ratchet::default(),
+            eras: Known::default(),
             desk: None,
         }
     }
@@ -270,12 +275,13 @@ impl Gate {
         self.keep_consent(&stopped, trail);
         match stopped {
             Stop::Refused(refusal) => {
+                let why = refusal.to_string();
                 self.refuse(talk, trail, refusal).await?;
                 // What the isolated server is asked itself is not given up with it.
                 if let Some(own) = &trail.asked_by_gate
                     && !has_left_since(talk, trail.run)
                 {
-                    Self::give_up_own(talk, own);
+                    Self::give_up_own(talk, own, &why);
                 }
                 Self::end_if_failed(talk, trail);
                 Ok(())

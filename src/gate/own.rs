@@ -21,6 +21,8 @@ pub(super) struct OwnMessage {
 pub(super) enum Occasion<'o> {
     /// A call waits until it is known which tools there are.
     Catalogue,
+    /// A request waits until it is known what the server speaks.
+    Discovery,
     /// The server was restarted.
     Handshake,
     /// The restarted server has agreed.
@@ -47,6 +49,7 @@ impl Occasion<'_> {
     pub(super) fn method(&self) -> KnownMethod {
         match self {
             Self::Catalogue => KnownMethod::ToolsList,
+            Self::Discovery => KnownMethod::Discover,
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
@@ -62,6 +65,7 @@ impl Occasion<'_> {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Catalogue => "own-catalogue",
+            Self::Discovery => "own-discovery",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
             Self::Waiting(_) => "own-progress",
@@ -81,7 +85,11 @@ impl Occasion<'_> {
             Self::Isolated(_) => Some("what the isolated server offers is its own".to_owned()),
             Self::Raised(_) => Some("what was read changes what may be used".to_owned()),
             Self::Drift => Some("the definition of a tool has changed".to_owned()),
-            Self::Catalogue | Self::Handshake | Self::Initialized | Self::NewPolicies(_) => None,
+            Self::Catalogue
+            | Self::Discovery
+            | Self::Handshake
+            | Self::Initialized
+            | Self::NewPolicies(_) => None,
         }
     }
 }
@@ -187,19 +195,7 @@ impl OwnMessage {
     /// Asks what tools there are, in the revision of the call that waits for the answer. Nothing
     /// else of that call is repeated: it has not been permitted.
     pub(super) fn list_tools(minted: u64, cursor: Option<&str>, version: Option<&str>) -> Self {
-        let client = || {
-            Fragment::object([
-                ("name", Fragment::string("mcp-protector")),
-                ("version", Fragment::string(env!("CARGO_PKG_VERSION"))),
-            ])
-        };
-        let meta = version.map(|version| {
-            Fragment::object([
-                (META_VERSION, Fragment::string(version)),
-                (META_CLIENT, client()),
-                (META_CAPABILITIES, Fragment::object([])),
-            ])
-        });
+        let meta = version.map(of_the_gate);
         let members = [("cursor", cursor.map(Fragment::string)), ("_meta", meta)];
         let members = members
             .into_iter()
@@ -211,6 +207,13 @@ impl OwnMessage {
             Fragment::object(members),
             revision,
         )
+    }
+
+    /// Asks what the upstream speaks, in the revision of the request that waits for the answer.
+    pub(super) fn discover(minted: u64, version: &str) -> Self {
+        let params = Fragment::object([("_meta", of_the_gate(version))]);
+        let revision = Some(Arc::from(version));
+        Self::request(minted, KnownMethod::Discover, params, revision)
     }
 
     /// Repeats the agent's `initialize` to an upstream that was restarted.
@@ -300,4 +303,17 @@ impl OwnMessage {
             },
         }
     }
+}
+
+/// What the gate says of itself with a request of its own, from `2026-07-28` on.
+fn of_the_gate(version: &str) -> Fragment {
+    let client = Fragment::object([
+        ("name", Fragment::string("mcp-protector")),
+        ("version", Fragment::string(env!("CARGO_PKG_VERSION"))),
+    ]);
+    Fragment::object([
+        (META_VERSION, Fragment::string(version)),
+        (META_CLIENT, client),
+        (META_CAPABILITIES, Fragment::object([])),
+    ])
 }

@@ -1,4 +1,5 @@
-//! Calls that wait until the gate knows which tools there are.
+//! Requests that wait until the gate knows what the server speaks, and calls that wait until it knows
+//! which tools there are.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use crate::wire::{Message, Side};
 
 use super::Gate;
 use super::bridged::Source;
+use super::eras::Awaited;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::record::{AnswerTo, Came, Trail};
 use super::refuse::Refusal;
@@ -29,7 +31,8 @@ pub(super) enum Over {
 }
 
 impl Gate {
-    /// Lets a call wait until the catalogue is known, but not longer than it may take in all.
+    /// Lets a request wait until it is known what the server speaks, or a call until the catalogue is,
+    /// but not longer than it may take in all.
     pub(super) async fn park<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
@@ -40,6 +43,13 @@ impl Gate {
             self.settle_rates(trail);
             return self.refuse(talk, trail, fault.into()).await;
         }
+        let awaited = match self.awaited(&talk.session, trail) {
+            Ok(awaited) => awaited,
+            Err(refusal) => {
+                self.settle_rates(trail);
+                return self.refuse(talk, trail, refusal).await;
+            }
+        };
         let agreed_to = self.put_by(trail);
         let version = trail.stateless_version(&talk.session);
         let deadline = trail.started.saturating_add(self.timeout(&trail.target));
@@ -65,14 +75,24 @@ impl Gate {
                 .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
                 .await;
         }
-        let begins = talk.session.state().tools.begin_fetch();
-        if begins {
-            self.fetch(talk, None).await;
+        match awaited {
+            Awaited::Catalogue => {
+                let begins = talk.session.state().tools.begin_fetch();
+                if begins {
+                    self.fetch(talk, None).await;
+                }
+            }
+            Awaited::Era(version) => {
+                let begins = talk.session.state().probe.begin();
+                if begins {
+                    self.discover(talk, &version).await;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Judges the calls that waited, from their first byte. Not called by whoever reads the
+    /// Judges what waited, from its first byte. Not called by whoever reads the
     /// upstream: it may have to wait until the upstream reads.
     ///
     /// # Errors
@@ -96,7 +116,9 @@ impl Gate {
                     .await?;
             }
         }
-        talk.session.state().tools.retry_fetch();
+        let mut state = talk.session.state();
+        state.tools.retry_fetch();
+        state.probe.retry();
         Ok(())
     }
 
@@ -143,7 +165,7 @@ impl Gate {
                 Over::Time => {
                     warn!(
                         reference = &*trail.reference,
-                        "timed out before the upstream had listed its tools"
+                        "timed out before the upstream had told what it speaks, or listed its tools"
                     );
                     let allowed = parked.deadline.saturating_sub(parked.started);
                     UpstreamFault::TimedOut(allowed).into()

@@ -146,7 +146,12 @@ impl Gate {
         trail.shadowed(shadow::shadow(understood, snapshot, pins, now));
         let held = Arc::clone(&understood.identified.scene.held);
         trail.raised(&held, &held);
-        let mut judged = Judged::of(self, understood, snapshot, pins, now, trail)?;
+        let judged = Judged::of(self, understood, snapshot, pins, now, trail);
+        // What is refused needs no server, and nobody is asked about what goes nowhere.
+        if matches!(judged, Ok(_) | Err(Stop::Ask(_))) {
+            self.within_its_era(understood, session)?;
+        }
+        let mut judged = judged?;
         if understood.identified.from == Side::Agent {
             let mut expected = held;
             let mut rounds = 0..MOST_JUDGED;

@@ -6,19 +6,24 @@
 
 mod told;
 
+use std::sync::Arc;
+
 use crate::audit;
 use crate::policy::{Denial, DenialCause, Uncanonical};
 use crate::session::{OutOfOrder, StoreFault};
-use crate::wire::{Fragment, ParamsError, Side, Unrepeated, WireError};
+use crate::wire::{Fragment, KnownMethod, ParamsError, Side, Unrepeated, WireError};
 
 use super::asking::Unaskable;
 use super::consent::Unconsented;
+use super::eras::Lack;
 use super::forward::UpstreamFault;
 use super::names::Misleading;
 use super::rates::Limit;
 use super::schemas::Unfit;
 use super::stage::Stage;
-use told::{denied, limited, pointer_to_audit, tasks_extension, unconsented, versions};
+use told::{
+    denied, limited, needs_session, pointer_to_audit, tasks_extension, unconsented, versions,
+};
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
 pub const DENIED: i64 = 4030;
@@ -47,6 +52,15 @@ pub enum Refusal {
     OutOfOrder(#[from] OutOfOrder),
     #[error("unsupported protocol version")]
     UnsupportedVersion { requested: String, modern: Modern },
+    #[error(
+        "the server does not speak {requested}, and needs a session ({lack}): use an agent that begins \
+         with `initialize`, or a server that speaks {requested}"
+    )]
+    NeedsSession {
+        requested: String,
+        method: KnownMethod,
+        lack: Arc<Lack>,
+    },
     #[error("method not found: {0}")]
     UnknownMethod(String),
     #[error("`{method}` is a {is}, and came as a {came_as}")]
@@ -112,7 +126,7 @@ pub enum Refusal {
     ArgumentsTooWide(usize),
     #[error("it holds a secret of the gate's own configuration")]
     Secret,
-    #[error("the call that it cancels was still waiting for the upstream's list of tools")]
+    #[error("the request that it cancels was still waiting for what the upstream tells of itself")]
     CancelledInTime,
     #[error("invalid params: {0}")]
     Unfit(Unfit),
@@ -194,6 +208,7 @@ impl Refusal {
                 | Self::Upstream(_)
                 | Self::Audit(_)
                 | Self::UnsupportedVersion { .. }
+                | Self::NeedsSession { .. }
         );
         if speaks_for_itself {
             return self.answer(to, reference);
@@ -238,6 +253,11 @@ impl Refusal {
         let code = self.rpc_code();
         let data = if let Self::UnsupportedVersion { requested, .. } = self {
             Some(versions(requested))
+        } else if let Self::NeedsSession {
+            requested, lack, ..
+        } = self
+        {
+            Some(needs_session(requested, lack))
         } else if let Some(data) = limited(self, reference) {
             Some(data)
         } else if matches!(self, Self::MissingCapability) {
@@ -272,7 +292,13 @@ impl Refusal {
                 modern: Modern::Legacy,
                 ..
             } => INVALID_PARAMS,
-            Self::UnsupportedVersion {
+            // A client that speaks both eras goes on with `initialize` after this error, whatever kit it
+            // is made of; after the other one, not all do.
+            Self::NeedsSession { method, .. } if *method == KnownMethod::Discover => {
+                METHOD_NOT_FOUND
+            }
+            Self::NeedsSession { .. }
+            | Self::UnsupportedVersion {
                 modern: Modern::Stateless,
                 ..
             } => UNSUPPORTED_VERSION,
@@ -311,6 +337,7 @@ impl Refusal {
             Self::Params(_) => "invalid-params",
             Self::OutOfOrder(_) => "out-of-order",
             Self::UnsupportedVersion { .. } => "unsupported-version",
+            Self::NeedsSession { .. } => "needs-session",
             Self::UnknownMethod(_) => "unknown-method",
             Self::WrongShape { .. } => "wrong-shape",
             Self::ReusedId => "reused-id",
@@ -353,7 +380,7 @@ impl Refusal {
             Self::MissingCapability => "missing-capability",
             Self::NotNegotiated(_) => "not-negotiated",
             Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
-            Self::Upstream(UpstreamFault::BadReply(_)) => "bad-reply",
+            Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => "bad-reply",
             Self::Upstream(_) => "upstream",
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
@@ -414,6 +441,7 @@ impl Refusal {
             Self::Wire(_) | Self::TooLong(_) => Stage::Decode,
             Self::OutOfOrder(_)
             | Self::UnsupportedVersion { .. }
+            | Self::NeedsSession { .. }
             | Self::ReusedId
             | Self::TooMany(_)
             | Self::Ended { .. }
@@ -443,7 +471,7 @@ impl Refusal {
             | Self::Unaskable(_) => Stage::Guard,
             Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
-            Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
+            Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,
             Self::Unbridged(_) => Stage::Bridge,
         }
@@ -454,6 +482,7 @@ impl Refusal {
             return format!("Unknown tool: {name}");
         }
         let fixed = match self.rpc_code() {
+            _ if matches!(self, Self::NeedsSession { .. }) => return self.to_string(),
             METHOD_NOT_FOUND => "Method not found",
             _ if matches!(self, Self::UnsupportedVersion { .. }) => "Unsupported protocol version",
             // What failed inside the gate is the operator's business.

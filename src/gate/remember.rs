@@ -125,12 +125,6 @@ fn replied(
         if exchange.method == KnownMethod::Initialize {
             state.lifecycle.abandon();
         }
-        if exchange.method == KnownMethod::Discover && state.bridged.is_none() {
-            tracing::info!(
-                "the server refuses `server/discover`: it may know only sessions, which an agent has \
-                 to begin with `initialize`"
-            );
-        }
         return Handshake::Unchanged;
     };
     if exchange.method == KnownMethod::Initialize {

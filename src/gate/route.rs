@@ -304,9 +304,11 @@ impl<'m> Route<'m> {
                 self.stream = stream;
                 Ok(())
             }
-            Some((Origin::Catalogue | Origin::Handshake | Origin::Consent(_), _)) | None => {
-                Err(Refusal::Stray)
-            }
+            Some((
+                Origin::Catalogue | Origin::Discovery | Origin::Handshake | Origin::Consent(_),
+                _,
+            ))
+            | None => Err(Refusal::Stray),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::wire::Limits;
 
+use super::eras::Eras;
 use super::rates::Rates;
 use super::tracing::Tracing;
 
@@ -38,6 +39,7 @@ pub struct Settings {
     /// From which level on sessions speak to the isolated server, if there is one.
     pub isolate_from: Option<i64>,
     pub unconfined: Unconfined,
+    pub eras: Eras,
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.

@@ -12,6 +12,7 @@ mod bounds;
 mod cancels;
 mod canonical;
 mod consent;
+mod eras;
 mod excerpts;
 mod failures;
 mod guises;
@@ -132,6 +133,7 @@ impl Bench {
             tracing: super::Tracing::Off,
             isolate_from: None,
             unconfined: Unconfined::default(),
+            eras: Eras::Unasked,
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));

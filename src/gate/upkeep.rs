@@ -13,6 +13,7 @@ use crate::session::{Origin, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
+use super::eras::Found;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::isolate::{self, leave_for_good};
 use super::own::{Occasion, OwnMessage};
@@ -80,6 +81,18 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
+        self.upstream_lost(talk, UpstreamFault::Died).await
+    }
+
+    /// The same where more is known of what became of it.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn upstream_lost<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        fault: UpstreamFault,
+    ) -> Result<(), AgentGone> {
         {
             let mut state = talk.session.state();
             // Before anything is awaited: what it said or asked counts no more.
@@ -96,20 +109,21 @@ impl Gate {
         talk.session.arrived();
         // Every request gets its outcome, also when there is nobody left to be told.
         for taken in waiting {
-            let refusal = UpstreamFault::Died.into();
+            let refusal: Refusal = fault.clone().into();
             let origin = taken.exchange.origin.clone();
             if origin.is_gate() {
                 self.close(talk, &taken, &refusal).await;
             } else {
+                let refusal = fault.clone().into();
                 told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
             }
             // A handshake with the dead is nothing to be given up: the next one has its own.
-            if origin == Origin::Catalogue {
-                Self::give_up_own(talk, &origin);
+            if matches!(origin, Origin::Catalogue | Origin::Discovery) {
+                Self::give_up_own(talk, &origin, &refusal.to_string());
             }
         }
         for taken in asked {
-            self.close(talk, &taken, &UpstreamFault::Died.into()).await;
+            self.close(talk, &taken, &fault.clone().into()).await;
             if self.may_cancel(talk, &taken, Side::Agent).await {
                 let cancel = OwnMessage::cancel(taken.minted, "the server has ended");
                 let stream = taken.exchange.sent_on;
@@ -136,6 +150,7 @@ impl Gate {
 
     /// The upstream runs again.
     pub async fn upstream_restarted<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
+        self.eras.forget(talk.session.place());
         self.repeat_handshake(talk).await;
     }
 
@@ -157,12 +172,17 @@ impl Gate {
         // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
             self.close(talk, &taken, &refusal).await;
-            Self::give_up_own(talk, &taken.exchange.origin);
+            Self::give_up_own(talk, &taken.exchange.origin, &refusal.to_string());
         } else {
             self.give_up(talk, asker, &taken, refusal).await?;
         }
         // MCP, basic/utilities/cancellation: `initialize` is never cancelled.
         if method == KnownMethod::Initialize {
+            return Ok(());
+        }
+        // Nor is anything said to a server that may speak of nothing but sessions.
+        if taken.exchange.origin == Origin::Discovery {
+            let _ = talk.upstream.abandon(taken.minted);
             return Ok(());
         }
         let other = match asker {
@@ -211,12 +231,15 @@ impl Gate {
         let taken = talk.session.state().to_upstream.take(&Id::integer(minted));
         // It has been answered, or was cancelled.
         let Some(taken) = taken else { return Ok(()) };
-        let refusal = fault.into();
         if taken.exchange.origin.is_gate() {
-            self.close(talk, &taken, &refusal).await;
-            Self::give_up_own(talk, &taken.exchange.origin);
+            let (why, found) = (fault.to_string(), self.undiscovered(talk, &taken, &fault));
+            self.close(talk, &taken, &fault.into()).await;
+            if found == Found::Nothing {
+                Self::give_up_own(talk, &taken.exchange.origin, &why);
+            }
             return Ok(());
         }
+        let refusal = self.without_message(&talk.session, &taken, fault);
         self.give_up(talk, Side::Agent, &taken, refusal).await
     }
 

@@ -63,6 +63,16 @@ pub enum Era {
     Stateless(Spoken),
 }
 
+/// Whether the gate asks the upstream what it speaks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Probe {
+    #[default]
+    Idle,
+    Running,
+    /// It could not be asked; why, for those that waited.
+    Failed(Arc<str>),
+}
+
 /// A message that has no place where the handshake stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OutOfOrder {
@@ -70,6 +80,22 @@ pub enum OutOfOrder {
     NotInitialized,
     #[error("the session has been initialized already")]
     AlreadyInitialized,
+}
+
+impl Probe {
+    /// Whether the question is to be asked now: it is not under way.
+    pub fn begin(&mut self) -> bool {
+        let begins = *self != Self::Running;
+        *self = Self::Running;
+        begins
+    }
+
+    /// What waited has been answered; whoever comes next may have it asked again.
+    pub fn retry(&mut self) {
+        if matches!(self, Self::Failed(_)) {
+            *self = Self::Idle;
+        }
+    }
 }
 
 impl Era {

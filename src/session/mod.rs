@@ -31,7 +31,7 @@ pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use ledger::{Keep, Ledger, TooLarge};
-pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Spoken};
+pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
@@ -54,7 +54,7 @@ pub struct Session {
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
-    /// Wakes whoever judges the calls that waited for the catalogue.
+    /// Wakes whoever judges the requests that waited for what the upstream tells.
     catalogue: Notify,
     /// Wakes whoever goes on with the requests that waited for a person.
     bell: Arc<Notify>,
@@ -119,7 +119,10 @@ pub struct State {
     pub promised: Vec<KnownMethod>,
     /// Lists that the agent has got, by the same.
     pub listed: Vec<KnownMethod>,
-    /// Calls that wait for the catalogue, in the order in which they came.
+    /// Whether the upstream is asked what it speaks.
+    pub probe: Probe,
+    /// Calls that wait for the catalogue, and requests that wait until it is known what the upstream
+    /// speaks, in the order in which they came.
     pub parked: VecDeque<Parked>,
     /// Requests that wait for a person, and what people have agreed to.
     pub asking: Asking,
@@ -169,7 +172,8 @@ pub struct Established {
     pub consent: Consent,
 }
 
-/// A call that waits until the gate knows what the upstream offers.
+/// A request that waits until the gate knows what the upstream speaks, or a call until it knows what
+/// that offers.
 #[derive(Debug)]
 pub struct Parked {
     /// Who waits for the call, so that it can be cancelled while it waits.
@@ -189,7 +193,7 @@ pub struct Parked {
     pub target: Target,
     /// When it came: time since the clock was made.
     pub started: Duration,
-    /// When it has waited long enough, whatever becomes of the list.
+    /// When it has waited long enough, whatever the upstream tells.
     pub deadline: Duration,
     /// The agent does not want it any more.
     pub cancelled: bool,
@@ -289,6 +293,7 @@ impl Session {
                 visibilities: Visibilities::default(),
                 promised: Vec::new(),
                 listed: Vec::new(),
+                probe: Probe::default(),
                 parked: VecDeque::new(),
                 asking: Asking::default(),
                 follows_resources: false,
@@ -435,7 +440,7 @@ impl Session {
         InHand(self)
     }
 
-    /// The calls that wait for the catalogue can be judged.
+    /// The requests that wait for what the upstream tells can be judged.
     pub fn catalogue_is_settled(&self) {
         self.catalogue.notify_one();
     }

@@ -131,6 +131,8 @@ pub enum Origin {
     Peer(Asker),
     /// The gate: it needs to know what the upstream offers.
     Catalogue,
+    /// The gate: it needs to know what the upstream speaks.
+    Discovery,
     /// The gate: it tells a restarted upstream what the session had agreed on.
     Handshake,
     /// The gate: the agent's client asks a person, about the question with this number.
@@ -175,7 +177,10 @@ pub enum Waits {
 impl Origin {
     /// Whether the gate asked, on its own behalf.
     pub fn is_gate(&self) -> bool {
-        matches!(self, Self::Catalogue | Self::Handshake | Self::Consent(_))
+        matches!(
+            self,
+            Self::Catalogue | Self::Discovery | Self::Handshake | Self::Consent(_)
+        )
     }
 }
 
@@ -190,6 +195,12 @@ impl Target {
 }
 
 impl PendingTable {
+    /// How many requests wait that came from this address.
+    pub fn of_peer(&self, peer: Option<IpAddr>) -> usize {
+        let waiting = self.by_minted.values();
+        waiting.filter(|exchange| exchange.peer == peer).count()
+    }
+
     /// Admits a request and mints its id. Ids count up from 1 and are never used again.
     ///
     /// # Errors

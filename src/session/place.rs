@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Taken;
-use super::{Asked, Lifecycle, Readiness, Session, State};
+use super::{Asked, Lifecycle, Probe, Readiness, Session, State};
 use crate::wire::{KnownMethod, Stream, TraceContext};
 
 /// Where a session stands.
@@ -97,6 +97,7 @@ impl Session {
             lists.retain(|changed| *changed != tools);
         }
         state.tools.start_over();
+        state.probe = Probe::Idle;
         // What the agent was shown is what the open server wrote: a prompt of the same name is another
         // one, until the agent has seen it.
         state.prompts.forget();

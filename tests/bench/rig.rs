@@ -33,6 +33,7 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate 
         tracing: mcp_protector::gate::Tracing::Off,
         isolate_from: None,
         unconfined: mcp_protector::gate::Unconfined::default(),
+        eras: mcp_protector::gate::Eras::Unasked,
     };
     Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
 }

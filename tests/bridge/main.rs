@@ -1,13 +1,18 @@
-//! Agents that begin a session before a server that has none, over each pair of transports; and people
-//! who are asked through agents of both eras.
+//! Agents of one era before a server of the other, over each pair of transports; and people who are
+//! asked through agents of both eras.
 
 #![cfg(unix)]
 
 #[cfg(test)]
 mod asked;
 #[cfg(test)]
+mod eras;
+#[cfg(test)]
 #[path = "../support/fixtures.rs"]
 mod fixtures;
+#[cfg(test)]
+#[path = "../service/http.rs"]
+mod http;
 #[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;

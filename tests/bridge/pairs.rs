@@ -65,7 +65,7 @@ impl Pair {
                 (setup.env("FIXTURE_LOG", received.to_str().unwrap()), None)
             }
             Transport::Http => {
-                let server = Server::start();
+                let server = Server::start("--stateless");
                 (Setup::before(&server.url), Some(server))
             }
         };
@@ -93,15 +93,15 @@ impl Pair {
 
 /// The fixture over HTTP.
 #[derive(Debug)]
-struct Server {
+pub(crate) struct Server {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Server {
-    fn start() -> Self {
+    pub(crate) fn start(era: &str) -> Self {
         let mut child = Command::new(fixture("everything-server"))
-            .args(["--stateless", "--http", "0"])
+            .args([era, "--http", "0"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

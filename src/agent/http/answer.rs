@@ -7,7 +7,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Version};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::identity::{Authenticate, Identity, Proof, Term};
 use crate::wire::{Carrier, Id};
@@ -29,6 +29,8 @@ pub(super) struct Server {
     pub(super) conversations: Conversations,
     /// Budget of bodies that are being read.
     pub(super) bodies: Semaphore,
+    /// Connections that streams may hold that have no end of their own.
+    lasting: Arc<Semaphore>,
     door: Door,
     authenticate: Arc<dyn Authenticate>,
     refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
@@ -42,6 +44,14 @@ enum Taking {
     Everything,
     /// What has come as a whole is answered.
     NothingNew,
+}
+
+/// Which part of the connections no stream may hold.
+const PART_FOR_MESSAGES: usize = 4;
+
+fn lasting(settings: &Settings) -> usize {
+    let connections = settings.max_connections.min(Semaphore::MAX_PERMITS);
+    connections - connections / PART_FOR_MESSAGES
 }
 
 /// The connection that brings a request.
@@ -81,6 +91,7 @@ impl Asked<'_> {
             names,
             keep_alive: server.settings.keep_alive,
             term: self.term.clone(),
+            _place: None,
         }
     }
 }
@@ -104,6 +115,7 @@ impl Server {
         Self {
             conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
             bodies: body::budget(&settings),
+            lasting: Arc::new(Semaphore::new(lasting(&settings))),
             door: Door::new(&settings, port),
             authenticate: outside.authenticate,
             refusals: outside.refusals,
@@ -145,6 +157,12 @@ impl Server {
         }
         response.body_mut().hold(answering);
         response
+    }
+
+    /// A place among the streams that have no end of their own, until what this returns is dropped.
+    pub(super) fn lasting(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        let place = Arc::clone(&self.lasting).try_acquire_owned();
+        place.map_err(|_| Refused::TooManyStreams)
     }
 
     /// From now on only what has come as a whole is answered.
@@ -226,8 +244,9 @@ impl Server {
         if path != "/health" && document.is_none() {
             return Err(Refused::Path);
         }
-        if *method != Method::GET {
-            return Err(Refused::Method("GET"));
+        // What answers HEAD is written without its body.
+        if ![Method::GET, Method::HEAD].contains(method) {
+            return Err(Refused::Method("GET, HEAD"));
         }
         Ok(match document {
             Some(document) => respond::json(200, document.document().to_owned().into()),

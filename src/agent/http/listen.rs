@@ -7,7 +7,7 @@ use super::conversation::Conversation;
 use super::event_id::EventId;
 use super::post::names;
 use super::refusal::Refused;
-use super::respond::{self, Names, Response};
+use super::respond::{self, Hearing, Names, Response};
 use super::{fields, stateless};
 
 pub(super) fn get(server: &Server, asked: &Asked<'_>) -> Result<Response, Refused> {
@@ -16,6 +16,7 @@ pub(super) fn get(server: &Server, asked: &Asked<'_>) -> Result<Response, Refuse
     if !fields::accepts(headers, "text/event-stream") {
         return Err(Refused::Accept("text/event-stream"));
     }
+    let place = server.lasting()?;
     let last = fields::text(headers, fields::LAST_EVENT_ID)?;
     let (stream, reader) = match last {
         None => (crate::wire::Stream::MAIN, conversation.listen()?),
@@ -24,7 +25,10 @@ pub(super) fn get(server: &Server, asked: &Asked<'_>) -> Result<Response, Refuse
             (stream, conversation.resume(stream, index)?)
         }
     };
-    let hearing = asked.hearing(server, names);
+    let hearing = Hearing {
+        _place: Some(place),
+        ..asked.hearing(server, names)
+    };
     Ok(respond::session_stream(stream, reader, hearing))
 }
 

@@ -11,7 +11,7 @@ use super::answer::{Asked, Rejection, Server};
 use super::channel::Piece;
 use super::conversation::{Conversation, Post, Takes};
 use super::refusal::Refused;
-use super::respond::{self, Names, Response};
+use super::respond::{self, Hearing, Names, Response};
 use super::{body, fields, stateless};
 
 /// Revisions with sessions, the latest last.
@@ -25,7 +25,7 @@ const PRIMED_SINCE: &str = "2025-11-25";
 /// How a POST that is answered may be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Manner {
-    Legacy(Names),
+    Legacy,
     /// Errors have an HTTP status of their own.
     Stateless,
 }
@@ -75,7 +75,8 @@ pub(super) async fn post(
             let post = conversation
                 .ask(bytes, Takes::Everything, asked.brought())
                 .await?;
-            Ok(answered(server, asked, post, Manner::Legacy(names)).await?)
+            let hearing = asked.hearing(server, names);
+            Ok(answered(server, asked, post, Manner::Legacy, hearing).await?)
         }
         Kind::Told => {
             conversation.tell(bytes, asked.brought()).await?;
@@ -91,12 +92,8 @@ pub(super) async fn answered(
     asked: &Asked<'_>,
     mut post: Post,
     manner: Manner,
+    hearing: Hearing,
 ) -> Result<Response, Refused> {
-    let names = match manner {
-        Manner::Legacy(names) => names,
-        Manner::Stateless => Names::Untold,
-    };
-    let hearing = asked.hearing(server, names);
     let first = post.reader.next();
     match asked
         .alarm
@@ -227,7 +224,7 @@ async fn undecodable(
 /// protocol itself refuses is 400.
 fn status(manner: Manner, error: Option<i64>) -> u16 {
     match (manner, error) {
-        (Manner::Legacy(_), _) | (Manner::Stateless, None) => 200,
+        (Manner::Legacy, _) | (Manner::Stateless, None) => 200,
         (Manner::Stateless, Some(code)) => match code {
             -32601 => 404,
             -32700 | -32600 | -32020 | -32021 | -32022 => 400,

@@ -77,6 +77,8 @@ pub(super) enum Refused {
     TooManyOfAgent,
     #[error("there are too many connections")]
     TooManyConnections,
+    #[error("there are too many streams")]
+    TooManyStreams,
     #[error("too much is being sent at once")]
     TooManyBodies,
     #[error("`Last-Event-ID` names nothing that is still known")]
@@ -118,6 +120,7 @@ impl Refused {
             Self::TooManySessions
             | Self::TooManyOfAgent
             | Self::TooManyConnections
+            | Self::TooManyStreams
             | Self::TooManyBodies
             | Self::Closed => 503,
         }
@@ -154,6 +157,7 @@ impl Refused {
             Self::TooManySessions => "too-many-sessions",
             Self::TooManyOfAgent => "too-many-sessions-of-agent",
             Self::TooManyConnections => "too-many-connections",
+            Self::TooManyStreams => "too-many-streams",
             Self::TooManyBodies => "too-many-bodies",
             Self::EventId => "event-id",
             Self::Ended => "ended",
@@ -193,6 +197,7 @@ impl Refused {
             | Self::TooManySessions
             | Self::TooManyOfAgent
             | Self::TooManyConnections
+            | Self::TooManyStreams
             | Self::TooManyBodies
             | Self::EventId => -32600,
         }

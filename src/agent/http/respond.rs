@@ -12,6 +12,7 @@ use hyper::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use hyper::{Response as HyperResponse, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::identity::{ProtectedResource, Term};
@@ -47,6 +48,8 @@ pub(super) struct Hearing {
     pub(super) keep_alive: Duration,
     /// It ends with the proof of whoever opened it: who has none any more hears nothing more.
     pub(super) term: Term,
+    /// What it holds of what there is for streams, if it has no end of its own.
+    pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
 /// The body of a response.

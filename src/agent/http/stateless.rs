@@ -10,7 +10,7 @@ use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
 use super::post::{Manner, WITH_SESSIONS, answered};
 use super::refusal::Refused;
-use super::respond::{self, Response};
+use super::respond::{self, Hearing, Names, Response};
 use super::{fields, repeated};
 
 const FIRST_STATELESS: &str = "2026-07-28";
@@ -51,6 +51,9 @@ pub(super) async fn post(
         id: message.id().cloned(),
     })?;
     let is_request = matches!(message.shape(), Shape::Request { .. });
+    let listens =
+        message.method().and_then(Method::known) == Some(KnownMethod::SubscriptionsListen);
+    let place = listens.then(|| server.lasting()).transpose()?;
     let mut brought = asked.brought();
     if message.method().and_then(Method::known) == Some(KnownMethod::ToolsCall) {
         brought.carrier.repeated = Some(repeated::said(&asked.parts.headers));
@@ -60,7 +63,11 @@ pub(super) async fn post(
     let conversation = conversations.stateless(asked.identity, asked.peer).await?;
     if is_request {
         let post = conversation.ask(bytes, Takes::Everything, brought).await?;
-        Ok(answered(server, asked, post, Manner::Stateless).await?)
+        let hearing = Hearing {
+            _place: place,
+            ..asked.hearing(server, Names::Untold)
+        };
+        Ok(answered(server, asked, post, Manner::Stateless, hearing).await?)
     } else {
         conversation.tell(bytes, brought).await?;
         Ok(respond::accepted())

@@ -209,6 +209,7 @@ async fn attend<U: Upstream, A: Agent>(
             Occurrence::Started => Ok(()),
             Occurrence::Died {
                 how,
+                fault,
                 will_restart_in,
             } => {
                 if let Some(delay) = will_restart_in {
@@ -218,7 +219,7 @@ async fn attend<U: Upstream, A: Agent>(
                 }
                 let died = gate.upstream_event(talk, audit::Event::Died);
                 note(audit, died.reason(audit::Reason::text(how))).await;
-                gate.upstream_died(talk).await
+                gate.upstream_lost(talk, fault).await
             }
             Occurrence::Restarted => {
                 info!("the server runs again");

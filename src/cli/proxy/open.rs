@@ -80,6 +80,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
             open: upstreams.unconfined(),
             isolated: isolated.as_ref().and_then(Upstreams::unconfined),
         },
+        eras: gate::Eras::Asked,
         ..gate_settings(config)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);

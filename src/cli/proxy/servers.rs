@@ -66,6 +66,8 @@ pub(super) enum Occurrence<'e> {
     /// It ended, or lost the session; whether it will be back.
     Died {
         how: String,
+        /// What whoever waits for it is told.
+        fault: UpstreamFault,
         will_restart_in: Option<Duration>,
     },
     /// It can be spoken to again, and knows nothing of what was sent before.
@@ -325,6 +327,7 @@ impl ServerEvents {
                     will_restart_in,
                 } => Occurrence::Died {
                     how: reason.to_string(),
+                    fault: reason.fault(),
                     will_restart_in,
                 },
                 HttpEvent::Restarted => Occurrence::Restarted,
@@ -349,6 +352,7 @@ fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e>
             will_restart_in,
         } => Occurrence::Died {
             how: exit.to_string(),
+            fault: UpstreamFault::Died,
             will_restart_in,
         },
         upstream::Event::Restarted => Occurrence::Restarted,

@@ -241,6 +241,7 @@ pub(super) fn gate(
         tracing: gate::Tracing::Off,
         isolate_from: None,
         unconfined: gate::Unconfined::default(),
+        eras: gate::Eras::Unasked,
     }
 }
 

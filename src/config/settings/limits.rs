@@ -51,7 +51,7 @@ impl Default for Limits {
             max_sessions: 1_000,
             max_sessions_per_agent: None,
             session_idle: Duration::from_mins(5),
-            max_connections: 1_024,
+            max_connections: 2_048,
         }
     }
 }

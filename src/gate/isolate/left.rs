@@ -115,8 +115,8 @@ impl Gate {
                 Origin::Peer(_) => {
                     told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
                 }
-                // What the isolated server lists is asked for when a call needs it.
-                Origin::Catalogue | Origin::Handshake | Origin::Consent(_) => {
+                // What the isolated server lists or speaks is asked for when a request needs it.
+                Origin::Catalogue | Origin::Discovery | Origin::Handshake | Origin::Consent(_) => {
                     self.close(talk, &taken, &refusal).await;
                 }
             }

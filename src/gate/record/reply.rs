@@ -93,7 +93,10 @@ impl Trail {
             Origin::Peer(waiting) => {
                 self.answer_to = AnswerTo::Waiting(side, waiting.clone());
             }
-            own @ (Origin::Catalogue | Origin::Handshake | Origin::Consent(_)) => {
+            own @ (Origin::Catalogue
+            | Origin::Discovery
+            | Origin::Handshake
+            | Origin::Consent(_)) => {
                 self.asked_by_gate = Some(own.clone());
                 // It goes no further than the gate.
                 self.record.direction = None;

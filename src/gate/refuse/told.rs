@@ -1,6 +1,8 @@
 //! What an answer says for programs, beside its words.
 
 use crate::gate::consent::Unconsented;
+use crate::gate::eras::Lack;
+use crate::gate::identify::FIRST_STATELESS;
 use crate::gate::tasks::EXTENSION;
 use crate::policy::{Denial, Reason};
 use crate::wire::Fragment;
@@ -58,14 +60,29 @@ pub(super) fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Frag
 }
 
 pub(super) fn versions(requested: &str) -> Fragment {
-    let supported = rmcp::model::ProtocolVersion::KNOWN_VERSIONS;
+    unsupported(requested, known())
+}
+
+/// Of a server that does not say what it speaks instead: an agent's `initialize` may name any of these,
+/// and the server answers with its own.
+pub(super) fn needs_session(requested: &str, lack: &Lack) -> Fragment {
+    if lack.named.is_empty() {
+        return unsupported(requested, known().filter(|one| *one < FIRST_STATELESS));
+    }
+    unsupported(requested, lack.named.iter().map(String::as_str))
+}
+
+fn unsupported<'v>(requested: &str, supported: impl Iterator<Item = &'v str>) -> Fragment {
+    let supported = Fragment::array(supported.map(Fragment::string));
     Fragment::object([
-        (
-            "supported",
-            Fragment::array(supported.iter().map(|one| Fragment::string(one.as_str()))),
-        ),
+        ("supported", supported),
         ("requested", Fragment::string(requested)),
     ])
+}
+
+fn known() -> impl Iterator<Item = &'static str> {
+    let known = rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter();
+    known.map(rmcp::model::ProtocolVersion::as_str)
 }
 
 /// When to come back, or that there is no coming back, for programs.

@@ -42,6 +42,46 @@ async fn equal_ids_are_of_different_agents_or_repeated_by_one() {
     }
 }
 
+/// A request from this address, on a stream of its own.
+async fn from(bench: &Bench, host: u8, number: u64) {
+    let source = Source {
+        stream: Stream::numbered(number),
+        peer: Some([10, 0, 0, host].into()),
+        trace: None,
+    };
+    let frame = call("1", "echo");
+    let handled = bench
+        .gate
+        .handle_from(&bench.talk, source, frame.as_bytes());
+    handled.await.unwrap();
+}
+
+#[tokio::test]
+async fn no_address_takes_all_places_of_agents_that_know_nothing_of_each_other() {
+    let most = [(Ids::OfStream, 6), (Ids::OfSession, 1)];
+    for (ids, most) in most {
+        let bench = Bench::ready(open, &["echo"]).await.with_ids(ids);
+        for number in 20..30 {
+            from(&bench, 1, number).await;
+        }
+        assert_eq!(bench.to_upstream().len(), most, "{ids:?}");
+    }
+    let bench = Bench::ready(open, &["echo"]).await.with_ids(Ids::OfStream);
+    for number in 20..30 {
+        from(&bench, 1, number).await;
+    }
+    bench.to_upstream();
+    for number in 30..40 {
+        from(&bench, 2, number).await;
+    }
+    assert_eq!(bench.to_upstream().len(), 2);
+    let told = bench.to_agent();
+    assert!(
+        told.iter()
+            .all(|it| it.contains("too many requests in flight"))
+    );
+}
+
 #[tokio::test]
 async fn a_reply_in_the_stream_of_another_request_answers_nothing() {
     let bench = Bench::ready(open, &["echo"]).await;

@@ -15,7 +15,7 @@ use crate::wire::Mirrors;
 use super::credential::Credential;
 use super::events::HttpEvents;
 use super::failure::Failure;
-use super::reach::{By, Reach, Reachability};
+use super::reach::{self, By, Reach, Reachability};
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings, LOCALHOST};
 use super::tls;
@@ -109,7 +109,6 @@ impl HttpClient {
         let asked = self.parts.ask(Method::GET, headers, None);
         let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
         self.parts
-            .reachability
             .note(&attempt, &answered.unwrap_or(Err(Failure::Broken)));
     }
 }
@@ -140,8 +139,13 @@ impl Parts {
     ) -> Result<Response, Failure> {
         let attempt = self.reachability.begin(By::Conversation);
         let answered = self.ask(method, headers, body).await;
-        self.reachability.note(&attempt, &answered);
+        self.note(&attempt, &answered);
         answered
+    }
+
+    fn note(&self, attempt: &reach::Attempt, answered: &Result<Response, Failure>) {
+        let now = self.settings.clock.elapsed();
+        self.reachability.note(attempt, answered, now);
     }
 
     /// Sends a request: a second time if the server refuses the token and there is another one. What

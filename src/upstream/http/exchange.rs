@@ -54,7 +54,11 @@ pub(super) async fn run(exchange: Exchange, text: String) {
         Failure::Unreachable(ref cause) if era == Era::Legacy => {
             life.end(Loss::Unreachable(cause.clone()));
         }
-        Failure::Unreachable(_) | Failure::Broken | Failure::Bad(_) | Failure::TooLong => {
+        Failure::Unreachable(_)
+        | Failure::Broken
+        | Failure::Bad(_)
+        | Failure::Status(_)
+        | Failure::TooLong => {
             exchange.failed(failure).await;
         }
     }

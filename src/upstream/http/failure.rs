@@ -19,6 +19,16 @@ pub enum Loss {
     Panicked,
 }
 
+impl Loss {
+    /// What the gate tells whoever waits for an answer in the session.
+    pub fn fault(&self) -> UpstreamFault {
+        match self {
+            Self::Unreachable(cause) => UpstreamFault::Unreachable(cause.clone()),
+            Self::SessionGone | Self::Unfit | Self::Panicked => UpstreamFault::Died,
+        }
+    }
+}
+
 /// Why a message was not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
@@ -28,6 +38,8 @@ pub(super) enum Failure {
     Broken,
     /// The answer is none.
     Bad(String),
+    /// The answer has this status, and is no message.
+    Status(u16),
     /// The answer has more bytes than it may.
     TooLong,
     SessionGone,
@@ -41,13 +53,15 @@ impl Failure {
     /// An answer with a status that is no success.
     pub(super) fn status(status: StatusCode) -> Self {
         let code = status.as_u16();
-        Self::Bad(match code {
+        match code {
             // What it asks for is not repeated: it would send agents to the server's own login.
-            401 => "it does not accept the gate's credentials (401)".to_owned(),
-            403 => "it forbids what the gate asks (403)".to_owned(),
-            300..=399 => format!("it redirects to where the gate does not follow ({code})"),
-            _ => format!("its status is {code}"),
-        })
+            401 => Self::bad("it does not accept the gate's credentials (401)"),
+            403 => Self::bad("it forbids what the gate asks (403)"),
+            300..=399 => Self::bad(format!(
+                "it redirects to where the gate does not follow ({code})"
+            )),
+            _ => Self::Status(code),
+        }
     }
 
     pub(super) fn of(error: reqwest::Error) -> Self {
@@ -65,6 +79,7 @@ impl Failure {
             Self::Unreachable(cause) => UpstreamFault::Unreachable(cause),
             Self::Broken | Self::SessionGone => UpstreamFault::Died,
             Self::Bad(what) => UpstreamFault::BadReply(what),
+            Self::Status(status) => UpstreamFault::Status(status),
             Self::TooLong => UpstreamFault::BadReply("it is longer than is accepted".to_owned()),
         }
     }

@@ -1,6 +1,7 @@
 //! Whether the server can be reached, as far as the latest attempts tell (decision 47).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use reqwest::{Response, StatusCode};
 
@@ -37,7 +38,39 @@ struct Seen {
     /// the last of those.
     in_a_row: u32,
     counted: u64,
+    log: Log,
 }
+
+/// What the log has said.
+#[derive(Debug, Default)]
+struct Log {
+    /// Since when the server is not reached; time since the clock was made.
+    failing: Option<Duration>,
+    said: Said,
+    /// When it was said last that the server is there again.
+    back: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Said {
+    #[default]
+    Nothing,
+    Gone,
+}
+
+/// What there is to be said.
+#[derive(Debug, PartialEq, Eq)]
+enum News {
+    None,
+    Gone,
+    /// After so long.
+    Back(Duration),
+}
+
+/// A server that is lost again so soon after it was back is only spoken of again if that lasts: one
+/// that comes and goes would fill the log.
+const SOON: Duration = Duration::from_mins(1);
+const LASTS: Duration = Duration::from_secs(10);
 
 /// Whose attempt it is. What agents ask for may be what makes a server close a connection, or forbid
 /// something: that must not be told of the server to everybody.
@@ -73,29 +106,40 @@ impl Reachability {
         }
     }
 
-    /// Notes what came of one request; what it is an answer to does not matter.
-    pub(super) fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
+    /// Notes what came of one request by now; what it is an answer to does not matter.
+    pub(super) fn note(
+        &self,
+        attempt: &Attempt,
+        answered: &Result<Response, Failure>,
+        now: Duration,
+    ) {
         let says = match answered {
             Ok(response) => of_status(response.status(), attempt.by),
             Err(Failure::Unreachable(_)) => Says::Gone,
-            Err(Failure::Broken | Failure::Bad(_) | Failure::TooLong | Failure::SessionGone) => {
-                unanswered(attempt.by)
-            }
+            Err(
+                Failure::Broken
+                | Failure::Bad(_)
+                | Failure::Status(_)
+                | Failure::TooLong
+                | Failure::SessionGone,
+            ) => unanswered(attempt.by),
         };
-        let (before, reach) = {
+        let (reach, news) = {
             let mut seen = self.seen();
-            let before = seen.reach;
             seen.note(attempt, says);
-            (before, seen.reach)
+            let reach = seen.reach;
+            (reach, seen.log.news(reach, now))
         };
-        // Told when it changes: whoever looks at health learns nothing but that.
-        match (before, reach) {
-            (Reach::Unknown | Reach::Reached | Reach::Doubted, Reach::Failed) => {
-                tracing::warn!("the server cannot be reached: {}", why(answered));
+        // Whoever looks at health learns nothing but that.
+        match news {
+            News::Gone => tracing::warn!("the server cannot be reached: {}", why(answered)),
+            News::Back(after) => {
+                tracing::info!("the server can be reached again, after {after:.1?}");
             }
-            (Reach::Failed, Reach::Reached) => tracing::info!("the server can be reached again"),
-            (_, Reach::Doubted) => tracing::debug!("the server may be busy: {}", why(answered)),
-            (_, Reach::Unknown | Reach::Reached) | (Reach::Failed, Reach::Failed) => {}
+            News::None if reach == Reach::Reached => {}
+            News::None => {
+                tracing::debug!("the server does not answer as it should: {}", why(answered));
+            }
         }
     }
 
@@ -110,6 +154,32 @@ impl Reachability {
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log {
+    fn news(&mut self, reach: Reach, now: Duration) -> News {
+        match reach {
+            Reach::Failed => {
+                let since = *self.failing.get_or_insert(now);
+                let was_back = self.back.map(|back| since.saturating_sub(back));
+                let lasts = now.saturating_sub(since) >= LASTS;
+                if self.said == Said::Gone || was_back.is_some_and(|ago| ago < SOON) && !lasts {
+                    return News::None;
+                }
+                self.said = Said::Gone;
+                News::Gone
+            }
+            Reach::Reached => {
+                let since = self.failing.take();
+                if std::mem::take(&mut self.said) == Said::Nothing {
+                    return News::None;
+                }
+                self.back = Some(now);
+                News::Back(now.saturating_sub(since.unwrap_or(now)))
+            }
+            Reach::Unknown | Reach::Doubted => News::None,
+        }
     }
 }
 
@@ -162,6 +232,7 @@ fn unanswered(by: By) -> Says {
 fn why(answered: &Result<Response, Failure>) -> String {
     match answered {
         Ok(response) => format!("its status is {}", response.status().as_u16()),
+        Err(Failure::Status(status)) => format!("its status is {status}"),
         Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
         Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
             "it did not answer".to_owned()
@@ -184,7 +255,7 @@ mod tests {
         let reachability = Reachability::default();
         for status in answers {
             let attempt = reachability.begin(by);
-            reachability.note(&attempt, &answer(*status));
+            reachability.note(&attempt, &answer(*status), Duration::ZERO);
         }
         assert_eq!(reachability.last(), expected, "{answers:?}");
     }
@@ -218,6 +289,33 @@ mod tests {
     }
 
     #[test]
+    fn the_log_says_once_what_has_changed_and_how_long_it_was_so() {
+        let mut log = Log::default();
+        let at = Duration::from_secs;
+        let cases = [
+            (0, Reach::Reached, News::None),
+            (1, Reach::Failed, News::Gone),
+            (2, Reach::Failed, News::None),
+            (6, Reach::Reached, News::Back(at(5))),
+            (7, Reach::Reached, News::None),
+            // It comes and goes.
+            (8, Reach::Failed, News::None),
+            (9, Reach::Doubted, News::None),
+            (10, Reach::Reached, News::None),
+            (20, Reach::Failed, News::None),
+            (29, Reach::Failed, News::None),
+            // It has gone.
+            (30, Reach::Failed, News::Gone),
+            (31, Reach::Failed, News::None),
+            (50, Reach::Reached, News::Back(at(30))),
+            (110, Reach::Failed, News::Gone),
+        ];
+        for (seconds, reach, news) in cases {
+            assert_eq!(log.news(reach, at(seconds)), news, "{seconds}");
+        }
+    }
+
+    #[test]
     fn no_request_of_an_agent_alone_makes_a_server_one_that_is_not_there() {
         let check = |answers: &[u16], expected| check_by(By::Conversation, answers, expected);
         check(&[200, 0], Reach::Doubted);
@@ -228,7 +326,7 @@ mod tests {
         check(&[401], Reach::Failed);
         let reachability = Reachability::default();
         let note = |by, answered: Result<Response, Failure>| {
-            reachability.note(&reachability.begin(by), &answered);
+            reachability.note(&reachability.begin(by), &answered, Duration::ZERO);
         };
         note(By::Conversation, answer(200));
         note(By::Conversation, answer(0));
@@ -245,7 +343,7 @@ mod tests {
         let reachability = Reachability::default();
         let note = |attempts: Vec<Attempt>, status| {
             for attempt in attempts {
-                reachability.note(&attempt, &answer(status));
+                reachability.note(&attempt, &answer(status), Duration::ZERO);
             }
         };
         let at_once = || (0..10).map(|_| reachability.begin(By::Gate)).collect();

@@ -45,21 +45,27 @@ const NOT_WITH_TEXT: &str = r#"
 
 #[test]
 fn a_denied_call_leaves_no_byte_upstream_when_the_gate_asks_for_the_list_itself() {
-    let setup = Setup::of([&fixture("hostile-server"), "proper"]).policies(NOT_WITH_TEXT);
+    let setup = Setup::of([&fixture("everything-server"), "--stateless"]).policies(NOT_WITH_TEXT);
     let mut talk = Talk::through(setup);
     let params = format!(
-        r#"{{"name":"safe","{DENIED}":1,"arguments":{{"text":"{DENIED}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{DENIED}","version":"{DENIED}"}},"io.modelcontextprotocol/clientCapabilities":{{"{DENIED}":{{}}}},"traceparent":"{DENIED}","progressToken":"{DENIED}","x/{DENIED}":1}}}}"#
+        r#"{{"name":"echo","{DENIED}":1,"arguments":{{"text":"{DENIED}"}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{{"name":"{DENIED}","version":"{DENIED}"}},"io.modelcontextprotocol/clientCapabilities":{{"{DENIED}":{{}}}},"traceparent":"{DENIED}","progressToken":"{DENIED}","x/{DENIED}":1}}}}"#
     );
     let answer = talk.ask("7", &format!(r#""tools/call","params":{params}"#));
     assert!(answer.contains(r#""code":4030,"#), "{answer}");
     let past = talk.end();
-    // The one line that the server got is the gate's own.
-    assert_eq!(past.received.lines().count(), 1, "{}", past.received);
-    assert!(past.received.contains(r#""method":"tools/list""#));
-    let own = past
-        .of_kind("gate_decision")
-        .find(|it| it["reason"]["code"] == "own-catalogue");
-    assert_eq!(own.unwrap()["decision"], "ALLOW");
+    // All that the server got is the gate's own.
+    let mut own = past.received.lines();
+    assert!(own.all(|line| line.contains("mcp-protector")));
+    assert!(!past.received.contains(DENIED), "{}", past.received);
+    for (method, code) in [
+        ("server/discover", "own-discovery"),
+        ("tools/list", "own-catalogue"),
+    ] {
+        assert!(past.received.contains(&format!(r#""method":"{method}""#)));
+        let mut own = past.of_kind("gate_decision");
+        let own = own.find(|it| it["reason"]["code"] == code);
+        assert_eq!(own.unwrap()["decision"], "ALLOW");
+    }
 }
 
 #[test]

@@ -226,6 +226,12 @@ impl Agent {
         self.stream.write_all(b"\r\n").await.is_ok()
     }
 
+    /// The head of the next response, as it came. Of what comes behind it nothing is taken.
+    pub(super) async fn head(&mut self) -> String {
+        let head = self.until(b"\r\n\r\n").await.expect("no answer came");
+        String::from_utf8(head).unwrap()
+    }
+
     async fn until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
         loop {
             let found = self.read.windows(end.len()).position(|part| part == end);

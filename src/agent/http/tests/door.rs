@@ -505,6 +505,65 @@ async fn health_tells_whether_the_gate_can_answer() {
 }
 
 #[tokio::test]
+async fn health_is_told_without_a_body_to_whoever_asks_for_none() {
+    let rig = Rig::new().await;
+    let mut agent = rig.agent().await;
+    for (health, status) in [
+        (Health::Ready, "200 OK"),
+        (Health::UpstreamDown, "503 Service"),
+    ] {
+        rig.health.send_replace(health);
+        agent.send(&Request::new("HEAD").path("/health")).await;
+        // What comes next on the connection is the next answer.
+        agent.send(&Request::new("POST").path("/health")).await;
+        let (first, next) = (agent.head().await, agent.head().await);
+        assert!(first.starts_with(&format!("HTTP/1.1 {status}")), "{first}");
+        let length = format!("content-length: {}", health.document().len());
+        assert!(first.to_ascii_lowercase().contains(&length), "{first}");
+        assert!(next.starts_with("HTTP/1.1 405"), "{next}");
+        agent = rig.agent().await;
+    }
+}
+
+#[tokio::test]
+async fn streams_leave_connections_for_messages() {
+    let mut rig = Rig::with(Settings {
+        max_connections: 8,
+        ..patient()
+    })
+    .await;
+    let mut listening = Vec::new();
+    let mut sessions = Vec::new();
+    for _ in 0..6 {
+        let (id, gate) = rig.session().await;
+        let mut agent = rig.agent().await;
+        let listen = Request::get().session(&id);
+        assert_eq!(agent.ask(&listen).await.status, 200);
+        listening.push(agent);
+        sessions.push((id, gate));
+    }
+    let (id, gate) = sessions.first_mut().unwrap();
+    let mut last = rig.agent().await;
+    let listens = r#"{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    for stream in [
+        Request::get().session(id),
+        Request::stateless(listens, "subscriptions/listen", None),
+    ] {
+        assert_eq!(last.ask(&stream).await.status, 503);
+    }
+    assert_eq!(rig.refused(), ["too-many-streams"; 2]);
+    let ping = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+    last.send(&Request::post(ping).session(id)).await;
+    gate.answer("{}").await;
+    assert_eq!(last.answer().await.status, 200);
+    // One that ends makes room for another.
+    listening.pop();
+    while last.ask(&Request::get().session(id)).await.status == 503 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn without_a_token_that_is_known_nothing_begins_and_no_token_is_repeated() {
     let mut rig = Rig::of_two().await;
     let secret = "CANARY-0123456789abcdef0123456789";

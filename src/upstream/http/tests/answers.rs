@@ -78,20 +78,23 @@ async fn a_response_that_is_no_answer_fails_its_request_and_says_why() {
         ),
         (
             response("500 Internal Server Error", "", ""),
-            bad("its status is 500"),
+            UpstreamFault::Status(500),
         ),
         (
             response("503 Service Unavailable", JSON, "{}"),
-            bad("its status is 503"),
+            UpstreamFault::Status(503),
         ),
-        (response("404 Not Found", "", ""), bad("its status is 404")),
+        (
+            response("404 Not Found", "", ""),
+            UpstreamFault::Status(404),
+        ),
         (
             response("400 Bad Request", JSON, r#"{"error":"no"}"#),
-            bad("its status is 400"),
+            UpstreamFault::Status(400),
         ),
         (
             response("400 Bad Request", JSON, other),
-            bad("its status is 400"),
+            UpstreamFault::Status(400),
         ),
         (
             response("301 Moved Permanently", "Location: /elsewhere\r\n", ""),

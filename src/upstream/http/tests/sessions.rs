@@ -76,7 +76,7 @@ async fn without_a_session_id_a_404_is_no_more_than_a_failure() {
     server.next().await.status("404 Not Found").await;
     talk.expect(HttpEvent::Failed {
         stream: Stream::numbered(2),
-        fault: UpstreamFault::BadReply("its status is 404".to_owned()),
+        fault: UpstreamFault::Status(404),
     })
     .await;
 }

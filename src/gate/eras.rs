@@ -1,0 +1,415 @@
+//! Which servers take requests that belong to no session, as they say it themselves (MCP 2026-07-28,
+//! `server/discover`). One that does not say so is sent nothing of that era: some would do what they
+//! are asked to without any handshake, under rules that nobody agreed on.
+//!
+//! What an agent asks is not believed for others where the answer is a refusal: what it sent may be
+//! why. Then the gate asks itself.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::session::{Lifecycle, Origin, Place, Probe, Session, Taken, Waits};
+use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
+
+use super::Gate;
+use super::decide::Stop;
+use super::forward::{Agent, Upstream, UpstreamFault};
+use super::identify::{FIRST_STATELESS, Role};
+use super::own::OwnMessage;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::talk::Talk;
+use super::understand::Understood;
+
+/// Whether servers are asked what they speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eras {
+    /// What they answer is taken as it comes.
+    #[default]
+    Unasked,
+    Asked,
+}
+
+/// How long a server is believed that it needs no sessions.
+const BELIEVED: Duration = Duration::from_mins(10);
+
+/// How long one is believed that it does: whoever waits for a newer one need not wait long.
+const LACK_BELIEVED: Duration = Duration::from_mins(1);
+
+/// Revisions of a server that are told.
+const MOST_NAMED: usize = 16;
+
+/// MCP 2026-07-28, basic/versioning: errors that only servers of that era give. The first one names
+/// revisions.
+const UNSUPPORTED_VERSION: i64 = -32_022;
+const OF_THE_ERA: [i64; 2] = [-32_021, -32_020];
+
+/// What the servers of one gate have said, of whatever conversation.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    open: Mutex<Option<Belief>>,
+    isolated: Mutex<Option<Belief>>,
+}
+
+#[derive(Debug)]
+struct Belief {
+    says: Says,
+    /// Time since the clock was made.
+    until: Duration,
+}
+
+/// What a server says of requests that belong to no session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Says {
+    Takes,
+    Lacks(Arc<Lack>),
+}
+
+/// What a request waits for.
+#[derive(Debug)]
+pub(super) enum Awaited {
+    /// The list of tools.
+    Catalogue,
+    /// What the server says of this revision.
+    Era(Arc<str>),
+}
+
+/// Whether an answer without a message tells something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    Something,
+    Nothing,
+}
+
+/// How a server says that it speaks no revision without sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// The revisions that it names instead.
+    pub(super) named: Vec<String>,
+    how: How,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    Error(i64),
+    Status(u16),
+    Result,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.how {
+            How::Error(code) => write!(f, "it answers `server/discover` with the error {code}"),
+            How::Status(status) => {
+                write!(f, "it answers `server/discover` with the status {status}")
+            }
+            How::Result if self.named.is_empty() => {
+                f.write_str("its answer to `server/discover` names no such revision")
+            }
+            How::Result => write!(f, "it speaks {}", self.named.join(", ")),
+        }
+    }
+}
+
+impl Known {
+    fn of(&self, place: Place) -> MutexGuard<'_, Option<Belief>> {
+        let belief = match place {
+            Place::Open => &self.open,
+            Place::Moving | Place::Isolated => &self.isolated,
+        };
+        belief.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn says(&self, place: Place, now: Duration) -> Option<Says> {
+        let belief = self.of(place);
+        let belief = belief.as_ref().filter(|belief| now < belief.until);
+        belief.map(|belief| belief.says.clone())
+    }
+
+    fn note(&self, place: Place, says: Says, now: Duration) {
+        let lasts = match says {
+            Says::Takes => BELIEVED,
+            Says::Lacks(_) => LACK_BELIEVED,
+        };
+        let until = now.saturating_add(lasts);
+        let before = self.of(place).replace(Belief {
+            says: says.clone(),
+            until,
+        });
+        if let Says::Lacks(lack) = says
+            && before.is_none_or(|before| before.says == Says::Takes)
+        {
+            tracing::warn!(
+                "the server speaks no revision without sessions ({lack}): agents have to begin with \
+                 `initialize`"
+            );
+        }
+    }
+
+    /// Another process may be another server.
+    pub(super) fn forget(&self, place: Place) {
+        *self.of(place) = None;
+    }
+}
+
+impl Gate {
+    /// Whether a judged message may go on, as far as the eras of its two sides go.
+    ///
+    /// # Errors
+    /// [`Stop::Park`] while it is not known; [`Refusal::NeedsSession`].
+    pub(super) fn within_its_era(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+    ) -> Result<(), Stop> {
+        let identified = &understood.identified;
+        let version = &identified.scene.spoken.version;
+        match &identified.role {
+            Role::Request { method, .. } if identified.from == Side::Agent => {
+                match self.says(session, *method, version)? {
+                    Some(Says::Takes) => Ok(()),
+                    Some(Says::Lacks(lack)) => Err(needs_session(*method, version, lack).into()),
+                    None => Err(Stop::Park),
+                }
+            }
+            Role::Reply(taken) => Ok(self.discovered(session, taken, identified.message)?),
+            Role::Request { .. } | Role::Notification { .. } => Ok(()),
+        }
+    }
+
+    /// What the server says of requests like this one; nothing if that is not known.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`] where it could not be asked.
+    fn says(
+        &self,
+        session: &Session,
+        method: KnownMethod,
+        version: &str,
+    ) -> Result<Option<Says>, UpstreamFault> {
+        let state = session.state();
+        let concerns = self.settings.eras == Eras::Asked
+            && matches!(state.lifecycle, Lifecycle::New)
+            && state.bridged.is_none()
+            && method != KnownMethod::Discover
+            && is_stateless(version);
+        if !concerns {
+            return Ok(Some(Says::Takes));
+        }
+        let known = self.eras.says(state.place, self.clock.elapsed());
+        match (&state.probe, known) {
+            (_, Some(says)) => Ok(Some(says)),
+            (Probe::Failed(why), None) => Err(UpstreamFault::Undiscovered(Arc::clone(why))),
+            (Probe::Idle | Probe::Running, None) => Ok(None),
+        }
+    }
+
+    /// What a request waits for that cannot go on yet.
+    ///
+    /// # Errors
+    /// [`Refusal::NeedsSession`], or [`UpstreamFault`] where the server could not be asked.
+    pub(super) fn awaited(&self, session: &Session, trail: &Trail) -> Result<Awaited, Refusal> {
+        let (Some(method), Some(version)) = (trail.method, &trail.version) else {
+            return Ok(Awaited::Catalogue);
+        };
+        match self.says(session, method, version)? {
+            Some(Says::Takes) => Ok(Awaited::Catalogue),
+            Some(Says::Lacks(lack)) => Err(needs_session(method, version, lack)),
+            None => Ok(Awaited::Era(Arc::clone(version))),
+        }
+    }
+
+    /// Takes in what the server says to an agent that asks what it speaks.
+    ///
+    /// # Errors
+    /// [`Refusal::NeedsSession`]
+    fn discovered(
+        &self,
+        session: &Session,
+        taken: &Taken,
+        message: &Message,
+    ) -> Result<(), Refusal> {
+        if !self.is_discovery(session, taken) {
+            return Ok(());
+        }
+        let (place, now) = (place_of(session, taken), self.clock.elapsed());
+        match said(message) {
+            Says::Takes => {
+                self.eras.note(place, Says::Takes, now);
+                Ok(())
+            }
+            Says::Lacks(lack) => self.lacks(place, &taken.exchange.spoken.version, lack),
+        }
+    }
+
+    /// What becomes of a request that the server did not answer with a message.
+    pub(super) fn without_message(
+        &self,
+        session: &Session,
+        taken: &Taken,
+        fault: UpstreamFault,
+    ) -> Refusal {
+        match lack_of(&fault) {
+            Some(lack) if self.is_discovery(session, taken) => {
+                let place = place_of(session, taken);
+                let version = &taken.exchange.spoken.version;
+                let refused = self.lacks(place, version, lack);
+                refused.err().unwrap_or_else(|| fault.into())
+            }
+            Some(_) | None => fault.into(),
+        }
+    }
+
+    fn lacks(&self, place: Place, version: &str, lack: Arc<Lack>) -> Result<(), Refusal> {
+        // Of one that is known to speak it, the error is about the request.
+        if self.eras.says(place, self.clock.elapsed()) == Some(Says::Takes) {
+            return Ok(());
+        }
+        tracing::info!(
+            "the server does not speak {version} ({lack}): an agent has to begin with `initialize`"
+        );
+        Err(needs_session(KnownMethod::Discover, version, lack))
+    }
+
+    /// Whether it is an agent's question what the server speaks; not a bridge's, which goes on with
+    /// whatever comes of it.
+    fn is_discovery(&self, session: &Session, taken: &Taken) -> bool {
+        self.settings.eras == Eras::Asked
+            && taken.exchange.method == KnownMethod::Discover
+            && matches!(taken.exchange.origin, Origin::Peer(_))
+            && is_stateless(&taken.exchange.spoken.version)
+            && session.state().bridged.is_none()
+    }
+
+    /// Asks the server what it speaks, in the revision of the request that waits for the answer.
+    pub(super) async fn discover<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>, version: &str) {
+        let message = |minted| OwnMessage::discover(minted, version);
+        self.ask_when_up(talk, Origin::Discovery, message).await;
+    }
+
+    /// Takes in what the server says to the gate.
+    pub(super) async fn absorb_discovery<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        message: &Message,
+        trail: &Trail,
+    ) -> Result<(), Stop> {
+        let taken_in = trail.taken_in(self.clock.elapsed());
+        self.audit.record(taken_in).await?;
+        // It is what a server says that is not spoken to any more.
+        if trail.run != talk.session.run() {
+            return Ok(());
+        }
+        let says = said(message);
+        if says == Says::Takes {
+            talk.upstream.handshake_completed();
+        }
+        self.settle_era(talk, says);
+        Ok(())
+    }
+
+    /// A question of the gate's own was not answered with a message.
+    pub(super) fn undiscovered<U, A>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        fault: &UpstreamFault,
+    ) -> Found {
+        let lack = lack_of(fault).filter(|_| taken.exchange.origin == Origin::Discovery);
+        let Some(lack) = lack else {
+            return Found::Nothing;
+        };
+        self.settle_era(talk, Says::Lacks(lack));
+        Found::Something
+    }
+
+    fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says) {
+        let place = talk.session.place();
+        self.eras.note(place, says, self.clock.elapsed());
+        talk.session.state().probe = Probe::Idle;
+        talk.session.catalogue_is_settled();
+    }
+}
+
+/// Which instance of the server replies.
+fn place_of(session: &Session, taken: &Taken) -> Place {
+    match taken.waits {
+        Waits::Here => session.place(),
+        Waits::Behind => Place::Open,
+    }
+}
+
+fn needs_session(method: KnownMethod, version: &str, lack: Arc<Lack>) -> Refusal {
+    Refusal::NeedsSession {
+        requested: version.to_owned(),
+        method,
+        lack,
+    }
+}
+
+/// Revisions are dates, so their order is that of text.
+fn is_stateless(version: &str) -> bool {
+    version >= FIRST_STATELESS
+}
+
+/// What a reply to `server/discover` says.
+fn said(message: &Message) -> Says {
+    let Shape::Reply { outcome, .. } = message.shape() else {
+        return Says::Takes;
+    };
+    let (how, named) = match outcome {
+        Outcome::Result => {
+            let result = message.result();
+            let named = result.and_then(|result| result.get("supportedVersions"));
+            (How::Result, revisions(named))
+        }
+        Outcome::Error => {
+            let error = message.error();
+            let code = error.and_then(|error| error.get("code")?.as_i64());
+            let code = code.unwrap_or_default();
+            if OF_THE_ERA.contains(&code) {
+                return Says::Takes;
+            }
+            let named = error.and_then(|error| error.at(&["data", "supported"]));
+            let named = revisions(named.filter(|_| code == UNSUPPORTED_VERSION));
+            // It is itself as clear as can be.
+            if code == UNSUPPORTED_VERSION && named.is_empty() {
+                return Says::Takes;
+            }
+            (How::Error(code), named)
+        }
+    };
+    if named.iter().any(|version| is_stateless(version)) {
+        return Says::Takes;
+    }
+    Says::Lacks(Arc::new(Lack { named, how }))
+}
+
+/// What looks like a revision; a server may name anything.
+fn revisions(named: Option<Value<'_>>) -> Vec<String> {
+    let named = named.into_iter().flat_map(Value::items);
+    let named = named.filter_map(|one| Some(one.as_str()?.into_owned()));
+    named.filter(|one| is_date(one)).take(MOST_NAMED).collect()
+}
+
+fn is_date(text: &str) -> bool {
+    let is_of_a_date = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+    text.len() == FIRST_STATELESS.len() && text.bytes().all(is_of_a_date)
+}
+
+/// MCP 2026-07-28, basic/versioning: whatever status of this kind comes without an error of the era,
+/// it is no server of it. Those left out say nothing of the server's era.
+fn lack_of(fault: &UpstreamFault) -> Option<Arc<Lack>> {
+    const OF_OTHER_THINGS: [u16; 5] = [401, 403, 407, 408, 429];
+    let UpstreamFault::Status(status) = fault else {
+        return None;
+    };
+    let says_so = (400..500).contains(status) && !OF_OTHER_THINGS.contains(status);
+    says_so.then(|| {
+        Arc::new(Lack {
+            named: Vec::new(),
+            how: How::Status(*status),
+        })
+    })
+}

@@ -1,0 +1,266 @@
+//! Agents that begin no session, before servers that may need one.
+
+use super::*;
+use crate::gate::UpstreamFault;
+use crate::session::Ids;
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// What a server says that needs no sessions.
+const SPEAKS: &str = r#""result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}"#;
+const LACKS: &str = r#""error":{"code":-32601,"message":"Method not found"}"#;
+
+/// The revisions with sessions that are known here.
+const WITH_SESSIONS: &str = r#""2024-11-05","2025-03-26","2025-06-18","2025-11-25""#;
+
+fn bench() -> Bench {
+    Bench::with(open, |settings| settings.eras = Eras::Asked)
+}
+
+fn modern(id: &str, method: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{META}}}}}"#)
+}
+
+fn answer(id: &str, members: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},{members}}}"#)
+}
+
+/// What the gate asked itself, which is all that it has sent.
+fn question(bench: &Bench) -> String {
+    let sent = bench.to_upstream();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    let question = sent.first().unwrap();
+    assert!(
+        question.contains(r#""method":"server/discover""#),
+        "{question}"
+    );
+    id_of(question)
+}
+
+/// The code and the data of what the agent was told, which is all that it was told.
+fn refused(bench: &Bench, id: &str, code: i64, supported: &str) {
+    let told = bench.to_agent();
+    assert_eq!(told.len(), 1, "{told:?}");
+    let told = told.first().unwrap();
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"#);
+    let data = format!(r#""data":{{"supported":[{supported}],"requested":"2026-07-28"}}"#);
+    assert!(told.starts_with(&head) && told.contains(&data), "{told}");
+    assert!(told.contains("begins with `initialize`"), "{told}");
+}
+
+#[tokio::test]
+async fn a_server_is_asked_once_what_it_speaks_before_the_first_request_without_a_session() {
+    let bench = bench();
+    bench.agent(&modern("1", "tools/list")).await;
+    bench.agent(&modern("2", "prompts/list")).await;
+    let asked = question(&bench);
+    bench.upstream(&answer(&asked, SPEAKS)).await;
+    let sent = bench.to_upstream();
+    let methods = ["tools/list", "prompts/list"];
+    assert_eq!(sent.len(), methods.len());
+    for (sent, method) in sent.iter().zip(methods) {
+        assert!(sent.contains(method), "{sent}");
+    }
+    assert!(bench.to_agent().is_empty());
+    bench.agent(&modern("3", "resources/list")).await;
+    assert!(
+        bench
+            .to_upstream()
+            .iter()
+            .all(|it| it.contains("resources/list"))
+    );
+    let own = bench.records_of("gate_decision").await;
+    assert_eq!(own.len(), 2, "a decision and its outcome");
+    assert_eq!(own[0].get(&["reason", "code"]), "own-discovery");
+    assert_eq!(own[0].get(&["method"]), "server/discover");
+    // Servers are replaced while a gate runs.
+    bench.clock.advance(Duration::from_mins(10));
+    bench.agent(&modern("4", "tools/list")).await;
+    question(&bench);
+}
+
+#[tokio::test]
+async fn a_server_that_needs_a_session_gets_nothing_without_one_and_its_agent_is_told_what_to_do() {
+    let error =
+        |code: i64, data: &str| format!(r#""error":{{"code":{code},"message":"no"{data}}}"#);
+    let old = r#","data":{"supported":["2025-06-18","\u202eodd"],"requested":"2026-07-28"}"#;
+    let cases = [
+        (error(-32_601, ""), WITH_SESSIONS),
+        (error(-32_602, ""), WITH_SESSIONS),
+        (error(-32_603, ""), WITH_SESSIONS),
+        (error(-32_000, old), WITH_SESSIONS),
+        (error(-32_022, old), r#""2025-06-18""#),
+        (r#""result":{}"#.to_owned(), WITH_SESSIONS),
+        (
+            r#""result":{"supportedVersions":["2025-11-25"]}"#.to_owned(),
+            r#""2025-11-25""#,
+        ),
+        (
+            r#""result":{"supportedVersions":"2026-07-28"}"#.to_owned(),
+            WITH_SESSIONS,
+        ),
+    ];
+    for (says, supported) in cases {
+        let bench = bench();
+        bench.agent(&modern("1", "tools/list")).await;
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, &says)).await;
+        refused(&bench, "1", -32_022, supported);
+        // Believed for a while.
+        bench.agent(&modern("2", "prompts/list")).await;
+        refused(&bench, "2", -32_022, supported);
+        assert!(bench.to_upstream().is_empty(), "{says}");
+        let records = bench.records_of("tools_list").await;
+        assert_eq!(records.len(), 1, "{says}");
+        assert_eq!(records[0].get(&["decision"]), "BLOCK");
+        assert_eq!(records[0].get(&["reason", "code"]), "needs-session");
+        bench.clock.advance(Duration::from_mins(1));
+        bench.agent(&modern("3", "tools/list")).await;
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, SPEAKS)).await;
+        assert_eq!(bench.to_upstream().len(), 1, "a newer server: {says}");
+    }
+}
+
+#[tokio::test]
+async fn errors_that_only_servers_without_sessions_give_are_such_a_servers() {
+    let newer = r#","data":{"supported":["2027-01-15"]}"#;
+    for (code, data) in [
+        (-32_022, newer),
+        (-32_022, ""),
+        (-32_021, ""),
+        (-32_020, ""),
+    ] {
+        let bench = bench();
+        bench.agent(&modern("1", "tools/list")).await;
+        let asked = question(&bench);
+        let says = format!(r#""error":{{"code":{code},"message":"no"{data}}}"#);
+        bench.upstream(&answer(&asked, &says)).await;
+        assert_eq!(bench.to_upstream().len(), 1, "{says}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_agent_asks_itself_is_asked_once() {
+    let bench = bench();
+    bench.agent(&modern("1", "server/discover")).await;
+    let asked = question(&bench);
+    bench.upstream(&answer(&asked, SPEAKS)).await;
+    assert_eq!(bench.to_agent(), [answer("1", SPEAKS)]);
+    bench.agent(&modern("2", "tools/list")).await;
+    let sent = bench.to_upstream();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].contains("tools/list"));
+    // The era of the server is known: an error is about the request.
+    bench.agent(&modern("3", "server/discover")).await;
+    let asked = question(&bench);
+    bench.upstream(&answer(&asked, LACKS)).await;
+    assert_eq!(bench.to_agent(), [answer("3", LACKS)]);
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_both_finds_out_that_it_must_begin_a_session() {
+    let bench = bench();
+    bench.agent(&modern("1", "server/discover")).await;
+    let asked = question(&bench);
+    bench.upstream(&answer(&asked, LACKS)).await;
+    // Not every kit begins a session after -32022.
+    refused(&bench, "1", -32_601, WITH_SESSIONS);
+    bench.shake_hands().await;
+    bench.list(&["echo"]).await;
+    bench.agent(&call("2", "echo")).await;
+    assert_eq!(bench.to_upstream().len(), 1);
+}
+
+#[tokio::test]
+async fn what_one_agent_was_refused_is_not_believed_for_others() {
+    let bench = bench();
+    bench.agent(&modern("1", "server/discover")).await;
+    let asked = question(&bench);
+    bench.upstream(&answer(&asked, LACKS)).await;
+    bench.to_agent();
+    bench.agent(&modern("2", "tools/list")).await;
+    let asked = question(&bench);
+    bench.upstream(&answer(&asked, SPEAKS)).await;
+    assert!(bench.to_agent().is_empty());
+    assert_eq!(bench.to_upstream().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_waits_for_the_era_and_then_for_the_catalogue() {
+    for (says, lists) in [(SPEAKS, 1), (LACKS, 0)] {
+        let bench = bench().with_ids(Ids::OfStream);
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo",{META}}}}}"#
+        );
+        bench.agent(&call).await;
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, says)).await;
+        let listed = bench.to_upstream();
+        assert_eq!(listed.len(), lists, "{says}");
+        assert!(listed.iter().all(|it| it.contains("tools/list")));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_asked_is_an_error_and_no_guess() {
+    let bench = bench();
+    let faults = [
+        (UpstreamFault::Unreachable("refused".to_owned()), -32_603),
+        (UpstreamFault::Status(503), -32_603),
+        (UpstreamFault::Status(401), -32_603),
+        (UpstreamFault::Status(400), -32_022),
+    ];
+    for (fault, code) in faults {
+        bench.agent(&modern("1", "tools/list")).await;
+        let asked = question(&bench).parse().unwrap();
+        let failed = bench
+            .gate
+            .upstream_failed(&bench.talk, asked, fault.clone());
+        failed.await.unwrap();
+        bench.gate.resume(&bench.talk).await.unwrap();
+        let told = bench.to_agent();
+        assert_eq!(told.len(), 1, "{fault}");
+        assert!(told[0].contains(&format!(r#""code":{code},"#)), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_or_says_nothing_is_asked_again() {
+    for silent in [false, true] {
+        let bench = bench();
+        bench.agent(&modern("1", "tools/list")).await;
+        question(&bench);
+        if silent {
+            bench.clock.advance(Duration::from_mins(1));
+            bench.gate.expire(&bench.talk).await.unwrap();
+        } else {
+            bench.gate.upstream_died(&bench.talk).await.unwrap();
+        }
+        bench.gate.resume(&bench.talk).await.unwrap();
+        let told = bench.to_agent();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains(r#""code":-32603"#), "{told:?}");
+        bench.gate.upstream_restarted(&bench.talk).await;
+        bench.agent(&modern("2", "tools/list")).await;
+        question(&bench);
+    }
+}
+
+#[tokio::test]
+async fn what_is_denied_and_what_belongs_to_a_session_asks_nothing() {
+    fn silent(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        Ok(Verdict::Abstain)
+    }
+    let bench = Bench::with(silent, |settings| settings.eras = Eras::Asked);
+    bench.agent(&modern("1", "tools/list")).await;
+    assert!(bench.to_upstream().is_empty());
+    assert_eq!(bench.to_agent().len(), 1);
+    let bench = self::bench();
+    bench.shake_hands().await;
+    bench.list(&["echo"]).await;
+    bench.agent(&call("1", "echo")).await;
+    let sent = bench.to_upstream();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].contains("tools/call"));
+}
