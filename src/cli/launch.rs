@@ -34,6 +34,9 @@ pub struct Launch {
     parent: i32,
     #[arg(long, value_enum)]
     step: Step,
+    /// How many files the server may have open, where it is not as many as the gate.
+    #[arg(long)]
+    open_files: Option<u64>,
     #[command(flatten)]
     sandbox: sandbox::Arguments,
     /// The server's command line.

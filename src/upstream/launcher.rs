@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use super::sandbox;
+use super::{open_files, sandbox};
 
 /// The hidden subcommand.
 pub const SUBCOMMAND: &str = "launch";
@@ -37,6 +37,9 @@ pub fn arguments(step: Step, parent: u32, sandbox: &sandbox::Arguments) -> Vec<O
     let own = [SUBCOMMAND, "--parent", &parent, "--step", step];
     let mut arguments: Vec<OsString> = own.map(OsString::from).into();
     arguments.extend(sandbox.to_command_line());
+    if let Some(before) = open_files::before() {
+        arguments.extend(["--open-files".into(), before.to_string().into()]);
+    }
     arguments.push("--".into());
     arguments
 }

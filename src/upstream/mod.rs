@@ -13,6 +13,7 @@ mod events;
 pub mod http;
 mod keeper;
 pub mod launcher;
+pub mod open_files;
 mod process;
 pub mod sandbox;
 mod stderr;

@@ -303,6 +303,36 @@ fn who_comes_while_the_command_cannot_be_started_is_told_so() {
 }
 
 #[test]
+fn a_gate_asks_for_open_files_and_its_servers_have_what_it_was_started_with() {
+    let script = r#"
+import json, resource, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        limit = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": limit, "version": "1"}}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+    let check = |limits: &str, expected: &str| {
+        let setup = Setup::of(["python3", "-c", script]).policies(ALLOW_ALL);
+        let setup = with_admin(setup.over_http(), "");
+        let gate = setup.gate();
+        let mut limited = Command::new("sh");
+        limited
+            .args(["-c", &format!(r#"ulimit {limits}; exec "$0" "$@""#)])
+            .arg(gate.get_program())
+            .args(gate.get_args());
+        let gate = Serving::of(setup, limited);
+        let answer = Agent::at(&gate.url).post(INITIALIZE);
+        assert!(answer.body.contains(r#""name":"200""#), "{answer:?}");
+        let said = gate.said.lock().unwrap().clone();
+        assert!(said.contains(expected), "{said}");
+    };
+    check("-Sn 200", "");
+    check("-Sn 200 -Hn 400", "there are 133 connections at most");
+}
+
+#[test]
 fn what_cannot_be_recorded_is_no_health() {
     let setup = Setup::of([fixture("everything-server")])
         .policies(ALLOW_ALL)

@@ -3,6 +3,8 @@
 //! A web page can make a browser send requests to a loopback address, under a name that resolves to
 //! it (DNS rebinding). What it cannot choose is `Host` and `Origin`.
 
+use std::net::IpAddr;
+
 use hyper::Uri;
 use hyper::http::uri::Authority;
 
@@ -25,9 +27,16 @@ impl Door {
             all.iter().map(|one| one.to_ascii_lowercase()).collect()
         };
         let mut hosts = lower(&settings.allowed_hosts);
-        hosts.extend(LOOPBACK.map(str::to_owned));
+        // A page can choose a name that leads to us, and none that is our address.
+        let address = match settings.listen.ip() {
+            all if all.is_unspecified() => None,
+            IpAddr::V4(address) => Some(address.to_string()),
+            IpAddr::V6(address) => Some(format!("[{address}]")),
+        };
+        let ours: Vec<&str> = LOOPBACK.into_iter().chain(address.as_deref()).collect();
+        hosts.extend(ours.iter().map(|name| (*name).to_owned()));
         let mut origins = lower(&settings.allowed_origins);
-        for name in LOOPBACK {
+        for name in ours {
             origins.extend(["http", "https"].map(|scheme| format!("{scheme}://{name}:{port}")));
         }
         Self { hosts, origins }

@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::Launch;
 use crate::upstream::launcher::{self, Step};
-use crate::upstream::sandbox;
+use crate::upstream::{open_files, sandbox};
 
 /// Does not end the supervisor: it first looks whether the gate is really dead.
 const PARENT_DIED: Signal = Signal::USR1;
@@ -74,6 +74,9 @@ fn confine(launch: &Launch) -> io::Result<Confined> {
 
 fn supervise(launch: &Launch) -> io::Result<ExitCode> {
     close_inherited();
+    if let Some(before) = launch.open_files {
+        open_files::give_back(before);
+    }
     set_child_subreaper(Some(getpid()))?;
     // Told apart from the gate in a list of processes; nothing depends on it.
     let _ = fs::write("/proc/self/comm", "mcp-launch");

@@ -19,6 +19,7 @@ use crate::identity::{
 use crate::upstream::http::{
     Auth, Conceal, HttpClientError, HttpSettings, PlainHttp, TooShort, client_tls,
 };
+use crate::upstream::open_files;
 
 use super::settings::{self, SHORTEST_SECRET};
 
@@ -127,13 +128,42 @@ pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
         allowed_origins: listen.allowed_origins.clone(),
         session_header: config.ratchet.session_header.clone(),
         limits: settings::from_agent(&config.limits),
-        max_connections: config.limits.max_connections,
+        max_connections: connections(config, open_files::ask_for_all()),
         max_sessions: config.limits.max_sessions,
         max_sessions_per_agent: sessions_per_agent(config, listen),
         session_idle: config.limits.session_idle,
         ..http::Settings::default()
     }
 }
+
+/// As many connections as there may be, so that files are left for policies that are read again, for
+/// secrets and for servers: who holds connections and says nothing must not take those.
+fn connections(config: &Config, files: Option<u64>) -> usize {
+    let most = config.limits.max_connections;
+    let of_servers = match &config.upstream.http {
+        Some(_) => most,
+        None => config.limits.max_sessions.saturating_mul(FILES_OF_A_SERVER),
+    };
+    let wanted = most.saturating_add(of_servers).saturating_add(OWN_FILES);
+    match files.and_then(|files| usize::try_from(files).ok()) {
+        Some(files) if files < wanted => {
+            let fewer = most.min(files / 3);
+            tracing::warn!(
+                "this process may have {files} files open (`ulimit -Hn`), and `max_connections` and \
+                 `max_sessions` could take {wanted}: there are {fewer} connections at most, and \
+                 sessions are refused when there are no files left"
+            );
+            fewer
+        }
+        Some(_) | None => most,
+    }
+}
+
+/// Three streams, and what watches the process.
+const FILES_OF_A_SERVER: usize = 4;
+
+/// Policies, logs, secrets, listeners and the runtime.
+const OWN_FILES: usize = 128;
 
 /// Without tokens all agents are one.
 fn sessions_per_agent(config: &Config, listen: &HttpListen) -> usize {

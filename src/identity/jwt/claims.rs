@@ -105,8 +105,14 @@ fn proper(value: Value<'_>) -> Result<String, Challenge> {
 /// `scope` (RFC 8693 §4.2) and `scp`, each as words in a text or as a list: issuers write both.
 fn scopes(claims: Value<'_>) -> Vec<String> {
     let mut scopes = Vec::new();
-    for claim in ["scope", "scp"].into_iter().filter_map(|key| claims.get(key)) {
-        let texts = claim.items().filter_map(Value::as_str).chain(claim.as_str());
+    for claim in ["scope", "scp"]
+        .into_iter()
+        .filter_map(|key| claims.get(key))
+    {
+        let texts = claim
+            .items()
+            .filter_map(Value::as_str)
+            .chain(claim.as_str());
         for text in texts {
             scopes.extend(text.split(' ').map(str::to_owned));
         }

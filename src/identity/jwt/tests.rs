@@ -227,7 +227,7 @@ async fn a_token_of_each_kind_says_who_sends_it() {
                 subject: "agent-7".to_owned(),
                 user: Some("ada".to_owned()),
                 roles: Vec::new(),
-                groups: vec!["ops".to_owned(), "dev".to_owned()],
+                groups: vec!["dev".to_owned(), "ops".to_owned()],
                 session: Some("s-1".to_owned()),
             }
         );
@@ -257,9 +257,28 @@ async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_r
         with("groups", Value::Null),
         with("session_id", Value::Null),
         with("scope", json!("a mcp:use")),
+        with("scope", json!(["a", "mcp:use"])),
     ] {
         identify(&jwt, &good).await.unwrap();
     }
+    for words in [json!("a mcp:use"), json!(["a", "mcp:use"])] {
+        let mut claims = claims();
+        claims.as_object_mut().unwrap().remove("scope");
+        claims["scp"] = words;
+        identify(&jwt, &signer.token(&claims)).await.unwrap();
+    }
+    // Who comes with the same names is the same, and null is no name.
+    let mut others = claims();
+    others["groups"] = json!(["dev", "ops", "dev"]);
+    others["roles"] = Value::Null;
+    let one = identify(&jwt, &signer.token(&claims())).await.unwrap();
+    let other = identify(&jwt, &signer.token(&others)).await.unwrap();
+    assert_eq!(one, other);
+    for key in ["session_id", "preferred_username"] {
+        others[key] = Value::Null;
+    }
+    let other = identify(&jwt, &signer.token(&others)).await.unwrap();
+    assert_eq!((other.session, other.user), (None, None));
     let cases = [
         ("no issuer", with("iss", Value::Null)),
         (
@@ -311,7 +330,8 @@ async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_r
         Value::Null,
         json!(""),
         json!("mcp:used"),
-        json!(["mcp:use"]),
+        json!(["mcp:used", "a mcp"]),
+        json!(7),
     ] {
         let challenge = identify(&jwt, &with("scope", scope)).await.unwrap_err();
         assert_eq!(

@@ -17,6 +17,26 @@ async fn refused(rig: &mut Rig, what: &str, request: &Request, status: u16, code
 }
 
 #[tokio::test]
+async fn the_address_that_is_listened_at_is_ours_and_the_word_for_all_of_them_is_none() {
+    for (listen, host, expected) in [
+        ("127.0.0.5:0", "127.0.0.5", 200),
+        ("127.0.0.5:0", "127.0.0.6", 403),
+        ("[::1]:0", "[::1]", 200),
+        ("0.0.0.0:0", "0.0.0.0", 403),
+    ] {
+        let rig = Rig::with(Settings {
+            listen: listen.parse().unwrap(),
+            ..patient()
+        })
+        .await;
+        let request = Request::new("GET").path("/health");
+        let request = request.instead("Host", Some(host));
+        let answer = rig.agent().await.ask(&request).await;
+        assert_eq!(answer.status, expected, "{listen} {host}");
+    }
+}
+
+#[tokio::test]
 async fn only_hosts_and_origins_that_are_ours_are_let_in_on_every_route() {
     let mut rig = Rig::with(Settings {
         allowed_hosts: vec!["gate.example".to_owned(), "other.example:8443".to_owned()],
