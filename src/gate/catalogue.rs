@@ -274,6 +274,7 @@ impl Gate {
             snapshot: self.policy.current(),
             progress_token: None,
             cursor: None,
+            news: Vec::new(),
             spoken: Spoken::default(),
             turn: Turn::default(),
             task: Task::None,

@@ -10,7 +10,7 @@ use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::record::Trail;
 use super::understand::Understood;
-use super::{Gate, identify, route, tasks};
+use super::{Gate, identify, listening, route, tasks};
 
 impl Gate {
     pub(super) fn exchange(
@@ -39,6 +39,7 @@ impl Gate {
             snapshot: Arc::clone(snapshot),
             progress_token: token.map(route::token_text),
             cursor: cursor.map(Cow::into_owned),
+            news: listening::asked_for(method, message.params()),
             spoken: understood.identified.scene.spoken.clone(),
             turn,
             offered: trail.offered.clone(),

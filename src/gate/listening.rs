@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
-use crate::wire::KnownMethod;
+use crate::wire::{KnownMethod, Value};
 
 use super::identify::Role;
 use super::oblige::Removal;
@@ -72,6 +72,37 @@ pub(super) fn narrow<'m>(
     };
     understood.questions.retain(is_asked);
     removals
+}
+
+/// The news that a `subscriptions/listen` can ask for, and by which member.
+const NEWS: [(&str, KnownMethod); 4] = [
+    ("toolsListChanged", KnownMethod::ToolsListChanged),
+    ("promptsListChanged", KnownMethod::PromptsListChanged),
+    ("resourcesListChanged", KnownMethod::ResourcesListChanged),
+    ("resourceSubscriptions", KnownMethod::ResourceUpdated),
+];
+
+/// Of which of them a request asks to hear.
+pub(super) fn asked_for(method: KnownMethod, params: Option<Value<'_>>) -> Vec<KnownMethod> {
+    if method != KnownMethod::SubscriptionsListen {
+        return Vec::new();
+    }
+    let asked = params.and_then(|params| params.get("notifications"));
+    let is_asked =
+        |asked: Value<'_>| asked.as_bool() == Some(true) || asked.items().next().is_some();
+    NEWS.into_iter()
+        .filter(|(member, _)| {
+            asked
+                .and_then(|asked| asked.get(member))
+                .is_some_and(is_asked)
+        })
+        .map(|(_, news)| news)
+        .collect()
+}
+
+/// Whether a stream that asked for this is to have that: what no request can ask for goes with it.
+pub(super) fn is_for(asked: &[KnownMethod], news: KnownMethod) -> bool {
+    asked.contains(&news) || NEWS.iter().all(|(_, known)| *known != news)
 }
 
 /// A refusal that is a policy's. What fails is left to be refused with all that is asked.

@@ -5,6 +5,7 @@ use crate::session::{Admitted, Asker, Exchange, Origin, PendingTable, Session, S
 use crate::wire::{Fragment, Id, KnownMethod, Onward, Side, Stream, Value};
 
 use super::identify::{Identified, Role, asker};
+use super::listening;
 use super::passage::Passage;
 use super::refuse::Refusal;
 use super::understand::Understood;
@@ -298,6 +299,12 @@ impl<'m> Route<'m> {
                 .and_then(|id| state.to_upstream.by_minted(&id))
                 .map(|(_, exchange)| exchange),
         };
+        if let (Some(stream), Role::Notification { method }) =
+            (opened_by, &understood.identified.role)
+            && !listening::is_for(&stream.news, *method)
+        {
+            return Err(Refusal::Stray);
+        }
         match opened_by.map(|exchange| (&exchange.origin, exchange.stream)) {
             Some((Origin::Peer(asker), stream)) => {
                 self.ids.push((named, asker.id.to_fragment()));

@@ -57,6 +57,8 @@ pub struct Exchange {
     pub progress_token: Option<String>,
     /// Which page the request asks for, if it is for a list; `None` is the first.
     pub cursor: Option<String>,
+    /// Of which news it asks to hear, if it is a `subscriptions/listen`.
+    pub news: Vec<KnownMethod>,
     /// What the asker said it can do (`2026-07-28`: on each request).
     pub spoken: super::Spoken,
     /// Which round of one request it is, if its result may ask for more.

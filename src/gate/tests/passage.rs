@@ -132,6 +132,47 @@ async fn a_subscription_is_known_to_each_side_by_its_own_id() {
 }
 
 #[tokio::test]
+async fn a_stream_has_the_news_that_it_was_opened_for_and_no_other() {
+    let news = |method: &str, id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"uri":"notes:///a","_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}}}}}"#
+        )
+    };
+    let kinds = [
+        ("tools/list_changed", r#""toolsListChanged":true"#),
+        ("prompts/list_changed", r#""promptsListChanged":true"#),
+        ("resources/list_changed", r#""resourcesListChanged":true"#),
+        (
+            "resources/updated",
+            r#""resourceSubscriptions":["notes:///a"]"#,
+        ),
+    ];
+    for (asked, member) in kinds {
+        let bench = Bench::new(open);
+        let listen = r#"{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{MEMBER},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        bench.agent(&listen.replace("MEMBER", member)).await;
+        let minted = id_of(&bench.to_upstream()[0]);
+        for (method, _) in kinds {
+            bench.upstream(&news(method, &minted)).await;
+            let expected: &[String] = if method == asked {
+                &[news(method, "\"sub\"")]
+            } else {
+                &[]
+            };
+            assert_eq!(bench.to_agent(), expected, "{asked} {method}");
+        }
+    }
+    let bench = Bench::new(open);
+    let listen = r#"{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":false,"resourceSubscriptions":[]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    bench.agent(listen).await;
+    let minted = id_of(&bench.to_upstream()[0]);
+    for (method, _) in kinds {
+        bench.upstream(&news(method, &minted)).await;
+        assert!(bench.to_agent().is_empty(), "{method}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_stripped_of_meta_is_gone_and_told_in_the_audit() {
     let bench = Bench::ready(stripping, &["echo"]).await;
     let sent = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"echo","_meta":{"a/b":1,"c":2,"\u0064":3}}}"#;
