@@ -6,6 +6,7 @@ use crate::policy::{self, Client};
 use crate::session::{Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
+use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
 use super::identify::{Identified, META_CLIENT, Role, handshake};
@@ -29,6 +30,9 @@ pub(super) fn remember<U: Upstream, A>(
     if identified.from == Side::Upstream && came_in != state.run() {
         shown_in_vain(&mut state, identified);
         return;
+    }
+    if !talk.session.is_shared() {
+        note_roots(identified, &mut state.asking);
     }
     match &identified.role {
         Role::Request {

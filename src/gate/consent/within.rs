@@ -105,6 +105,7 @@ pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod>
     match (question.asks, &question.doing) {
         (Asks::Server, Doing::Sample { .. }) => Some(KnownMethod::CreateMessage),
         (Asks::Server, Doing::Elicit { .. }) => Some(KnownMethod::Elicit),
+        (Asks::Server, Doing::ListRoots) => Some(KnownMethod::RootsList),
         (
             Asks::Server,
             Doing::Initialize
@@ -119,8 +120,7 @@ pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod>
             | Doing::Subscribe
             | Doing::GetPrompt(_)
             | Doing::Complete(_)
-            | Doing::ReceiveResult(_)
-            | Doing::ListRoots,
+            | Doing::ReceiveResult(_),
         )
         | (Asks::Agent, _) => None,
     }
@@ -175,8 +175,7 @@ pub(super) fn shown(understood: &Understood<'_>) -> String {
     requests(understood).map_or_else(String::new, pretty)
 }
 
-/// Whether a person's consent is all that a result lacks. What else it would have to be permitted is
-/// nobody's to agree to: that it is received, and that it asks for roots.
+/// Whether a person's consent is all that a result lacks. That it is received is nobody's to agree to.
 pub(super) fn is_all_that_is_missing(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,

@@ -84,12 +84,13 @@ impl Asked {
 
 #[tokio::test]
 async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 4] = [
         (&[SAMPLE], "sampling/createMessage"),
         (&[FORM], "elicitation/create"),
+        (&[ROOTS], "roots/list"),
         (
             &[FORM, SAMPLE, ROOTS],
-            "sampling/createMessage, elicitation/create",
+            "roots/list, sampling/createMessage, elicitation/create",
         ),
     ];
     for (requests, name) in cases {
@@ -98,7 +99,15 @@ async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
         asked.assert_nothing_passed();
         let question = Arc::clone(&asked.desk.pending()[0].question);
         assert_eq!(question.name, name);
-        assert!(question.message().contains("Asked of: stdio"));
+        let message = question.message();
+        assert!(message.contains("Asked of: stdio"));
+        for (method, said) in [
+            ("roots/list", "which roots"),
+            ("sampling/createMessage", "a sample"),
+            ("elicitation/create", "something of the agent's user"),
+        ] {
+            assert_eq!(message.contains(said), name.contains(method), "{message}");
+        }
         for shown in ["sum it up", "which?"] {
             let is_asked = requests.iter().any(|it| it.contains(shown));
             assert_eq!(question.arguments.contains(shown), is_asked);
@@ -164,6 +173,27 @@ async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_
 }
 
 #[tokio::test]
+async fn an_agent_is_asked_by_a_result_about_its_roots_and_shown_what_the_server_was_told_last() {
+    let asked = ready(&[Way::Elicitation]).await;
+    asked_within(&asked, ALL, &[ROOTS]).await;
+    let form = asked.bench.to_agent().remove(0);
+    assert!(form.contains("which roots") && !form.contains("told last"));
+    let brought = approving(&state_of(&form));
+    asked.bench.agent(&calls("2", "more", ALL, &brought)).await;
+    let got = asked.bench.to_agent();
+    assert_eq!(got, [form_answer("2", &asking(&[ROOTS]))]);
+    let roots =
+        r#""inputResponses":{"r":{"roots":[{"uri":"file:///srv/a"}]}},"requestState":"servers","#;
+    asked.bench.agent(&calls("3", "more", ALL, roots)).await;
+    let sent = asked.bench.to_upstream();
+    assert!(sent[0].contains("file:///srv/a"), "{sent:?}");
+    let result = form_answer(&id_of(&sent[0]), &asking(&[ROOTS]));
+    asked.bench.upstream(&result).await;
+    let form = asked.bench.to_agent().remove(0);
+    assert!(form.contains("told last: file:///srv/a"), "{form}");
+}
+
+#[tokio::test]
 async fn what_is_brought_back_is_for_the_same_request_and_says_yes() {
     let declined = |state: &str| {
         approving(state).replace(
@@ -200,12 +230,14 @@ fn any(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     of_servers(facts)
 }
 
-/// Roots are nobody's to agree to.
-fn with_roots(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+/// That a result is received is nobody's to agree to.
+fn with_received(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     match &facts.action {
-        Action::ListRoots => Ok(Verdict::Deny {
-            reasons: vec![reason("wants-consent", Some(OnDeny::AskConsent))],
-        }),
+        Action::ReceiveResult { .. } if matches!(facts.resource, Resource::Tool(_)) => {
+            Ok(Verdict::Deny {
+                reasons: vec![reason("wants-consent", Some(OnDeny::AskConsent))],
+            })
+        }
         _ => of_servers(facts),
     }
 }
@@ -245,7 +277,7 @@ async fn nobody_is_asked_where_there_is_no_way_or_where_a_yes_would_not_do() {
             "consent_unavailable",
         ),
         (
-            with_roots,
+            with_received,
             &Way::ALL,
             ALL,
             &[SAMPLE, ROOTS],
