@@ -24,15 +24,13 @@ pub(super) fn remember<U: Upstream, A>(
 ) {
     let identified = &understood.identified;
     let message = identified.message;
+    note_roots(identified, &talk.session);
     let mut state = talk.session.state();
     // While it was on its way the session has moved: what the open server says of itself is nothing
     // that the isolated one has said. Nor is what a server said before it ended.
     if identified.from == Side::Upstream && came_in != state.run() {
         shown_in_vain(&mut state, identified);
         return;
-    }
-    if !talk.session.is_shared() {
-        note_roots(identified, &mut state.asking);
     }
     match &identified.role {
         Role::Request {

@@ -1,18 +1,20 @@
 //! Roots that an agent tells its server, for whoever is asked whether the server may know them.
 
-use crate::session::Asking;
+use crate::session::Session;
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::super::guises::roots_of;
 use super::super::identify::{Identified, Role};
 
 /// Remembers what an agent says of its roots, as an answer or among the answers that a request brings,
-/// and forgets it when they change.
-pub(in crate::gate) fn note_roots(identified: &Identified<'_>, asking: &mut Asking) {
-    if identified.from == Side::Upstream {
+/// and forgets it when they change. Of agents that know nothing of each other it is not told whose they
+/// are.
+pub(in crate::gate) fn note_roots(identified: &Identified<'_>, session: &Session) {
+    if identified.from == Side::Upstream || session.is_shared() {
         return;
     }
     let message = identified.message;
+    let asking = &mut session.state().asking;
     match &identified.role {
         Role::Reply(taken) if taken.exchange.method == KnownMethod::RootsList => {
             asking.tells_roots(uris_of(message.result()));

@@ -1,7 +1,7 @@
 //! What servers ask of the agent, where a person has to agree to it.
 
 use super::*;
-use crate::gate::tests::isolate::elsewhere::begin;
+use crate::gate::tests::isolate::elsewhere::{begin, dies};
 
 const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":1},"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
@@ -284,12 +284,7 @@ impl Becomes {
                 let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
                 bench.agent_meanwhile(ping, &[]).await;
             }
-            Self::Died => {
-                Box::pin(bench.gate.upstream_died(&bench.talk))
-                    .await
-                    .unwrap();
-                Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
-            }
+            Self::Died => dies(bench).await,
         }
         bench.to_upstream();
         bench.to_agent();
