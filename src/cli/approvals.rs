@@ -250,6 +250,7 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         ("directories", all(&["question", "found", "roots"])),
         ("hosts", all(&["question", "found", "hosts"])),
         ("credentials", all(&["question", "found", "secrets"])),
+        ("told last", all(&["question", "found", "told_roots"])),
         ("denied at", text(&["expires_at"])),
     ];
     for (what, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {

@@ -98,7 +98,7 @@ impl Binding {
     pub(super) fn is_servers(&self) -> bool {
         matches!(
             self.method,
-            KnownMethod::CreateMessage | KnownMethod::Elicit
+            KnownMethod::CreateMessage | KnownMethod::Elicit | KnownMethod::RootsList
         )
     }
 

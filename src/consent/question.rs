@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Question {
     pub server: String,
     pub method: String,
-    /// The tool, prompt or URI.
+    /// The tool, prompt or URI; of what a server asks, the methods.
     pub name: String,
     /// The arguments as indented JSON, whole; empty where the request has none.
     pub arguments: String,
@@ -35,6 +35,8 @@ pub struct Found {
     pub hosts: Vec<String>,
     /// Kinds of credentials among the arguments.
     pub secrets: Vec<String>,
+    /// Where a server asks for the agent's roots: the URIs that it was told last, if it was.
+    pub told_roots: Vec<String>,
 }
 
 impl Question {
@@ -49,7 +51,12 @@ impl Question {
             &self.client,
             &self.session,
         ];
-        let found = [&self.found.roots, &self.found.hosts, &self.found.secrets];
+        let found = [
+            &self.found.roots,
+            &self.found.hosts,
+            &self.found.secrets,
+            &self.found.told_roots,
+        ];
         let lists = found.into_iter().chain([&self.policies]).flatten();
         let texts = texts.into_iter().chain(&self.advice).chain(lists);
         texts.map(String::len).sum()
@@ -57,10 +64,7 @@ impl Question {
 
     /// Whether it is the server that wants something.
     fn is_servers(&self) -> bool {
-        matches!(
-            self.method.as_str(),
-            "sampling/createMessage" | "elicitation/create"
-        )
+        asked_by_server(&self.method).is_some()
     }
 
     /// The question as plain text, for a form that shows nothing else.
@@ -80,17 +84,18 @@ impl Question {
         let mut lines = vec![
             "mcp-protector asks: may this happen?".to_owned(),
             format!("Server: {server}"),
-            match method.as_str() {
+        ];
+        if self.is_servers() {
+            let asked = name.split(", ").filter_map(asked_by_server);
+            lines.extend(asked.map(str::to_owned));
+        } else {
+            lines.push(match method.as_str() {
                 "tools/call" => format!("Tool: {name}"),
                 "prompts/get" => format!("Prompt: {name}"),
                 "resources/read" => format!("Resource: {name}"),
-                "sampling/createMessage" => {
-                    "The server asks for a sample of the agent's model.".to_owned()
-                }
-                "elicitation/create" => "The server asks something of the agent's user.".to_owned(),
                 method => format!("{method}: {name}"),
-            },
-        ];
+            });
+        }
         if !arguments.is_empty() {
             lines.push(format!("Arguments, {} bytes:", arguments.len()));
             lines.push(arguments.clone());
@@ -113,6 +118,7 @@ impl Question {
         list("Directories", &found.roots);
         list("Hosts", &found.hosts);
         list("Credentials among the arguments", &found.secrets);
+        list("Roots that it was told last", &found.told_roots);
         list("Asked for by", policies);
         if found.outside {
             lines.push("Paths lie outside of every known directory.".to_owned());
@@ -120,4 +126,14 @@ impl Question {
         lines.extend(advice.as_ref().map(|advice| format!("Why: {advice}")));
         lines.join("\n")
     }
+}
+
+/// What a server asks by a method, in words.
+fn asked_by_server(method: &str) -> Option<&'static str> {
+    Some(match method {
+        "sampling/createMessage" => "The server asks for a sample of the agent's model.",
+        "elicitation/create" => "The server asks something of the agent's user.",
+        "roots/list" => "The server asks which roots the agent has.",
+        _ => return None,
+    })
 }

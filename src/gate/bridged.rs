@@ -10,6 +10,7 @@ use crate::session::{Asker, Spoken};
 use crate::wire::{Era, Form, Id, KnownMethod, Method, Shape, Side, Stream, TraceContext};
 
 use super::Gate;
+use super::consent::note_roots;
 use super::decide::Stop;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{Identified, Role, Scene, asker};
@@ -200,6 +201,7 @@ impl Gate {
         Box::pin(self.admit(&mut understood, &snapshot, pins, now, trail)).await?;
         let record = trail.settled(self.clock.elapsed());
         self.audit.record(self.concealed(record)).await?;
+        note_roots(&understood.identified, session);
         let id = message.id().filter(|_| is_request);
         Ok(id.map(|id| OwnMessage::done(AnswerId::Json(id.json()))))
     }

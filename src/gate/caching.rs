@@ -10,6 +10,7 @@ use crate::wire::{Fragment, KnownMethod, Value};
 
 use super::identify::Role;
 use super::oblige::Rewrite;
+use super::page::Shape;
 use super::understand::Understood;
 
 /// How long a list may be kept that policies filter by names alone, in milliseconds: an agent without
@@ -46,7 +47,7 @@ pub(super) fn hints<'m>(
     let longest = match scope {
         // Nobody says what a result without a scope is taken for.
         None => Some((0, "it does not say who may keep it")),
-        Some(_) => longest(method, lists_by(snapshot)),
+        Some(_) => longest(method, lists_by(method, snapshot)),
     };
     if let (Some(ttl), Some((longest, because))) = (ttl, longest)
         && !is_at_most(ttl, longest)
@@ -62,11 +63,12 @@ pub(super) fn hints<'m>(
 }
 
 /// What decides about a list. What is closed by what a session has read is not listed.
-fn lists_by(snapshot: &PolicySnapshot) -> ListsBy {
+fn lists_by(method: KnownMethod, snapshot: &PolicySnapshot) -> ListsBy {
     let labels = snapshot.labels();
     let closes = labels.closed_from.is_some() && labels.raise_levels();
-    let by = snapshot.lists_by();
-    if closes { by.max(ListsBy::Session) } else { by }
+    let kind = Shape::got_by(method).map(|shape| shape.kind);
+    let by = kind.map_or(ListsBy::Names, |kind| snapshot.list_by(kind.shown_by()));
+    if closes { by.max(ListsBy::Held) } else { by }
 }
 
 /// How long a result may be kept, where that is not the server's business alone: what is filtered
@@ -74,6 +76,7 @@ fn lists_by(snapshot: &PolicySnapshot) -> ListsBy {
 fn longest(method: KnownMethod, by: ListsBy) -> Option<(u32, &'static str)> {
     is_list(method).then_some(match by {
         ListsBy::Names => (LONGEST_LIST_MS, "policies may change meanwhile"),
+        ListsBy::Held => (0, "what it shows depends on what was read"),
         ListsBy::Session => (0, "what it shows depends on the session"),
         ListsBy::Moment => (0, "what it shows depends on the time"),
     })
@@ -110,6 +113,7 @@ mod tests {
             assert_eq!(longest(method, by).map(|(longest, _)| longest), kept);
         };
         check(KnownMethod::ToolsList, ListsBy::Names, Some(60_000));
+        check(KnownMethod::ToolsList, ListsBy::Held, Some(0));
         check(KnownMethod::PromptsList, ListsBy::Session, Some(0));
         check(KnownMethod::ResourcesList, ListsBy::Moment, Some(0));
         check(KnownMethod::ResourcesRead, ListsBy::Moment, None);

@@ -12,11 +12,13 @@ mod bound;
 mod forms;
 mod kept;
 mod lift;
+mod roots;
 mod why;
 mod within;
 
 pub(super) use ask::Asking;
 pub(super) use bound::KEY;
 pub(super) use lift::{Brought, keep_for_the_session};
+pub(super) use roots::note_roots;
 pub use why::Unconsented;
 pub(super) use within::{KeptReply, method_of};

@@ -7,7 +7,7 @@ use crate::policy::ListFacts;
 use crate::policy::PolicySnapshot;
 use crate::policy::{Action, Facts};
 use crate::policy::{Allowance, Decision, Denial, DenialCause};
-use crate::policy::{Principal, Resource, Tool};
+use crate::policy::{Principal, Resource, Tool, Uses};
 use crate::session::{Offer, Session, Target};
 use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
@@ -223,10 +223,11 @@ pub(super) fn decide(
 }
 
 /// Which tools, prompts or resources the agent could use.
-pub(super) fn visible(
+fn visible(
     snapshot: &PolicySnapshot,
     scene: &Scene,
     now: Circumstances,
+    uses: Uses,
     items: &[Resource<'_>],
 ) -> Vec<bool> {
     let principal = Principal::Agent(&scene.agent);
@@ -234,6 +235,7 @@ pub(super) fn visible(
         &ListFacts {
             principal,
             env: now.environment(scene),
+            uses,
         },
         items,
     )
@@ -260,7 +262,7 @@ pub(super) fn visible_in(
     let unknown: Vec<Resource<'_>> = unknown.map(|(item, _)| *item).collect();
     let mut shown = Vec::new();
     if !unknown.is_empty() {
-        shown = visible(snapshot, scene, now, &unknown);
+        shown = visible(snapshot, scene, now, Uses::Now, &unknown);
         session
             .state()
             .visibilities
@@ -306,7 +308,9 @@ fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> 
     let Some(name) = called_tool(understood) else {
         return Refusal::Denied { denial }.into();
     };
-    if !sees(&pins.tool(name, snapshot), scene, snapshot, now) {
+    let tool = [Resource::Tool(&pins.tool(name, snapshot))];
+    // What only this session may not call is there: its agent is told why.
+    if visible(snapshot, scene, now, Uses::Ever, &tool) != [true] {
         return unknown_tool(name, Hidden::Denied(denial)).into();
     }
     match exists(name, pins.session) {
@@ -346,7 +350,7 @@ pub(super) fn sees(
     snapshot: &PolicySnapshot,
     now: Circumstances,
 ) -> bool {
-    visible(snapshot, scene, now, &[Resource::Tool(tool)]) == [true]
+    visible(snapshot, scene, now, Uses::Now, &[Resource::Tool(tool)]) == [true]
 }
 
 fn unknown_tool(name: &str, cause: Hidden) -> Refusal {

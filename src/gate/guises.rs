@@ -86,7 +86,7 @@ fn paths_of<'m>(message: &'m Message, labels: &Labels) -> Vec<(String, Value<'m>
 }
 
 /// What the agent answers to `roots/list`.
-fn roots_of<'m>(answer: Option<Value<'m>>, place: &str) -> Vec<(String, Value<'m>)> {
+pub(super) fn roots_of<'m>(answer: Option<Value<'m>>, place: &str) -> Vec<(String, Value<'m>)> {
     let roots = answer.and_then(|answer| answer.get("roots"));
     let roots = roots.into_iter().flat_map(Value::items).enumerate();
     let uri = |(index, root): (usize, Value<'m>)| {

@@ -11,7 +11,7 @@ use crate::session::{
 };
 use crate::wire::{self, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
-use super::record::Came;
+use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
 use super::tasks::EXTENSION;
@@ -81,7 +81,11 @@ pub(super) fn identify<'m>(
     max_in_flight: usize,
 ) -> Result<Identified<'m>, Refusal> {
     let Came {
-        from, stream, form, ..
+        from,
+        stream,
+        form,
+        waited,
+        ..
     } = came;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
@@ -113,10 +117,11 @@ pub(super) fn identify<'m>(
             (Role::Notification { method: known }, spoken)
         }
         Shape::Reply { id, .. } => {
-            let taken = id.as_ref().and_then(|id| match from {
-                Side::Agent => state.to_agent.take(id),
-                Side::Upstream if !belongs(id, stream) => None,
-                Side::Upstream => state.to_upstream.take(id),
+            let taken = id.as_ref().and_then(|id| match (from, waited) {
+                (Side::Agent, _) => state.to_agent.take(id),
+                (Side::Upstream, _) if !belongs(id, stream) => None,
+                (Side::Upstream, Waited::No) => state.to_upstream.take(id),
+                (Side::Upstream, Waited::ForAPerson) => state.to_upstream.take_replied(id),
             });
             let Some(taken) = taken else {
                 state.stray_replies = state.stray_replies.saturating_add(1);

@@ -11,6 +11,7 @@ use crate::wire::{KnownMethod, Value};
 
 use super::identify::Role;
 use super::oblige::Removal;
+use super::record::Trail;
 use super::resources::{self, Kind};
 use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
 
@@ -26,6 +27,7 @@ pub(super) fn narrow<'m>(
     session: &Session,
     snapshot: &PolicySnapshot,
     now: Circumstances,
+    trail: &mut Trail,
 ) -> Vec<Removal<'m>> {
     let Role::Request {
         method: KnownMethod::SubscriptionsListen,
@@ -41,6 +43,7 @@ pub(super) fn narrow<'m>(
     let params = understood.identified.message.params();
     let (mut refused, mut kept) = (HashSet::new(), HashSet::new());
     let mut removals = Vec::new();
+    let mut findings = Vec::new();
     for (pointer, named) in resources::named_in(KnownMethod::SubscriptionsListen, params) {
         let uri = named.value.as_str().unwrap_or_default();
         let asked = resources::questions(&uri, Kind::Uri, Asks::Agent, || Doing::Subscribe);
@@ -48,6 +51,14 @@ pub(super) fn narrow<'m>(
             .iter()
             .map(|question| snapshot.judge(&question.facts(scene, now)));
         let denial = judged.find_map(refusal);
+        // A candidate is not asked again of what is taken out.
+        let hears = |candidate: &PolicySnapshot| {
+            let mut asked = asked.iter();
+            asked.all(|it| candidate.judge(&it.facts(scene, now)).is_allow())
+        };
+        if denial.is_some() && snapshot.candidate().is_some_and(hears) {
+            findings.push(format!("candidate: `{}` would be heard of", shown(&uri)));
+        }
         let uris = asked.into_iter().filter_map(uri_of);
         match denial {
             Some(denial) => {
@@ -71,6 +82,7 @@ pub(super) fn narrow<'m>(
         _ => true,
     };
     understood.questions.retain(is_asked);
+    trail.found(findings);
     removals
 }
 
@@ -125,13 +137,17 @@ fn uri_of(question: Question<'_>) -> Option<String> {
 }
 
 fn why(uri: &str, denial: &Denial) -> String {
-    let shown: String = uri.escape_debug().take(MOST_SHOWN).collect();
+    let shown = shown(uri);
     let policies: Vec<&str> = denial.reasons.iter().map(|it| it.policy.as_str()).collect();
     if policies.is_empty() {
         format!("`{shown}` is not permitted")
     } else {
         format!("`{shown}` is refused by `{}`", policies.join("`, `"))
     }
+}
+
+fn shown(uri: &str) -> String {
+    uri.escape_debug().take(MOST_SHOWN).collect()
 }
 
 /// Characters of a URI that are told.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
-use crate::policy::PolicySnapshot;
+use crate::policy::{ActionName, PolicySnapshot};
 use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
 use crate::wire::{KnownMethod, Mirror, Value};
 
@@ -55,6 +55,17 @@ pub(super) enum ListKind {
     Prompts,
     Resources,
     ResourceTemplates,
+}
+
+impl ListKind {
+    /// By which action policies show its items.
+    pub(super) fn shown_by(self) -> ActionName {
+        match self {
+            Self::Tools => ActionName::ListTool,
+            Self::Prompts => ActionName::ListPrompt,
+            Self::Resources | Self::ResourceTemplates => ActionName::ListResource,
+        }
+    }
 }
 
 impl Shape {

@@ -83,7 +83,7 @@ impl Gate {
         // Before anybody is asked about it.
         leads_nowhere(&understood)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
-        let unheard = listening::narrow(&mut understood, session, &snapshot, now);
+        let unheard = listening::narrow(&mut understood, session, &snapshot, now, trail);
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let admitted = admitting.await;
         if let Err(Stop::Park) = admitted {
@@ -175,7 +175,12 @@ impl Gate {
         self.audit.record(self.concealed(record)).await?;
         trail.departed();
         let ended = route.end(&mut session.state());
+        let was_answered = ended.as_ref().is_some_and(|taken| taken.has_replied);
         self.settle(talk, from, ended).await;
+        // Whoever has answered need not be told that nobody waits.
+        if was_answered {
+            return Err(Stop::Settled);
+        }
         // While it was recorded, its time may have run out, or it was cancelled.
         if !route.still_waits(from, &mut session.state()) {
             return Err(Stop::Settled);

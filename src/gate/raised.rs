@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use crate::policy::{Held, ListsBy, PolicySnapshot};
+use crate::policy::{ActionName, Held, ListsBy, PolicySnapshot};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::Gate;
@@ -107,14 +107,11 @@ impl Gate {
             return Vec::new();
         };
         let snapshot: &PolicySnapshot = &self.policy.current();
-        let (tools, looks) = (
-            KnownMethod::ToolsListChanged,
-            snapshot.lists_by() != ListsBy::Names,
-        );
-        if !looks {
-            // Only tools are closed.
-            lists.retain(|changed| *changed == tools);
-        }
+        let tools = KnownMethod::ToolsListChanged;
+        let looks = |list| snapshot.list_by(list) != ListsBy::Names;
+        // Whatever policies say, tools are closed.
+        lists.retain(|changed| *changed == tools || shown_by(*changed).is_some_and(looks));
+        let looks = looks(ActionName::ListTool);
         let mut earlier = after.clone();
         earlier.held = Arc::clone(before);
         let (now, pins) = (self.circumstances(&talk.session), self.pins(&talk.session));
@@ -131,4 +128,15 @@ impl Gate {
         }
         lists
     }
+}
+
+/// By which action policies show the items of a list, by the notification that tells that it has changed.
+fn shown_by(changed: KnownMethod) -> Option<ActionName> {
+    let mut pairs = [
+        (KnownMethod::ToolsListChanged, ActionName::ListTool),
+        (KnownMethod::PromptsListChanged, ActionName::ListPrompt),
+        (KnownMethod::ResourcesListChanged, ActionName::ListResource),
+    ]
+    .into_iter();
+    pairs.find_map(|(of, list)| (of == changed).then_some(list))
 }

@@ -42,6 +42,14 @@ pub(super) struct Came {
     pub(super) trace: Option<TraceContext>,
     /// Time since the clock was made.
     pub(super) at: Duration,
+    pub(super) waited: Waited,
+}
+
+/// Whether a message is a reply that has waited, and its request with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waited {
+    No,
+    ForAPerson,
 }
 
 /// One message on its way through the gate.
@@ -115,6 +123,7 @@ impl Came {
             peer: None,
             trace: None,
             at,
+            waited: Waited::No,
         }
     }
 
@@ -132,6 +141,7 @@ impl Came {
             peer,
             trace,
             at,
+            waited: Waited::No,
         }
     }
 }
@@ -145,6 +155,7 @@ impl Trail {
             trace,
             at,
             form: _,
+            waited: _,
         } = came;
         let reference = talk.next_reference();
         let record = Record::new(Kind::Frame)
@@ -261,6 +272,7 @@ impl Trail {
             peer: None,
             trace: None,
             at: started,
+            waited: Waited::No,
         };
         let mut trail = Self::begin(talk, came);
         let method = occasion.method();

@@ -6,6 +6,7 @@ use crate::policy::{self, Client};
 use crate::session::{Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
+use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
 use super::identify::{Identified, META_CLIENT, Role, handshake};
@@ -23,6 +24,7 @@ pub(super) fn remember<U: Upstream, A>(
 ) {
     let identified = &understood.identified;
     let message = identified.message;
+    note_roots(identified, &talk.session);
     let mut state = talk.session.state();
     // While it was on its way the session has moved: what the open server says of itself is nothing
     // that the isolated one has said. Nor is what a server said before it ended.

@@ -106,12 +106,10 @@ pub(super) fn route<'m>(
             method: KnownMethod::Progress,
         } => {
             let asked = match identified.from {
-                Side::Agent => &state.to_agent,
-                Side::Upstream => &state.to_upstream,
+                Side::Agent => &mut state.to_agent,
+                Side::Upstream => &mut state.to_upstream,
             };
-            let token = told_of(identified);
-            let asked_for = |token: &String| asked.with_progress_token(token).next().is_some();
-            if !token.as_ref().is_some_and(asked_for) {
+            if !told_of(identified).is_some_and(|token| asked.progresses(&token)) {
                 return Err(Refusal::Stray);
             }
         }

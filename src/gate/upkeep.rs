@@ -18,7 +18,7 @@ use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::isolate::{self, leave_for_good};
 use super::own::{Occasion, OwnMessage};
 use super::parked::Over;
-use super::record::{Came, Trail};
+use super::record::{Came, Trail, Waited};
 use super::refuse::Refusal;
 use super::talk::Talk;
 
@@ -287,9 +287,10 @@ impl Gate {
         taken: &Taken,
         told: Side,
     ) -> bool {
-        // The open server is not told even that, once the session is too sensitive for it.
-        let is_beyond =
-            told == Side::Upstream && (taken.waits == Waits::Behind || self.is_due(talk));
+        // The open server is not told even that, once the session is too sensitive for it; nor is one
+        // that has answered.
+        let is_beyond = told == Side::Upstream
+            && (taken.waits == Waits::Behind || taken.has_replied || self.is_due(talk));
         if is_beyond || talk.reachable(told).is_err() {
             return false;
         }
@@ -385,6 +386,7 @@ impl Gate {
                 peer: None,
                 trace: None,
                 at,
+                waited: Waited::No,
             },
         );
         self.refuse(talk, &trail, Refusal::TooLong(self.limits(from).max_bytes))

@@ -1,7 +1,7 @@
 //! How far tools that connect may reach, by what the session has read: as Cedar, like all rules, so
 //! that it is told, tested and explained in the same way.
 
-use crate::policy::PolicySource;
+use crate::policy::{PolicySource, RATCHET_FILE};
 
 /// How far tools that connect may reach, for each level of sensitivity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Network {
         let rules: Vec<String> = hosts.into_iter().chain(closed.map(closed_rule)).collect();
         let title = "// How far tools that connect may reach (`[ratchet.network]`).\n";
         (!rules.is_empty()).then(|| PolicySource {
-            name: "<ratchet.cedar>".into(),
+            name: RATCHET_FILE.into(),
             text: format!("{title}{}", rules.concat()).into(),
         })
     }

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
-    Action, ActionName, Facts, ListFacts, Principal, Prompt, Resource, ResourceFacts,
+    Action, ActionName, Facts, ListFacts, Principal, Prompt, Resource, ResourceFacts, Uses,
 };
 
 const PERMIT_ALL: &str = "@id(\"all\") permit(principal, action, resource);";
@@ -806,6 +806,7 @@ fn shown<'n>(loaded: &Loaded, names: &[&'n str]) -> Vec<&'n str> {
     let facts = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
+        uses: Uses::Now,
     };
     let shown = loaded.snapshot.visible(&facts, &items);
     names

@@ -72,8 +72,9 @@ pub trait RuleEngine: fmt::Debug + Send + Sync {
         LooksFor::ALL
     }
 
-    /// What its answers about lists depend on, beside the revision, the principal and the item.
-    fn lists_by(&self) -> ListsBy {
+    /// What its answers about a list depend on, by the action that shows it, beside the revision, the
+    /// principal and the item.
+    fn lists_by(&self, _list: ActionName) -> ListsBy {
         ListsBy::Moment
     }
 }
@@ -213,6 +214,16 @@ impl From<Verdict> for Visibility {
 pub struct ListFacts<'a> {
     pub principal: Principal<'a>,
     pub env: Environment<'a>,
+    pub uses: Uses,
+}
+
+/// Which uses of an item count for showing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uses {
+    /// Those of a session that has read what this one has.
+    Now,
+    /// Those of any session: whoever is refused is told why, and not that there is no such item.
+    Ever,
 }
 
 /// What decides about an item of a list, beside its name, the principal and the revision.
@@ -220,10 +231,21 @@ pub struct ListFacts<'a> {
 pub enum ListsBy {
     /// Nothing else.
     Names,
+    /// What the session has read.
+    Held,
     /// The protocol, and what the session has been through.
     Session,
     /// The time as well.
     Moment,
+}
+
+impl ListsBy {
+    /// The actions by which policies show items of lists.
+    pub const LISTS: [ActionName; 3] = [
+        ActionName::ListTool,
+        ActionName::ListResource,
+        ActionName::ListPrompt,
+    ];
 }
 
 /// What a list shows.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{
     Action, Agent, Arguments, Client, Consent, Decision, Environment, Facts, Leaf, ListFacts,
     PolicySnapshot, PolicyTrace, Principal, Prompt, Received, Resource, ResourceFacts, Server,
-    SessionState, Tool, Touch,
+    SessionState, Tool, Touch, Uses,
 };
 use super::{Held, MAX_LEVEL};
 
@@ -167,6 +167,7 @@ pub(crate) fn check_lists_only_a(snapshot: &PolicySnapshot) {
     let list = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
+        uses: Uses::Now,
     };
     let tools = ["a", "b", "c", "d"].map(tool);
     let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();

@@ -40,7 +40,7 @@ pub use decision::{
 };
 pub use engine::{
     Compiled, EngineKind, EngineName, ListFacts, ListsBy, LooksFor, OpenTools, RuleEngine, Shows,
-    Surfaces, Visibility, Warnings,
+    Surfaces, Uses, Visibility, Warnings,
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
@@ -69,3 +69,6 @@ pub use trace::{
     Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
 };
 pub use uris::{canonical_template, canonical_uri, with_plain_slashes};
+
+/// The file of the rules that `[ratchet.network]` comes to. What they close the gate hides itself.
+pub const RATCHET_FILE: &str = "<ratchet.cedar>";

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::action::ActionName;
 use super::checked::Checked;
 use super::decision::{EngineFault, Verdict};
 use super::engine::{EngineName, ListFacts, ListsBy, LooksFor, RuleEngine, Shows, Visibility};
@@ -117,8 +118,8 @@ impl RuleEngine for Observed {
         self.engine.looks_for()
     }
 
-    fn lists_by(&self) -> ListsBy {
-        self.engine.lists_by()
+    fn lists_by(&self, list: ActionName) -> ListsBy {
+        self.engine.lists_by(list)
     }
 
     fn trace(&self, facts: &Facts<'_>) -> Option<Trace> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use super::action::ActionName;
 use super::checked::Checked;
 use super::combine::combine;
 use super::decision::{Decision, Denial, DenialCause, EngineFault, FaultKind, Origin, PolicyId};
@@ -269,9 +270,15 @@ impl PolicySnapshot {
         self.shown(&facts, &items)
     }
 
-    /// How long what [`visible`](Self::visible) says may be kept.
+    /// How long what [`visible`](Self::visible) says of any list may be kept.
     pub fn lists_by(&self) -> ListsBy {
-        let all = self.engines.iter().map(|engine| engine.lists_by());
+        let all = ListsBy::LISTS.into_iter().map(|list| self.list_by(list));
+        all.max().unwrap_or(ListsBy::Names)
+    }
+
+    /// The same of one list, by the action that shows it.
+    pub fn list_by(&self, list: ActionName) -> ListsBy {
+        let all = self.engines.iter().map(|engine| engine.lists_by(list));
         all.max().unwrap_or(ListsBy::Names)
     }
 
@@ -435,6 +442,7 @@ mod tests {
         let facts = ListFacts {
             principal: Principal::Agent(&world.agent),
             env: world.env(),
+            uses: crate::policy::Uses::Now,
         };
         snapshot.listing(&facts, &[Resource::Tool(tool)])
     }

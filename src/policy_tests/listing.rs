@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::policy::{
     Agent, Environment, Held, ListFacts, Lock, Principal, Prompt, Resource, ResourceFacts,
-    SessionState, Tool,
+    SessionState, Tool, Uses,
 };
 use crate::session::Established;
 use crate::wire::{Fragment, KnownMethod, Limits, Message, Value};
@@ -174,6 +174,7 @@ pub(super) fn fault(
     let facts = ListFacts {
         principal: Principal::Agent(&sight.agent),
         env,
+        uses: Uses::Now,
     };
     let names = bench.offers.of(list).iter().cloned();
     let snapshot = bench.policies.current();

@@ -80,7 +80,13 @@ pub struct Asking {
     /// What holds for the whole session, by a digest of what it is bound to. Each entry took a
     /// person's yes, which bounds their number.
     pub standing: HashMap<[u8; 32], Consent>,
+    /// The URIs of the roots that the agent has told its server last, for whoever is asked whether it may
+    /// know them; empty where that is not known.
+    pub told_roots: Vec<String>,
 }
+
+/// The most roots that are remembered, and the bytes of their URIs together.
+const MOST_ROOTS: (usize, usize) = (64, 16 * 1024);
 
 impl Asked {
     fn is_request_of(&self, side: Side) -> bool {
@@ -131,6 +137,14 @@ impl Asking {
             .partition(|asked| asked.from == Side::Upstream);
         self.waiting = others;
         servers
+    }
+
+    /// The agent tells its server these roots. Of very many none is remembered: some would be shown as all.
+    pub fn tells_roots(&mut self, uris: Vec<String>) {
+        let (most, most_bytes) = MOST_ROOTS;
+        let bytes: usize = uris.iter().map(String::len).sum();
+        let fits = uris.len() <= most && bytes <= most_bytes;
+        self.told_roots = if fits { uris } else { Vec::new() };
     }
 
     /// When the first of them has waited long enough, or is to be told something.

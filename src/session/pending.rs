@@ -31,6 +31,8 @@ pub struct PendingTable {
     ///
     /// INVARIANT: each of them is in `by_minted` too.
     replied: HashSet<u64>,
+    /// Those of which the peer has told some progress.
+    progressed: HashSet<u64>,
 }
 
 /// What the gate remembers of a request until its reply.
@@ -165,6 +167,10 @@ pub struct Taken {
     pub exchange: Exchange,
     /// For whom it waited.
     pub waits: Waits,
+    /// Its reply had come, and waited for a person.
+    pub has_replied: bool,
+    /// Whoever asked has been told of progress by the peer.
+    pub has_progressed: bool,
 }
 
 /// For which instance of the peer a request waits.
@@ -270,9 +276,21 @@ impl PendingTable {
         self.replied.contains(&minted)
     }
 
-    /// The reply that has come is taken in now. False if nobody waits for it any more.
-    pub fn hears_reply(&mut self, minted: u64) -> bool {
-        self.replied.remove(&minted)
+    /// Spends the entry of a request by the reply that has come and waited, and by no other.
+    pub fn take_replied(&mut self, id: &Id) -> Option<Taken> {
+        let minted = u64::try_from(id.as_integer()?).ok()?;
+        let is_here = self.replied.contains(&minted) && !self.behind.contains(&minted);
+        is_here.then(|| self.take_minted(minted))?
+    }
+
+    /// The peer tells of progress under this token (JSON text). False if nobody has asked for that.
+    pub fn progresses(&mut self, token: &str) -> bool {
+        let minted: Vec<u64> = self
+            .with_progress_token(token)
+            .map(|(minted, _)| minted)
+            .collect();
+        self.progressed.extend(&minted);
+        !minted.is_empty()
     }
 
     /// The session leaves the open server: what is in flight waits for that one alone, but for what
@@ -416,7 +434,8 @@ impl PendingTable {
         if let Origin::Peer(asker) = &exchange.origin {
             self.by_asker.remove(asker);
         }
-        self.replied.remove(&minted);
+        let has_replied = self.replied.remove(&minted);
+        let has_progressed = self.progressed.remove(&minted);
         let waits = if self.behind.remove(&minted) {
             Waits::Behind
         } else {
@@ -426,6 +445,8 @@ impl PendingTable {
             minted,
             exchange,
             waits,
+            has_replied,
+            has_progressed,
         })
     }
 }

@@ -37,6 +37,8 @@ struct Asked {
     agent: Arc<Agent>,
     /// Absent where no policy looks at it.
     session: Option<(String, Option<IpAddr>, SessionState, Consent)>,
+    /// The same of its level, its labels and whether content of strangers came in.
+    held: Option<(i64, Vec<String>, bool)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -109,11 +111,17 @@ impl Visibilities {
         agent: &Arc<Agent>,
         env: &Environment<'_>,
     ) -> Stands {
-        let session = match snapshot.lists_by() {
-            ListsBy::Names => None,
+        let (session, held) = match snapshot.lists_by() {
+            ListsBy::Names => (None, None),
+            ListsBy::Held => {
+                let session = &env.session;
+                let labels = session.labels.clone();
+                (None, Some((session.level, labels, session.untrusted)))
+            }
             ListsBy::Session => {
                 let protocol = env.protocol.to_owned();
-                Some((protocol, env.peer, env.session.clone(), env.consent.clone()))
+                let all = (protocol, env.peer, env.session.clone(), env.consent.clone());
+                (Some(all), None)
             }
             ListsBy::Moment => {
                 self.begin(None);
@@ -124,6 +132,7 @@ impl Visibilities {
             revision: snapshot.revision().as_str().to_owned(),
             agent: Arc::clone(agent),
             session,
+            held,
         };
         if self.asked.as_ref() != Some(&asked) || self.shown.len() > MOST {
             self.begin(Some(asked));
@@ -181,7 +190,8 @@ mod tests {
     use super::*;
     use crate::policy::fixture::{World, tool};
     use crate::policy::{
-        EngineFault, EngineName, Facts, ListFacts, PolicySource, RuleEngine, Verdict, Visibility,
+        ActionName, EngineFault, EngineName, Facts, ListFacts, PolicySource, RuleEngine, Verdict,
+        Visibility,
     };
 
     #[test]
@@ -198,6 +208,11 @@ mod tests {
                 world.session.level = 1;
                 (snapshot("a", ListsBy::Names), world)
             }
+            "calls" => {
+                let mut world = World::new();
+                world.session.calls = 1;
+                (snapshot("a", ListsBy::Held), world)
+            }
             _ => (snapshot("a", ListsBy::Names), World::new()),
         };
         check(ListsBy::Names, change("nothing"), true);
@@ -210,6 +225,9 @@ mod tests {
             (snapshot("a", ListsBy::Session), world),
             false,
         );
+        let (_, world) = change("level");
+        check(ListsBy::Held, (snapshot("a", ListsBy::Held), world), false);
+        check(ListsBy::Held, change("calls"), true);
         let same = (snapshot("a", ListsBy::Session), World::new());
         check(ListsBy::Session, same, true);
         let moment = (snapshot("a", ListsBy::Moment), World::new());
@@ -338,7 +356,7 @@ mod tests {
             vec![]
         }
 
-        fn lists_by(&self) -> ListsBy {
+        fn lists_by(&self, _: ActionName) -> ListsBy {
             self.0
         }
     }

@@ -63,14 +63,13 @@ fn who_asks_is_told_that_nothing_changed_and_what_needs_a_restart() {
     fs::write(&file, format!("{text}[polcy]\n")).unwrap();
     hang_up(&gate);
     says(&gate, &["a restart is needed, and would fail", "polcy"]);
-    assert!(
-        !gate
-            .said
-            .lock()
-            .unwrap()
-            .contains("new policies are in force")
-    );
+    has_no_new_policies(&gate);
     assert_eq!(reloads(&gate), Vec::<Value>::new());
+}
+
+fn has_no_new_policies(gate: &Serving) {
+    let said = gate.said.lock().unwrap();
+    assert!(!said.contains("new policies are in force"), "{said}");
 }
 
 #[test]
@@ -100,11 +99,5 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
     assert_eq!(asked["reason"]["code"], "candidate", "{asked}");
     assert_eq!(asked["revision"], refused["revision"]);
     says(&gate, &["only the candidate has changed"]);
-    assert!(
-        !gate
-            .said
-            .lock()
-            .unwrap()
-            .contains("new policies are in force")
-    );
+    has_no_new_policies(&gate);
 }

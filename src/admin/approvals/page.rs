@@ -170,6 +170,7 @@ fn found(found: &Found) -> Markup {
             dt { "Credentials among the arguments" }
             dd class="problem" { (found.secrets.join(", ")) }
         }
+        (list("Roots that it was told last", &found.told_roots))
     }
 }
 

@@ -95,6 +95,7 @@ impl Rig {
                     outside: true,
                     hosts: vec!["example.com".to_owned()],
                     secrets: vec!["github-token".to_owned()],
+                    told_roots: Vec::new(),
                 },
             },
             bell: Arc::new(Notify::new()),

@@ -59,6 +59,7 @@ fn a_form_shows_all_that_there_is_to_agree_to() {
             outside: true,
             hosts: vec!["example.com".to_owned()],
             secrets: vec!["github-token".to_owned()],
+            told_roots: Vec::new(),
         },
         ..question()
     };

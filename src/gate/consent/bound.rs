@@ -29,7 +29,10 @@ pub(super) fn asks(understood: &Understood<'_>) -> Option<KnownMethod> {
             method,
             KnownMethod::ToolsCall | KnownMethod::ResourcesRead | KnownMethod::PromptsGet
         ),
-        Side::Upstream => matches!(method, KnownMethod::CreateMessage | KnownMethod::Elicit),
+        Side::Upstream => matches!(
+            method,
+            KnownMethod::CreateMessage | KnownMethod::Elicit | KnownMethod::RootsList
+        ),
     };
     asks.then_some(method)
 }
@@ -126,7 +129,10 @@ pub(super) fn question(
         policies: policies
             .map(|reason| safe(reason.policy.as_str()))
             .collect(),
-        found: found(understood, snapshot, now, &safe),
+        found: Found {
+            told_roots: told_roots(understood, session, &safe),
+            ..found(understood, snapshot, now, &safe)
+        },
     }
 }
 
@@ -148,7 +154,23 @@ fn found(
         outside: touch.outside && !snapshot.labels().roots.is_empty(),
         hosts: shown(&touch.hosts),
         secrets: shown(&touch.secrets),
+        told_roots: Vec::new(),
     }
+}
+
+/// What the server has been told of roots, if that is what it asks.
+fn told_roots(
+    understood: &Understood<'_>,
+    session: &Session,
+    safe: &dyn Fn(&str) -> String,
+) -> Vec<String> {
+    let mut questions = understood.questions.iter();
+    if !questions.any(|it| within::method_of(it) == Some(KnownMethod::RootsList)) {
+        return Vec::new();
+    }
+    let state = session.state();
+    let told = state.asking.told_roots.iter();
+    told.map(|uri| safe(uri)).collect()
 }
 
 /// Whether a request goes on with one that was not finished.

@@ -309,15 +309,20 @@ fn form(understood: &Understood<'_>, session: &Session) -> (Form, Stream) {
     }
 }
 
-/// What an agent with a session wants to hear of progress by, as JSON text. One without is not told
-/// while it waits: a result is all that it gets.
+/// What an agent wants to hear of progress by, as JSON text. What it was told already by the server would
+/// be more than what the gate has to tell, and numbers only rise.
 fn progress_token(understood: &Understood<'_>) -> Option<String> {
     let identified = &understood.identified;
-    let has_session = *identified.scene.spoken.version < *FIRST_STATELESS;
-    let meta = identified.message.meta();
-    let token = meta.and_then(|meta| meta.get("progressToken"));
-    let token = token.map(route::token_text);
-    token.filter(|_| has_session && identified.from == Side::Agent)
+    match (&identified.role, identified.from) {
+        (Role::Reply(taken), _) if taken.has_progressed => None,
+        (Role::Reply(taken), _) => taken.exchange.progress_token.clone(),
+        (Role::Request { .. } | Role::Notification { .. }, Side::Agent) => {
+            let meta = identified.message.meta();
+            let token = meta.and_then(|meta| meta.get("progressToken"));
+            token.map(route::token_text)
+        }
+        (Role::Request { .. } | Role::Notification { .. }, Side::Upstream) => None,
+    }
 }
 
 /// Whether consent to a call holds for its session: if the host says so of the tool, and one agent alone

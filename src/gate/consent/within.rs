@@ -18,7 +18,7 @@ use super::super::Gate;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::identify::Role;
-use super::super::record::{AnswerTo, Came, Trail};
+use super::super::record::{AnswerTo, Came, Trail, Waited};
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
 use super::super::understand::{Asks, Circumstances, Doing, Question, Understood};
@@ -105,6 +105,7 @@ pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod>
     match (question.asks, &question.doing) {
         (Asks::Server, Doing::Sample { .. }) => Some(KnownMethod::CreateMessage),
         (Asks::Server, Doing::Elicit { .. }) => Some(KnownMethod::Elicit),
+        (Asks::Server, Doing::ListRoots) => Some(KnownMethod::RootsList),
         (
             Asks::Server,
             Doing::Initialize
@@ -119,8 +120,7 @@ pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod>
             | Doing::Subscribe
             | Doing::GetPrompt(_)
             | Doing::Complete(_)
-            | Doing::ReceiveResult(_)
-            | Doing::ListRoots,
+            | Doing::ReceiveResult(_),
         )
         | (Asks::Agent, _) => None,
     }
@@ -175,8 +175,7 @@ pub(super) fn shown(understood: &Understood<'_>) -> String {
     requests(understood).map_or_else(String::new, pretty)
 }
 
-/// Whether a person's consent is all that a result lacks. What else it would have to be permitted is
-/// nobody's to agree to: that it is received, and that it asks for roots.
+/// Whether a person's consent is all that a result lacks. That it is received is nobody's to agree to.
 pub(super) fn is_all_that_is_missing(
     understood: &Understood<'_>,
     snapshot: &PolicySnapshot,
@@ -212,10 +211,7 @@ pub(super) fn take_out(state: &mut State, reply: Option<Replied>) -> bool {
 }
 
 fn take_replied(state: &mut State, reply: Replied) -> Option<Taken> {
-    state
-        .to_upstream
-        .hears_reply(reply.minted)
-        .then(|| state.to_upstream.take(&Id::integer(reply.minted)))?
+    state.to_upstream.take_replied(&Id::integer(reply.minted))
 }
 
 impl Gate {
@@ -224,15 +220,16 @@ impl Gate {
     pub(super) async fn take_in<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        came: Came,
+        mut came: Came,
         replied: Replied,
         frame: &[u8],
         mut trail: Trail,
         outcome: Outcome,
     ) -> Result<(), AgentGone> {
-        if !talk.session.state().to_upstream.hears_reply(replied.minted) {
+        if !talk.session.state().to_upstream.has_replied(replied.minted) {
             return Ok(());
         }
+        came.waited = Waited::ForAPerson;
         trail.brought = match outcome {
             Outcome::Granted(receipt) => Brought::Receipt(receipt),
             Outcome::Denied(by) => Brought::Refused(Unconsented::Denied(by)),
@@ -307,55 +304,56 @@ impl Gate {
         // If somebody was faster, that counts.
         let _ = desk.answer(&reply.ticket, said(answer), by);
         let outcome = desk.take(&reply.ticket).unwrap_or(Outcome::TimedOut);
+        // Before anything is recorded: its id is taken from here on.
+        let waits = match &outcome {
+            Outcome::Granted(_) => {
+                let asked = Asked { understood, asker };
+                wait_again(&talk.session, asked, reply, trail)
+            }
+            Outcome::Denied(_) | Outcome::TimedOut => Ok(()),
+        };
         let record = trail.outcome_of_consent(&reply.ticket, &outcome);
-        self.audit.record(self.concealed(record)).await?;
+        let recorded = self.audit.record(self.concealed(record)).await;
+        waits?;
         let why = match outcome {
             Outcome::Granted(receipt) => {
-                let asked = Asked { understood, asker };
-                return self.answer_again(talk, asked, reply, receipt, trail).await;
+                let recorded = match recorded {
+                    Ok(()) => {
+                        let record = trail.kept(self.clock.elapsed());
+                        self.audit.record(self.concealed(record)).await
+                    }
+                    Err(fault) => Err(fault),
+                };
+                if let Err(fault) = recorded {
+                    talk.session.state().to_upstream.end(reply.minted);
+                    return Err(fault.into());
+                }
+                return self.answer_again(talk, reply, receipt, trail).await;
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
             Outcome::TimedOut => Unconsented::TimedOut,
         };
+        recorded?;
         let denial = reply.denial.clone();
         Err(Refusal::Unconsented { denial, why }.into())
     }
 
+    /// Takes in the result that was kept for a request which waits for it.
     async fn answer_again<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        Asked { understood, asker }: Asked<'_, '_>,
         reply: &KeptReply,
         receipt: Receipt,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
-        let record = trail.kept(self.clock.elapsed());
-        self.audit.record(self.concealed(record)).await?;
         trail.departed();
-        let scene = &understood.identified.scene;
-        let exchange = Exchange {
-            origin: Origin::Peer(asker.clone()),
-            stream: understood.identified.stream,
-            peer: scene.peer,
-            agent: Some(Arc::clone(&scene.agent)),
-            spoken: scene.spoken.clone(),
-            started: trail.started,
-            reference: Arc::clone(&trail.reference),
-            correlation: trail.correlation.clone(),
-            span: trail.span,
-            ..reply.exchange.clone()
-        };
-        {
-            let mut state = talk.session.state();
-            // It may have moved while that was recorded.
-            if reply.run.has_left != state.run().has_left {
-                return Err(UpstreamFault::Left.into());
-            }
-            let waits = state.to_upstream.wait_replied(reply.minted, exchange);
-            waits.map_err(|_| Refusal::ReusedId)?;
-            state.to_upstream.hears_reply(reply.minted);
+        // While that was recorded it may have been cancelled, or its session has moved: then that was
+        // recorded, and its agent was told.
+        if !talk.session.state().to_upstream.has_replied(reply.minted) {
+            return Err(Stop::Settled);
         }
-        let came = Came::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
+        let mut came = Came::of_the_server(Stream::MAIN, reply.form, self.clock.elapsed());
+        came.waited = Waited::ForAPerson;
         let mut answering = Trail::begin(talk, came);
         answering.brought = Brought::Receipt(receipt);
         trail.answer_to = AnswerTo::Nobody;
@@ -363,6 +361,38 @@ impl Gate {
             .await
             .map_err(|AgentGone| Stop::AgentGone)
     }
+}
+
+/// A request waits for the result that was kept for it.
+///
+/// # Errors
+/// [`Refusal::ReusedId`] when its agent has another under the same id by now, [`UpstreamFault::Left`] when
+/// the session has moved.
+fn wait_again(
+    session: &Session,
+    Asked { understood, asker }: Asked<'_, '_>,
+    reply: &KeptReply,
+    trail: &Trail,
+) -> Result<(), Refusal> {
+    let scene = &understood.identified.scene;
+    let exchange = Exchange {
+        origin: Origin::Peer(asker.clone()),
+        stream: understood.identified.stream,
+        peer: scene.peer,
+        agent: Some(Arc::clone(&scene.agent)),
+        spoken: scene.spoken.clone(),
+        started: trail.started,
+        reference: Arc::clone(&trail.reference),
+        correlation: trail.correlation.clone(),
+        span: trail.span,
+        ..reply.exchange.clone()
+    };
+    let mut state = session.state();
+    if reply.run.has_left != state.run().has_left {
+        return Err(UpstreamFault::Left.into());
+    }
+    let waits = state.to_upstream.wait_replied(reply.minted, exchange);
+    waits.map_err(|_| Refusal::ReusedId)
 }
 
 /// A request that is answered by the gate.

@@ -498,6 +498,8 @@ async fn an_agent_is_told_of_what_another_session_of_its_key_has_read() {
 async fn where_policies_on_lists_look_at_the_level_the_agent_is_told_of_all_that_may_differ() {
     let hiding = format!(
         "{CLOSED}\nforbid (principal, action == Mcp::Action::\"list_tool\", resource == Mcp::Tool::\"note\") \
+         when {{ context.env.session.level >= 1 }};\n\
+         forbid (principal, action == Mcp::Action::\"list_prompt\", resource == Mcp::Prompt::\"p\") \
          when {{ context.env.session.level >= 1 }};"
     );
     let bench = told_of_changes(Bench::new(open), &hiding).await;
@@ -506,6 +508,35 @@ async fn where_policies_on_lists_look_at_the_level_the_agent_is_told_of_all_that
         ["tools/list_changed", "prompts/list_changed"]
     );
     assert_eq!(listed(&bench).await, ["read", "fetch", "post"]);
+}
+
+/// What policies on uses, and not on lists, say of what was read.
+const USES: &str = r#"
+permit (principal, action, resource);
+@id("no-posts")
+forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"post")
+when { context.env.session.level >= 1 };
+@id("no-notes-but")
+forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"note")
+when { context.env.session.labels.contains("pii") }
+unless { context.touch.bytes < 3 };
+"#;
+
+#[tokio::test]
+async fn what_no_call_is_permitted_of_by_what_was_read_is_listed_no_more_and_the_agent_is_told_so()
+{
+    let bench = told_of_changes(Bench::new(open), USES).await;
+    // Prompts are none the other ones for it.
+    assert_eq!(hears(&bench, "note").await, ["tools/list_changed"]);
+    assert_eq!(listed(&bench).await, ["read", "fetch", "note"]);
+    assert_eq!(hears(&bench, "note").await, [""; 0], "once");
+    // A call is still told why.
+    bench.agent(&call("1", "post")).await;
+    let told = bench.to_agent().remove(0);
+    assert!(told.contains("4030"), "{told}");
+    let records = bench.records_of("tool_call").await;
+    let record = records.last().unwrap().text();
+    assert!(record.contains("no-posts"), "{record}");
 }
 
 #[tokio::test]

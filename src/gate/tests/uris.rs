@@ -394,6 +394,25 @@ async fn a_stream_is_asked_for_news_of_those_resources_only_that_the_agent_may_h
 }
 
 #[tokio::test]
+async fn the_record_tells_of_what_a_candidate_would_not_take_out_of_a_stream() {
+    for (candidate, differs) in [(open as Rule, true), (in_one_spelling, false)] {
+        let bench = Bench::new(in_one_spelling);
+        let candidate = snapshot("candidate", candidate);
+        let new = snapshot("new", in_one_spelling).with_candidate(candidate);
+        bench.gate.publish("fixture", new, None).await.unwrap();
+        bench.agent(r#"{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["notes://team/a","notes://team/secret"]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#).await;
+        assert!(!bench.to_upstream()[0].contains("secret"));
+        let records = bench.records().await;
+        let mut listens = records
+            .iter()
+            .filter(|it| it.get(&["method"]) == "subscriptions/listen");
+        let record = listens.next().unwrap().text();
+        let told = "candidate: `notes://team/secret` would be heard of";
+        assert_eq!(record.contains(told), differs, "{record}");
+    }
+}
+
+#[tokio::test]
 async fn who_may_not_listen_gets_no_stream_of_what_is_left() {
     fn no_stream(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
         Ok(match facts.action {

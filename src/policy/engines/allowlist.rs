@@ -267,6 +267,7 @@ mod tests {
         let list = ListFacts {
             principal: Principal::Agent(&world.agent),
             env,
+            uses: crate::policy::Uses::Now,
         };
         let shown = set.listing(&list, &items);
         assert_eq!(cedar.listing(&list, &items), shown);

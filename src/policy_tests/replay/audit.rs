@@ -4,14 +4,14 @@ use jiff::Timestamp;
 
 use super::super::fixture::Decision;
 use super::super::judge::Bench;
-use super::super::listing;
+use super::certain::{Things, both, may_oblige_to_raise, settled};
 use super::{Compared, Now};
 use crate::audit::MARKER;
 use crate::gate::Stage;
 use crate::policy::{
-    Action, ActionName, Agent, Chance, Client, ClientIs, Consent, Environment, Facts, LOCK_DRIFT,
-    LOCKED_ARGUMENTS, Lock, Nothing, OpenQuestion, Pin, PolicySnapshot, Principal, Prompt,
-    Resource, ResourceFacts, Server, SessionState, Tool,
+    Action, ActionName, Agent, Client, ClientIs, Consent, Environment, Facts, LOCK_DRIFT,
+    LOCKED_ARGUMENTS, Lock, Nothing, OpenQuestion, Pin, PolicySnapshot, Principal, Resource,
+    Server, SessionState,
 };
 use crate::wire::{KnownMethod, Side, Value};
 
@@ -432,60 +432,4 @@ impl Recorded {
         });
         reasons.collect()
     }
-}
-
-/// Whether a question is allowed, if that is certain.
-fn settled(question: &OpenQuestion<'_>, snapshot: &PolicySnapshot) -> Option<bool> {
-    let settled = snapshot.outlook(question).settled();
-    if question.action != ActionName::CallTool {
-        return settled;
-    }
-    // What may be called but not listed is not there.
-    let listing = OpenQuestion {
-        action: ActionName::ListTool,
-        ..question.clone()
-    };
-    match snapshot.outlook(&listing).forbidden {
-        Chance::Always => Some(false),
-        Chance::Sometimes => settled.filter(|allowed| !allowed),
-        Chance::Never => settled,
-    }
-}
-
-/// All questions of a message have to be allowed.
-fn both(one: Option<bool>, other: Option<bool>) -> Option<bool> {
-    match (one, other) {
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        (Some(true), Some(true)) => Some(true),
-        (None, _) | (_, None) => None,
-    }
-}
-
-/// The target, as each kind of thing that it may be.
-struct Things {
-    tool: Tool,
-    prompt: Prompt,
-    resource: ResourceFacts,
-}
-
-impl Things {
-    fn new(target: &str, pin: Pin, prompt: Pin) -> Self {
-        Self {
-            tool: Tool {
-                pin,
-                ..Tool::named(target)
-            },
-            prompt: Prompt {
-                pin: prompt,
-                ..Prompt::named(target)
-            },
-            resource: listing::resource(target.to_owned()),
-        }
-    }
-}
-
-/// Whether a policy may oblige to raise the level. Engines do not tell, and every language has the word.
-fn may_oblige_to_raise(snapshot: &PolicySnapshot) -> bool {
-    let mut sources = snapshot.sources().iter();
-    sources.any(|source| source.text.contains("raise"))
 }

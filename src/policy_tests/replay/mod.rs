@@ -5,6 +5,7 @@
 //! which go through the gate as those of any test do (`transcript`).
 
 mod audit;
+mod certain;
 mod load;
 mod read;
 mod transcript;

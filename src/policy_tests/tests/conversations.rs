@@ -43,6 +43,12 @@ forbid (principal, action == Mcp::Action::"receive_result", resource is Mcp::Too
 when { context.result.flags.contains("override") };
 @id("sampling")
 permit (principal is Mcp::Server, action == Mcp::Action::"sample", resource);
+@id("roots")
+permit (principal is Mcp::Server, action == Mcp::Action::"list_roots", resource);
+@id("roots-asked")
+@on_deny("ask_consent")
+forbid (principal is Mcp::Server, action == Mcp::Action::"list_roots", resource)
+unless { context.env.consent.granted && context.env.consent.scope == "roots/list" };
 @id("noted")
 @obligation_annotate("seen")
 permit (principal, action == Mcp::Action::"call_tool", resource == Mcp::Tool::"noted");
@@ -166,6 +172,14 @@ fn somebody_says_yes_or_no_or_nothing_when_the_gate_asks() {
         ],
         &[],
     );
+}
+
+#[test]
+fn somebody_says_yes_or_no_when_a_server_asks_for_roots() {
+    let ask = "from = 'server'\nsend = { method = 'roots/list' }\nexpect = ";
+    check(&format!("consent = 'approve'\n{ask}'allow'"), &[]);
+    let no = "{ decision = 'deny', because = ['roots-asked'], code = 'consent_denied' }";
+    check(&format!("consent = 'deny'\n{ask}{no}"), &[]);
 }
 
 #[test]

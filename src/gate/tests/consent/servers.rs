@@ -1,7 +1,7 @@
 //! What servers ask of the agent, where a person has to agree to it.
 
 use super::*;
-use crate::gate::tests::isolate::elsewhere::begin;
+use crate::gate::tests::isolate::elsewhere::{begin, dies};
 
 const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":1},"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
@@ -10,11 +10,14 @@ const FORM: &str = r#"{"jsonrpc":"2.0","id":"s","method":"elicitation/create","p
 const CANCEL: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}"#;
 
-/// A person has to agree to samples and to forms.
+const ROOTS: &str = r#"{"jsonrpc":"2.0","id":"s","method":"roots/list"}"#;
+
+/// A person has to agree to samples, to forms and to what roots there are.
 pub(super) fn of_servers(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     let scope = match &facts.action {
         Action::Sample { .. } => "sampling/createMessage",
         Action::Elicit { .. } => "elicitation/create",
+        Action::ListRoots => "roots/list",
         _ => return with_consent(facts),
     };
     let consent = &facts.env.consent;
@@ -26,7 +29,7 @@ pub(super) fn of_servers(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     })
 }
 
-/// A session whose client samples and shows forms.
+/// A session whose client samples, shows forms and has roots.
 async fn session(ways: &[Way]) -> Asked {
     with(ways, |_| {}).await
 }
@@ -36,7 +39,10 @@ async fn with(ways: &[Way], change: impl FnOnce(&mut Asking)) -> Asked {
 }
 
 async fn capable(asked: Asked) -> Asked {
-    let capable = INITIALIZE.replace(r#""roots":{}"#, r#""sampling":{},"elicitation":{}"#);
+    let capable = INITIALIZE.replace(
+        r#""roots":{}"#,
+        r#""sampling":{},"roots":{},"elicitation":{}"#,
+    );
     let bench = &asked.bench;
     bench.agent(&capable).await;
     let id = id_of(&bench.to_upstream()[0]);
@@ -88,7 +94,7 @@ async fn a_sample_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
 #[tokio::test]
 async fn a_no_or_silence_is_told_to_the_server_as_if_the_agent_could_not_do_it() {
     for answer in [Some(Answer::Deny), None] {
-        for frame in [SAMPLE, FORM] {
+        for frame in [SAMPLE, FORM, ROOTS] {
             let asked = session(&[Way::Page]).await;
             asked.bench.upstream(frame).await;
             match answer {
@@ -129,6 +135,71 @@ async fn the_agents_client_is_asked_about_samples_and_never_about_forms() {
     assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
     asked.answer(&asked.latest(), Answer::Approve).await;
     assert!(asked.bench.to_agent()[0].contains("which?"));
+}
+
+/// What the person is shown who is asked about roots: the words of the question, and the roots that the
+/// server was told before.
+async fn asked_about_roots(asked: &Asked) -> (String, Vec<String>) {
+    asked.bench.upstream(ROOTS).await;
+    let question = Arc::clone(&asked.desk.pending()[0].question);
+    (question.message(), question.found.told_roots.clone())
+}
+
+#[tokio::test]
+async fn a_person_is_asked_whether_a_server_may_know_the_roots_and_shown_what_it_was_told_last() {
+    let asked = session(&[Way::Page]).await;
+    let bench = &asked.bench;
+    let (message, told) = asked_about_roots(&asked).await;
+    assert!(message.contains("The server asks which roots the agent has."));
+    assert!(message.contains("Asked of: stdio"));
+    assert_eq!(told, [""; 0], "not known yet");
+    asked.answer(&asked.latest(), Answer::Approve).await;
+    let minted = id_of(&bench.to_agent()[0]);
+    let roots = r#"{"roots":[{"uri":"file:///srv/a\u202e"},{"uri":"file:///srv/b","name":"b"}]}"#;
+    bench.agent(&form_answer(&minted, roots)).await;
+    assert_eq!(bench.to_upstream(), [form_answer(r#""s""#, roots)]);
+    assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+
+    let (message, told) = asked_about_roots(&asked).await;
+    assert_eq!(told, [r"file:///srv/a\u202e", "file:///srv/b"]);
+    assert!(message.contains("Roots that it was told last: file:///srv/a"));
+    asked.answer(&asked.latest(), Answer::Deny).await;
+    assert_unknown(bench);
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#;
+    bench.agent(changed).await;
+    assert_eq!(asked_about_roots(&asked).await.1, [""; 0], "others by now");
+}
+
+#[tokio::test]
+async fn of_very_many_roots_none_is_shown_as_all() {
+    let asked = session(&[Way::Page]).await;
+    let bench = &asked.bench;
+    for (many, shown) in [(64, 64), (65, 0)] {
+        bench.upstream(ROOTS).await;
+        asked.answer(&asked.latest(), Answer::Approve).await;
+        let minted = id_of(&bench.to_agent()[0]);
+        let roots: Vec<_> = (0..many)
+            .map(|it| format!(r#"{{"uri":"file:///{it}"}}"#))
+            .collect();
+        let roots = format!(r#"{{"roots":[{}]}}"#, roots.join(","));
+        bench.agent(&form_answer(&minted, &roots)).await;
+        let (_, told) = asked_about_roots(&asked).await;
+        assert_eq!(told.len(), shown);
+        asked.answer(&asked.latest(), Answer::Deny).await;
+    }
+}
+
+#[tokio::test]
+async fn the_agents_client_is_asked_about_its_roots() {
+    let asked = session(&[Way::Elicitation]).await;
+    let bench = &asked.bench;
+    bench.upstream(ROOTS).await;
+    let form = bench.to_agent().remove(0);
+    assert!(form.contains("elicitation/create") && form.contains("which roots"));
+    let yes = r#"{"action":"accept","content":{"approve":true}}"#;
+    bench.agent(&form_answer(&id_of(&form), yes)).await;
+    asked.go_on().await;
+    assert!(bench.to_agent()[0].contains("roots/list"));
 }
 
 #[tokio::test]
@@ -213,12 +284,7 @@ impl Becomes {
                 let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
                 bench.agent_meanwhile(ping, &[]).await;
             }
-            Self::Died => {
-                Box::pin(bench.gate.upstream_died(&bench.talk))
-                    .await
-                    .unwrap();
-                Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
-            }
+            Self::Died => dies(bench).await,
         }
         bench.to_upstream();
         bench.to_agent();

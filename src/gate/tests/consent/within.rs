@@ -4,6 +4,8 @@ use super::rounds::{META, approving, has_listed, state_of};
 use super::servers::of_servers;
 use super::*;
 use crate::gate::tests::isolate::elsewhere::begin;
+use crate::policy::Held;
+use crate::session::{Answer as Stored, Raised, RatchetKey, RatchetStore, Whose};
 
 const SAMPLE: &str = r#""s":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
@@ -84,12 +86,13 @@ impl Asked {
 
 #[tokio::test]
 async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 4] = [
         (&[SAMPLE], "sampling/createMessage"),
         (&[FORM], "elicitation/create"),
+        (&[ROOTS], "roots/list"),
         (
             &[FORM, SAMPLE, ROOTS],
-            "sampling/createMessage, elicitation/create",
+            "roots/list, sampling/createMessage, elicitation/create",
         ),
     ];
     for (requests, name) in cases {
@@ -98,7 +101,15 @@ async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
         asked.assert_nothing_passed();
         let question = Arc::clone(&asked.desk.pending()[0].question);
         assert_eq!(question.name, name);
-        assert!(question.message().contains("Asked of: stdio"));
+        let message = question.message();
+        assert!(message.contains("Asked of: stdio"));
+        for (method, said) in [
+            ("roots/list", "which roots"),
+            ("sampling/createMessage", "a sample"),
+            ("elicitation/create", "something of the agent's user"),
+        ] {
+            assert_eq!(message.contains(said), name.contains(method), "{message}");
+        }
         for shown in ["sum it up", "which?"] {
             let is_asked = requests.iter().any(|it| it.contains(shown));
             assert_eq!(question.arguments.contains(shown), is_asked);
@@ -164,6 +175,27 @@ async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_
 }
 
 #[tokio::test]
+async fn an_agent_is_asked_by_a_result_about_its_roots_and_shown_what_the_server_was_told_last() {
+    let asked = ready(&[Way::Elicitation]).await;
+    asked_within(&asked, ALL, &[ROOTS]).await;
+    let form = asked.bench.to_agent().remove(0);
+    assert!(form.contains("which roots") && !form.contains("told last"));
+    let brought = approving(&state_of(&form));
+    asked.bench.agent(&calls("2", "more", ALL, &brought)).await;
+    let got = asked.bench.to_agent();
+    assert_eq!(got, [form_answer("2", &asking(&[ROOTS]))]);
+    let roots =
+        r#""inputResponses":{"r":{"roots":[{"uri":"file:///srv/a"}]}},"requestState":"servers","#;
+    asked.bench.agent(&calls("3", "more", ALL, roots)).await;
+    let sent = asked.bench.to_upstream();
+    assert!(sent[0].contains("file:///srv/a"), "{sent:?}");
+    let result = form_answer(&id_of(&sent[0]), &asking(&[ROOTS]));
+    asked.bench.upstream(&result).await;
+    let form = asked.bench.to_agent().remove(0);
+    assert!(form.contains("told last: file:///srv/a"), "{form}");
+}
+
+#[tokio::test]
 async fn what_is_brought_back_is_for_the_same_request_and_says_yes() {
     let declined = |state: &str| {
         approving(state).replace(
@@ -200,12 +232,14 @@ fn any(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     of_servers(facts)
 }
 
-/// Roots are nobody's to agree to.
-fn with_roots(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+/// That a result is received is nobody's to agree to.
+fn with_received(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     match &facts.action {
-        Action::ListRoots => Ok(Verdict::Deny {
-            reasons: vec![reason("wants-consent", Some(OnDeny::AskConsent))],
-        }),
+        Action::ReceiveResult { .. } if matches!(facts.resource, Resource::Tool(_)) => {
+            Ok(Verdict::Deny {
+                reasons: vec![reason("wants-consent", Some(OnDeny::AskConsent))],
+            })
+        }
         _ => of_servers(facts),
     }
 }
@@ -245,7 +279,7 @@ async fn nobody_is_asked_where_there_is_no_way_or_where_a_yes_would_not_do() {
             "consent_unavailable",
         ),
         (
-            with_roots,
+            with_received,
             &Way::ALL,
             ALL,
             &[SAMPLE, ROOTS],
@@ -489,5 +523,122 @@ async fn a_yes_to_the_call_of_a_task_counts_for_no_resource_that_a_listener_name
             .await;
         assert_eq!(bench.to_upstream().len(), usize::from(passes), "{beside}");
         assert_eq!(bench.to_agent().len(), usize::from(!passes), "{beside}");
+    }
+}
+
+/// It takes its time.
+#[derive(Debug)]
+struct Slow;
+
+impl Slow {
+    fn later<'a, T: Send + 'a>(answer: T) -> Stored<'a, T> {
+        Stored::Later(Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(answer)
+        }))
+    }
+}
+
+impl RatchetStore for Slow {
+    fn held<'a>(&'a self, _: &'a RatchetKey) -> Stored<'a, Arc<Held>> {
+        Self::later(Arc::default())
+    }
+
+    fn raise<'a>(&'a self, _: &'a RatchetKey, _: &'a Held) -> Stored<'a, Raised> {
+        Self::later(Raised::unchanged(&Arc::default()))
+    }
+}
+
+#[tokio::test]
+async fn no_other_frame_takes_the_place_of_a_result_that_somebody_agreed_to() {
+    let mut bench = Bench::new(of_servers);
+    let session = Arc::into_inner(bench.talk.session).unwrap();
+    let common = Whose::Common(RatchetKey::of("somebody", None));
+    bench.talk.session = Arc::new(session.reading_as(common));
+    bench.gate = bench.gate.remembering(Arc::new(Slow));
+    let asked = listed(Asked::before(bench, &[Way::Page], |_| {})).await;
+    let minted = asked_within(&asked, MODEL, &[SAMPLE]).await;
+    let by = By::page("olga");
+    let ticket = asked.latest();
+    asked.desk.answer(&ticket, Answer::Approve, by).unwrap();
+    let mut going = Box::pin(asked.go_on());
+    tokio::select! {
+        biased;
+        () = &mut going => panic!("it does not wait"),
+        () = std::future::ready(()) => {}
+    }
+    asked.bench.upstream(&result(&minted)).await;
+    assert_eq!(asked.bench.to_agent(), [""; 0]);
+    going.await;
+    let told = asked.bench.to_agent();
+    assert_eq!(told, [form_answer("1", &asking(&[SAMPLE]))]);
+}
+
+#[tokio::test]
+async fn an_id_is_taken_while_it_is_recorded_that_its_kept_result_goes_on() {
+    let asked = listed(Asked::recording(of_servers, &[Way::Elicitation])).await;
+    let bench = &asked.bench;
+    asked_within(&asked, ALL, &[SAMPLE]).await;
+    let brought = approving(&state_of(&bench.to_agent()[0]));
+    let again = calls("2", "more", ALL, &brought);
+    let mut going = Box::pin(bench.agent(&again));
+    begin(bench, &mut going).await;
+    bench.agent(&calls("2", "more", ALL, "")).await;
+    let told = bench.to_agent();
+    assert!(told[0].contains("already in flight"), "{told:?}");
+    going.await;
+    let told = bench.to_agent();
+    assert_eq!(told, [form_answer("2", &asking(&[SAMPLE]))]);
+    assert_eq!(bench.to_upstream(), [""; 0]);
+    let mut records = bench.records_of("tool_call").await;
+    records.extend(bench.records_of("tool_result").await);
+    let mut seen = std::collections::HashSet::new();
+    for record in &records {
+        let of = (record.get(&["kind"]), record.get(&["reference"]));
+        assert!(seen.insert(of), "{}", record.text());
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_has_answered_is_not_told_that_nobody_waits() {
+    for ends in [Ends::Cancelled, Ends::HungUp] {
+        let asked = ready(&[Way::Page]).await;
+        asked_within(&asked, MODEL, &[SAMPLE]).await;
+        ends.of(&asked.bench).await;
+        asked.go_on().await;
+        assert_eq!(asked.bench.to_upstream(), [""; 0], "{ends:?}");
+        assert!(asked.bench.talk.session.state().to_upstream.is_empty());
+        assert_eq!(asked.results().await.len(), 1, "{ends:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_wants_to_hear_of_progress_is_told_that_a_person_is_asked_about_a_result_or_without_a_session()
+ {
+    let with_token =
+        |frame: &str| frame.replace(r#""_meta":{"#, r#""_meta":{"progressToken":"p","#);
+    let of_server = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":3}}"#;
+    // The call itself waits, or its result, of which the server has told something before or not.
+    for (tool, told_before, tells) in [
+        ("ask", false, true),
+        ("more", false, true),
+        ("more", true, false),
+    ] {
+        let asked = ready(&[Way::Page]).await;
+        let bench = &asked.bench;
+        bench.agent(&with_token(&calls("1", tool, MODEL, ""))).await;
+        if tool == "more" {
+            let minted = id_of(&bench.to_upstream()[0]);
+            if told_before {
+                bench.upstream(of_server).await;
+                assert_eq!(bench.to_agent().len(), 1);
+            }
+            let result = form_answer(&minted, &asking(&[SAMPLE]));
+            bench.upstream(&result).await;
+        }
+        asked.wait(Duration::from_secs(5)).await;
+        let told = bench.to_agent();
+        assert_eq!(told.len(), usize::from(tells), "{tool} {told:?}");
+        assert!(!tells || told[0].contains(r#""progressToken":"p","progress":0.001"#));
     }
 }

@@ -183,6 +183,14 @@ pub(in crate::gate::tests) async fn begin<F: Future>(bench: &Bench, going: &mut 
     bench.latch.open();
 }
 
+/// The server ends, and is started again.
+pub(in crate::gate::tests) async fn dies(bench: &Bench) {
+    Box::pin(bench.gate.upstream_died(&bench.talk))
+        .await
+        .unwrap();
+    Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
+}
+
 /// The session moves, and the isolated server agrees to its handshake. Yields what reached that one
 /// behind it.
 pub(super) async fn moved(bench: &Bench) -> Vec<String> {

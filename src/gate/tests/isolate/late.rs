@@ -1,7 +1,7 @@
 //! What is in flight at the open server when its session moves, and what comes of it afterwards.
 
 use super::super::pins::{PROMPT, prompts, speaking};
-use super::elsewhere::{begin, moved, strict};
+use super::elsewhere::{begin, dies, moved, strict};
 use super::*;
 use crate::policy::LockMode;
 
@@ -170,10 +170,7 @@ impl Goes {
         match self {
             Self::Left => leaves(bench).await,
             Self::Died => {
-                Box::pin(bench.gate.upstream_died(&bench.talk))
-                    .await
-                    .unwrap();
-                Box::pin(bench.gate.upstream_restarted(&bench.talk)).await;
+                dies(bench).await;
                 bench.to_upstream();
             }
         }

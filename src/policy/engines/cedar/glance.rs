@@ -72,6 +72,8 @@ pub(super) enum Term {
     Fact(Look),
     /// Of the context, which may be open.
     InContext(Look),
+    /// Of what the session has read, which may be known where the rest of the context is open.
+    OfHeld(Look),
     /// An attribute of the leaf of this pointer.
     Argument(Box<str>, Attribute),
     /// A member of the typed arguments.
@@ -189,6 +191,7 @@ impl Term {
     fn is_open(&self, view: &View<'_>) -> bool {
         match self {
             Self::InContext(_) | Self::Argument(..) | Self::Member(_) => view.context.is_none(),
+            Self::OfHeld(_) => view.held().is_none(),
             Self::Text(_)
             | Self::Long(_)
             | Self::Bool(_)
@@ -207,7 +210,7 @@ impl Term {
             Self::Texts(set) => Some(Seen::Texts(Texts::Written(set))),
             Self::Entity(kind, name) => Some(Seen::Entity(*kind, name)),
             Self::Entities(kind, set) => Some(Seen::Entities(*kind, Texts::Written(set))),
-            Self::Fact(look) | Self::InContext(look) => look(view),
+            Self::Fact(look) | Self::InContext(look) | Self::OfHeld(look) => look(view),
             Self::Argument(pointer, attribute) => {
                 Seen::of_leaf(view.arguments()?.get(pointer)?, *attribute)
             }

@@ -86,7 +86,11 @@ impl Needs {
     pub(super) const SECRETS: Self = Self(1 << 16);
     /// `flags` of a tool, a prompt or a result.
     pub(super) const FLAGS: Self = Self(1 << 17);
-    pub(super) const ALL: Self = Self((1 << 18) - 1);
+    /// `context.env.session`.
+    pub(super) const SESSION: Self = Self(1 << 18);
+    /// `level`, `labels` or `untrusted`, of a session or of something else.
+    pub(super) const HELD: Self = Self(1 << 19);
+    pub(super) const ALL: Self = Self((1 << 20) - 1);
 
     pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -116,8 +120,11 @@ impl Needs {
             "n" => Self::DECIMAL,
             "client" => Self::CLIENT.and(Self::DETAILS),
             "server" => Self::SERVER.and(Self::DETAILS),
-            "capabilities" | "consent" | "hints" | "labels" | "level" | "mime" | "name"
-            | "origin" | "pin" | "scheme" | "trust" | "uri" | "version" => Self::DETAILS,
+            "session" => Self::SESSION,
+            "untrusted" => Self::HELD,
+            "labels" | "level" => Self::HELD.and(Self::DETAILS),
+            "capabilities" | "consent" | "hints" | "mime" | "name" | "origin" | "pin"
+            | "scheme" | "trust" | "uri" | "version" => Self::DETAILS,
             _ => Self::default(),
         }
     }

@@ -46,6 +46,7 @@ impl CedarEngine {
         }
         let mut tally = Tally::default();
         let view = View {
+            held: None,
             verb,
             record: words.arguments_of(verb),
             principal: &principal,

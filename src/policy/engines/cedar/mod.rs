@@ -59,8 +59,8 @@ use self::rules::Rules;
 use self::trace::Tracer;
 use self::vocabulary::Vocabulary;
 use super::super::{
-    Checked, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy, Lock,
-    LooksFor, Mutant, OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem,
+    ActionName, Checked, Compiled, EngineFault, EngineKind, EngineName, Facts, ListFacts, ListsBy,
+    Lock, LooksFor, Mutant, OpenQuestion, Outlook, PolicyErrors, PolicyOutline, PolicyProblem,
     PolicySource, Resource, RuleEngine, Trace, Verdict, Visibility, Warnings,
 };
 use super::stack::on_big_stack;
@@ -84,7 +84,8 @@ struct CedarEngine {
     groups: ToolGroups,
     lock: Arc<Lock>,
     rules: Rules,
-    lists_by: ListsBy,
+    /// In the order of [`ListsBy::LISTS`].
+    lists_by: [ListsBy; 3],
     looks_for: LooksFor,
     idle: &'static Idle,
     checked: Checked,
@@ -106,7 +107,7 @@ impl CedarEngine {
             words,
             groups: of.groups.clone(),
             lock: Arc::clone(&of.lock),
-            lists_by: rules.lists_by(),
+            lists_by: ListsBy::LISTS.map(|list| rules.lists_by(list)),
             looks_for: LooksFor {
                 secrets: rules.needs().has(Needs::SECRETS),
                 flags: rules.needs().has(Needs::FLAGS),
@@ -202,8 +203,10 @@ impl RuleEngine for CedarEngine {
         self.looks_for
     }
 
-    fn lists_by(&self) -> ListsBy {
-        self.lists_by
+    fn lists_by(&self, list: ActionName) -> ListsBy {
+        let all = ListsBy::LISTS.into_iter().zip(self.lists_by);
+        let mut by = all.filter_map(|(of, by)| (of == list).then_some(by));
+        by.next().unwrap_or(ListsBy::Moment)
     }
 }
 

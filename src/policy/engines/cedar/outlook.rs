@@ -21,9 +21,11 @@ use super::judge::with_entities;
 use super::outcomes::Outcomes;
 use super::rules::Rule;
 use super::subjects::Subject;
-use super::value::{datetime, literal};
+use super::value::{datetime, literal, strings};
 use super::verb::Verb;
-use crate::policy::{ActionName, Chance, ClientIs, EngineFault, OpenQuestion, Outlook};
+use crate::policy::{
+    ActionName, Chance, ClientIs, EngineFault, OpenQuestion, Outlook, SessionState,
+};
 
 /// The name of what is not known until the end.
 const NOW: &str = "now";
@@ -115,7 +117,16 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
         _ => unknown("env"),
     };
     let mut fields = BTreeMap::from([("env".into(), env)]);
-    let names: &[&'static str] = match question.action {
+    for name in beside_env(question.action, verb) {
+        let method = question.method.filter(|_| *name == "method").map(literal);
+        fields.insert((*name).into(), known(method, name));
+    }
+    Context::RestrictedResidual(Arc::new(fields))
+}
+
+/// What is in a context beside `env`.
+fn beside_env(action: ActionName, verb: Verb) -> &'static [&'static str] {
+    match action {
         ActionName::CallTool if verb.call().is_some() => &["touch", "args", "arguments"],
         ActionName::CallTool => &["touch", "args"],
         ActionName::GetPrompt => &["args"],
@@ -142,12 +153,27 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
         | ActionName::ReadResource
         | ActionName::Subscribe
         | ActionName::ListRoots => &[],
-    };
-    for name in names {
-        let method = question.method.filter(|_| *name == "method").map(literal);
-        fields.insert((*name).into(), known(method, name));
     }
-    Context::RestrictedResidual(Arc::new(fields))
+}
+
+/// A record of unknowns, but for what the session has read.
+pub(super) fn open_but_for_held(held: &SessionState, action: ActionName, verb: Verb) -> Context {
+    let unknown = |name: &'static str| (name.into(), Expr::unknown(Unknown::new_untyped(name)));
+    let known = [
+        ("level", literal(held.level)),
+        ("labels", strings(&held.labels)),
+        ("untrusted", literal(held.untrusted)),
+    ];
+    let known = known.map(|(name, value)| (name.into(), Expr::from(value)));
+    let session = known.into_iter().chain(["calls", "startedAt"].map(unknown));
+    let session = Expr::record(session).ok().map(|it| ("session".into(), it));
+    let others = ["transport", "protocol", "consent", NOW].map(unknown);
+    let env = others.into_iter();
+    let env = env.chain([session.unwrap_or_else(|| unknown("session"))]);
+    let env = Expr::record(env).ok().map(|it| ("env".into(), it));
+    let names = beside_env(action, verb).iter().map(|name| unknown(name));
+    let fields = names.chain([env.unwrap_or_else(|| unknown("env"))]);
+    Context::RestrictedResidual(Arc::new(fields.collect()))
 }
 
 /// The moment comes second: a record that holds a datetime is one that Cedar takes nothing out of

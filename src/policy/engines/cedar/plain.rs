@@ -144,6 +144,7 @@ impl Term {
         let (root, path) = path(expr)?;
         let look = look(root, &path)?;
         Some(match root {
+            Var::Context if is_of_held(&path) => Self::OfHeld(look),
             Var::Context => Self::InContext(look),
             Var::Principal | Var::Action | Var::Resource => Self::Fact(look),
         })
@@ -162,6 +163,10 @@ impl Term {
             .all(alike)
             .then_some(Self::Entities(kind, names))
     }
+}
+
+fn is_of_held(path: &[&str]) -> bool {
+    matches!(path, ["env", "session", "level" | "labels" | "untrusted"])
 }
 
 fn name(uid: &EntityUID) -> Box<str> {

@@ -13,7 +13,7 @@ use super::glance::Glance;
 use super::inspect::{Needs, Wholes};
 use super::subjects::Subject;
 use super::verb::{CallIndex, Verb};
-use crate::policy::{ActionName, ListsBy, Obligation, Reason};
+use crate::policy::{ActionName, ListsBy, Obligation, RATCHET_FILE, Reason};
 
 /// One policy.
 #[derive(Debug)]
@@ -33,6 +33,25 @@ pub(super) struct Rule {
     pub(super) obligations: Vec<Obligation>,
     /// Neither scope nor condition depends on principal or resource.
     pub(super) unconditional: bool,
+}
+
+/// By what an item is used that a list shows.
+const USED: [(ActionName, ActionName); 3] = [
+    (ActionName::ListTool, ActionName::CallTool),
+    (ActionName::ListResource, ActionName::ReadResource),
+    (ActionName::ListPrompt, ActionName::GetPrompt),
+];
+
+impl Rule {
+    /// Whether it may hold for one session and not for another by what they have read. One that may ask
+    /// for the address of a peer, which may be there or not, is left open; what the ratchet closes is
+    /// not shown whatever is said here.
+    pub(super) fn looks_at_held(&self) -> bool {
+        let looks = Needs::ENV.and(Needs::SESSION).and(Needs::HELD);
+        self.needs.has(looks)
+            && !self.needs.has(Needs::PEER)
+            && *self.reason.origin.file != *RATCHET_FILE
+    }
 }
 
 /// Where a rule is kept: under the entity that its scope names with `==` or `in`, if it does.
@@ -93,16 +112,10 @@ impl Rules {
         self.needs
     }
 
-    /// The rules about using an item are asked with an open context, so only those about listing it
-    /// can look at one.
-    pub(super) fn lists_by(&self) -> ListsBy {
-        let lists = [
-            ActionName::ListTool,
-            ActionName::ListResource,
-            ActionName::ListPrompt,
-        ];
-        let rules = lists.into_iter().flat_map(|action| self.of_action(action));
-        let by = rules.map(|(rule, _)| {
+    /// The rules about using an item are asked with a context that is open but for what the session has
+    /// read, so only those about listing it can look at more.
+    pub(super) fn lists_by(&self, list: ActionName) -> ListsBy {
+        let listing = self.of_action(list).map(|(rule, _)| {
             if rule.needs.has(Needs::NOW) {
                 ListsBy::Moment
             } else if rule.needs.has(Needs::CONTEXT) {
@@ -111,7 +124,21 @@ impl Rules {
                 ListsBy::Names
             }
         });
-        by.max().unwrap_or(ListsBy::Names)
+        let looks = self.using(list).any(Rule::looks_at_held);
+        let using = looks.then_some(ListsBy::Held);
+        listing.chain(using).max().unwrap_or(ListsBy::Names)
+    }
+
+    /// Every rule about using an item of a list.
+    fn using(&self, list: ActionName) -> impl Iterator<Item = &Rule> {
+        let mut pairs = USED.into_iter();
+        let action = pairs.find_map(|(of, action)| (of == list).then_some(action));
+        let named = action.into_iter().flat_map(|action| self.of_action(action));
+        let calls = (action == Some(ActionName::CallTool)).then_some(&self.calls);
+        let calls = calls.into_iter().flat_map(HashMap::values);
+        named
+            .chain(calls.flat_map(Slice::all))
+            .map(|(rule, _)| rule)
     }
 
     /// Whether some condition on typed arguments writes such a name.

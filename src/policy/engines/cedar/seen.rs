@@ -32,6 +32,8 @@ pub(super) struct View<'a> {
     pub(super) what: Resource<'a>,
     /// `None` where the context is open.
     pub(super) context: Option<Known<'a>>,
+    /// What the session has read, if that is known of a context that is open otherwise.
+    pub(super) held: Option<&'a SessionState>,
 }
 
 /// A context.
@@ -129,6 +131,11 @@ impl<'a> View<'a> {
 
     fn session(&self) -> Option<&'a SessionState> {
         self.env().map(|env| &env.session)
+    }
+
+    /// The session as far as it has read something.
+    pub(super) fn held(&self) -> Option<&'a SessionState> {
+        self.session().or(self.held)
     }
 
     fn touch(&self) -> Option<&'a Touch> {
@@ -355,10 +362,10 @@ fn in_env(path: &[&str]) -> Option<Look> {
     let look: Look = match path {
         ["transport"] => |view| Some(Seen::Text(view.env()?.transport)),
         ["protocol"] => |view| Some(Seen::Text(view.env()?.protocol)),
-        ["session", "level"] => |view| Some(Seen::Long(view.session()?.level)),
+        ["session", "level"] => |view| Some(Seen::Long(view.held()?.level)),
         ["session", "calls"] => |view| Some(Seen::Long(view.session()?.calls)),
-        ["session", "untrusted"] => |view| Some(Seen::Bool(view.session()?.untrusted)),
-        ["session", "labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.session()?.labels))),
+        ["session", "untrusted"] => |view| Some(Seen::Bool(view.held()?.untrusted)),
+        ["session", "labels"] => |view| Some(Seen::Texts(Texts::Owned(&view.held()?.labels))),
         ["consent", "granted"] => |view| Some(Seen::Bool(view.env()?.consent.granted)),
         ["consent", "scope"] => |view| Some(Seen::Text(&view.env()?.consent.scope)),
         _ => return None,

@@ -91,6 +91,7 @@ impl CedarEngine {
             return Ok(Trace::default());
         }
         let view = View {
+            held: None,
             verb,
             record: words.arguments_of(verb),
             principal: &principal,

@@ -1,8 +1,8 @@
 //! Which items of a list the agent could use.
 //!
 //! "Could" means: with some context. So the rules about using an item are evaluated with the context
-//! left open, by Cedar's own evaluator, and what remains of each is asked whether it can still
-//! become true or false. Typed partial evaluation, Cedar's newer way, hides no more (the tests
+//! left open, but for what the session has read, by Cedar's own evaluator, and what remains of each is
+//! asked whether it can still become true or false. Typed partial evaluation, Cedar's newer way, hides no more (the tests
 //! compare them) at many times the cost, for it checks the types of every policy each time.
 
 use std::cell::OnceCell;
@@ -17,13 +17,16 @@ use super::entities::{principal_entities, resource_entities};
 use super::inspect::Needs;
 use super::judge::{unsayable, with_actions, with_entities};
 use super::outcomes::{Outcomes, outcomes};
+use super::outlook::open_but_for_held;
 use super::rules::Rule;
 use super::seen::{Known, View};
 use super::subjects::Subject;
 use super::verb::Verb;
 use super::{CedarEngine, context};
 use crate::policy::leaves::Leaves;
-use crate::policy::{Action, ActionName, EngineFault, ListFacts, Resource, Visibility};
+use crate::policy::{
+    Action, ActionName, EngineFault, ListFacts, Resource, SessionState, Uses, Visibility,
+};
 
 /// Who looks at a list.
 struct Viewer<'a> {
@@ -167,13 +170,19 @@ impl CedarEngine {
     ) -> Result<Tally, EngineFault> {
         let mut tally = Tally::default();
         let verb = Verb::on(&self.words, question.action, item.resource);
-        let view = question.view(viewer, item, verb);
-        rules.retain(|rule| match rule.glance.outcomes(&view) {
-            Some(outcomes) => {
-                tally.add(rule, outcomes);
-                false
+        let held = question.held(viewer);
+        let view = |held| question.view(viewer, item, verb, held);
+        let (view, view_by_held) = (view(None), view(held));
+        rules.retain(|rule| {
+            let by_held = rule.looks_at_held();
+            let view = if by_held { &view_by_held } else { &view };
+            match rule.glance.outcomes(view) {
+                Some(outcomes) => {
+                    tally.add(rule, outcomes);
+                    false
+                }
+                None => true,
             }
-            None => true,
         });
         if rules.is_empty() {
             return Ok(tally);
@@ -190,13 +199,20 @@ impl CedarEngine {
         let entities = with_entities(entities.clone(), own.chain(call))?;
         let action = self.words.action(verb);
         let action = action.ok_or_else(|| unsayable("no such action"))?.uid();
-        let [principal, action, resource] = [&viewer.subject.uid, action, &item.subject.uid]
-            .map(|uid| EntityUIDEntry::known(uid.clone(), None));
-        let request = Request::new_unchecked(principal, action, resource, context.clone());
-        let evaluator = Evaluator::new(request, &entities, Extensions::all_available());
+        let asked = |context: Option<Context>| {
+            let uids = [&viewer.subject.uid, action, &item.subject.uid];
+            let [principal, action, resource] =
+                uids.map(|uid| EntityUIDEntry::known(uid.clone(), None));
+            let request = Request::new_unchecked(principal, action, resource, context);
+            Evaluator::new(request, &entities, Extensions::all_available())
+        };
+        let evaluator = asked(context.clone());
+        let looks = held.filter(|_| rules.iter().any(|rule| rule.looks_at_held()));
+        let by_held = looks.map(|held| asked(Some(open_but_for_held(held, question.action, verb))));
         let mut fault: Option<EngineFault> = None;
         for rule in rules {
-            match outcomes(&evaluator, rule) {
+            let by_held = by_held.as_ref().filter(|_| rule.looks_at_held());
+            match outcomes(by_held.unwrap_or(&evaluator), rule) {
                 Ok(outcomes) => tally.add(rule, outcomes),
                 Err(new) => fault = Some(fault.map_or(new.clone(), |old| old.min(new))),
             }
@@ -222,8 +238,21 @@ impl CedarEngine {
 }
 
 impl Question<'_, '_> {
-    fn view<'v>(&'v self, viewer: &'v Viewer<'_>, item: &'v Sight<'_>, verb: Verb) -> View<'v> {
+    /// What the session has read, if that counts beside a context that is open.
+    fn held<'v>(&self, viewer: &'v Viewer<'_>) -> Option<&'v SessionState> {
+        let counts = self.listing.is_none() && viewer.facts.uses == Uses::Now;
+        counts.then_some(&viewer.facts.env.session)
+    }
+
+    fn view<'v>(
+        &'v self,
+        viewer: &'v Viewer<'_>,
+        item: &'v Sight<'_>,
+        verb: Verb,
+        held: Option<&'v SessionState>,
+    ) -> View<'v> {
         View {
+            held,
             verb,
             record: None,
             principal: &viewer.subject,

@@ -217,6 +217,7 @@ fn an_item_of_a_list_is_asked_about_by_its_own_action() {
     let list = ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
+        uses: crate::policy::Uses::Now,
     };
     let resource = ResourceFacts::default();
     let asked = listing(&list, Resource::Resource(&resource)).unwrap();

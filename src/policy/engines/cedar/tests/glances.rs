@@ -174,6 +174,7 @@ fn look(condition: &str, known: bool) -> Option<Outcomes> {
     let tool = tool("read");
     let facts = world.call(&tool);
     glance.outcomes(&View {
+        held: None,
         verb: Verb::Named(facts.action.name()),
         record: None,
         principal: &Subject::of_principal(&words, facts.principal),

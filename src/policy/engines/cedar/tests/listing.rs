@@ -7,7 +7,8 @@ use cedar_policy::{PartialEntities, PartialEntityUid, PartialRequest, PolicySet}
 use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::{
-    ActionName, ClientIs, ListFacts, OpenQuestion, Principal, Prompt, Resource, ResourceFacts, Tool,
+    ActionName, ClientIs, ListFacts, ListsBy, OpenQuestion, Principal, Prompt, Resource,
+    ResourceFacts, Tool, Uses,
 };
 
 #[test]
@@ -195,6 +196,92 @@ fn shown_means_that_some_call_is_allowed() {
     }
 }
 
+/// The same where rules look at what the session has read, which is known when a list is made; of what any
+/// session may have read, it is left open.
+#[test]
+fn what_the_session_has_read_counts_for_what_it_is_shown() {
+    let conditions = [
+        "context.env.session.level >= 2",
+        "context.env.session.level < 2",
+        r#"context.env.session.labels.contains("pii")"#,
+        "context.env.session.untrusted",
+        "context.env.session.level > 0 && context.touch.outside",
+        "context.env.session.level > 0 && resource.level > 2",
+        "!(context.env.session.untrusted || context.touch.outside)",
+        "if context.env.session.level > 1 then resource.level > 2 else context.touch.bytes > 5",
+        // What only Cedar can tell.
+        "context.env.session.level + 1 > 2",
+        "context.env.session.level > 1 && context.touch.bytes * 2 > 5",
+        r#"["pii", "a"].containsAny(context.env.session.labels)"#,
+        "(if resource.level > 2 then context.env else context.env).session.level > 1",
+        // What is not read, or not known.
+        "context.env.session.calls > 3 || context.env.session.level > 2",
+        "context.env has peer || context.env.session.level > 2",
+        "context.env has peer && context.env.session.level + 1 > 2",
+    ];
+    let rule = |effect: &str, condition: &str| {
+        calls(&format!(
+            "{effect}(principal, CALL, resource) when {{ {condition} }};\n"
+        ))
+    };
+    let worlds_at = |level: i64| {
+        let mut worlds = universe();
+        for mut world in universe() {
+            world.session.calls = 9;
+            worlds.push(world);
+        }
+        for world in &mut worlds {
+            world.session.level = level;
+            world.session.untrusted = level > 0;
+            world.session.labels = vec!["pii".to_owned(); usize::from(level > 1)];
+        }
+        worlds
+    };
+    for level in 0..4 {
+        let universe = worlds_at(level);
+        let allowed = |snapshot: &PolicySnapshot, tool: &Tool| {
+            let mut worlds = universe.iter();
+            worlds.any(|world| snapshot.judge(&world.call(tool)).is_allow())
+        };
+        for condition in conditions {
+            let permit = rule("permit", condition);
+            let forbid = rule("permit", "true") + &rule("forbid", condition);
+            for text in [permit, forbid] {
+                let snapshot = snapshot(&text);
+                assert!(snapshot.list_by(ActionName::ListPrompt) == ListsBy::Names);
+                for tool in tools() {
+                    let case = format!("{text} {} {level}", tool.name);
+                    let item = [Resource::Tool(&tool)];
+                    let mut facts = list_facts(&universe[0]);
+                    let now = snapshot.visible(&facts, &item)[0];
+                    let could = allowed(&snapshot, &tool);
+                    // What may ask for a peer is left open.
+                    assert!(now == could || now && text.contains("peer"), "{case}");
+                    facts.uses = Uses::Ever;
+                    assert!(snapshot.visible(&facts, &item)[0] || !could, "{case}");
+                    let looks = snapshot.list_by(ActionName::ListTool) == ListsBy::Held;
+                    assert_ne!(looks, text.contains("peer"), "{case}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_this_session_may_not_use_is_there_for_others() {
+    let text = calls(
+        "permit(principal, CALL, resource);
+         forbid(principal, CALL, resource) when { context.env.session.level > 1 };",
+    );
+    let (mut world, tools) = (World::new(), tools());
+    world.session.level = 2;
+    let items: Vec<Resource<'_>> = tools.iter().map(Resource::Tool).collect();
+    let mut facts = list_facts(&world);
+    assert_eq!(snapshot(&text).visible(&facts, &items), [false; 3]);
+    facts.uses = Uses::Ever;
+    assert_eq!(snapshot(&text).visible(&facts, &items), [true; 3]);
+}
+
 /// Over the same rules and calls: what is said to be settled is so for every call.
 #[test]
 fn what_is_settled_whatever_the_context_is_so_in_each() {
@@ -365,5 +452,6 @@ fn list_facts(world: &World) -> ListFacts<'_> {
     ListFacts {
         principal: Principal::Agent(&world.agent),
         env: world.env(),
+        uses: Uses::Now,
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 use crate::policy::fixture::{World, tool};
 use crate::policy::{
     Arguments, Fingerprint, Leaf, ListFacts, LockedTool, Member, Origin, Presence, Principal,
-    Record, Resource, Scalar, Shape,
+    Record, Resource, Scalar, Shape, Uses,
 };
 
 fn member(pointer: &str, presence: Presence, shape: Shape) -> Member {
@@ -591,6 +591,7 @@ fn a_list_shows_what_could_be_called_with_some_arguments() {
         let facts = ListFacts {
             principal: Principal::Agent(&world.agent),
             env: world.env(),
+            uses: Uses::Now,
         };
         let shown = snapshot(policies).visible(&facts, &tools.each_ref().map(Resource::Tool));
         assert_eq!(shown, expected, "{policies}");
@@ -891,7 +892,7 @@ proptest! {
     ) {
         let ours = snapshot(&text);
         let facts = scene.facts();
-        let list = ListFacts { principal: facts.principal, env: facts.env.clone() };
+        let list = ListFacts { principal: facts.principal, env: facts.env.clone(), uses: Uses::Now };
         let listing = Facts { action: crate::policy::Action::ListTool, ..facts.clone() };
         // What must not be listed, or fails when it is asked, is not shown.
         let listed = told(&ours.judge(&listing));
