@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use reqwest::{Response, StatusCode};
+use hyper::StatusCode;
 
 use super::failure::Failure;
 
@@ -74,9 +74,9 @@ impl Reachability {
     }
 
     /// Notes what came of one request; what it is an answer to does not matter.
-    pub(super) fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
+    pub(super) fn note(&self, attempt: &Attempt, answered: Result<StatusCode, &Failure>) {
         let says = match answered {
-            Ok(response) => of_status(response.status(), attempt.by),
+            Ok(status) => of_status(status, attempt.by),
             Err(Failure::Unreachable(_)) => Says::Gone,
             Err(Failure::Broken | Failure::Bad(_) | Failure::TooLong | Failure::SessionGone) => {
                 unanswered(attempt.by)
@@ -159,9 +159,9 @@ fn unanswered(by: By) -> Says {
     }
 }
 
-fn why(answered: &Result<Response, Failure>) -> String {
+fn why(answered: Result<StatusCode, &Failure>) -> String {
     match answered {
-        Ok(response) => format!("its status is {}", response.status().as_u16()),
+        Ok(status) => format!("its status is {}", status.as_u16()),
         Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
         Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
             "it did not answer".to_owned()
@@ -184,17 +184,16 @@ mod tests {
         let reachability = Reachability::default();
         for status in answers {
             let attempt = reachability.begin(by);
-            reachability.note(&attempt, &answer(*status));
+            reachability.note(&attempt, answer(*status));
         }
         assert_eq!(reachability.last(), expected, "{answers:?}");
     }
 
-    fn answer(status: u16) -> Result<Response, Failure> {
+    fn answer(status: u16) -> Result<StatusCode, &'static Failure> {
         if status == 0 {
-            return Err(Failure::Broken);
+            return Err(&Failure::Broken);
         }
-        let answer = hyper::http::Response::builder().status(status);
-        Ok(answer.body("").unwrap().into())
+        Ok(StatusCode::from_u16(status).unwrap())
     }
 
     #[test]
@@ -227,8 +226,8 @@ mod tests {
         check(&[0], Reach::Failed);
         check(&[401], Reach::Failed);
         let reachability = Reachability::default();
-        let note = |by, answered: Result<Response, Failure>| {
-            reachability.note(&reachability.begin(by), &answered);
+        let note = |by, answered: Result<StatusCode, &Failure>| {
+            reachability.note(&reachability.begin(by), answered);
         };
         note(By::Conversation, answer(200));
         note(By::Conversation, answer(0));
@@ -236,7 +235,7 @@ mod tests {
         assert_eq!(reachability.last(), Reach::Failed);
         note(By::Gate, answer(405));
         let refused = Failure::Unreachable("refused".to_owned());
-        note(By::Conversation, Err(refused));
+        note(By::Conversation, Err(&refused));
         assert_eq!(reachability.last(), Reach::Failed);
     }
 
@@ -245,7 +244,7 @@ mod tests {
         let reachability = Reachability::default();
         let note = |attempts: Vec<Attempt>, status| {
             for attempt in attempts {
-                reachability.note(&attempt, &answer(status));
+                reachability.note(&attempt, answer(status));
             }
         };
         let at_once = || (0..10).map(|_| reachability.begin(By::Gate)).collect();
