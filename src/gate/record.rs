@@ -5,6 +5,7 @@ mod ends;
 mod kind;
 mod reply;
 
+use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -413,12 +414,19 @@ impl Trail {
     }
 }
 
+/// How long a digest is as text.
+const DIGEST: usize = "sha256:".len() + 64;
+
 /// SHA-256 of the arguments as they are sent, in hexadecimal.
 fn digest(text: &str) -> String {
-    let mut hex = String::from("sha256:");
-    for byte in Sha256::digest(text.as_bytes()) {
-        let digits = [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16));
-        hex.extend(digits.into_iter().flatten());
+    let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+    let (halves, _) = digest.as_chunks();
+    let halves = halves.iter().map(|half| u128::from_be_bytes(*half));
+    let mut hex = String::with_capacity(DIGEST);
+    hex.push_str("sha256:");
+    for half in halves {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{half:032x}");
     }
     hex
 }

@@ -47,6 +47,7 @@ impl Gate {
                 snapshot: Arc::clone(&asked.snapshot),
                 progress_token: None,
                 cursor: None,
+                news: Vec::new(),
                 spoken: Spoken::default(),
                 turn: Turn::default(),
                 task: Task::None,

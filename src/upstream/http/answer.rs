@@ -1,10 +1,11 @@
 //! What a response is, before its body is read as messages.
 
-use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use reqwest::{Response, StatusCode};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::wire::{Id, Likeness, Limits, Message, Outcome, Shape, Value};
 
+use super::connections::Response;
 use super::failure::Failure;
 
 /// A body that messages are read from.
@@ -86,7 +87,7 @@ pub(super) async fn whole(mut response: Response, max: usize) -> Result<Vec<u8>,
         return Err(Failure::TooLong);
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(Failure::of)? {
+    while let Some(chunk) = response.chunk().await? {
         if bytes.len().saturating_add(chunk.len()) > max {
             return Err(Failure::TooLong);
         }

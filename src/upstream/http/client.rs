@@ -1,24 +1,21 @@
 //! What all conversations with one server share.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
-use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Method, Response, StatusCode};
+use hyper::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
 
 use crate::wire::Mirrors;
 
+use super::connections::{Asking, Connections, Response};
 use super::credential::Credential;
 use super::events::HttpEvents;
 use super::failure::Failure;
-use super::reach::{self, By, Reach, Reachability};
+use super::reach::{Attempt, By, Reach, Reachability};
 use super::sender::{Conversation, HttpSender};
-use super::settings::{HttpClientError, HttpSettings, LOCALHOST};
-use super::tls;
+use super::settings::{HttpClientError, HttpSettings};
 
 /// A server that conversations can be had with. Clones share its connections.
 #[derive(Clone)]
@@ -29,47 +26,21 @@ pub struct HttpClient {
 pub(super) struct Parts {
     pub(super) settings: HttpSettings,
     credential: Credential,
-    http: reqwest::Client,
+    server: Connections,
     /// The tools are the same for all conversations, which show the same token.
     pub(super) mirrors: Mirrors,
     pub(super) reachability: Reachability,
 }
 
-/// Dead peers are found by the operating system where nothing is sent for hours.
-const KEEP_ALIVE: Duration = Duration::from_secs(30);
-
 impl HttpClient {
     /// Connects to nothing yet.
     pub fn new(settings: &HttpSettings) -> Result<Self, HttpClientError> {
         settings.check_url()?;
-        // No proxy, cookie, `Referer` or compression: nothing that the configuration did not name
-        // decides where a message goes or how large it gets.
-        let builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls::config(settings)?)
-            .https_only(settings.url.scheme() == "https")
-            .no_proxy()
-            .referer(false)
-            .redirect(Policy::custom(redirected))
-            .user_agent(concat!("mcp-protector/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(settings.connect_timeout)
-            .tcp_keepalive(KEEP_ALIVE)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .http2_keep_alive_timeout(KEEP_ALIVE)
-            // The port is that of the URL.
-            .resolve_to_addrs(
-                LOCALHOST,
-                &[
-                    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
-                    SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 0),
-                ],
-            );
-        let http = builder.build().map_err(|error| HttpClientError::Setup {
-            cause: error.to_string(),
-        })?;
+        let server = Connections::new(settings)?;
         let parts = Parts {
             settings: settings.clone(),
-            credential: Credential::new(settings, &http)?,
-            http,
+            credential: Credential::new(settings, &server)?,
+            server,
             mirrors: Mirrors::default(),
             reachability: Reachability::default(),
         };
@@ -108,8 +79,8 @@ impl HttpClient {
         let attempt = self.parts.reachability.begin(By::Gate);
         let asked = self.parts.ask(Method::GET, headers, None);
         let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
-        self.parts
-            .note(&attempt, &answered.unwrap_or(Err(Failure::Broken)));
+        let answered = answered.unwrap_or(Err(Failure::Broken));
+        self.parts.note(&attempt, &answered);
     }
 }
 
@@ -143,8 +114,9 @@ impl Parts {
         answered
     }
 
-    fn note(&self, attempt: &reach::Attempt, answered: &Result<Response, Failure>) {
+    fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
         let now = self.settings.clock.elapsed();
+        let answered = answered.as_ref().map(Response::status);
         self.reachability.note(attempt, answered, now);
     }
 
@@ -157,51 +129,27 @@ impl Parts {
         body: Option<Bytes>,
     ) -> Result<Response, Failure> {
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let url = self.settings.url.clone();
-        let mut request = self.http.request(method, url).headers(headers);
-        if let Some(body) = body {
-            request = request.body(body);
-        }
+        let mut asking = Asking {
+            method,
+            headers,
+            body,
+        };
         let Some(shown) = self.credential.present().await? else {
-            return request.send().await.map_err(Failure::of);
+            return self.server.ask(asking).await;
         };
-        // The body is shared, not copied.
-        let again = if self.credential.is_renewed() {
-            request.try_clone()
-        } else {
-            None
-        };
-        let request = request.header(AUTHORIZATION, shown.header.clone());
-        let response = request.send().await.map_err(Failure::of)?;
-        let Some(again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED) else {
+        let again = self.credential.is_renewed().then(|| asking.clone());
+        asking.headers.insert(AUTHORIZATION, shown.header.clone());
+        let response = self.server.ask(asking).await?;
+        let Some(mut again) = again.filter(|_| response.status() == StatusCode::UNAUTHORIZED)
+        else {
             return Ok(response);
         };
         match self.credential.instead_of(&shown).await {
             Some(other) => {
-                let request = again.header(AUTHORIZATION, other.header);
-                request.send().await.map_err(Failure::of)
+                again.headers.insert(AUTHORIZATION, other.header);
+                self.server.ask(again).await
             }
             None => Ok(response),
         }
-    }
-}
-
-/// Once, to the same scheme, host and port, with the same method and body (RFC 9110, 15.4.8 and
-/// 15.4.9): what servers do that want a `/` at the end. Nothing else is followed, so that message
-/// and token go to nobody whom the configuration does not name.
-fn redirected(attempt: Attempt<'_>) -> Action {
-    let kept = [
-        StatusCode::TEMPORARY_REDIRECT,
-        StatusCode::PERMANENT_REDIRECT,
-    ]
-    .contains(&attempt.status());
-    let near = match attempt.previous() {
-        [asked] => asked.origin() == attempt.url().origin() && attempt.url().username().is_empty(),
-        _ => false,
-    };
-    if kept && near {
-        attempt.follow()
-    } else {
-        attempt.stop()
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 
+use super::connections::Connections;
 use super::failure::Failure;
 use super::oauth::AccessTokens;
 use super::secret_file::MAX_SECRET;
@@ -28,10 +29,10 @@ pub(super) struct Shown {
 }
 
 impl Credential {
-    /// A file is read here; nothing is asked of anybody. `http` is what messages are sent with.
+    /// A file is read here; nothing is asked of anybody. `server` is where messages go.
     pub(super) fn new(
         settings: &HttpSettings,
-        http: &reqwest::Client,
+        server: &Connections,
     ) -> Result<Self, HttpClientError> {
         Ok(match &settings.auth {
             None => Self::None,
@@ -43,7 +44,7 @@ impl Credential {
                 Self::File(Arc::new(TokenFile::open(path.clone(), settings)?))
             }
             Some(Auth::Client(client)) => {
-                let tokens = AccessTokens::new(client, settings, http.clone())?;
+                let tokens = AccessTokens::new(client, settings, server.clone())?;
                 Self::Client(Arc::new(tokens))
             }
         })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::StatusCode;
+use hyper::StatusCode;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -10,6 +10,7 @@ use crate::gate::Carried;
 use crate::wire::{Era, Form, KnownMethod, Onward, Stream};
 
 use super::answer::{self, Answer, Answered, Asked, Reply, Within};
+use super::connections::Response;
 use super::events::HttpEvent;
 use super::failure::{Failure, Loss};
 use super::headers::Known;
@@ -127,13 +128,14 @@ impl Exchange {
                     Err(Failure::bad("it does not answer the request"))
                 }
             }
-            Answered::Body(Answer::Events(response)) => self.follow(response).await,
+            // Boxed, so that its room is not that of every request.
+            Answered::Body(Answer::Events(response)) => Box::pin(self.follow(response)).await,
         }
     }
 
     /// Reads the stream to the reply. One that ends before it is resumed where it has told how
     /// (MCP 2025-11-25, basic/transports, resumability).
-    async fn follow(&self, response: reqwest::Response) -> Result<(), Failure> {
+    async fn follow(&self, response: Response) -> Result<(), Failure> {
         let life = self.open.life();
         let settings = &life.parts.settings;
         let answers = |reply: &Reply| self.answers(reply);
@@ -224,7 +226,7 @@ impl Exchange {
 }
 
 /// A 404 here need not mean the session: some servers do not know the path for GET.
-fn resumed(response: reqwest::Response) -> Result<reqwest::Response, Failure> {
+fn resumed(response: Response) -> Result<Response, Failure> {
     if response.status() != StatusCode::OK {
         tracing::debug!(status = %response.status(), "a stream could not be resumed");
         return Err(Failure::Broken);

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use reqwest::StatusCode;
+use hyper::StatusCode;
 
 use crate::gate::UpstreamFault;
 
@@ -64,13 +64,15 @@ impl Failure {
         }
     }
 
-    pub(super) fn of(error: reqwest::Error) -> Self {
-        if error.is_connect() {
-            Self::Unreachable(cause(&error.without_url()))
-        } else {
-            tracing::debug!(cause = %cause(&error.without_url()), "an answer broke off");
-            Self::Broken
-        }
+    /// No connection came about.
+    pub(super) fn unreachable(error: &dyn Error) -> Self {
+        Self::Unreachable(cause(error))
+    }
+
+    /// There was one.
+    pub(super) fn broken(error: &dyn Error) -> Self {
+        tracing::debug!(cause = %cause(error), "an answer broke off");
+        Self::Broken
     }
 
     /// What the gate tells whoever asked.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::HeaderValue;
-use reqwest::{Method, Response};
+use hyper::Method;
+use hyper::header::HeaderValue;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -16,6 +16,7 @@ use crate::gate::{Abandoned, Carried, UpstreamFault};
 use crate::wire::{Era, KnownMethod, Onward};
 
 use super::client::Parts;
+use super::connections::Response;
 use super::events::HttpEvent;
 use super::exchange::Exchange;
 use super::failure::{Failure, Loss};

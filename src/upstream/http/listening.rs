@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use reqwest::StatusCode;
+use hyper::StatusCode;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use crate::wire::Stream;
 
 use super::answer::{self, Answer};
+use super::connections::Response;
 use super::events::HttpEvent;
 use super::failure::{Failure, Loss};
 use super::life::Life;
@@ -58,13 +59,13 @@ enum Before {
 }
 
 enum Next {
-    Read(Box<reqwest::Response>),
+    Read(Box<Response>),
     Later(StatusCode),
     Never(StatusCode),
     Lost,
 }
 
-fn next(response: reqwest::Response, before: Before) -> Next {
+fn next(response: Response, before: Before) -> Next {
     let status = response.status();
     if status == StatusCode::OK {
         return match answer::body(response) {

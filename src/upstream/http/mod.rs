@@ -8,6 +8,7 @@
 mod answer;
 mod client;
 mod conceal;
+mod connections;
 mod credential;
 mod events;
 mod exchange;

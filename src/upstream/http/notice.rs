@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::StatusCode;
+use hyper::StatusCode;
 use tokio::time::timeout;
 
 use crate::gate::Carried;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reqwest::{Response, StatusCode};
+use hyper::StatusCode;
 
 use super::failure::Failure;
 
@@ -110,11 +110,11 @@ impl Reachability {
     pub(super) fn note(
         &self,
         attempt: &Attempt,
-        answered: &Result<Response, Failure>,
+        answered: Result<StatusCode, &Failure>,
         now: Duration,
     ) {
         let says = match answered {
-            Ok(response) => of_status(response.status(), attempt.by),
+            Ok(status) => of_status(status, attempt.by),
             Err(Failure::Unreachable(_)) => Says::Gone,
             Err(
                 Failure::Broken
@@ -229,9 +229,9 @@ fn unanswered(by: By) -> Says {
     }
 }
 
-fn why(answered: &Result<Response, Failure>) -> String {
+fn why(answered: Result<StatusCode, &Failure>) -> String {
     match answered {
-        Ok(response) => format!("its status is {}", response.status().as_u16()),
+        Ok(status) => format!("its status is {}", status.as_u16()),
         Err(Failure::Status(status)) => format!("its status is {status}"),
         Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
         Err(Failure::Broken | Failure::TooLong | Failure::SessionGone) => {
@@ -255,17 +255,16 @@ mod tests {
         let reachability = Reachability::default();
         for status in answers {
             let attempt = reachability.begin(by);
-            reachability.note(&attempt, &answer(*status), Duration::ZERO);
+            reachability.note(&attempt, answer(*status), Duration::ZERO);
         }
         assert_eq!(reachability.last(), expected, "{answers:?}");
     }
 
-    fn answer(status: u16) -> Result<Response, Failure> {
+    fn answer(status: u16) -> Result<StatusCode, &'static Failure> {
         if status == 0 {
-            return Err(Failure::Broken);
+            return Err(&Failure::Broken);
         }
-        let answer = hyper::http::Response::builder().status(status);
-        Ok(answer.body("").unwrap().into())
+        Ok(StatusCode::from_u16(status).unwrap())
     }
 
     #[test]
@@ -325,8 +324,8 @@ mod tests {
         check(&[0], Reach::Failed);
         check(&[401], Reach::Failed);
         let reachability = Reachability::default();
-        let note = |by, answered: Result<Response, Failure>| {
-            reachability.note(&reachability.begin(by), &answered, Duration::ZERO);
+        let note = |by, answered: Result<StatusCode, &Failure>| {
+            reachability.note(&reachability.begin(by), answered, Duration::ZERO);
         };
         note(By::Conversation, answer(200));
         note(By::Conversation, answer(0));
@@ -334,7 +333,7 @@ mod tests {
         assert_eq!(reachability.last(), Reach::Failed);
         note(By::Gate, answer(405));
         let refused = Failure::Unreachable("refused".to_owned());
-        note(By::Conversation, Err(refused));
+        note(By::Conversation, Err(&refused));
         assert_eq!(reachability.last(), Reach::Failed);
     }
 
@@ -343,7 +342,7 @@ mod tests {
         let reachability = Reachability::default();
         let note = |attempts: Vec<Attempt>, status| {
             for attempt in attempts {
-                reachability.note(&attempt, &answer(status), Duration::ZERO);
+                reachability.note(&attempt, answer(status), Duration::ZERO);
             }
         };
         let at_once = || (0..10).map(|_| reachability.begin(By::Gate)).collect();

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -11,6 +10,7 @@ use crate::upstream::{Backoff, Delays};
 use crate::wire::{EventKind, Form, Limits, SseDecoder, SseEvent, Stream};
 
 use super::answer::{self, Reply};
+use super::connections::Response;
 use super::events::HttpEvent;
 use super::failure::Failure;
 

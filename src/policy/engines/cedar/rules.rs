@@ -79,9 +79,13 @@ pub(super) struct Rules {
 #[derive(Debug, Default)]
 struct Slice {
     any: Vec<Arc<Rule>>,
-    by_resource: HashMap<EntityUID, Vec<Arc<Rule>>>,
-    by_principal: HashMap<EntityUID, Vec<Arc<Rule>>>,
+    by_resource: Index,
+    by_principal: Index,
 }
+
+/// Rules by the entity that their scope names. Authors of policies choose what is in it, so that the
+/// hash needs not stand up to strangers.
+type Index = HashMap<EntityUID, Vec<Arc<Rule>>, foldhash::fast::RandomState>;
 
 impl Rules {
     pub(super) fn new() -> Self {
@@ -228,10 +232,7 @@ impl Slice {
     }
 }
 
-fn find<'r>(
-    index: &'r HashMap<EntityUID, Vec<Arc<Rule>>>,
-    subject: &Subject,
-) -> impl Iterator<Item = &'r Rule> {
+fn find<'r>(index: &'r Index, subject: &Subject) -> impl Iterator<Item = &'r Rule> {
     let uids = std::iter::once(&subject.uid).chain(&subject.ancestors);
     // Hashing costs more than all else here; most slices have no such index.
     let uids = uids.take_while(|_| !index.is_empty());
@@ -240,9 +241,7 @@ fn find<'r>(
         .map(Arc::as_ref)
 }
 
-fn flatten(
-    index: &HashMap<EntityUID, Vec<Arc<Rule>>>,
-) -> impl Iterator<Item = (&EntityUID, &Rule)> {
+fn flatten(index: &Index) -> impl Iterator<Item = (&EntityUID, &Rule)> {
     index
         .iter()
         .flat_map(|(uid, rules)| rules.iter().map(move |rule| (uid, rule.as_ref())))

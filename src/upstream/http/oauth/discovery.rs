@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use reqwest::{Client, StatusCode};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::outward::{Answer, AskFault, Asker, Private, Refused, Whence};
 use crate::wire::Value;
 
+use super::super::connections::{Asking, Connections};
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::super::tls::client_tls;
 use super::exchange::json;
@@ -31,7 +33,7 @@ pub(super) struct Discovery {
     server: TokenServer,
     upstream: Url,
     /// For the upstream's own URL, as messages are sent to it.
-    http: Client,
+    messages: Connections,
     ca_file: Option<PathBuf>,
     private: Private,
     configured: Asker,
@@ -60,7 +62,7 @@ impl Discovery {
     pub(super) fn new(
         credentials: &ClientCredentials,
         settings: &HttpSettings,
-        http: Client,
+        messages: Connections,
     ) -> Result<Self, HttpClientError> {
         let server = credentials.server.clone();
         let refused = |key: &'static str, refused: Refused| HttpClientError::Setup {
@@ -91,7 +93,7 @@ impl Discovery {
         Ok(Self {
             server,
             upstream: settings.url.clone(),
-            http,
+            messages,
             ca_file: settings.ca_file.clone(),
             private: credentials.private,
             configured,
@@ -169,12 +171,17 @@ impl Discovery {
     /// Where the server says that its metadata is, when it is asked without a token.
     async fn pointed_to(&self) -> Result<Option<Url>, TokenFault> {
         let of = Of::Server;
-        let request = self.http.get(self.upstream.clone());
+        let anything = HeaderValue::from_static("*/*");
+        let asking = Asking {
+            method: Method::GET,
+            headers: HeaderMap::from_iter([(ACCEPT, anything)]),
+            body: None,
+        };
         let unasked = |cause: &str| TokenFault::Unasked {
             of,
             cause: AskFault::Unreachable(cause.to_owned()),
         };
-        let asked = timeout(PATIENCE, request.send()).await;
+        let asked = timeout(PATIENCE, self.messages.ask(asking)).await;
         let asked = asked.map_err(|_| unasked("it took too long"))?;
         let response = asked.map_err(|_| unasked("no answer came"))?;
         if response.status() != StatusCode::UNAUTHORIZED {

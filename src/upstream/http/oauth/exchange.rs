@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::task::spawn_blocking;
 use url::form_urlencoded::{Serializer, byte_serialize};
@@ -14,6 +14,7 @@ use crate::outward::Answer;
 use crate::wire::{Document, Limits, Value};
 
 use super::super::conceal::Conceal;
+use super::super::connections::Connections;
 use super::super::secret_file::{self, SecretFault};
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::discovery::{Discovery, Endpoint};
@@ -45,11 +46,11 @@ impl Exchange {
     pub(super) fn new(
         credentials: &ClientCredentials,
         settings: &HttpSettings,
-        http: reqwest::Client,
+        upstream: Connections,
     ) -> Result<Self, HttpClientError> {
         let exchange = Self {
             credentials: credentials.clone(),
-            discovery: Discovery::new(credentials, settings, http)?,
+            discovery: Discovery::new(credentials, settings, upstream)?,
             conceal: Arc::clone(&settings.conceal),
         };
         if let ClientSecret::File(path) = &credentials.secret {
@@ -216,7 +217,7 @@ fn known(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::{CONTENT_TYPE, HeaderMap};
+    use hyper::header::{CONTENT_TYPE, HeaderMap};
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Where metadata may be, about whom, and what it says of clients.
 
-use reqwest::header::{HeaderMap, WWW_AUTHENTICATE};
+use hyper::header::{HeaderMap, WWW_AUTHENTICATE};
 use url::Url;
 
 use crate::wire::Value;
@@ -87,7 +87,7 @@ pub(super) fn pointer(headers: &HeaderMap) -> Option<Url> {
 
 #[cfg(test)]
 mod tests {
-    use reqwest::header::HeaderValue;
+    use hyper::header::HeaderValue;
 
     use super::*;
 

@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::upstream::{Backoff, Delays};
 
 use super::super::conceal::Conceal;
+use super::super::connections::Connections;
 use super::super::credential::{Shown, bearer};
 use super::super::failure::Failure;
 use super::super::settings::{HttpClientError, HttpSettings};
@@ -74,11 +75,11 @@ enum Cause {
 }
 
 impl AccessTokens {
-    /// Asks nobody yet. `http` is for the upstream itself.
+    /// Asks nobody yet. `upstream` is for the protected server itself.
     pub(in super::super) fn new(
         credentials: &ClientCredentials,
         settings: &HttpSettings,
-        http: reqwest::Client,
+        upstream: Connections,
     ) -> Result<Self, HttpClientError> {
         // Somebody waits for the first ones; later ones are not asked for in vain too often.
         let delays = Delays::new(&Backoff {
@@ -88,7 +89,7 @@ impl AccessTokens {
             ..Backoff::default()
         });
         Ok(Self {
-            exchange: Exchange::new(credentials, settings, http)?,
+            exchange: Exchange::new(credentials, settings, upstream)?,
             server: settings.name.clone(),
             conceal: Arc::clone(&settings.conceal),
             clock: Arc::clone(&settings.clock),

@@ -63,6 +63,7 @@ async fn a_redirect_to_another_origin_is_not_followed_and_nothing_is_sent_there(
         format!("http://127.0.0.1:{port}/mcp"),
         format!("https://localhost:{port}/mcp"),
         format!("http://user:password@localhost:{port}/mcp"),
+        format!("http://:password@localhost:{port}/mcp"),
         "file:///etc/passwd".to_owned(),
         "//169.254.169.254/latest/meta-data".to_owned(),
     ];

@@ -9,10 +9,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
+use crate::gate::UpstreamFault;
 use crate::upstream::http::{Auth, HttpEvent, Loss};
-use crate::wire::KnownMethod;
+use crate::wire::{KnownMethod, Stream};
 
-use super::kit::{Server, Talk, frame, result};
+use super::kit::{Io, Server, Talk, frame, result};
 
 /// An authority, and the file that names it.
 struct Authority {
@@ -165,22 +166,58 @@ async fn a_server_without_tls_is_not_spoken_to_over_https() {
     refused(server, None, "").await;
 }
 
-#[tokio::test]
-async fn over_http_2_requests_share_a_connection_and_giving_one_up_closes_its_stream_alone() {
-    use crate::gate::{Abandoned, Upstream};
+/// A conversation over HTTP/2, of which the server was asked with request 1.
+async fn over_http_2() -> (Talk, h2::server::Connection<impl Io, bytes::Bytes>) {
     let authority = Authority::new();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut settings = Server::start().await.settings();
     settings.url = url::Url::parse(&format!("https://localhost:{port}/mcp")).unwrap();
     settings.ca_file = Some(authority.file.clone());
-    let mut talk = Talk::with(&settings);
+    let talk = Talk::with(&settings);
     talk.ask_stateless(1, KnownMethod::ToolsCall).await;
     let acceptor = authority.acceptor_of("localhost", &[b"h2"]);
     let (io, _) = listener.accept().await.unwrap();
-    let mut connection = h2::server::handshake(acceptor.accept(io).await.unwrap())
-        .await
-        .unwrap();
+    let io = acceptor.accept(io).await.unwrap();
+    (talk, h2::server::handshake(io).await.unwrap())
+}
+
+/// Answers a request with its result.
+fn answer(asked: &mut h2::server::SendResponse<bytes::Bytes>, id: u64) {
+    let head = http::Response::builder().header("content-type", "application/json");
+    let mut body = asked.send_response(head.body(()).unwrap(), false).unwrap();
+    body.send_data(result(id).into(), true).unwrap();
+}
+
+#[tokio::test]
+async fn what_an_http_2_server_has_not_looked_at_is_sent_again_twice_at_most() {
+    async fn check(refused: usize, expected: HttpEvent) {
+        let (mut talk, mut connection) = over_http_2().await;
+        for _ in 0..refused {
+            let (_, mut asked) = connection.accept().await.unwrap().unwrap();
+            asked.send_reset(h2::Reason::REFUSED_STREAM);
+        }
+        let served = tokio::spawn(async move {
+            while let Some(Ok((_, mut asked))) = connection.accept().await {
+                answer(&mut asked, 1);
+            }
+        });
+        talk.expect(expected).await;
+        served.abort();
+    }
+    check(0, frame(1, &result(1))).await;
+    check(2, frame(1, &result(1))).await;
+    let failed = HttpEvent::Failed {
+        stream: Stream::numbered(1),
+        fault: UpstreamFault::Died,
+    };
+    check(3, failed).await;
+}
+
+#[tokio::test]
+async fn over_http_2_requests_share_a_connection_and_giving_one_up_closes_its_stream_alone() {
+    use crate::gate::{Abandoned, Upstream};
+    let (mut talk, mut connection) = over_http_2().await;
     let (_, mut first) = connection.accept().await.unwrap().unwrap();
     talk.ask_stateless(2, KnownMethod::ToolsCall).await;
     let (asked, mut second) = connection.accept().await.unwrap().unwrap();
@@ -193,10 +230,31 @@ async fn over_http_2_requests_share_a_connection_and_giving_one_up_closes_its_st
         .await
         .unwrap();
     assert_eq!(reset, h2::Reason::CANCEL);
-    let head = http::Response::builder().header("content-type", "application/json");
-    let mut body = second.send_response(head.body(()).unwrap(), false).unwrap();
-    body.send_data(result(2).into(), true).unwrap();
+    answer(&mut second, 2);
     talk.expect(frame(2, &result(2))).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_in_time_is_given_up() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let authority = Authority::new();
+    let mut settings = Server::start().await.settings();
+    settings.url = url::Url::parse(&format!("https://{address}/mcp")).unwrap();
+    settings.ca_file = Some(authority.file.clone());
+    settings.connect_timeout = std::time::Duration::from_millis(50);
+    let mut talk = Talk::with(&settings);
+    talk.ask(1, KnownMethod::Initialize).await;
+    // It is connected, and waits for TLS in vain.
+    let _silent = listener.accept().await.unwrap();
+    let HttpEvent::Died {
+        reason: Loss::Unreachable(cause),
+        ..
+    } = talk.next().await
+    else {
+        panic!("it was reached");
+    };
+    assert_eq!(cause, "operation timed out");
 }
 
 /// What a server says that has nothing newer than TLS 1.1 (RFC 4346, 7.4.1.3).
