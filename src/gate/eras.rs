@@ -188,13 +188,14 @@ impl Gate {
         method: KnownMethod,
         version: &str,
     ) -> Result<Option<Says>, UpstreamFault> {
-        let state = session.state();
-        let concerns = self.settings.eras == Eras::Asked
-            && matches!(state.lifecycle, Lifecycle::New)
-            && state.bridged.is_none()
+        let may_concern = self.settings.eras == Eras::Asked
             && method != KnownMethod::Discover
             && is_stateless(version);
-        if !concerns {
+        if !may_concern {
+            return Ok(Some(Says::Takes));
+        }
+        let state = session.state();
+        if !matches!(state.lifecycle, Lifecycle::New) || state.bridged.is_some() {
             return Ok(Some(Says::Takes));
         }
         let known = self.eras.says(state.place, self.clock.elapsed());

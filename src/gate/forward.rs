@@ -87,7 +87,7 @@ pub enum UpstreamFault {
     /// What it answers with is no message.
     #[error("the upstream server's answer was refused: its status is {0}")]
     Status(u16),
-    #[error("the upstream server could not be asked: {0}")]
+    #[error("the upstream server cannot be reached: {0}")]
     Unreachable(String),
     #[error("it is not known what the upstream server speaks: {0}")]
     Undiscovered(Arc<str>),

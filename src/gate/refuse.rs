@@ -22,7 +22,8 @@ use super::rates::Limit;
 use super::schemas::Unfit;
 use super::stage::Stage;
 use told::{
-    denied, limited, needs_session, pointer_to_audit, tasks_extension, unconsented, versions,
+    denial_code, denied, limited, needs_session, pointer_to_audit, tasks_extension, unconsented,
+    versions,
 };
 
 /// The code of an answer that policy refused: an application code outside the reserved range.
@@ -491,13 +492,5 @@ impl Refusal {
             _ => return self.to_string(),
         };
         fixed.to_owned()
-    }
-}
-
-fn denial_code(denial: &Denial) -> &'static str {
-    match denial.cause {
-        DenialCause::Forbidden => "forbidden",
-        DenialCause::NotPermitted => "not-permitted",
-        DenialCause::Fault(_) => "engine-fault",
     }
 }

@@ -398,12 +398,12 @@ fn the_state_of_a_trace_goes_on_with_it_to_a_server_over_http() {
         let gate = Serving::start(setup);
         let agent = Agent::at(&gate.url)
             .with("MCP-Protocol-Version: 2026-07-28")
-            .with("Mcp-Method: tools/list");
+            .with("Mcp-Method: server/discover");
         let agent = headers
             .iter()
             .fold(agent, |agent, header| agent.with(*header));
         agent.post(&format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{"_meta":{{{meta}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{{"_meta":{{{meta}"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
         ));
         let head = asked.join().unwrap();
         let said: Vec<&str> = head

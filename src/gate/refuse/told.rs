@@ -4,7 +4,7 @@ use crate::gate::consent::Unconsented;
 use crate::gate::eras::Lack;
 use crate::gate::identify::FIRST_STATELESS;
 use crate::gate::tasks::EXTENSION;
-use crate::policy::{Denial, Reason};
+use crate::policy::{Denial, DenialCause, Reason};
 use crate::wire::Fragment;
 
 use super::{DENIED, ErrorAnswer, Refusal};
@@ -114,4 +114,13 @@ pub(super) fn tasks_extension() -> Fragment {
     let tasks = Fragment::object([(EXTENSION, Fragment::object([]))]);
     let capabilities = Fragment::object([("extensions", tasks)]);
     Fragment::object([("requiredCapabilities", capabilities)])
+}
+
+/// A stable word for what decided.
+pub(super) fn denial_code(denial: &Denial) -> &'static str {
+    match denial.cause {
+        DenialCause::Forbidden => "forbidden",
+        DenialCause::NotPermitted => "not-permitted",
+        DenialCause::Fault(_) => "engine-fault",
+    }
 }

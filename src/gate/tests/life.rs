@@ -55,6 +55,25 @@ async fn a_handshake_that_the_upstream_refuses_may_be_tried_again() {
 }
 
 #[tokio::test]
+async fn what_waits_for_a_server_that_is_lost_is_told_what_became_of_it() {
+    let faults = [
+        (UpstreamFault::Died, "ended before it answered"),
+        (
+            UpstreamFault::Unreachable("refused".to_owned()),
+            "cannot be reached: refused",
+        ),
+    ];
+    for (fault, said) in faults {
+        let bench = Bench::ready(open, &["slow"]).await;
+        bench.agent(&call("1", "slow")).await;
+        bench.gate.upstream_lost(&bench.talk, fault).await.unwrap();
+        let told = bench.to_agent();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains(said), "{told:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_request_that_waits_too_long_is_answered_once_and_cancelled_upstream() {
     let bench = Bench::ready(open, &["slow"]).await;
     bench.agent(&call("1", "slow")).await;
