@@ -63,9 +63,6 @@ pub(super) fn escaped(text: &str) -> String {
 #[derive(Debug)]
 struct OneLine;
 
-/// The control character that JSON lets stand.
-const DELETE: u8 = 0x7f;
-
 impl Formatter for OneLine {
     // serde_json calls this for what lies between the characters that JSON itself escapes.
     fn write_string_fragment<W: ?Sized + io::Write>(
@@ -73,9 +70,10 @@ impl Formatter for OneLine {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        // Nearly every text, at a tenth of the cost of looking at each character. Of ASCII JSON itself
-        // escapes every control character but one.
-        if fragment.is_ascii() && memchr::memchr(DELETE, fragment.as_bytes()).is_none() {
+        // Nearly every text, at a tenth of the cost of looking at each character.
+        let plain = |byte| (b' '..=b'~').contains(&byte);
+        // To its end, which takes many bytes at once; to the first that is not plain takes each.
+        if fragment.bytes().fold(true, |all, byte| all & plain(byte)) {
             return CompactFormatter.write_string_fragment(writer, fragment);
         }
         let mut rest = fragment;
