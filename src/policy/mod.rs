@@ -68,4 +68,4 @@ pub use store::PolicyStore;
 pub use trace::{
     Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
 };
-pub use uris::{canonical_template, canonical_uri, with_plain_slashes};
+pub use uris::{Odd, canonical_template, canonical_uri, with_plain_slashes};
