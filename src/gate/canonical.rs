@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot, Uncanonical};
+use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot};
 use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;
@@ -57,7 +57,7 @@ pub(super) fn due_uris(
         let text = named.value.as_str();
         let canonical = text.as_deref().and_then(|text| named.kind.canonical(text));
         let Some(canonical) = canonical else {
-            return Err(Uncanonical::NoUri(pointer).into());
+            return Err(resources::no_uri(pointer, text.as_deref()).into());
         };
         if text.as_deref() != Some(&canonical) {
             respelled.insert(pointer, canonical);

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::policy::PolicySnapshot;
+use crate::policy::{Odd, PolicySnapshot};
 use crate::policy::{Prompt, Resource, ResourceFacts, Tool};
 use crate::session::{Page, PageItem, State, Traversal};
 use crate::wire::{KnownMethod, Message, Value};
@@ -136,7 +136,7 @@ pub(super) async fn listing<'m>(
         .chain(
             hidden
                 .iter()
-                .map(|item| (item.index, item.because("not permitted"))),
+                .map(|item| (item.index, item.because(&why_hidden(&shape, item, pins)))),
         )
         .chain(
             misleading
@@ -149,6 +149,20 @@ pub(super) async fn listing<'m>(
         page: Some(page),
         drifts,
     })
+}
+
+/// Whether the agent could not ask for it by its name, whatever policies say.
+fn is_unclear(shape: &Shape, item: &PageItem, pins: Pins<'_>) -> bool {
+    pins.uris == Level::Strict && !shape.is_clear(item)
+}
+
+fn why_hidden(shape: &Shape, item: &PageItem, pins: Pins<'_>) -> String {
+    if is_unclear(shape, item, pins) {
+        let odd = Odd::of(&item.name);
+        format!("readers disagree on its URI: {odd}; {}", resources::SETTING)
+    } else {
+        "not permitted".to_owned()
+    }
 }
 
 /// Which items of a page the agent may see. A page is judged once, as long as nothing changes.
@@ -197,7 +211,7 @@ async fn shown(
         .collect();
     let mut shown: Vec<bool> = judged
         .iter()
-        .map(|item| pins.uris != Level::Strict || shape.is_clear(item))
+        .map(|item| !is_unclear(shape, item, pins))
         .collect();
     let mut judged = 0;
     for some in items.chunks(AT_ONCE) {

@@ -134,6 +134,9 @@ pub enum Refusal {
     /// It may pass only with paths in their one spelling, and has one that has none.
     #[error("invalid params: {0}")]
     Uncanonical(#[from] Uncanonical),
+    /// The same where no policy asks for it, but the configuration.
+    #[error("invalid params: {0}")]
+    NoUri(Uncanonical),
     /// The one who waits is not told more than that: the words are the server's.
     #[error("{0}")]
     BadResult(String),
@@ -287,6 +290,7 @@ impl Refusal {
             | Self::Unfit(_)
             | Self::Unaskable(Unaskable::Secret(_))
             | Self::Uncanonical(_)
+            | Self::NoUri(_)
             | Self::UnknownTool { .. }
             | Self::Unbridged(Unbridged::Foreign(_))
             | Self::UnsupportedVersion {
@@ -389,7 +393,7 @@ impl Refusal {
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
-            Self::Uncanonical(_) => "uncanonical",
+            Self::Uncanonical(_) | Self::NoUri(_) => "uncanonical",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
             Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
@@ -470,7 +474,7 @@ impl Refusal {
             | Self::WhileSampling
             | Self::Unrepeated(_)
             | Self::Unaskable(_) => Stage::Guard,
-            Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
+            Self::Secret | Self::Uncanonical(_) | Self::NoUri(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => Stage::Inspect,
             Self::Upstream(_) | Self::Cancelled => Stage::Forward,

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    ResourceFacts, Uncanonical, canonical_template, canonical_uri, with_plain_slashes,
+    Odd, ResourceFacts, Uncanonical, canonical_template, canonical_uri, with_plain_slashes,
 };
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
 use super::identify::Role;
+use super::refuse::Refusal;
 use super::settings::Level;
 use super::understand::{About, Asks, Doing, Question, Understood};
 
@@ -215,23 +216,33 @@ pub(super) fn contained<'m>(understood: &Understood<'m>) -> impl Iterator<Item =
 /// Whether what a message asks for by URI is one resource for all who read it.
 ///
 /// # Errors
-/// [`Uncanonical::NoUri`] where it is not, and has to be.
-pub(super) fn check(understood: &Understood<'_>, level: Level) -> Result<Vec<String>, Uncanonical> {
+/// [`Refusal::NoUri`] where it is not, and has to be.
+pub(super) fn check(understood: &Understood<'_>, level: Level) -> Result<Vec<String>, Refusal> {
     if level == Level::Off || matches!(understood.identified.role, Role::Reply(_)) {
         return Ok(Vec::new());
     }
     let mut findings = Vec::new();
     for (pointer, named) in named(understood) {
         let text = named.value.as_str();
-        if text.is_some_and(|text| named.kind.canonical(&text).is_some()) {
+        let text = text.as_deref();
+        if text.is_some_and(|text| named.kind.canonical(text).is_some()) {
             continue;
         }
-        let unclear = Uncanonical::NoUri(pointer);
+        let unclear = no_uri(pointer, text);
         match level {
             Level::Off => {}
             Level::Warn => findings.push(unclear.to_string()),
-            Level::Strict => return Err(unclear),
+            Level::Strict => return Err(Refusal::NoUri(unclear)),
         }
     }
     Ok(findings)
 }
+
+/// What readers of a text that is no URI with one meaning disagree on.
+pub(super) fn no_uri(pointer: String, text: Option<&str>) -> Uncanonical {
+    let odd = text.map_or(Odd::NoText, Odd::of);
+    Uncanonical::NoUri { pointer, odd }
+}
+
+/// Where operators read of such URIs.
+pub(super) const SETTING: &str = "`[guards] uris` says what becomes of such URIs";

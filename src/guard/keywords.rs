@@ -18,7 +18,7 @@ const PLACES: usize = 1 << 13;
 /// Tells at which places which rules are worth a try.
 pub(super) struct Keywords {
     /// At the place of three bytes, a bit for each fourth one that goes on a keyword.
-    begin: Box<[u16]>,
+    begin: Box<[u16; PLACES]>,
     /// At the same place, those that begin with such bytes.
     words: Box<[Vec<Keyword>]>,
 }
@@ -48,7 +48,7 @@ impl Keywords {
         words: impl IntoIterator<Item = (&'w str, usize)>,
     ) -> Result<Self, TooShort> {
         let mut keywords = Self {
-            begin: vec![0; PLACES].into(),
+            begin: Box::new([0; PLACES]),
             words: (0..PLACES).map(|_| Vec::new()).collect(),
         };
         for (word, rule) in words {

@@ -230,7 +230,7 @@ impl Location {
 }
 
 /// RFC 3986 §3.1, with two characters at least: one is the letter of a drive.
-fn has_scheme(text: &str) -> bool {
+pub(super) fn has_scheme(text: &str) -> bool {
     let Some((scheme, _)) = text.split_once(':') else {
         return false;
     };

@@ -68,7 +68,7 @@ pub use store::PolicyStore;
 pub use trace::{
     Part, PartKind, PartTrace, PolicyOutline, PolicyTrace, RuleEffect, Sight, Trace, Value,
 };
-pub use uris::{canonical_template, canonical_uri, with_plain_slashes};
+pub use uris::{Odd, canonical_template, canonical_uri, with_plain_slashes};
 
 /// The file of the rules that `[ratchet.network]` comes to. What they close the gate hides itself.
 pub const RATCHET_FILE: &str = "<ratchet.cedar>";

@@ -6,6 +6,10 @@
 
 use std::fmt::Write as _;
 
+mod odd;
+
+pub use odd::Odd;
+
 use url::Url;
 
 use super::location::{self, Location};

@@ -89,11 +89,11 @@ impl Mirror {
     /// Whether a header, decoded, says what a call does. Numbers are compared as such.
     pub fn is_said_by(&self, call: &Message, header: &str) -> bool {
         let number = self.argument(call).and_then(Value::as_number);
+        // Not as doubles, of which many numbers share one: whoever reads whole numbers tells them apart.
         let same_number = number
-            .and_then(|number| number.parse::<f64>().ok())
-            .zip(header.parse::<f64>().ok())
-            // Equal up to the last bit, as both are read alike.
-            .is_some_and(|(one, other)| one.to_bits() == other.to_bits());
+            .and_then(Decimal::of)
+            .zip(Decimal::of(header))
+            .is_some_and(|(one, other)| one == other);
         same_number || self.value(call).is_some_and(|value| value == header)
     }
 
@@ -101,6 +101,48 @@ impl Mirror {
         let arguments = call.params()?.get("arguments")?;
         let mut steps = self.path.iter();
         steps.try_fold(arguments, |value, step| value.get(step))
+    }
+}
+
+/// A number as JSON writes it, to the last digit: without zeros at either end, times a power of ten.
+#[derive(Debug, PartialEq, Eq)]
+struct Decimal {
+    is_negative: bool,
+    digits: String,
+    exponent: i64,
+}
+
+impl Decimal {
+    fn of(text: &str) -> Option<Self> {
+        let (is_negative, text) = match text.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, text),
+        };
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = match mantissa.split_once('.') {
+            Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+            Some(_) => return None,
+            None => (mantissa, ""),
+        };
+        let digits = [whole, fraction].concat();
+        let is_long = whole.len() > 1 && whole.starts_with('0');
+        if whole.is_empty() || is_long || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let exponent: i64 = exponent.parse().ok()?;
+        let kept = digits.trim_end_matches('0');
+        let length = |text: &str| i64::try_from(text.len()).ok();
+        let zeros = length(&digits)?.checked_sub(length(kept)?)?;
+        let exponent = exponent
+            .checked_sub(length(fraction)?)?
+            .checked_add(zeros)?;
+        let digits = kept.trim_start_matches('0').to_owned();
+        let is_zero = digits.is_empty();
+        Some(Self {
+            is_negative: is_negative && !is_zero,
+            digits,
+            exponent: if is_zero { 0 } else { exponent },
+        })
     }
 }
 

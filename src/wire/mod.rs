@@ -11,6 +11,7 @@ mod definition;
 mod envelope;
 mod error;
 mod folding;
+mod header_value;
 mod id;
 mod json;
 mod line_writer;
@@ -29,6 +30,7 @@ mod trace_state;
 pub use carrier::Carrier;
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
+pub use header_value::{header_value, of_header_value};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{
     Document, Edits, Fragment, JsonError, JsonErrorKind, Kind, Limits, Value, input_offsets,

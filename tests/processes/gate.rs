@@ -16,7 +16,7 @@ use clap::Parser;
 use mcp_protector::agent::stdio::{self, AgentInput, AgentWriter};
 use mcp_protector::cli::launch::Launch;
 use mcp_protector::shutdown::{Cause, Shutdown};
-use mcp_protector::upstream::sandbox::{Access, Place, Sandbox};
+use mcp_protector::upstream::sandbox::{Access, Place, Sandbox, Strength};
 use mcp_protector::upstream::{
     Backoff, ChildEvents, ChildProcess, ChildSender, Event, Launcher, Settings, StopLadder,
 };
@@ -36,6 +36,9 @@ struct Gate {
     /// Confine the server, and let it read this.
     #[arg(long)]
     read: Option<PathBuf>,
+    /// Where it is confined: as far as possible.
+    #[arg(long)]
+    best_effort: bool,
     /// Start the server directly.
     #[arg(long)]
     without_launcher: bool,
@@ -85,6 +88,11 @@ impl Gate {
                 access: Access::Read,
                 path,
             }],
+            strength: if self.best_effort {
+                Strength::BestEffort
+            } else {
+                Strength::Required
+            },
             ..Sandbox::default()
         });
         settings.backoff = Backoff {

@@ -11,9 +11,10 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use mcp_protector::upstream::sandbox::{
-    Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles,
+    Access, LocalSockets, Network, Place, Sandbox, Strength, SystemFiles, check,
 };
 use mcp_protector::upstream::{ChildProcess, Event, Launcher, Settings};
+use nix::libc;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use rustix::process::Signal;
@@ -590,6 +591,69 @@ fn a_confined_server_and_what_it_left_behind_are_ended_all_the_same() {
         server.sender.stop().await;
         mark.assert_gone();
     });
+}
+
+/// A thread on which the kernel neither makes rules of Landlock nor takes filters of seccomp, as in some
+/// containers, and what it starts as well.
+fn without_confinement<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    let refused = |call, errno: i32| {
+        let rules = [(call, Vec::new())].into_iter().collect();
+        let filter = seccompiler::SeccompFilter::new(
+            rules,
+            seccompiler::SeccompAction::Allow,
+            seccompiler::SeccompAction::Errno(errno.unsigned_abs()),
+            std::env::consts::ARCH.try_into().unwrap(),
+        );
+        let program: seccompiler::BpfProgram = filter.unwrap().try_into().unwrap();
+        seccompiler::apply_filter(&program).unwrap();
+    };
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            refused(libc::SYS_landlock_create_ruleset, libc::ENOSYS);
+            refused(libc::SYS_seccomp, libc::EPERM);
+            run()
+        });
+        thread.join().unwrap()
+    })
+}
+
+#[test]
+fn what_keeps_a_server_from_being_confined_is_named_and_stops_it_where_that_is_required() {
+    let host = Host::new();
+    for strength in [Strength::Required, Strength::BestEffort] {
+        let sandbox = Sandbox {
+            strength,
+            ..host.sandbox()
+        };
+        let told = match (without_confinement(|| check(&sandbox)), strength) {
+            (Ok(Some(lacks)), Strength::BestEffort) => lacks,
+            (Err(problems), Strength::Required) => problems[0].to_string(),
+            (told, _) => panic!("{strength:?}: {told:?}"),
+        };
+        assert!(told.contains("no Landlock"), "{told}");
+        assert!(told.contains("no filter of sockets"), "{told}");
+        // Where nothing stands in the way nothing is told.
+        assert_eq!(check(&sandbox), Ok(None), "{strength:?}");
+    }
+}
+
+#[test]
+fn a_server_that_is_confined_only_in_part_is_told_of_by_the_gate_and_by_whoever_confines_it() {
+    let host = Host::new();
+    let read = host.path("read");
+    let mut gate = without_confinement(|| {
+        let options = ["--best-effort", "--read", read.to_str().unwrap()];
+        Gate::start(&options, &["cat"])
+    });
+    gate.send("{}");
+    assert_eq!(gate.line(), "{}");
+    let complaints = gate.complaints();
+    for said in [
+        "the server is not confined as `upstream.sandbox` says: this kernel has no Landlock",
+        "this server is not confined as `upstream.sandbox` says: Landlock enforces nothing of it; no filter",
+    ] {
+        assert!(complaints.contains(said), "{complaints}");
+    }
 }
 
 #[test]

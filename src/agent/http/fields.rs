@@ -1,7 +1,5 @@
 //! Header fields, each read once and strictly.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
 
 use crate::wire::{TraceContext, TraceState};
@@ -109,18 +107,6 @@ pub(super) fn trace_state(headers: &HeaderMap) -> Option<TraceState> {
     let said = headers.get_all(TRACESTATE).iter();
     let said: Vec<&str> = said.map(|it| it.to_str().ok()).collect::<Option<_>>()?;
     TraceState::parse(said)
-}
-
-/// The value that a mirrored field stands for (MCP 2026-07-28, basic/transports): itself, or what it
-/// has in base64 between `=?base64?` and `?=`.
-pub(super) fn mirrored(value: &str) -> Option<String> {
-    let inner = value
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="));
-    match inner {
-        Some(inner) => String::from_utf8(BASE64_STANDARD.decode(inner).ok()?).ok(),
-        None => Some(value.to_owned()),
-    }
 }
 
 /// Whether the media ranges of `Accept` take a type (RFC 9110 §12.5.1), a weight of zero aside.

@@ -3,9 +3,7 @@
 
 use hyper::HeaderMap;
 
-use crate::wire::{Mirror, Repeated, Said};
-
-use super::fields;
+use crate::wire::{Mirror, Repeated, Said, of_header_value};
 
 pub(super) fn said(headers: &HeaderMap) -> Repeated {
     let names = headers.keys().map(hyper::header::HeaderName::as_str);
@@ -22,7 +20,7 @@ fn one(headers: &HeaderMap, name: &str) -> Said {
         return Said::Twice;
     }
     let said = first.and_then(|said| said.to_str().ok());
-    match said.and_then(fields::mirrored) {
+    match said.and_then(of_header_value) {
         Some(said) => Said::Once(said.into()),
         None => Said::Unreadable,
     }

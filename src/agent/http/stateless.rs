@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::wire::{KnownMethod, Message, Method, Shape, Value};
+use crate::wire::{KnownMethod, Message, Method, Shape, Value, of_header_value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
@@ -152,7 +152,7 @@ fn named_by(method: KnownMethod) -> Option<&'static str> {
 
 fn equal(headers: &HeaderMap, name: &'static str, body: &str) -> Result<(), Refused> {
     let value = fields::text(headers, name)?.ok_or(Refused::HeaderMissing(name))?;
-    match fields::mirrored(value) {
+    match of_header_value(value) {
         None => Err(Refused::Unreadable(name)),
         Some(value) if value == body => Ok(()),
         Some(_) => Err(Refused::HeaderMismatch(name)),

@@ -55,6 +55,8 @@ fn execute(launch: &Launch) -> ExitCode {
     }
 }
 
+const UNCONFINED: &str = "this server is not confined as `upstream.sandbox` says";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Confined {
     Yes,
@@ -66,7 +68,11 @@ fn confine(launch: &Launch) -> io::Result<Confined> {
     match launch.sandbox.sandbox().map_err(io::Error::other)? {
         None => Ok(Confined::No),
         Some(sandbox) => {
-            sandbox::confine(&sandbox).map_err(io::Error::other)?;
+            let lacks = sandbox::confine(&sandbox).map_err(io::Error::other)?;
+            if let Some(lacks) = lacks {
+                // What the server says is in the gate's log, and it says this before all else.
+                writeln!(io::stderr(), "{UNCONFINED}: {lacks}")?;
+            }
             Ok(Confined::Yes)
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::{Trail, kind};
 use crate::audit::{self, Kind, Named, Record, Text};
 use crate::gate::refuse::Refusal;
+use crate::gate::resources;
 use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
 use crate::wire::{KnownMethod, Side};
@@ -65,7 +66,7 @@ impl Trail {
         record.duration_us = Some(self.micros(now));
         record.stage = Some(refusal.stage().name().into());
         record.reason.code = Some(refusal.code().into());
-        record.reason.text = Some(refusal.to_string().into());
+        record.reason.text = Some(told_operators(refusal).into());
         record.error_code = Some(refusal.answer(Side::Agent, &self.reference).code);
         if let Some(denial) = refusal.denial() {
             explain(&mut record, denial);
@@ -88,6 +89,15 @@ impl Trail {
 
     fn micros(&self, now: Duration) -> u64 {
         u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Agents are not told how the gate is configured.
+fn told_operators(refusal: &Refusal) -> String {
+    if let Refusal::NoUri(_) = refusal {
+        format!("{refusal}; {}", resources::SETTING)
+    } else {
+        refusal.to_string()
     }
 }
 

@@ -183,6 +183,14 @@ async fn a_uri_that_is_no_one_resource_is_refused_where_that_is_asked_for() {
                 assert!(told.contains("-32602"), "{told}");
                 let record = bench.records().await.pop().unwrap();
                 assert_eq!(record.get(&["reason", "code"]), "uncanonical", "{request}");
+                // Only where it is the configuration that asks for it, and only to operators.
+                let text = record.get(&["reason", "text"]);
+                assert_eq!(
+                    text.contains("`[guards] uris`"),
+                    level == Level::Strict,
+                    "{text}"
+                );
+                assert!(!told.contains("guards"), "{told}");
             }
         }
     }
@@ -191,6 +199,35 @@ async fn a_uri_that_is_no_one_resource_is_refused_where_that_is_asked_for() {
     assert_eq!(bench.to_upstream().len(), 1);
     let record = bench.records().await.pop().unwrap();
     assert!(record.text().contains("/params/uri"), "{record:?}");
+}
+
+#[tokio::test]
+async fn a_refusal_says_which_part_of_a_uri_it_is_for() {
+    for (uri, part) in [
+        ("notes://team/a#b", "it has a fragment (`#`)"),
+        ("notes://b\u{fc}cher/a", "its host"),
+        ("notes://team/a?b%zz", "its query"),
+        ("file:///../etc/passwd", "its path"),
+        (
+            "notes:a b",
+            "it has blanks, backslashes or control characters",
+        ),
+        (
+            "https://x.org@evil.com/a",
+            "a name or a password stands before its host",
+        ),
+    ] {
+        let bench = ready(open, Level::Strict).await;
+        bench.agent(&requests(uri)[0]).await;
+        let told = bench.to_agent().concat();
+        assert!(told.contains(&format!("the same one: {part}\"")), "{told}");
+        let record = bench.records().await.pop().unwrap();
+        let text = record.get(&["reason", "text"]).to_owned();
+        assert!(
+            text.contains(&format!("{part}; `[guards] uris` says")),
+            "{text}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -304,6 +341,11 @@ async fn a_list_shows_a_resource_that_can_be_asked_for() {
                 .filter(|uri| told.contains(&format!(r#""{uri}""#)))
                 .collect();
             assert_eq!(seen, shown, "{method}");
+            let records = bench.records().await;
+            let told = records
+                .iter()
+                .any(|it| it.text().contains("its path; `[guards] uris`"));
+            assert_eq!(told, level == Level::Strict, "{records:?}");
         }
     }
 }

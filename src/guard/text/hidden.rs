@@ -28,21 +28,29 @@ const FLAGS: [&str; 3] = [
 pub(super) fn revealed(text: &str) -> Cleaned<'_> {
     let mut removed = Kinds::default();
     let mut out = String::new();
-    let mut rest = text;
-    while let Some((plain, from)) = first_doubtful(rest) {
-        if out.is_empty() {
-            out.reserve(text.len());
-        }
-        out.push_str(plain);
-        let (bytes, kept) = match step(&out, from) {
-            Step::Keep(bytes) => (bytes, from.get(..bytes)),
-            Step::Drop(bytes, kind) => {
-                removed.add(kind);
-                (bytes, None)
-            }
+    // What stands before it and is kept is in `out`, or is the text itself as long as nothing was removed.
+    let mut done = 0;
+    let mut from = 0;
+    while let Some((before, after)) = split_before_doubtful(text, from) {
+        let step = if removed.is_empty() {
+            step(before, after)
+        } else {
+            out.push_str(before.get(done..).unwrap_or_default());
+            done = before.len();
+            step(&out, after)
         };
-        out.push_str(kept.unwrap_or_default());
-        rest = from.get(bytes..).unwrap_or_default();
+        match step {
+            Step::Keep(bytes) => from = before.len() + bytes,
+            Step::Drop(bytes, kind) => {
+                if removed.is_empty() {
+                    out.reserve(text.len());
+                    out.push_str(before);
+                }
+                removed.add(kind);
+                done = before.len() + bytes;
+                from = done;
+            }
+        }
     }
     if removed.is_empty() {
         return Cleaned {
@@ -50,7 +58,7 @@ pub(super) fn revealed(text: &str) -> Cleaned<'_> {
             removed,
         };
     }
-    out.push_str(rest);
+    out.push_str(text.get(done..).unwrap_or_default());
     Cleaned {
         text: out.into(),
         removed,
@@ -62,35 +70,78 @@ pub(super) fn is_invisible(one: char) -> bool {
     matches!(kind_of(one), Some(kind) if kind != Kind::Escapes)
 }
 
-/// Splits before the first character that may have to go.
-fn first_doubtful(text: &str) -> Option<(&str, &str)> {
-    let is_doubtful = |byte: u8| DOUBTFUL.get(usize::from(byte)) == Some(&true);
-    let at = text.bytes().position(is_doubtful)?;
-    text.split_at_checked(at)
+/// Splits before the first character from there on that may have to go.
+fn split_before_doubtful(text: &str, from: usize) -> Option<(&str, &str)> {
+    let mut at = from;
+    loop {
+        let rest = text.as_bytes().get(at..).filter(|it| !it.is_empty())?;
+        let following = rest.get(1..).unwrap_or_default();
+        let found = match (rest.first_chunk(), following.first_chunk()) {
+            (Some(chunk), Some(following)) => first_of(chunk, following),
+            (Some(_) | None, _) => first_of(&padded(rest), &padded(following)),
+        };
+        if let Some(found) = found {
+            return text.split_at_checked(at + found);
+        }
+        at += CHUNK;
+    }
 }
 
-/// The first bytes of what may have to go: a look at one table for each byte of ordinary text.
-#[expect(
-    clippy::indexing_slicing,
-    reason = "the index is below the length, and the table is made when this is compiled"
-)]
-const DOUBTFUL: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        table[byte] = match byte {
-            0x09 | 0x0a | 0x0d => false,
-            // C0 and DEL; C1 and U+00AD; U+034F; U+061C; U+115F to U+180F; U+2xxx; U+3164; U+FExx and U+FFxx;
-            // U+1Dxxx and U+1F3F4; U+E0xxx.
-            0x00..=0x1f | 0x7f | 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xe3 | 0xef | 0xf0 | 0xf3 => {
-                true
-            }
-            _ => false,
-        };
-        byte += 1;
+/// Bytes that are looked at together.
+const CHUNK: usize = 16;
+
+fn padded(bytes: &[u8]) -> [u8; CHUNK] {
+    let mut chunk = [b' '; CHUNK];
+    chunk
+        .iter_mut()
+        .zip(bytes)
+        .for_each(|(to, from)| *to = *from);
+    chunk
+}
+
+/// Where a character begins that may have to go. All bytes are compared at once.
+fn first_of(chunk: &[u8; CHUNK], following: &[u8; CHUNK]) -> Option<usize> {
+    let mut doubtful = [0; CHUNK];
+    let pairs = chunk.iter().zip(following);
+    for (doubtful, (byte, next)) in doubtful.iter_mut().zip(pairs) {
+        *doubtful = is_doubtful(*byte, *next);
     }
-    table
-};
+    let first = u128::from_le_bytes(doubtful).trailing_zeros() as usize / 8;
+    (first < CHUNK).then_some(first)
+}
+
+/// Whether a character that begins so may have to go: 1, or 0.
+fn is_doubtful(byte: u8, next: u8) -> u8 {
+    let is_blank = u8::from(byte == b'\n') | u8::from(byte == b'\t') | u8::from(byte == b'\r');
+    let is_control = u8::from(byte < b' ') & (1 ^ is_blank);
+    let mut doubtful = is_control | u8::from(byte == 0x7f);
+    for (first, least, span) in DOUBTFUL {
+        doubtful |= u8::from(byte == first) & u8::from(next.wrapping_sub(least) <= span);
+    }
+    doubtful
+}
+
+/// First bytes of what may have to go, with what follows them: from where, and how many more.
+const DOUBTFUL: [(u8, u8, u8); 9] = [
+    // C1 and U+00AD.
+    (0xc2, 0x80, 0x2d),
+    // U+034F.
+    (0xcd, 0x8f, 0),
+    // U+061C.
+    (0xd8, 0x9c, 0),
+    // U+115F to U+180F.
+    (0xe1, 0x85, 0x1b),
+    // U+2000 to U+207F.
+    (0xe2, 0x80, 1),
+    // U+3164.
+    (0xe3, 0x85, 0),
+    // U+FE00 to U+FFFF.
+    (0xef, 0xb8, 7),
+    // U+1B000 to U+1FFFF.
+    (0xf0, 0x9b, 4),
+    // U+E0000 to U+E0FFF, and more.
+    (0xf3, 0x80, 0x3f),
+];
 
 /// What a character is that does not stay as a matter of course.
 fn kind_of(one: char) -> Option<Kind> {
@@ -200,4 +251,80 @@ impl Around {
 /// INVARIANT: no angle bracket, or markup could be what a mark is kept for.
 fn is_between(one: char) -> bool {
     (one.is_ascii_punctuation() || one == ' ') && !matches!(one, '<' | '>')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Each character asked.
+    fn revealed_slowly(text: &str) -> (String, Kinds) {
+        let mut removed = Kinds::default();
+        let mut out = String::new();
+        let mut rest = text;
+        while !rest.is_empty() {
+            let bytes = match step(&out, rest) {
+                Step::Keep(bytes) => {
+                    out.push_str(rest.get(..bytes).unwrap());
+                    bytes
+                }
+                Step::Drop(bytes, kind) => {
+                    removed.add(kind);
+                    bytes
+                }
+            };
+            rest = rest.get(bytes..).unwrap();
+        }
+        (out, removed)
+    }
+
+    #[track_caller]
+    fn check(text: &str) {
+        let (slowly, removed) = revealed_slowly(text);
+        let quickly = revealed(text);
+        assert_eq!(quickly.text, slowly, "{text:?}");
+        assert_eq!(quickly.removed, removed, "{text:?}");
+    }
+
+    #[test]
+    fn each_character_that_may_have_to_go_is_looked_at_wherever_it_stands() {
+        let all: Vec<char> = ('\0'..=char::MAX).collect();
+        for some in all.chunks(500) {
+            let apart: String = some.iter().flat_map(|one| ['a', *one]).collect();
+            check(&apart);
+        }
+        for one in [
+            '\0',
+            '\u{9b}',
+            '\u{ad}',
+            '\u{61c}',
+            '\u{200b}',
+            '\u{fe0f}',
+            '\u{e0041}',
+        ] {
+            (0..=CHUNK).for_each(|before| check(&format!("{}{one}b", "a".repeat(before))));
+        }
+    }
+
+    fn texts() -> impl Strategy<Value = String> {
+        let piece = prop_oneof![
+            3 => "[ -~]{0,40}",
+            3 => "[\u{590}-\u{6ff}\u{900}-\u{97f}\u{1780}-\u{18af}\u{3041}-\u{30ff}]{0,20}",
+            3 => "[\0-\u{9f}]{1,4}",
+            3 => "[\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{180b}\u{200b}-\u{200f}\u{2066}\u{3164}]{1,4}",
+            2 => "[\u{fe00}-\u{fe0f}\u{feff}\u{fff9}\u{e0020}-\u{e007f}\u{e0100}]{1,4}",
+            2 => "[\u{1f3f4}\u{1f469}\u{2764}\u{4e00}#1]{1,3}",
+            1 => any::<String>(),
+        ];
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_passed_over_would_have_stayed(text in texts()) {
+            check(&text);
+        }
+    }
 }

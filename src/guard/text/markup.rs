@@ -3,6 +3,7 @@
 //! What is kept is put on a stack, and what completes a comment or a tag is looked for at its top: what
 //! taking one out joins is found in the same pass, and each byte is pushed once.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use super::clean::Cleaned;
@@ -21,20 +22,25 @@ pub(super) enum Markup {
 const OPENS: &str = "<!--";
 
 pub(super) fn without(text: &str, markup: Markup) -> Cleaned<'_> {
-    let kept = |removed| Cleaned {
-        text: text.into(),
-        removed,
+    let tags = Tags {
+        text,
+        closed: OnceCell::new(),
     };
-    if memchr::memchr(b'<', text.as_bytes()).is_none() {
-        return kept(Kinds::default());
+    if has_any(&tags, markup) {
+        return taken_out(tags, markup);
     }
+    Cleaned {
+        text: text.into(),
+        removed: Kinds::default(),
+    }
+}
+
+fn taken_out(tags: Tags<'_>, markup: Markup) -> Cleaned<'_> {
+    let text = tags.text;
     let mut stack = Stack {
         out: String::with_capacity(text.len()),
         open: Vec::new(),
-        closed: match markup {
-            Markup::Foreign => closed_names(text),
-            Markup::Content => HashSet::new(),
-        },
+        tags,
         removed: Kinds::default(),
     };
     let mut rest = text;
@@ -65,9 +71,6 @@ pub(super) fn without(text: &str, markup: Markup) -> Cleaned<'_> {
             _ => {}
         }
     }
-    if stack.removed.is_empty() {
-        return kept(stack.removed);
-    }
     stack.out.push_str(rest);
     Cleaned {
         text: stack.out.into(),
@@ -75,22 +78,48 @@ pub(super) fn without(text: &str, markup: Markup) -> Cleaned<'_> {
     }
 }
 
+/// Whether there is something to take out. As long as nothing was, what is kept is the text itself: nothing
+/// has to be put on a stack to know it.
+fn has_any(tags: &Tags<'_>, markup: Markup) -> bool {
+    let text = tags.text;
+    if memchr::memmem::find(text.as_bytes(), OPENS.as_bytes()).is_some() {
+        return true;
+    }
+    let mut open = None;
+    let mut brackets = memchr::memchr2_iter(b'<', b'>', text.as_bytes());
+    markup == Markup::Foreign
+        && brackets.any(|at| {
+            if text.as_bytes().get(at) == Some(&b'<') {
+                open = Some(at + 1);
+                return false;
+            }
+            let inner = open.take().and_then(|open| text.get(open..at));
+            inner.and_then(|inner| tags.tag(inner)).is_some()
+        })
+}
+
 /// What is kept so far.
-struct Stack {
+struct Stack<'t> {
     out: String,
     /// Where in it angle brackets open that none has closed yet.
     open: Vec<usize>,
-    /// Names that some closing tag has, in lower case.
-    closed: HashSet<String>,
+    tags: Tags<'t>,
     removed: Kinds,
 }
 
-impl Stack {
+/// Which tags a text has.
+struct Tags<'t> {
+    text: &'t str,
+    /// Names that some closing tag has, in lower case.
+    closed: OnceCell<HashSet<String>>,
+}
+
+impl Stack<'_> {
     /// The last byte closes an angle bracket: together with what it closes it is a tag, or it stays.
     fn close(&mut self) {
         let open = self.open.last().copied();
         let inner = open.and_then(|open| self.out.get(open + 1..self.out.len() - 1));
-        let (Some(open), Some(tag)) = (open, inner.and_then(|inner| self.tag(inner))) else {
+        let (Some(open), Some(tag)) = (open, inner.and_then(|inner| self.tags.tag(inner))) else {
             // Whatever is open before it stays open: a tag has no angle brackets in it.
             self.open.clear();
             return;
@@ -109,7 +138,9 @@ impl Stack {
         }
         self.removed.add(kind);
     }
+}
 
+impl Tags<'_> {
     /// What stands between angle brackets, if it is a tag and not what people write in them: a placeholder
     /// (`<owner>`), a type (`Vec<T>`), an address.
     fn tag(&self, inner: &str) -> Option<Tag> {
@@ -125,10 +156,10 @@ impl Stack {
             rest.trim() == "/"
                 || is_markup(&name)
                 || asks_for_attention(&name)
-                || self.closed.contains(&name)
+                || self.closes(&name)
         } else {
             rest.starts_with(char::is_whitespace)
-                && (asks_for_attention(&name) || self.closed.contains(&name))
+                && (asks_for_attention(&name) || self.closes(&name))
         };
         looks_like_one.then(|| {
             if BLOCKS.contains(&name.as_str()) {
@@ -137,6 +168,12 @@ impl Stack {
                 Tag::Inline
             }
         })
+    }
+
+    /// Whether some closing tag has the name.
+    fn closes(&self, name: &str) -> bool {
+        let closed = self.closed.get_or_init(|| closed_names(self.text));
+        closed.contains(name)
     }
 }
 
@@ -177,8 +214,9 @@ fn name(inner: &str) -> Option<(&str, &str)> {
 
 /// Names of closing tags. A name between brackets that none of them closes is a placeholder.
 fn closed_names(text: &str) -> HashSet<String> {
-    let after = text.split("</").skip(1);
-    let closed = after.filter_map(|after| {
+    let opened = memchr::memmem::find_iter(text.as_bytes(), "</");
+    let closed = opened.filter_map(|at| {
+        let after = text.get(at + 2..)?;
         let (name, rest) = name(after)?;
         let is_closing = rest.trim_start().starts_with('>') && !after.starts_with(['!', '?', '[']);
         is_closing.then(|| name.to_ascii_lowercase())
@@ -246,4 +284,59 @@ pub(super) fn asks_for_attention(name: &str) -> bool {
         "sys",
     ];
     PARTS.iter().any(|part| name.contains(part)) || WHOLE.contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pieces of tags and comments, side by side.
+    fn texts() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "<",
+            "<",
+            ">",
+            ">",
+            "/",
+            "</",
+            "!",
+            "-",
+            "--",
+            "<!--",
+            "-->",
+            "b",
+            "br",
+            "owner",
+            "x",
+            "important",
+            "=",
+            " ",
+            "a b",
+            "é",
+            "?",
+            "<a href=x>",
+            "</owner>",
+            "<owner>",
+        ]);
+        prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_only_passed_over_if_nothing_would_be_taken_out_of_it(text in texts()) {
+            for markup in [Markup::Foreign, Markup::Content] {
+                let tags = || Tags {
+                    text: &text,
+                    closed: OnceCell::new(),
+                };
+                let found = taken_out(tags(), markup);
+                prop_assert_eq!(has_any(&tags(), markup), !found.removed.is_empty());
+                if found.removed.is_empty() {
+                    prop_assert_eq!(&found.text, &text);
+                }
+            }
+        }
+    }
 }

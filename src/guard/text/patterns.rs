@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::flag::{Flag, Flags};
+use super::fold::FOREIGN;
 use super::required::{OneOf, required};
 use super::rows::{Negated, ROWS};
 use crate::guard::keywords::Keywords;
@@ -220,11 +221,15 @@ fn is_negated(before: &str) -> bool {
     let from = before.floor_char_boundary(before.len().saturating_sub(REACH));
     let near = before.get(from..).unwrap_or_default();
     let clause = near
-        .rsplit(['.', ';', '!', '?', '\n', ',', ':', '(', ')', '-', '–', '—'])
+        .rsplit(['.', ';', '!', '?', '\n', ',', ':', '(', ')', '-'])
         .next()
         .unwrap_or_default();
-    // As a word of its own, so that nothing that merely ends like one excuses what follows.
-    let clause = format!(" {clause}");
+    // As a word of its own, so that nothing that merely ends like one excuses what follows; behind what is
+    // foreign there has to be a blank.
+    let clause = match clause.rsplit_once(FOREIGN) {
+        Some((_, clause)) => clause.to_owned(),
+        None => format!(" {clause}"),
+    };
     [
         " not ",
         " never ",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::facts::{Arguments, Leaf};
 use super::super::location::Location;
+use super::super::uris::Odd;
 use super::{Labels, touch};
 
 /// What is to stand in place of each path, by its JSON pointer among the arguments (RFC 6901). Only
@@ -18,8 +19,11 @@ pub enum Uncanonical {
     /// By its pointer among the arguments.
     #[error("what stands at `{}` is no path that all readers take for the same place", .0.escape_debug())]
     Unclear(String),
-    #[error("no URI of a resource stands at `{}` that all readers take for the same one", .0.escape_debug())]
-    NoUri(String),
+    #[error(
+        "no URI of a resource stands at `{}` that all readers take for the same one: {odd}",
+        .pointer.escape_debug()
+    )]
+    NoUri { pointer: String, odd: Odd },
 }
 
 impl Labels {

@@ -4,11 +4,15 @@
 //! several, stands in a [`RatchetStore`] under a [`RatchetKey`].
 
 mod disk;
+mod journal;
 mod key;
 mod memory;
+#[cfg(test)]
+mod oracle;
 mod store;
 
-pub use disk::{JournalError, OnDisk};
+pub use disk::OnDisk;
+pub use journal::JournalError;
 pub use key::{RatchetKey, Whose};
 pub use memory::InMemory;
 pub use store::{Answer, Raised, RatchetStore, StoreFault};

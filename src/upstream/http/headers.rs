@@ -1,11 +1,9 @@
 //! What a message's headers say, made from what the gate knows of it, never copied.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
 use crate::gate::Carried;
-use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, Onward};
+use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, Onward, header_value};
 
 use super::failure::Failure;
 
@@ -192,20 +190,10 @@ pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&Onward>) {
     }
 }
 
-/// A value as it is, or in the base64 form if a header could not hold it, would trim it, or if it
-/// looks like that form itself (MCP 2026-07-28, basic/transports, value encoding).
+/// A value that a header holds.
 fn encoded(value: &str) -> HeaderValue {
-    let printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    let trimmed = value.starts_with(' ') || value.ends_with(' ');
-    let like_ours = value.starts_with("=?base64?") && value.ends_with("?=");
-    let plain = (printable && !trimmed && !like_ours)
-        .then(|| HeaderValue::from_str(value).ok())
-        .flatten();
-    plain.unwrap_or_else(|| {
-        let text = format!("=?base64?{}?=", BASE64_STANDARD.encode(value));
-        // INVARIANT: base64 is visible ASCII, so that there is nothing to refuse.
-        HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static("=?base64??="))
-    })
+    // INVARIANT: it is visible ASCII and spaces, so that there is nothing to refuse.
+    HeaderValue::from_str(&header_value(value)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath,
     PathFd, PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
-    Scope, path_beneath_rules,
+    RulesetStatus, Scope, path_beneath_rules,
 };
 
 use super::{Access, Network, Place, Sandbox, SandboxError, Strength, SystemFiles, calls, system};
@@ -37,18 +37,25 @@ pub fn check(sandbox: &Sandbox) -> Result<Option<String>, Vec<SandboxError>> {
     }
 }
 
-/// Confines the calling process, which must have one thread, and whatever it becomes.
+/// Confines the calling process, which must have one thread, and whatever it becomes. Where less is enough
+/// ([`Strength::BestEffort`]), what is short is in the answer.
 ///
 /// # Errors
 /// The process is then confined in parts, and must not become a server.
-pub fn confine(sandbox: &Sandbox) -> Result<(), SandboxError> {
+pub fn confine(sandbox: &Sandbox) -> Result<Option<String>, SandboxError> {
     let ruleset = ruleset(sandbox)?;
     // Sets `no_new_privs` as well.
-    ruleset.restrict_self().map_err(|error| kernel(&error))?;
+    let status = ruleset.restrict_self().map_err(|error| kernel(&error))?;
+    let of_landlock = match status.ruleset {
+        RulesetStatus::FullyEnforced => None,
+        RulesetStatus::PartiallyEnforced => Some("Landlock enforces only a part of it".to_owned()),
+        RulesetStatus::NotEnforced => Some("Landlock enforces nothing of it".to_owned()),
+    };
     // After it: the filter would keep nobody from confining, but nothing needs to be thought through.
-    match (calls::filter(sandbox), sandbox.strength) {
-        (Err(error), Strength::Required) => Err(SandboxError::Kernel(error)),
-        (Ok(()), _) | (Err(_), Strength::BestEffort) => Ok(()),
+    let of_calls = calls::filter(sandbox).err();
+    match (together(of_landlock, of_calls), sandbox.strength) {
+        (Some(lacks), Strength::Required) => Err(SandboxError::Kernel(lacks)),
+        (lacks, _) => Ok(lacks),
     }
 }
 
@@ -99,10 +106,11 @@ fn handled(abi: ABI, level: CompatLevel, network: &Network) -> Result<Ruleset, R
 
 /// What cannot be done of it here, if anything.
 fn lacks(sandbox: &Sandbox) -> Option<String> {
-    let lacks: Vec<String> = [lacks_of_landlock(), calls::try_out(sandbox).err()]
-        .into_iter()
-        .flatten()
-        .collect();
+    together(lacks_of_landlock(), calls::try_out(sandbox).err())
+}
+
+fn together(of_landlock: Option<String>, of_calls: Option<String>) -> Option<String> {
+    let lacks: Vec<String> = of_landlock.into_iter().chain(of_calls).collect();
     (!lacks.is_empty()).then(|| lacks.join("; "))
 }
 

@@ -154,4 +154,27 @@ fn numbers_are_compared_as_numbers_and_texts_as_texts() {
     assert_eq!(says("100.0"), [true, false]);
     assert_eq!(says("101"), [false, false]);
     assert_eq!(says(""), [false, false]);
+    let same = |number: &str, header: &str| {
+        let call = message(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"n":{number}}}}}}}"#
+        ));
+        found[0].is_said_by(&call, header)
+    };
+    for (number, header, expected) in [
+        ("100", "1e2", true),
+        ("1e2", "100", true),
+        ("-0", "0", true),
+        ("1.50", "15e-1", true),
+        ("100", "+100", false),
+        ("100", "0100", false),
+        ("100", "100.", false),
+        ("-1", "1", false),
+        // Equal as doubles, and not to whoever reads whole numbers.
+        ("9007199254740993", "9007199254740992", false),
+        ("9007199254740993", "9007199254740993.0", true),
+        ("1e400", "1e401", false),
+        ("1e400", "inf", false),
+    ] {
+        assert_eq!(same(number, header), expected, "{number} {header}");
+    }
 }

@@ -15,8 +15,8 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::wire::{
     Document, EventKind, Fragment, Frame, Id, JsonErrorKind, Kind, Limits, LineReader,
-    MAX_EVENT_ID_BYTES, Message, Method, Outcome, Shape, SseDecoder, SseEvent, TraceContext,
-    TraceState, Value,
+    MAX_EVENT_ID_BYTES, Message, Method, Mirror, Outcome, Repeated, Said, Shape, SseDecoder,
+    SseEvent, TraceContext, TraceState, Unrepeated, Value, header_value, of_header_value,
 };
 
 /// What we accept serde_json reads the same way; what it accepts we refuse only for our own rules.
@@ -44,6 +44,76 @@ pub(crate) fn strict_vs_serde(input: &[u8]) {
             "only we refuse: {ours}"
         ),
         (Err(_), Err(_)) => {}
+    }
+}
+
+/// What headers repeat of a call is what the call says, and nothing else is. The first line of the input is
+/// a tool, the second a call of it, the rest the value of a header.
+pub(crate) fn mirrors(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    let mut parts = text.splitn(3, '\n');
+    let [tool, call, header] = [(); 3].map(|()| parts.next().unwrap_or_default());
+    let read = of_header_value(header);
+    for value in read.iter().map(String::as_str).chain([header]) {
+        let sent = header_value(value);
+        assert!(
+            sent.bytes().all(|byte| matches!(byte, b' '..=b'~')),
+            "{sent:?}"
+        );
+        assert_eq!(sent.trim(), sent, "{value:?}");
+        assert_eq!(of_header_value(&sent).as_deref(), Some(value));
+    }
+    let tool = Document::decode(tool.as_bytes(), &Limits::default());
+    let call = Message::decode(call.as_bytes(), &Limits::default());
+    let (Ok(tool), Ok(call)) = (tool, call) else {
+        return;
+    };
+    let all = Mirror::of_definition(tool.root());
+    for mirror in &*all {
+        let name = mirror.header();
+        assert!(name.starts_with(Mirror::PREFIX) && name == name.to_ascii_lowercase());
+        assert_eq!(all.iter().filter(|it| it.header() == name).count(), 1);
+        let said = |said: Option<Said>| {
+            let said = said.map(|said| (Box::from(name), said));
+            said.into_iter()
+                .collect::<Repeated>()
+                .repeats(mirror, &call)
+        };
+        assert_eq!(said(Some(Said::Twice)), Err(Unrepeated::Twice));
+        assert_eq!(said(Some(Said::Unreadable)), Err(Unrepeated::Unreadable));
+        let once = |text: &str| said(Some(Said::Once(text.into())));
+        match mirror.value(&call) {
+            Some(value) => {
+                assert_eq!(said(None), Err(Unrepeated::Missing));
+                let sent = of_header_value(&header_value(&value));
+                assert_eq!(once(&sent.expect("what is sent is read")), Ok(()));
+                assert!(*value != *header || once(header).is_ok());
+                if *value != *header && once(header).is_ok() {
+                    let is_number = |text: &str| {
+                        let read = Document::decode(text.as_bytes(), &Limits::default());
+                        read.is_ok_and(|it| it.root().as_number().is_some())
+                    };
+                    assert!(
+                        is_number(&value) && is_number(header),
+                        "{value:?} {header:?}"
+                    );
+                    let doubles = [&*value, header].map(|text| text.parse::<f64>().ok());
+                    assert!(
+                        matches!(doubles, [one, other] if one == other),
+                        "{doubles:?}"
+                    );
+                    let whole = [&*value, header].map(|text| text.parse::<i128>().ok());
+                    assert!(
+                        !matches!(whole, [Some(one), Some(other)] if one != other),
+                        "{whole:?}"
+                    );
+                }
+            }
+            None => {
+                assert_eq!(said(None), Ok(()));
+                assert_eq!(once(header), Err(Unrepeated::Differs));
+            }
+        }
     }
 }
 

@@ -46,3 +46,8 @@ fn every_seed_of_sse_holds() {
 fn every_seed_of_trace_holds() {
     each_seed("trace", oracle::trace);
 }
+
+#[test]
+fn every_seed_of_mirrors_holds() {
+    each_seed("mirrors", oracle::mirrors);
+}

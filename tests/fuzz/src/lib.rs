@@ -50,7 +50,7 @@ pub mod policy {
     mod engine;
     mod errors;
     mod facts;
-    mod held;
+    pub mod held;
     mod labels;
     mod leaves;
     pub mod location;
@@ -69,6 +69,8 @@ pub mod policy {
     pub use decision::Origin;
     pub use errors::PolicyProblem;
     pub use facts::Consent;
+    pub use held::Held;
+    pub use labels::MAX_LEVEL;
     pub use lock::{Fingerprint, Lock, LockedTool};
     pub use lock_words::{LockedPrompt, LockedWords};
     pub use shape::{Member, Presence, Record, Scalar, Shape, Untyped};
@@ -122,6 +124,57 @@ mod consent_laws {
 /// No state opens but the one that was sealed.
 pub fn seal(input: &[u8]) {
     consent_laws::laws(&String::from_utf8_lossy(input));
+}
+
+/// What sessions have read, as it is kept on disk, from its source.
+#[path = "../../../src/session/ratchet"]
+#[expect(dead_code, reason = "who keeps it asks for more than the laws do")]
+mod ratchet {
+    mod journal;
+    mod key;
+    mod memory;
+    mod oracle;
+    mod store;
+    use key::RatchetKey;
+    use memory::InMemory;
+    use store::{Answer, Raised, RatchetStore, StoreFault};
+    pub(super) fn laws(text: &str) {
+        oracle::laws(text);
+    }
+}
+
+/// A journal is refused with a reason, or what it says is held after every restart.
+pub fn journal(input: &[u8]) {
+    ratchet::laws(&String::from_utf8_lossy(input));
+}
+
+/// What authorization servers answer, from its source.
+#[path = "../../../src/upstream/http/oauth"]
+mod oauth {
+    mod oracle;
+    mod places;
+    mod read;
+    /// What of them the readers know.
+    mod settings {
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum ClientAuth {
+            Basic,
+            Post,
+        }
+    }
+    pub(super) fn laws(text: &str) {
+        oracle::laws(text);
+    }
+}
+
+/// A token is the one that any reader sees, and a secret goes to nobody but the issuer that was asked.
+pub fn oauth(input: &[u8]) {
+    oauth::laws(&String::from_utf8_lossy(input));
+}
+
+/// What headers repeat of a call is what the call says.
+pub fn mirrors(input: &[u8]) {
+    oracle::mirrors(input);
 }
 
 /// Tokens and keys, from their source. INVARIANT: these parts import nothing else of the gate but the

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
+use hyper::header::{ACCEPT, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, StatusCode};
 use tokio::time::timeout;
 use url::Url;
 
 use crate::outward::{Answer, AskFault, Asker, Private, Refused, Whence};
-use crate::wire::Value;
 
 use super::super::connections::{Asking, Connections};
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::super::tls::client_tls;
 use super::exchange::json;
 use super::fault::{Of, TokenFault};
-use super::places::{appended, client_auth, is_within, pointer, resource_of, well_known};
+use super::places::{appended, pointer, resource_of, well_known};
+use super::read;
 use super::settings::{ClientAuth, ClientCredentials, TokenServer};
 
 /// Bytes of a metadata document.
@@ -151,19 +151,10 @@ impl Discovery {
             if (400..500).contains(&answer.status) {
                 continue;
             }
-            let read = read(&answer, of)?;
-            let unfit = |what| TokenFault::Unfit { of, what };
-            let resource = read.root().get("resource").and_then(Value::as_str);
-            let resource = resource.ok_or_else(|| unfit("holds no `resource`"))?;
-            // RFC 9728, section 3.3: it must be the metadata of whom it was asked for.
-            let meant = Url::parse(&resource).is_ok_and(|it| is_within(&self.upstream, &it));
-            if !meant {
-                return Err(unfit("is about another server"));
-            }
-            let servers = read.root().get("authorization_servers");
-            let issuer = servers.and_then(|servers| servers.items().next());
-            let issuer = issuer.and_then(Value::as_str).ok_or(TokenFault::Unnamed)?;
-            return Ok((issuer.into_owned(), resource.into_owned()));
+            let read = document(&answer, of)?;
+            let (resource, issuer) = read::of_server(read.root(), &self.upstream)
+                .map_err(|what| TokenFault::Unfit { of, what })?;
+            return Ok((issuer.ok_or(TokenFault::Unnamed)?, resource));
         }
         Err(TokenFault::Unnamed)
     }
@@ -187,7 +178,9 @@ impl Discovery {
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(None);
         }
-        Ok(pointer(response.headers()))
+        let challenges = response.headers().get_all(WWW_AUTHENTICATE);
+        let mut challenges = challenges.iter().filter_map(|it| it.to_str().ok());
+        Ok(challenges.find_map(pointer))
     }
 
     async fn of_issuer(&self, issuer: &str, resource: String) -> Result<Endpoint, TokenFault> {
@@ -202,20 +195,8 @@ impl Discovery {
             if (400..500).contains(&answer.status) {
                 continue;
             }
-            let read = read(&answer, of)?;
-            let root = read.root();
-            let said = root.get("issuer").and_then(Value::as_str);
-            // RFC 8414, section 3.3: or somebody else's endpoint would be shown the secret.
-            if said.as_deref() != Some(issuer) {
-                return Err(unfit("is about another issuer"));
-            }
-            let endpoint = root.get("token_endpoint").and_then(Value::as_str);
-            let endpoint = endpoint.ok_or_else(|| unfit("holds no `token_endpoint`"))?;
-            let endpoint = Url::parse(&endpoint);
-            let endpoint = endpoint.map_err(|_| unfit("has a `token_endpoint` that is no URL"))?;
-            let client_auth = client_auth(root.get("token_endpoint_auth_methods_supported"));
-            let client_auth = client_auth
-                .ok_or_else(|| unfit("names no way of showing a secret that the gate knows"))?;
+            let read = document(&answer, of)?;
+            let (endpoint, client_auth) = read::of_issuer(read.root(), issuer).map_err(unfit)?;
             return Ok(Endpoint {
                 asker: self.asker(&endpoint)?.clone(),
                 url: endpoint,
@@ -259,7 +240,7 @@ impl Discovery {
     }
 }
 
-fn read(answer: &Answer, of: Of) -> Result<crate::wire::Document, TokenFault> {
+fn document(answer: &Answer, of: Of) -> Result<crate::wire::Document, TokenFault> {
     let status = answer.status;
     if status != 200 {
         return Err(TokenFault::Status { of, status });

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use crate::outward::Answer;
-use crate::wire::{Document, Limits, Value};
+use crate::wire::Document;
 
 use super::super::conceal::Conceal;
 use super::super::connections::Connections;
@@ -19,13 +19,11 @@ use super::super::secret_file::{self, SecretFault};
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::discovery::{Discovery, Endpoint};
 use super::fault::{Of, TokenFault};
+use super::read;
 use super::settings::{ClientAuth, ClientCredentials, ClientSecret};
 
 /// Bytes of an answer with a token.
 const MAX_BYTES: usize = 256 * 1024;
-
-/// A lifetime that is longer is as good as none: the token is used until it is refused.
-const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// Gets tokens.
 pub(super) struct Exchange {
@@ -151,8 +149,7 @@ fn granted(answer: &Answer) -> Result<Granted, TokenFault> {
     let unfit = |what| TokenFault::Unfit { of, what };
     let read = json(answer);
     if answer.status != 200 {
-        let error = read.as_ref().and_then(|read| read.root().get("error"));
-        let named = error.and_then(Value::as_str).and_then(|name| known(&name));
+        let named = read.as_ref().and_then(|read| read::error(read.root()));
         return Err(match (named, answer.status) {
             (Some(name), 400..=499) => TokenFault::Refused(name),
             (None, 401) => TokenFault::Refused("invalid_client"),
@@ -160,59 +157,15 @@ fn granted(answer: &Answer) -> Result<Granted, TokenFault> {
         });
     }
     let read = read.ok_or_else(|| unfit("is no JSON"))?;
-    let root = read.root();
-    let kind = root.get("token_type").and_then(Value::as_str);
-    if !kind.is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
-        return Err(unfit("is no bearer token"));
-    }
-    let token = root.get("access_token").and_then(Value::as_str);
-    let token = token.ok_or_else(|| unfit("holds no `access_token`"))?;
-    let lifetime = lifetime(root.get("expires_in"));
-    let lifetime = lifetime.map_err(|()| unfit("has an `expires_in` that is no time to come"))?;
+    let (token, lifetime) = read::token(read.root()).map_err(unfit)?;
     Ok(Granted {
         token: SecretString::from(&*token),
         lifetime,
     })
 }
 
-/// Some servers write the number as a string.
-fn lifetime(written: Option<Value<'_>>) -> Result<Option<Duration>, ()> {
-    let Some(written) = written.filter(|written| !written.is_null()) else {
-        return Ok(None);
-    };
-    let text = written.as_str();
-    let text = text.as_deref().or(written.as_number()).ok_or(())?;
-    let seconds: f64 = text.parse().map_err(|_| ())?;
-    if seconds.is_nan() || seconds <= 0.0 {
-        return Err(());
-    }
-    let lifetime = Duration::try_from_secs_f64(seconds).ok();
-    Ok(lifetime.filter(|lifetime| *lifetime < LONGEST))
-}
-
-/// As strictly as messages: two readers see one token.
 pub(super) fn json(answer: &Answer) -> Option<Document> {
-    let limits = Limits {
-        max_bytes: answer.body.len(),
-        ..Limits::default()
-    };
-    let is_json = answer.is_json();
-    let read = is_json.then(|| Document::decode(&answer.body, &limits).ok())?;
-    read.filter(|read| read.root().is_object())
-}
-
-/// The errors that there are (RFC 6749, section 5.2; RFC 8707, section 2). Others are not repeated.
-fn known(name: &str) -> Option<&'static str> {
-    const ERRORS: [&str; 7] = [
-        "invalid_client",
-        "invalid_grant",
-        "invalid_request",
-        "invalid_scope",
-        "invalid_target",
-        "unauthorized_client",
-        "unsupported_grant_type",
-    ];
-    ERRORS.into_iter().find(|known| *known == name)
+    answer.is_json().then(|| read::object(&answer.body))?
 }
 
 #[cfg(test)]

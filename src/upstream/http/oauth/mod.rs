@@ -7,7 +7,10 @@
 mod discovery;
 mod exchange;
 mod fault;
+#[cfg(test)]
+mod oracle;
 mod places;
+mod read;
 mod settings;
 mod tokens;
 

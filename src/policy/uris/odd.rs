@@ -1,0 +1,124 @@
+//! What of a URI readers disagree on.
+
+use std::fmt;
+
+use url::Url;
+
+use super::{settled, user_of};
+use crate::policy::location::has_scheme;
+
+/// The first part of a URI without a spelling of its own that could be to blame for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Odd {
+    NoText,
+    Scheme,
+    Characters,
+    Fragment,
+    User,
+    Host,
+    Query,
+    Path,
+}
+
+impl Odd {
+    /// Of a text that is none.
+    pub fn of(text: &str) -> Self {
+        if text.contains(|c: char| c == '\\' || c.is_whitespace() || c.is_control()) {
+            return Self::Characters;
+        }
+        let Some((scheme, rest)) = text.split_once(':').filter(|_| has_scheme(text)) else {
+            return Self::Scheme;
+        };
+        if rest.contains('#') {
+            return Self::Fragment;
+        }
+        let (before_query, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let is_file = scheme.eq_ignore_ascii_case("file");
+        let authority = before_query.strip_prefix("//").unwrap_or_default();
+        let authority = authority.split('/').next().unwrap_or_default();
+        let (user, host) = match authority.rsplit_once('@') {
+            Some((_, host)) => (Some(user_of(authority)), host),
+            None => (None, authority),
+        };
+        let is_plain = |user: Option<(&str, &str)>| user.is_some_and(|(_, after)| after == host);
+        let host_is_known = Url::parse(&format!("{scheme}://{host}/"))
+            .is_ok_and(|url| !is_file || matches!(url.host_str(), None | Some("localhost")));
+        let host_is_plain = host.is_ascii() && !host.contains('%') && !host.ends_with('.');
+        if user.is_some_and(|user| !is_plain(user) || has_known_scheme(scheme)) {
+            Self::User
+        } else if !authority.is_empty() && !(host_is_known && host_is_plain) {
+            Self::Host
+        } else if settled(query).is_none() || (is_file && text.contains('?')) {
+            Self::Query
+        } else {
+            Self::Path
+        }
+    }
+}
+
+/// Whether a name before the host is a credential to those who read it.
+fn has_known_scheme(scheme: &str) -> bool {
+    Url::parse(&format!("{scheme}://host/")).is_ok_and(|url| url.is_special())
+}
+
+impl fmt::Display for Odd {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::NoText => "it is no text",
+            Self::Scheme => "it has no scheme",
+            Self::Characters => "it has blanks, backslashes or control characters",
+            Self::Fragment => "it has a fragment (`#`)",
+            Self::User => "a name or a password stands before its host",
+            Self::Host => "its host",
+            Self::Query => "its query",
+            Self::Path => "its path",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{canonical_template, canonical_uri};
+
+    #[test]
+    fn what_readers_disagree_on_is_named() {
+        let check = |text: &str, expected: Odd| {
+            assert_eq!(canonical_uri(text), None, "{text}");
+            assert_eq!(Odd::of(text), expected, "{text}");
+        };
+        check("", Odd::Scheme);
+        check("/srv/a", Odd::Scheme);
+        check("a/b:c", Odd::Scheme);
+        check("notes://team/a b", Odd::Characters);
+        check("notes://team\\a", Odd::Characters);
+        check("notes://team/a#b", Odd::Fragment);
+        check("notes:a#", Odd::Fragment);
+        check("https://x.org@evil.com/a", Odd::User);
+        check("notes://me:word@team/a", Odd::User);
+        check("notes://bücher/a", Odd::Host);
+        check("notes://me@bücher/a", Odd::Host);
+        check("notes://te%61m/a", Odd::Host);
+        check("notes://team./a", Odd::Host);
+        check("file://host/share/a", Odd::Host);
+        check("https://a b/", Odd::Characters);
+        check("notes://team/a?b%zz", Odd::Query);
+        check("file:///srv/a?b", Odd::Query);
+        check("file:///../etc/passwd", Odd::Path);
+        check("notes://team/a//b", Odd::Path);
+        check("notes://team/%252e%252e/a", Odd::Path);
+        check("notes:///a/../../b", Odd::Path);
+        check("https:/x.org/a", Odd::Path);
+    }
+
+    #[test]
+    fn what_a_template_has_of_it_is_named_too() {
+        let check = |text: &str, expected: Odd| {
+            assert_eq!(canonical_template(text), None, "{text}");
+            assert_eq!(Odd::of(text), expected, "{text}");
+        };
+        check("notes://team/{a}#b", Odd::Fragment);
+        check("notes://bücher/{a}", Odd::Host);
+        check("notes://team/../{a}", Odd::Path);
+    }
+}
