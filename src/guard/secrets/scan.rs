@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::compiled::{Before, Compiled, Match, Place};
 use super::decode::each_decoded;
 use super::finding::{Encoding, Layer};
+use super::fold::folded;
 use super::rules::Rules;
 
 /// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
@@ -23,6 +24,18 @@ pub(super) struct Found {
 
 /// All that one look at a text tells, in no order; findings may overlap.
 pub(super) fn scan(rules: &Rules, text: &str) -> Vec<Found> {
+    let mut found = written(rules, text);
+    if let Some(folded) = folded(text) {
+        found.extend(written(rules, &folded.text).into_iter().map(|one| Found {
+            range: folded.place_of(&one.range),
+            ..one
+        }));
+    }
+    found
+}
+
+/// The same of a text as it is written.
+fn written(rules: &Rules, text: &str) -> Vec<Found> {
     let mut found = plain(rules, text);
     each_decoded(text, |outer| {
         let mut inner = plain(rules, outer.text);
@@ -120,7 +133,7 @@ fn anchored(
     let end = text.floor_char_boundary(start.saturating_add(after));
     let Match { mut secret, .. } = rule.here(text.get(start..end)?)?;
     secret = start + secret.start..start + secret.end;
-    if !rule.accepts(text.get(secret.clone())?) {
+    if !rule.accepts_at(text, &secret) {
         return None;
     }
     if secret.end == end {
