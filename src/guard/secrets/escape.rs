@@ -15,17 +15,13 @@ pub(super) fn ends_with_one(text: &[u8]) -> bool {
             ..,
             b'\\',
             b'n' | b'r' | b't' | b'b' | b'f' | b'v' | b'a' | b'e' | b'0',
-        ] => true,
+        ]
+        | [.., b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7']
+        | [.., b'=', b'0'..=b'9', b'0'..=b'9' | b'A'..=b'F'] => true,
         [.., b'\\', b'x' | b'X', high, low] if are_hex([high, low]) => true,
-        [.., b'=', high @ b'0'..=b'9', low]
-            if are_hex([high, low]) && !low.is_ascii_lowercase() =>
-        {
-            true
-        }
-        [.., b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7'] => true,
         [.., b'\\', b'u', a, b, c, d] if are_hex([a, b, c, d]) => true,
-        [.., last] if last.is_ascii_alphabetic() => is_sequence(text),
-        _ => false,
+        [.., last] => last.is_ascii_alphabetic() && is_sequence(text),
+        [] => false,
     }
 }
 

@@ -30,10 +30,13 @@ const WORDS: [&str; 22] = [
 /// Bytes of the longest of them, with separators.
 const LONGEST: usize = 16;
 
-/// Whether a `token` behind this text is of that sort.
+/// Whether a `token` behind this text is of that sort. What stands apart by more than one character is
+/// another name.
 pub(super) fn leads_to(text: &[u8]) -> bool {
-    let name = text.iter().rev().take(LONGEST);
-    let name = name.filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b' ' | b'\\'));
+    let apart = text.last().is_some_and(|byte| b"_-. ".contains(byte));
+    let text = text.iter().rev().skip(usize::from(apart));
+    let name = text.take(LONGEST);
+    let name = name.filter(|byte| !matches!(byte, b'_' | b'-' | b'\\'));
     let mut name: Vec<u8> = name.map(u8::to_ascii_lowercase).collect();
     name.reverse();
     WORDS.iter().any(|word| name.ends_with(word.as_bytes()))
@@ -81,6 +84,8 @@ mod tests {
                 "auth",
                 "my ",
                 "csrf",
+                "--start --",
+                "see the page. ",
                 "x",
             ],
             false,

@@ -136,9 +136,11 @@ fn anchored(
     if !rule.accepts_at(text, &secret) {
         return None;
     }
-    if secret.end == end {
-        secret.end = token_end(text, end);
-    }
+    secret.end = if secret.end == end {
+        token_end(text, end)
+    } else {
+        quoted_end(text, &secret)
+    };
     Some(secret)
 }
 
@@ -191,6 +193,34 @@ fn search(rule: &Compiled, text: &str, window: &Range<usize>) -> Vec<Range<usize
         }
     }
     found
+}
+
+/// The longest value in quotes that has quotes in it.
+const LONGEST_QUOTED: usize = 256;
+
+/// The end of a value: one in quotes goes on behind a quote that is escaped in it.
+fn quoted_end(text: &str, secret: &Range<usize>) -> usize {
+    let before = text.get(..secret.start).unwrap_or_default();
+    let rest = text.get(secret.end..).unwrap_or_default();
+    let quote = ['"', '\''].into_iter().find(|&quote| {
+        before
+            .strip_suffix(quote)
+            .is_some_and(|text| !text.ends_with('\\'))
+    });
+    let Some(quote) = quote.filter(|&quote| {
+        let rest = rest.strip_prefix('\\');
+        rest.is_some_and(|rest| rest.starts_with(quote))
+    }) else {
+        return secret.end;
+    };
+    let mut escaped = false;
+    let mut characters = rest.char_indices().take(LONGEST_QUOTED);
+    let closing = characters.find(|&(_, character)| {
+        let closes = character == quote && !escaped;
+        escaped = character == '\\' && !escaped;
+        closes
+    });
+    closing.map_or(secret.end, |(length, _)| secret.end + length)
 }
 
 /// The end of the word that goes on here. A match that ends where its window was cut goes on there.

@@ -180,6 +180,22 @@ fn text_of_two_bytes_for_each_character_is_decoded() {
 }
 
 #[test]
+fn a_value_in_quotes_goes_with_the_quotes_in_it() {
+    check(
+        r#"{"password":"aB3dE6gH9\"jK2\\","user":"\"me\""}"#,
+        r#"{"password":"[redacted:generic-password]","user":"\"me\""}"#,
+    );
+    check(
+        r#"{\"password\":\"aB3dE6gH9\",\"user\":\"me\"}"#,
+        r#"{\"password\":\"[redacted:generic-password]\",\"user\":\"me\"}"#,
+    );
+    check(
+        r#"password = "aB3dE6gH9\" and no end"#,
+        r#"password = "[redacted:generic-password]\" and no end"#,
+    );
+}
+
+#[test]
 fn what_is_called_is_no_secret() {
     for text in [
         "password = utf8_to_utf16_dup(v);",
