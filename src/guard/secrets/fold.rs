@@ -67,20 +67,24 @@ pub(super) fn folded(text: &str) -> Option<Folded> {
 
 /// Whether letters of a word are wide, or something that is ignored stands between some.
 fn is_disguised(text: &str) -> bool {
+    let of_word = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
+    let mut rest = text;
     let mut before = None;
-    let mut ignored = false;
-    for character in text.chars() {
-        if is_ignored(character) {
-            ignored = true;
-            continue;
-        }
-        let is_wide = narrow(character) != character;
-        let of_word = narrow(character).is_ascii_alphanumeric() || "_-".contains(narrow(character));
-        if of_word && (is_wide || (ignored && before == Some(true))) {
+    // Most characters are ASCII, and cost a look at their byte.
+    while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
+        let (ascii, other) = rest.split_at(at);
+        before = ascii.chars().next_back().or(before);
+        let behind = other.trim_start_matches(is_ignored);
+        let next = behind.chars().next();
+        let is_wide = next.is_some_and(|it| narrow(it) != it && of_word(narrow(it)));
+        let is_parted = behind.len() < other.len() && before.is_some_and(of_word);
+        if is_wide || (is_parted && next.is_some_and(of_word)) {
             return true;
         }
-        before = Some(of_word);
-        ignored = false;
+        before = next;
+        rest = behind
+            .get(next.map_or(0, char::len_utf8)..)
+            .unwrap_or_default();
     }
     false
 }

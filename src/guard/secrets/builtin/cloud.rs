@@ -269,6 +269,12 @@ pub(super) const ROWS: &[Row] = &[
         r"sha256~[A-Za-z0-9_\-]{43}",
         40,
     ),
+    Row::token(
+        "vercel-access-token",
+        &["vcp_", "vci_", "vca_", "vcr_", "vck_"],
+        "vc[piark]_[A-Za-z0-9]{24,80}",
+        38,
+    ),
     Row::named("vercel-token", &["vercel"], "vercel", "[A-Za-z0-9]{24}", 36),
     Row::token(
         "flyio-token",

@@ -53,36 +53,18 @@ macro_rules! quotes {
     () => {
         concat!(
             r#"(?:\\*["'`\]*]|&(?:quot|apos|#34|#39|#x27);"#,
-            r"|(?:\x1b|\\u001[bB]|\\x1[bB]|\\033|\\e)\[[0-9;]{0,8}m)",
+            r"|(?:\x1b|\\(?:u001|x1)[bB]|\\033|\\e)\[[0-9;]*m| )",
         )
     };
 }
 
-/// The member beside that of a name, as in lists of variables: `name: A`, `value: b`.
-macro_rules! member_beside {
+/// What says that a value follows: the next cell of a table, or the member beside that of a name, as
+/// in lists of variables (`name: A`, `value: b`).
+macro_rules! beside {
     () => {
         concat!(
-            quotes!(),
-            r#"?(?:[\s,]|\\+[nrt]){1,40}\\*["']?(?i:value)\\*["']?\s{0,4}[:=]\s{0,4}"#,
-        )
-    };
-}
-
-/// The next cell of a table.
-macro_rules! next_cell {
-    () => {
-        concat!(quotes!(), r"{0,3} {0,60}\| {0,4}")
-    };
-}
-
-/// What is in front of the value itself.
-macro_rules! opening {
-    () => {
-        concat!(
-            quotes!(),
-            "{0,3} ?",
-            quotes!(),
-            r"?(?:(?i:bearer|basic|token|bot)\s)?"
+            r" *\| *|",
+            r#"(?:[\s,]|\\+[nrt])+\\*["']?(?i:value)\\*["']?\s{0,4}[:=]\s{0,4}"#,
         )
     };
 }
@@ -90,28 +72,26 @@ macro_rules! opening {
 /// What may stand between a name and what it is given: the rest of the name, its quotes, what
 /// assigns, the quotes of the value. All of that may be inside a string, with escapes.
 const GIVEN: &str = concat!(
-    r#"[A-Za-z0-9_. \-]{0,32}(?:"#,
+    r"[A-Za-z0-9_. \-]{0,32}",
     quotes!(),
-    r#"{0,3}\s{0,4}"#,
-    r#"(?::=|=>|==?|:|,|>|\\u003[dD]|\\x3[dD]|\bis\b|(?:--?[A-Za-z\-]{1,24})?\s)\s{0,4}|"#,
-    next_cell!(),
-    "|",
-    member_beside!(),
+    r"{0,3}(?:\s{0,4}",
+    r"(?::=|=>|==?|:|,|>|\\(?:u003|x3)[dD]|\bis\b|(?:--?[A-Za-z\-]{1,24})?\s)\s{0,4}|",
+    beside!(),
     ")",
-    opening!(),
+    quotes!(),
+    r"{0,4}(?:(?i:bearer|basic|token|bot)\s)?",
 );
 
 /// The same for names that are everywhere in ordinary texts (`token_id`, `password of the day: …`).
 const GIVEN_DIRECTLY: &str = concat!(
     "s?(?i:[_.-]?(?:key|value|secret|token|password|prod|production|dev|staging|live|base|raw",
-    "|string|text|env|[0-9]{1,3})){0,2}(?:",
+    "|string|text|env|[0-9]{1,3})){0,2}",
     quotes!(),
-    r#"{0,3}\s{0,4}(?::=|=>|==?|:|>|\\u003[dD]|\\x3[dD])\s{0,4}|"#,
-    next_cell!(),
-    "|",
-    member_beside!(),
+    r"{0,3}(?:\s{0,4}(?::=|=>|==?|:|>|\\(?:u003|x3)[dD])\s{0,4}|",
+    beside!(),
     ")",
-    opening!(),
+    quotes!(),
+    r"{0,4}(?:(?i:bearer|basic|token|bot)\s)?",
 );
 
 /// A value is no part of a longer word, of a path or of base64.

@@ -24,10 +24,10 @@ pub(super) fn each(
         }));
         let end = start + 2 * narrow.len();
         // The last character of big-endian text has its zero before it.
-        let last = bytes
+        let final_one = bytes
             .get(end)
             .filter(|&&byte| !narrow.is_empty() && readable.has(byte));
-        narrow.extend(last);
+        narrow.extend(final_one);
         if narrow.len() >= least
             && let Ok(text) = str::from_utf8(narrow)
         {
@@ -47,7 +47,7 @@ mod tests {
     fn check(bytes: &[u8], expected: &[&str]) {
         let mut found = Vec::new();
         each(bytes, 3, &LETTERS, &mut Vec::new(), |text| {
-            found.push(text.to_owned())
+            found.push(text.to_owned());
         });
         assert_eq!(found, expected, "{bytes:?}");
     }
