@@ -219,7 +219,7 @@ const NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
 const VALUE: &str = "value";
 
 /// The name that a record gives to its value.
-fn name_beside<'m>(record: Value<'m>) -> Option<Cow<'m, str>> {
+fn name_beside(record: Value<'_>) -> Option<Cow<'_, str>> {
     let mut names = NAMES.iter().filter_map(|name| record.get(name)?.as_str());
     names.find(|name| name.len() <= SHORT)
 }

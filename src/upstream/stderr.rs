@@ -26,7 +26,9 @@ const REDACTED: &str = "[redacted]";
 
 /// What is done to a line before it is logged, beside what is done for the configuration's own secrets.
 #[derive(Clone, Default)]
-pub struct Concealing(Option<Arc<dyn Fn(&str) -> String + Send + Sync>>);
+pub struct Concealing(Option<Arc<Conceal>>);
+
+type Conceal = dyn Fn(&str) -> String + Send + Sync;
 
 impl Concealing {
     /// Each line is logged as this says.
