@@ -107,7 +107,9 @@ pub(super) fn upstream_settings(config: &Config) -> Result<crate::upstream::Sett
         confinement::sandbox(confinement, &policy::Roots::default())
     };
     let sandbox = sandbox.map_err(|nested| format!("`upstream.sandbox.roots`: {nested}"))?;
-    Ok(settings::upstream(config, &config.upstream, sandbox))
+    let concealing = settings::concealing(&gate_settings(config).guards);
+    let server = &config.upstream;
+    Ok(settings::upstream(config, server, sandbox, concealing))
 }
 
 /// How the server is reached if it is not started. What is read or fetched for it is learned by `secrets`.

@@ -127,7 +127,8 @@ impl Gate {
     ) -> Result<Arc<str>, AuditFault> {
         let now = self.clock.elapsed();
         let trail = Trail::own(talk, &occasion, now);
-        self.audit.record(trail.passed(to, now)).await?;
+        let record = self.concealed(trail.passed(to, now));
+        self.audit.record(record).await?;
         Ok(trail.reference)
     }
 
@@ -144,7 +145,7 @@ impl Gate {
             return Err(useless("its list of tools has too many pages").into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(taken_in).await?;
+        self.audit.record(self.concealed(taken_in)).await?;
         let snapshot = self.policy.current();
         let page = {
             let pages = &mut talk.session.state().pages;
@@ -197,7 +198,7 @@ impl Gate {
             return Err(useless("it does not agree to what the session agreed on").into());
         }
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(taken_in).await?;
+        self.audit.record(self.concealed(taken_in)).await?;
         if has_left_since(talk, trail.run) {
             return Ok(());
         }

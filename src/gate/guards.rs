@@ -6,6 +6,7 @@ use crate::session::{Session, Turn};
 use super::decide::Allowed;
 use super::forward::Agent;
 use super::identify::Identified;
+use super::oblige::Obliged;
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
@@ -34,6 +35,21 @@ impl Gate {
             findings.extend(leaks::sent(&sent, from, secrets)?);
         }
         Ok(findings)
+    }
+
+    /// Checks what edits have made of a result: a placeholder is not what every schema allows.
+    pub(super) fn still_fits(
+        &self,
+        understood: &Understood<'_>,
+        mut obliged: Obliged,
+    ) -> Result<Obliged, Refusal> {
+        let (line, guards) = (obliged.permit.line(), &self.settings.guards);
+        if !(obliged.redactions.is_empty() && obliged.edits.is_empty()) {
+            let limits = self.limits(understood.identified.from);
+            let findings = schemas::check_edited(understood, line, limits, guards)?;
+            obliged.findings.extend(findings);
+        }
+        Ok(obliged)
     }
 
     /// Whether a request may come now, before it is judged.

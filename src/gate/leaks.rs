@@ -155,15 +155,18 @@ pub(super) fn received<'m>(
 }
 
 /// A record as it may be written where credentials are looked for: what peers chose of it is without
-/// them. A URI may have a password, and what is said of a result names its members.
+/// them. A URI may have a password, what is said of a result names its members, and an agent calls itself
+/// what it likes.
 pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record {
     let Some(secrets) = secrets else {
         return record;
     };
+    let name = record.agent.as_mut();
+    let name = name.and_then(|agent| agent.asserted_name.as_mut());
     let said = [&mut record.target, &mut record.reason.text];
     let pointers = record.edits.iter_mut().map(|edit| &mut edit.pointer);
     let said = said.into_iter().flatten().chain(&mut record.findings);
-    let said = said.chain(pointers);
+    let said = said.chain(pointers).chain(name);
     for text in said {
         let Redacted {
             text: without,

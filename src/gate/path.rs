@@ -122,6 +122,7 @@ impl Gate {
         let settings = &self.settings;
         let passage = route.passage(&understood, trail.onward());
         let mut obliged = oblige::oblige(&message, allowed, wanted, &mut route, passage, settings)
+            .and_then(|obliged| self.still_fits(&understood, obliged))
             .inspect_err(|_| {
                 let _ = route.undo(from, &mut session.state());
             })?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::guard::{SchemaProblem, ToolSchemas, Violation};
 use crate::policy::Fingerprint;
 use crate::session::{Offered, Session, Target};
-use crate::wire::{KnownMethod, Message, Side, Value};
+use crate::wire::{Document, KnownMethod, Limits, Message, Side, Value};
 
 use super::decide::called_tool;
 use super::identify::Role;
@@ -172,6 +172,32 @@ fn result_fits(offered: Option<&Offered>, result: Value<'_>) -> Result<(), Strin
         None if result.get("isError").and_then(Value::as_bool) == Some(true) => Ok(()),
         None => Err("it has no `structuredContent`, and the tool has an `outputSchema`".to_owned()),
     }
+}
+
+/// The same for a result that something was taken out of, as it would be sent. What was not right before
+/// is told already.
+pub(super) fn check_edited(
+    understood: &Understood<'_>,
+    line: &str,
+    limits: &Limits,
+    guards: &Guards,
+) -> Result<Vec<String>, Refusal> {
+    let result = result_of_call(understood).filter(|(offered, result)| {
+        let is_structured = result.get("structuredContent").is_some();
+        guards.results != Level::Off && is_structured && result_fits(*offered, *result).is_ok()
+    });
+    let Some((offered, _)) = result else {
+        return Ok(Vec::new());
+    };
+    let edited = Document::decode(line.as_bytes(), limits);
+    let fit = edited
+        .map_err(|error| error.to_string())
+        .and_then(|edited| {
+            let result = edited.root().get("result");
+            result_fits(offered, result.ok_or("it is no result any more")?)
+        })
+        .map_err(|problem| format!("without what must not leave, {problem}"));
+    held(fit, guards.results, "results", Refusal::BadResult)
 }
 
 /// The definition by which the result of a request is to be checked: that which the tool had when it

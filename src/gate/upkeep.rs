@@ -394,9 +394,10 @@ impl Gate {
     }
 
     fn about<U, A>(&self, talk: &Talk<U, A>, kind: Kind) -> Record {
-        Record::new(kind)
+        let record = Record::new(kind)
             .within(&talk.scope())
-            .revision(&*self.revision())
+            .revision(&*self.revision());
+        self.concealed(record)
     }
 
     /// The revision of the policy that judges new messages.

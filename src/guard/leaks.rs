@@ -8,7 +8,7 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::wire::Value;
 
-use super::secrets::{Finding, Redacted, RuleId, Rules, replaced};
+use super::secrets::{Finding, Redacted, RuleId, Rules, is_random, replaced};
 
 /// What a message shows of credentials.
 #[derive(Debug, Default)]
@@ -46,6 +46,9 @@ const SHORT: usize = 512;
 /// A secret that is as short may stand elsewhere by chance.
 const TELLING: usize = 8;
 
+/// The same where only the words of a text say that it is one.
+const TELLING_BY_TEXT: usize = 12;
+
 /// A longer one is a whole text, and the automaton that looks for it would take hundreds of bytes for each
 /// of its own.
 const LONGEST: usize = 4096;
@@ -58,8 +61,10 @@ const MOST_KNOWN: usize = 256;
 
 /// Finds credentials in every string of a message but those at `spare`.
 ///
-/// What one string shows is taken out of all others too: a secret that structured content gives away
-/// by the name of its member stands in a text as well, without that name.
+/// What surely is a credential is taken out of all other strings too: one that structured content gives
+/// away by the name of its member stands in a text as well, without that name. What only the words of a
+/// text call a secret, which a stranger may have written, goes where it stands, and where a string says
+/// that and nothing else.
 ///
 /// A string for which `said` has another text is looked at as if it said that.
 pub fn leaks<'m>(
@@ -78,6 +83,7 @@ pub fn leaks<'m>(
         strings: Vec::new(),
         names: Vec::new(),
         known: HashMap::new(),
+        said_to_be: HashMap::new(),
     };
     search.visit(message, None);
     search.strings_of_all();
@@ -109,15 +115,30 @@ struct Search<'s, 'm> {
     names: Vec<RuleId>,
     /// Secrets by what they say.
     known: HashMap<String, RuleId>,
+    /// What words of some text say to be one.
+    said_to_be: HashMap<String, RuleId>,
+}
+
+/// What tells that something is a secret.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// The name of the member that it stands in: those who fill a member do not choose it.
+    ByMember,
+    /// The string itself.
+    ByText,
 }
 
 impl<'m> Search<'_, 'm> {
     /// The wire's depth limit bounds the recursion.
     fn visit(&mut self, value: Value<'m>, name: Option<&str>) {
+        let beside = name_beside(value);
         for (key, member) in value.entries() {
             let shown = self.rules.find(&key).into_iter();
             self.names.extend(shown.map(|finding| finding.rule));
-            self.visit(member, Some(&key));
+            let name = beside
+                .as_deref()
+                .filter(|_| VALUE.eq_ignore_ascii_case(&key));
+            self.visit(member, name.or(Some(&key)));
         }
         for item in value.items() {
             self.visit(item, name);
@@ -126,22 +147,34 @@ impl<'m> Search<'_, 'm> {
         if let Some(text) = value.as_str().map(|text| said().unwrap_or(text))
             && !self.spare.contains(&value.range())
         {
-            let found = self.find(&text, name);
+            let (found, told) = self.find(&text, name);
             for finding in &found {
                 let secret = text.get(finding.range.clone()).unwrap_or_default();
-                if (TELLING..=LONGEST).contains(&secret.len()) && self.known.len() < MOST_KNOWN {
-                    self.known.insert(secret.to_owned(), finding.rule.clone());
-                }
+                self.note(secret, &finding.rule, told);
             }
             self.strings.push((value, text.into_owned(), found));
         }
     }
 
+    /// Keeps what is to be looked for in other strings.
+    fn note(&mut self, secret: &str, rule: &RuleId, told: Told) {
+        let is_sure = told == Told::ByMember || self.rules.knows_by_form(rule);
+        let (known, least) = if is_sure {
+            (&mut self.known, TELLING)
+        } else {
+            (&mut self.said_to_be, TELLING_BY_TEXT)
+        };
+        let is_telling = (least..=LONGEST).contains(&secret.len()) && is_random(secret);
+        if is_telling && known.len() < MOST_KNOWN {
+            known.insert(secret.to_owned(), rule.clone());
+        }
+    }
+
     /// In the text; if there is nothing, in the text beside the name of its member.
-    fn find(&self, text: &str, name: Option<&str>) -> Vec<Finding> {
+    fn find(&self, text: &str, name: Option<&str>) -> (Vec<Finding>, Told) {
         let found = self.rules.find(text);
         let Some(name) = name.filter(|_| found.is_empty() && text.len() <= SHORT) else {
-            return found;
+            return (found, Told::ByText);
         };
         let before = format!("{name}=\"");
         let beside = format!("{before}{text}\"");
@@ -151,10 +184,14 @@ impl<'m> Search<'_, 'm> {
             let range = shift(start)..shift(end);
             (!range.is_empty()).then_some(Finding { range, ..finding })
         });
-        within.collect()
+        (within.collect(), Told::ByMember)
     }
 
     fn strings_of_all(&mut self) {
+        for (_, text, found) in self.strings.iter_mut().filter(|it| it.2.is_empty()) {
+            let rule = self.said_to_be.get(text.trim());
+            found.extend(rule.map(|rule| Finding::plain(rule.clone(), 0..text.len())));
+        }
         let (secrets, rules): (Vec<&String>, Vec<&RuleId>) = self.known.iter().unzip();
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
@@ -174,6 +211,17 @@ impl<'m> Search<'_, 'm> {
             *found = merged(std::mem::take(found), again, text.len());
         }
     }
+}
+
+/// What lists of variables call the member that has the name of one, and that of its value: those of
+/// containers, builds and tags.
+const NAMES: [&str; 4] = ["name", "key", "Name", "Key"];
+const VALUE: &str = "value";
+
+/// The name that a record gives to its value.
+fn name_beside(record: Value<'_>) -> Option<Cow<'_, str>> {
+    let mut names = NAMES.iter().filter_map(|name| record.get(name)?.as_str());
+    names.find(|name| name.len() <= SHORT)
 }
 
 /// Both are in order, and apart among themselves. Where they meet the first ones stay; after
@@ -266,6 +314,72 @@ mod tests {
                 .all(|leak| !leak.without.contains(&secret))
         );
         assert!(found.strings[0].without.starts_with("got [redacted:"));
+    }
+
+    #[test]
+    fn what_the_words_of_a_text_call_a_secret_stays_in_others() {
+        let check = |text: &str, others: &str| {
+            let message = format!(
+                r#"{{"content":[{{"type":"text","text":"{text}"}},{{"type":"text","text":"{others}"}}],"structuredContent":{{"a":["{others}"]}}}}"#
+            );
+            let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+            let rules = Rules::builtin();
+            let found = leaks(document.root(), &[], &|_| None, &rules);
+            let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
+            assert!(
+                texts.len() == 1 && texts[0].contains("[redacted:"),
+                "{texts:?} of {message}"
+            );
+        };
+        check(
+            "note: ftp://x:completed@h ftp://x:transfer@h",
+            "The transfer was completed.",
+        );
+        check("ftp://x:completed@h", "completed");
+        check("password = utf8_to_utf16_dup", "utf8_to_utf16_dup(v)");
+        check(
+            "ftp://x:ord-7f2k9q4m1z8@h",
+            "The order ord-7f2k9q4m1z8 was paid.",
+        );
+        check(
+            "token: 6f1d2c3b-aaaa-4bbb-8ccc-1234567890ab",
+            "6f1d2c3b-aaaa-4bbb-8ccc-1234567890ab",
+        );
+        check("ftp://x:20261123@h", "20261123");
+    }
+
+    #[test]
+    fn what_a_text_calls_a_secret_is_one_where_a_string_says_no_more_than_that() {
+        let secret = ["q7Vx", "2mPz", "L9sK", "4tRw", "8nBd", "Y3hJ"].concat();
+        check(
+            &format!(
+                r#"{{"text":"DB_PASSWORD={secret}","structuredContent":{{"line":"{secret}"}}}}"#
+            ),
+            &[
+                "DB_PASSWORD=[redacted:generic-password]",
+                "[redacted:generic-password]",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_value_is_known_by_the_name_that_its_record_gives_it() {
+        let secret = ["q8Zt", "R2mN", "5xLp"].concat();
+        for (name, value) in [("name", "value"), ("Key", "Value"), ("key", "value")] {
+            let found = &["[redacted:generic-password]"];
+            check(
+                &format!(r#"{{"env":[{{"{name}":"DB_PASSWORD","{value}":"{secret}"}}]}}"#),
+                found,
+            );
+            check(
+                &format!(r#"{{"env":[{{"{value}":"{secret}","{name}":"DB_PASSWORD"}}]}}"#),
+                found,
+            );
+            check(
+                &format!(r#"{{"env":[{{"{name}":"DB_HOST","{value}":"{secret}"}}]}}"#),
+                &[],
+            );
+        }
     }
 
     #[test]

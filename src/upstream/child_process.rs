@@ -17,7 +17,7 @@ use super::events::ChildEvents;
 use super::keeper::{Keeper, Order, Phase, ordered};
 use super::process::Process;
 use super::sandbox::{self, Sandbox};
-use super::stderr;
+use super::stderr::{self, Concealing};
 
 /// What to run, and how.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct Settings {
     pub env: BTreeMap<String, SecretString>,
     /// What is not logged when the server writes it to its stderr.
     pub secrets: Vec<SecretString>,
+    /// What else is done to what it writes there.
+    pub concealing: Concealing,
     /// Names of variables that are taken from our own environment if they are there.
     pub inherit: Vec<String>,
     /// Where the server runs; by default where the gate runs.
@@ -54,6 +56,7 @@ impl Settings {
             command,
             env: BTreeMap::new(),
             secrets: Vec::new(),
+            concealing: Concealing::default(),
             inherit: DEFAULT_INHERITED.iter().map(ToString::to_string).collect(),
             cwd: None,
             max_message_bytes: 16 * 1024 * 1024,
@@ -243,6 +246,7 @@ impl Shared {
             settings.name.clone(),
             settings.command.clone(),
             settings.secrets.clone(),
+            settings.concealing.clone(),
         );
         let keeper = Keeper {
             process,

@@ -23,3 +23,4 @@ pub use child_process::{ChildProcess, ChildSender, Settings, StopLadder, Upstrea
 pub use command::{DEFAULT_INHERITED, Launcher, StartError};
 pub use events::{ChildEvents, Event, GiveUp};
 pub use process::Exit;
+pub use stderr::Concealing;

@@ -3,7 +3,8 @@
 //! The pipe is always read, so that a server which writes much never waits for us; what is too much
 //! is counted instead of logged.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memchr;
@@ -23,6 +24,35 @@ const READ_SIZE: usize = 8 * 1024;
 /// Stands where a secret stood, as in the audit log.
 const REDACTED: &str = "[redacted]";
 
+/// What is done to a line before it is logged, beside what is done for the configuration's own secrets.
+#[derive(Clone, Default)]
+pub struct Concealing(Option<Arc<Conceal>>);
+
+type Conceal = dyn Fn(&str) -> String + Send + Sync;
+
+impl Concealing {
+    /// Each line is logged as this says.
+    pub fn by(conceal: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(conceal)))
+    }
+
+    fn of(&self, text: String) -> String {
+        match &self.0 {
+            Some(conceal) => conceal(&text),
+            None => text,
+        }
+    }
+}
+
+impl fmt::Debug for Concealing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Some(_) => "Concealing(..)",
+            None => "Concealing",
+        })
+    }
+}
+
 /// Reads until the end of the stream. Yields why the launcher could not execute the command, if it
 /// said so.
 pub(super) async fn relog(
@@ -30,11 +60,13 @@ pub(super) async fn relog(
     server: String,
     command: Vec<String>,
     secrets: Vec<SecretString>,
+    concealing: Concealing,
 ) -> Option<StartError> {
     let mut log = Log {
         server,
         command,
         secrets,
+        concealing,
         complaint: None,
         window: Window::default(),
     };
@@ -122,18 +154,19 @@ struct Log {
     server: String,
     command: Vec<String>,
     secrets: Vec<SecretString>,
+    concealing: Concealing,
     complaint: Option<StartError>,
     window: Window,
 }
 
 impl Log {
     fn line(&mut self, line: &Line<'_>) {
-        let text = escape(&self.conceal(line));
+        let text = self.conceal(line);
         if let Some(cause) = text.strip_prefix(launcher::CANNOT_START) {
             let program = self.command.first().cloned().unwrap_or_default();
             self.complaint = Some(StartError::Refused {
                 program,
-                cause: cause.to_owned(),
+                cause: escape(cause),
             });
         }
         if self.window.logged >= LINES_PER_WINDOW {
@@ -141,6 +174,8 @@ impl Log {
             return;
         }
         self.window.logged = self.window.logged.saturating_add(1);
+        // What is not logged is not worth the search.
+        let text = escape(&self.concealing.of(text));
         let server = &self.server;
         match line.dropped {
             0 => tracing::info!(target: "upstream.stderr", server, "{text}"),

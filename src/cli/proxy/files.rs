@@ -6,6 +6,7 @@ use crate::audit::Redactor;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen};
 use crate::policy::Roots;
+use crate::upstream::Concealing;
 
 use super::network;
 use super::servers::Upstreams;
@@ -14,7 +15,13 @@ use super::servers::Upstreams;
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
     let operators = network::operators_token(config);
-    let upstreams = Upstreams::both(config, roots, &Redactor::default(), &clock);
+    let upstreams = Upstreams::both(
+        config,
+        roots,
+        &Redactor::default(),
+        &Concealing::default(),
+        &clock,
+    );
     let entrance = match &config.listen {
         Listen::Http(listen) => network::authenticate(listen).map(drop),
         Listen::Stdio => Ok(()),

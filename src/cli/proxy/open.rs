@@ -65,8 +65,10 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
     let (exporter, spans) = traces.unzip();
     let audit = observed(audit, metrics.as_ref(), spans.as_ref());
     let roots = &loaded.snapshot.labels().roots;
-    let (upstreams, isolated) =
-        Upstreams::both(config, roots, &secrets, &clock).map_err(|cause| invalid(&cause))?;
+    let judging = gate_settings(config);
+    let concealing = settings::concealing(&judging.guards);
+    let (upstreams, isolated) = Upstreams::both(config, roots, &secrets, &concealing, &clock)
+        .map_err(|cause| invalid(&cause))?;
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
@@ -81,7 +83,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
             isolated: isolated.as_ref().and_then(Upstreams::unconfined),
         },
         eras: gate::Eras::Asked,
-        ..gate_settings(config)
+        ..judging
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let gate = reading::remembering(config, gate)?;

@@ -12,7 +12,9 @@ use crate::config::{self, Config};
 use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
 use crate::policy::Roots;
 use crate::upstream::http::{HttpClient, HttpClientError, HttpEvent, HttpEvents, HttpSender};
-use crate::upstream::{self, ChildEvents, ChildProcess, ChildSender, StartError, sandbox};
+use crate::upstream::{
+    self, ChildEvents, ChildProcess, ChildSender, Concealing, StartError, sandbox,
+};
 use crate::wire::{Form, Stream};
 
 use super::later::{Begun, Later};
@@ -108,9 +110,10 @@ impl Upstreams {
         config: &Config,
         roots: &Roots,
         secrets: &Redactor,
+        concealing: &Concealing,
         clock: &Arc<dyn Clock>,
     ) -> Result<(Self, Option<Self>), Unusable> {
-        let of = |server| Self::of(config, server, roots, secrets, clock);
+        let of = |server| Self::of(config, server, roots, secrets, concealing, clock);
         let isolated = config.upstream.isolated.as_ref();
         let isolated = isolated.map(|it| of(&it.server)).transpose()?;
         Ok((of(&config.upstream)?, isolated))
@@ -121,6 +124,7 @@ impl Upstreams {
         server: &config::Upstream,
         roots: &Roots,
         secrets: &Redactor,
+        concealing: &Concealing,
         clock: &Arc<dyn Clock>,
     ) -> Result<Self, Unusable> {
         Ok(match network::over_http(config, server, secrets, clock) {
@@ -128,7 +132,8 @@ impl Upstreams {
             None => Self::Command {
                 settings: {
                     let sandbox = confinement::sandbox(server.sandbox.as_ref(), roots)?;
-                    Arc::new(settings::upstream(config, server, sandbox))
+                    let concealing = concealing.clone();
+                    Arc::new(settings::upstream(config, server, sandbox, concealing))
                 },
                 starts: Starts::new(Arc::clone(clock)),
             },

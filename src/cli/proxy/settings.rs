@@ -13,9 +13,9 @@ use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::loading;
-use crate::upstream;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
+use crate::upstream::{self, Concealing};
 use crate::wire::Limits;
 
 /// Words in the name of a variable that holds a secret.
@@ -170,10 +170,12 @@ pub(super) fn upstream(
     config: &Config,
     server: &config::Upstream,
     sandbox: Option<Sandbox>,
+    concealing: Concealing,
 ) -> upstream::Settings {
     let mut settings = upstream::Settings::new(server.name.clone(), server.command.clone());
     settings.env = server.env.clone();
     settings.secrets = secret_values(config).cloned().collect();
+    settings.concealing = concealing;
     // The configuration has put together the whole environment.
     settings.inherit = Vec::new();
     settings.cwd.clone_from(&server.cwd);
@@ -285,6 +287,16 @@ fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
         sent,
         received,
         rules: Arc::new(Rules::with_own(&guards.secret_rules)),
+    })
+}
+
+/// What is done to a line that the server writes to its stderr, where credentials are taken out.
+pub(super) fn concealing(guards: &gate::Guards) -> Concealing {
+    let secrets = guards.secrets.as_ref();
+    let secrets = secrets.filter(|it| it.received == gate::Treatment::Redact);
+    secrets.map_or_else(Concealing::default, |secrets| {
+        let rules = Arc::clone(&secrets.rules);
+        Concealing::by(move |line| rules.redact(line).text.into_owned())
     })
 }
 

@@ -146,7 +146,7 @@ impl Gate {
         trail: &Trail,
     ) -> Result<(), Stop> {
         let taken_in = trail.taken_in(self.clock.elapsed());
-        self.audit.record(taken_in).await?;
+        self.audit.record(self.concealed(taken_in)).await?;
         let principal = talk.session.state().agent.id.clone();
         if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(ticket)) {
             // One that comes too late changes nothing, and is nobody's fault.
@@ -181,7 +181,7 @@ impl Gate {
         let _ = desk.answer(&ticket, said(answer), by);
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
         let record = trail.outcome_of_consent(&ticket, &outcome);
-        self.audit.record(record).await?;
+        self.audit.record(self.concealed(record)).await?;
         Ok(outcome)
     }
 

@@ -114,6 +114,46 @@ async fn what_a_server_says_unasked_is_without_credentials_too() {
 }
 
 #[tokio::test]
+async fn what_an_agent_calls_itself_is_recorded_without_credentials() {
+    let bench = Bench::with(open, |settings| {
+        settings.guards.secrets = Some(Secrets {
+            sent: Level::Off,
+            received: Treatment::Redact,
+            rules: Arc::new(Rules::builtin()),
+        });
+    });
+    bench
+        .agent(&INITIALIZE.replace("tester", &format!("my {}", token())))
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#
+        ))
+        .await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    bench.to_upstream();
+    bench.to_agent();
+    bench.list(&["t"]).await;
+    answered(&bench, r#""result":{"content":[]}"#).await;
+    let records = bench.records().await;
+    let told: Vec<String> = records
+        .iter()
+        .map(|record| record.text().to_owned())
+        .collect();
+    assert!(
+        told.iter().all(|record| !record.contains(&token())),
+        "{told:?}"
+    );
+    assert!(
+        told.iter().any(|record| record.contains("my [redacted:")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_credential_in_the_name_of_a_member_does_not_pass() {
     let bench = guarded(Level::Off, Treatment::Redact).await;
     let reply = format!(

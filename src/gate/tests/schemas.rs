@@ -180,6 +180,46 @@ async fn structured_results_are_what_the_definition_says() {
 }
 
 #[tokio::test]
+async fn a_result_without_its_credentials_is_still_what_the_definition_says() {
+    const STRICT: &str = r#"{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object",
+        "properties":{"key":{"type":"string","pattern":"^[a-zA-Z0-9_]*$"},"note":{"type":"string"}}}}"#;
+    let token = ["gh", "p_", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"].concat();
+    for (member, fits) in [("note", true), ("key", false)] {
+        for level in [Level::Off, Level::Warn, Level::Strict] {
+            let guards = Guards {
+                arguments: Level::Off,
+                results: level,
+                secrets: Some(Secrets {
+                    sent: Level::Off,
+                    received: Treatment::Redact,
+                    rules: Arc::new(crate::guard::secrets::Rules::builtin()),
+                }),
+                ..Guards::default()
+            };
+            let bench = offered(STRICT, guards).await;
+            bench.agent(&call(FITS)).await;
+            let id = id_of(&bench.to_upstream()[0]);
+            let result =
+                format!(r#"{{"content":[],"structuredContent":{{"{member}":"{token}"}}}}"#);
+            let reply = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            bench.upstream(&reply).await;
+            let answer = bench.to_agent().remove(0);
+            assert!(!answer.contains(&token), "{answer}");
+            let passes = fits || level != Level::Strict;
+            assert_eq!(
+                answer.contains("structuredContent"),
+                passes,
+                "{level:?}: {answer}"
+            );
+            let records = bench.records().await;
+            let record = records.last().unwrap().text();
+            let told = record.contains("findings");
+            assert_eq!(told, !fits && level == Level::Warn, "{level:?}: {record}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_result_is_held_to_what_the_tool_was_when_it_was_called() {
     let guards = Guards {
         arguments: Level::Off,

@@ -6,7 +6,9 @@ use regex::{Regex, RegexBuilder};
 
 use super::entropy::bits_per_byte;
 use super::error::RuleError;
+use super::escape;
 use super::finding::RuleId;
+use super::handle;
 use super::rule::Rule;
 
 /// Bytes that a compiled pattern of an author may take.
@@ -68,10 +70,12 @@ pub(super) enum Place {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Before {
     Anything,
-    /// No letter, digit or underscore.
+    /// No letter, digit or underscore, but for those of an escape.
     NoWord,
     /// The rest of an option, from its dashes on.
     Dashes,
+    /// No word by which a token is one of a place in a list, or the like.
+    NoHandle,
 }
 
 /// What a match must be besides a match. Entropies are in tenths of a bit per byte.
@@ -96,16 +100,19 @@ impl Before {
     pub(super) fn allows(self, text: &[u8]) -> bool {
         match self {
             Self::Anything => true,
-            Self::NoWord => text
-                .last()
-                .is_none_or(|&byte| !byte.is_ascii_alphanumeric() && byte != b'_'),
+            Self::NoWord => {
+                let of_word = |&byte: &u8| byte.is_ascii_alphanumeric() || byte == b'_';
+                !text.last().is_some_and(of_word) || escape::ends_with_one(text)
+            }
             Self::Dashes => {
                 let word = text.iter().rev().take(LONGEST_OPTION);
                 let of_word = |&&byte: &&u8| byte.is_ascii_alphanumeric() || byte == b'-';
                 let start = text.len() - word.take_while(of_word).count();
                 text.get(start..)
                     .is_some_and(|word| word.starts_with(b"--"))
+                    && !handle::leads_to(text)
             }
+            Self::NoHandle => !handle::leads_to(text),
         }
     }
 }
@@ -188,6 +195,18 @@ impl Compiled {
         self.next(text, 0)
     }
 
+    /// Whether what it finds shows by itself what it is, wherever it stands.
+    pub(super) fn has_form(&self) -> bool {
+        self.secret.is_none()
+    }
+
+    /// Whether what matched at a place is a secret.
+    pub(super) fn accepts_at(&self, text: &str, secret: &Range<usize>) -> bool {
+        let accepted = self.accepts(text.get(secret.clone()).unwrap_or_default());
+        let guesses = matches!(self.proof, Proof::Guess(_));
+        accepted && !(guesses && is_call(text, secret))
+    }
+
     /// Whether what matched is a secret.
     pub(super) fn accepts(&self, secret: &str) -> bool {
         if secret.is_empty() {
@@ -228,6 +247,18 @@ fn matches_nothing(pattern: &Regex) -> bool {
     ["", "a", "0 ", " \n", "é"]
         .iter()
         .any(|text| pattern.find_iter(text).any(|found| found.is_empty()))
+}
+
+/// `password = decrypted_v2(it)`: a name of code, and in no quotes.
+fn is_call(text: &str, name: &Range<usize>) -> bool {
+    let before = text.get(..name.start).unwrap_or_default();
+    let after = text.get(name.end..).unwrap_or_default();
+    let of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
+    after.starts_with('(')
+        && !before.ends_with(['"', '\'', '`'])
+        && text
+            .get(name.clone())
+            .is_some_and(|name| name.bytes().all(of_name))
 }
 
 /// Logs put one behind any word and a colon.

@@ -24,9 +24,39 @@ pub(super) fn bits_per_byte(text: &[u8]) -> f64 {
         .sum()
 }
 
+/// Whether a text is nothing that stands in others for what it means: no word, number, or identifier of
+/// the usual form (RFC 9562).
+pub fn is_random(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && bits_per_byte(text.as_bytes()) >= 2.75
+        && !is_uuid(text)
+}
+
+fn is_uuid(text: &str) -> bool {
+    let groups = text.split('-').map(|group| {
+        let is_hex = group.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex.then_some(group.len())
+    });
+    groups.eq([8, 4, 4, 4, 12].map(Some))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_numbers_and_identifiers_are_not_random() {
+        let check = |text: &str, random: bool| assert_eq!(is_random(text), random, "{text}");
+        check("completed", false);
+        check("transfer-desk", false);
+        check("202611231200", false);
+        check("order-4", false);
+        check("aaaaaaaaaaaaaa1", false);
+        check("6f1d2c3b-aaaa-4bbb-8ccc-1234567890ab", false);
+        check("q7Vx2mPzL9sK", true);
+        check("0a1b2c3d4e5f60718293a4b5c6d7e8f9", true);
+    }
 
     #[track_caller]
     fn check(text: &str, tenths: f64) {

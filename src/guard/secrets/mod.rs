@@ -14,7 +14,10 @@ mod compiled;
 mod decode;
 mod entropy;
 mod error;
+mod escape;
 mod finding;
+mod fold;
+mod handle;
 mod own;
 mod placeholder;
 mod redact;
@@ -24,6 +27,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+pub use entropy::is_random;
 pub use error::RuleError;
 pub use finding::{Encoding, Finding, Layer, RuleId};
 pub use own::OwnRules;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::builtin;
 use super::compiled::Compiled;
 use super::error::RuleError;
-use super::finding::Finding;
+use super::finding::{Finding, RuleId};
 use super::own::OwnRules;
 use super::placeholder;
 use super::redact::{self, Redacted};
@@ -106,6 +106,12 @@ impl Rules {
     /// That has no secrets, so doing it twice is doing it once.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         redact::replaced(text, self.find(text))
+    }
+
+    /// Whether what this rule finds shows by itself what it is, and not by what stands round it.
+    pub fn knows_by_form(&self, rule: &RuleId) -> bool {
+        let mut rules = self.compiled.iter();
+        rules.any(|one| one.id == *rule && one.has_form())
     }
 
     fn find_in(&self, text: &str, stretch: &Range<usize>) -> Vec<Found> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::compiled::{Before, Compiled, Match, Place};
 use super::decode::each_decoded;
 use super::finding::{Encoding, Layer};
+use super::fold::folded;
 use super::rules::Rules;
 
 /// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
@@ -23,6 +24,18 @@ pub(super) struct Found {
 
 /// All that one look at a text tells, in no order; findings may overlap.
 pub(super) fn scan(rules: &Rules, text: &str) -> Vec<Found> {
+    let mut found = written(rules, text);
+    if let Some(folded) = folded(text) {
+        found.extend(written(rules, &folded.text).into_iter().map(|one| Found {
+            range: folded.place_of(&one.range),
+            ..one
+        }));
+    }
+    found
+}
+
+/// The same of a text as it is written.
+fn written(rules: &Rules, text: &str) -> Vec<Found> {
     let mut found = plain(rules, text);
     each_decoded(text, |outer| {
         let mut inner = plain(rules, outer.text);
@@ -120,12 +133,14 @@ fn anchored(
     let end = text.floor_char_boundary(start.saturating_add(after));
     let Match { mut secret, .. } = rule.here(text.get(start..end)?)?;
     secret = start + secret.start..start + secret.end;
-    if !rule.accepts(text.get(secret.clone())?) {
+    if !rule.accepts_at(text, &secret) {
         return None;
     }
-    if secret.end == end {
-        secret.end = token_end(text, end);
-    }
+    secret.end = if secret.end == end {
+        token_end(text, end)
+    } else {
+        quoted_end(text, &secret)
+    };
     Some(secret)
 }
 
@@ -178,6 +193,34 @@ fn search(rule: &Compiled, text: &str, window: &Range<usize>) -> Vec<Range<usize
         }
     }
     found
+}
+
+/// The longest value in quotes that has quotes in it.
+const LONGEST_QUOTED: usize = 256;
+
+/// The end of a value: one in quotes goes on behind a quote that is escaped in it.
+fn quoted_end(text: &str, secret: &Range<usize>) -> usize {
+    let before = text.get(..secret.start).unwrap_or_default();
+    let rest = text.get(secret.end..).unwrap_or_default();
+    let quote = ['"', '\''].into_iter().find(|&quote| {
+        before
+            .strip_suffix(quote)
+            .is_some_and(|text| !text.ends_with('\\'))
+    });
+    let Some(quote) = quote.filter(|&quote| {
+        let rest = rest.strip_prefix('\\');
+        rest.is_some_and(|rest| rest.starts_with(quote))
+    }) else {
+        return secret.end;
+    };
+    let mut escaped = false;
+    let mut characters = rest.char_indices().take(LONGEST_QUOTED);
+    let closing = characters.find(|&(_, character)| {
+        let closes = character == quote && !escaped;
+        escaped = character == '\\' && !escaped;
+        closes
+    });
+    closing.map_or(secret.end, |(length, _)| secret.end + length)
 }
 
 /// The end of the word that goes on here. A match that ends where its window was cut goes on there.

@@ -20,7 +20,8 @@ async fn relogged(bytes: &[u8]) -> (String, Option<StartError>) {
         .finish();
     let command = vec!["server".to_owned()];
     let secrets = vec![SecretString::from(SECRET)];
-    let complaint = relog(bytes, "files".to_owned(), command, secrets)
+    let concealing = Concealing::by(|line| line.replace("sk-1", "[gone]"));
+    let complaint = relog(bytes, "files".to_owned(), command, secrets, concealing)
         .with_subscriber(subscriber)
         .await;
     let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
@@ -52,6 +53,15 @@ async fn each_line_is_logged_behind_the_name_of_the_server() {
         " INFO upstream.stderr: one server=\"files\"\n \
           INFO upstream.stderr: two server=\"files\"\n \
           INFO upstream.stderr: three server=\"files\"\n",
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_others_know_to_be_secret_is_not_logged_either() {
+    check(
+        b"with sk-1\n",
+        " INFO upstream.stderr: with [gone] server=\"files\"\n",
     )
     .await;
 }
@@ -126,8 +136,8 @@ async fn after_a_flood_lines_are_logged_again() {
             move || written.clone()
         })
         .finish();
-    let logging =
-        relog(near, "files".to_owned(), Vec::new(), Vec::new()).with_subscriber(subscriber);
+    let (name, concealing) = ("files".to_owned(), Concealing::default());
+    let logging = relog(near, name, Vec::new(), Vec::new(), concealing).with_subscriber(subscriber);
     let writing = async move {
         use tokio::io::AsyncWriteExt;
         for _ in 0..1000 {

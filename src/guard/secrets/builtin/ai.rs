@@ -128,6 +128,12 @@ pub(super) const ROWS: &[Row] = &[
         "sk-lf-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
         28,
     ),
+    Row::token(
+        "wandb-api-key",
+        &["wandb_v1_"],
+        "wandb_v1_[A-Za-z0-9_]{60,90}",
+        42,
+    ),
     Row::named(
         "wandb-key",
         &["wandb", "weights"],

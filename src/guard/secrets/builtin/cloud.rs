@@ -263,6 +263,18 @@ pub(super) const ROWS: &[Row] = &[
         40,
     ),
     Row::token("netlify-access-token", &["nfp_"], "nfp_[A-Za-z0-9]{36}", 38),
+    Row::token(
+        "openshift-token",
+        &["sha256~"],
+        r"sha256~[A-Za-z0-9_\-]{43}",
+        40,
+    ),
+    Row::token(
+        "vercel-access-token",
+        &["vcp_", "vci_", "vca_", "vcr_", "vck_"],
+        "vc[piark]_[A-Za-z0-9]{24,80}",
+        38,
+    ),
     Row::named("vercel-token", &["vercel"], "vercel", "[A-Za-z0-9]{24}", 36),
     Row::token(
         "flyio-token",

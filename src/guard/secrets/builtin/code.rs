@@ -73,6 +73,12 @@ pub(super) const ROWS: &[Row] = &[
         38,
     ),
     Row::token(
+        "gitlab-scim-token",
+        &["glsoat-"],
+        r"glsoat-[A-Za-z0-9_\-]{20}",
+        32,
+    ),
+    Row::token(
         "gitlab-oauth-secret",
         &["gloas-"],
         r"gloas-[0-9a-f]{64}",
@@ -205,6 +211,13 @@ pub(super) const ROWS: &[Row] = &[
         "sq[pua]_[0-9a-f]{40}",
         32,
     ),
+    Row::token(
+        "snyk-access-token",
+        &["snyk_uat.", "snyk_sat."],
+        r"snyk_[us]at\.[A-Za-z0-9]{8}\.[A-Za-z0-9_\-]{8,200}\.[A-Za-z0-9_\-]{8,200}",
+        36,
+    ),
+    Row::token("octopus-api-key", &["api-"], "API-[A-Z0-9]{25,26}", 33),
     Row::named(
         "snyk-token",
         &["snyk"],

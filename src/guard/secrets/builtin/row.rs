@@ -31,6 +31,8 @@ enum Form {
         name: &'static str,
         value: &'static str,
     },
+    /// The same by the word `token`, which is the name of other things as well.
+    TokenGuess { value: &'static str },
     /// The same as an option of a command: `--name value`.
     Option {
         name: &'static str,
@@ -46,21 +48,50 @@ const ONE_LINE: usize = 2400;
 /// Bytes of the longest keys.
 const MANY_LINES: usize = 16 * 1024;
 
+/// Quotes, of code, of Markdown and of HTML, and colours of a terminal; however often escaped.
+macro_rules! quotes {
+    () => {
+        concat!(
+            r#"(?:\\*["'`\]*]|&(?:quot|apos|#34|#39|#x27);"#,
+            r"|(?:\x1b|\\(?:u001|x1)[bB]|\\033|\\e)\[[0-9;]*m| )",
+        )
+    };
+}
+
+/// What says that a value follows: the next cell of a table, or the member beside that of a name, as
+/// in lists of variables (`name: A`, `value: b`).
+macro_rules! beside {
+    () => {
+        concat!(
+            r" *\| *|",
+            r#"(?:[\s,]|\\+[nrt])+\\*["']?(?i:value)\\*["']?\s{0,4}[:=]\s{0,4}"#,
+        )
+    };
+}
+
 /// What may stand between a name and what it is given: the rest of the name, its quotes, what
 /// assigns, the quotes of the value. All of that may be inside a string, with escapes.
 const GIVEN: &str = concat!(
-    r#"[A-Za-z0-9_. \-]{0,32}"#,
-    r#"(?:\\*["'`\]]){0,3}\s{0,4}"#,
-    r#"(?::=|=>|==?|:|,|>|\bis\b|(?:--?[A-Za-z\-]{1,24})?\s)\s{0,4}"#,
-    r#"(?:\\*["'`]){0,2}(?:(?i:bearer|basic|token|bot)\s)?"#,
+    r"[A-Za-z0-9_. \-]{0,32}",
+    quotes!(),
+    r"{0,3}(?:\s{0,4}",
+    r"(?::=|=>|==?|:|,|>|\\(?:u003|x3)[dD]|\bis\b|(?:--?[A-Za-z\-]{1,24})?\s)\s{0,4}|",
+    beside!(),
+    ")",
+    quotes!(),
+    r"{0,4}(?:(?i:bearer|basic|token|bot)\s)?",
 );
 
 /// The same for names that are everywhere in ordinary texts (`token_id`, `password of the day: …`).
 const GIVEN_DIRECTLY: &str = concat!(
     "s?(?i:[_.-]?(?:key|value|secret|token|password|prod|production|dev|staging|live|base|raw",
     "|string|text|env|[0-9]{1,3})){0,2}",
-    r#"(?:\\*["'`\]]){0,3}\s{0,4}(?::=|=>|==?|:|>)\s{0,4}(?:\\*["'`]){0,2}"#,
-    r#"(?:(?i:bearer|basic|token|bot)\s)?"#,
+    quotes!(),
+    r"{0,3}(?:\s{0,4}(?::=|=>|==?|:|>|\\(?:u003|x3)[dD])\s{0,4}|",
+    beside!(),
+    ")",
+    quotes!(),
+    r"{0,4}(?:(?i:bearer|basic|token|bot)\s)?",
 );
 
 /// A value is no part of a longer word, of a path or of base64.
@@ -127,6 +158,21 @@ impl Row {
             id,
             keywords,
             Form::Guess { name, value },
+            Proof::Guess(entropy),
+        )
+    }
+
+    /// The same of what is called a token, and of no list.
+    pub(super) const fn token_guess(
+        id: &'static str,
+        keywords: &'static [&'static str],
+        value: &'static str,
+        entropy: u8,
+    ) -> Self {
+        Self::new(
+            id,
+            keywords,
+            Form::TokenGuess { value },
             Proof::Guess(entropy),
         )
     }
@@ -223,6 +269,10 @@ impl Row {
             Form::Guess { name, value } => {
                 let pattern = format!("(?i:{name}){GIVEN_DIRECTLY}(?<secret>{value}){ENDS}");
                 (pattern, Before::Anything, ONE_LINE)
+            }
+            Form::TokenGuess { value } => {
+                let pattern = format!("(?i:token){GIVEN_DIRECTLY}(?<secret>{value}){ENDS}");
+                (pattern, Before::NoHandle, ONE_LINE)
             }
             Form::Option { name, value } => {
                 let pattern = format!("{name}[a-z0-9-]{{0,16}}[ =][\"']?(?<secret>{value}){ENDS}");

@@ -2,12 +2,14 @@
 //!
 //! The bound of all work: of a text of n bytes at most 5 n bytes are decoded (base64 at its four
 //! alignments 3 n, hexadecimal digits at both of theirs n, percent escapes n), and of two levels
-//! therefore 30 n. Nothing needs to be left out to keep to it.
+//! therefore 30 n. Nothing needs to be left out to keep to it. What of that is text of two bytes for
+//! each character (UTF-16, as PowerShell has its commands encoded) is half as much again.
 
 mod base64;
 mod bytes;
 mod hex;
 mod percent;
+mod wide;
 
 use std::ops::Range;
 
@@ -50,15 +52,18 @@ pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
         });
     });
     let mut decoded = Vec::new();
+    let mut narrow = Vec::new();
     for run in base64::runs_of(text.as_bytes()) {
         let mut give = |bytes: &[u8], layer: Layer, range: &Range<usize>| {
-            each_text(bytes, |text, _| {
+            let mut tell = |text: &str| {
                 found(&Decoded {
                     text,
                     layer,
                     source: Source::Run(range.clone()),
                 });
-            });
+            };
+            each_text(bytes, |text, _| tell(text));
+            wide::each(bytes, SHORTEST_TEXT, &READABLE, &mut narrow, tell);
         };
         let encoded = text.as_bytes().get(run.clone()).unwrap_or_default();
         for skipped in 0..4 {

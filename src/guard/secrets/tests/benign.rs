@@ -143,6 +143,48 @@ const WORDS: &[&str] = &[
     "credential",
 ];
 
+/// What answers call the place at which a list goes on, and what marks a request.
+const PLACES: &[&str] = &[
+    "NextToken",
+    "nextToken",
+    "next_token",
+    "nextPageToken",
+    "next_page_token",
+    "pageToken",
+    "page_token",
+    "continuationToken",
+    "ContinuationToken",
+    "continuation_token",
+    "syncToken",
+    "nextSyncToken",
+    "sync-token",
+    "$skiptoken",
+    "resumeToken",
+    "startPageToken",
+    "progressToken",
+    "uploadToken",
+    "clientRequestToken",
+    "idempotencyToken",
+    "nextCursor",
+    "cursor",
+    "marker",
+    "etag",
+];
+
+/// What stands there: bytes, numbers and names in some writing.
+fn place(dice: &mut Dice) -> String {
+    let of_url = BASE64.replace('+', "-").replace('/', "_");
+    let some = 16 + dice.below(24);
+    match dice.below(6) {
+        0 => dice.string(BASE64, 4 * some),
+        1 => dice.string(&of_url, some + 8),
+        2 => format!("~!!~AI9{}", dice.string(&of_url, 60)),
+        3 => format!("CAES{}", dice.string(&of_url, some)),
+        4 => [8, 4, 4, 4, 12].map(|n| dice.string(HEX, n)).join("-"),
+        _ => dice.string(HEX, 2 * some),
+    }
+}
+
 /// One line of a kind that looks random and is not secret.
 fn line(dice: &mut Dice) -> String {
     let uuid = [8, 4, 4, 4, 12]
@@ -157,7 +199,7 @@ fn line(dice: &mut Dice) -> String {
     let prose = words.join(" ");
     let (a, b, c) = (words[0], words[1], words[2]);
     let number = dice.below(1_000_000);
-    match dice.below(36) {
+    match dice.below(39) {
         0 => format!("{prose}."),
         1 => format!("commit {sha1}"),
         2 => format!("{sha256}  dist/{a}-{b}.tar.gz"),
@@ -217,6 +259,21 @@ fn line(dice: &mut Dice) -> String {
         }
         33 => format!("{} {}", number, dice.string("0123456789", 16)),
         34 => format!("{a}: \"{b}\"  # {c}: {prose}"),
+        35 => format!(
+            "{{\"items\":[],\"{}\":\"{}\"}}",
+            dice.one_of(PLACES),
+            place(dice)
+        ),
+        36 => format!(
+            "https://api.{a}.invalid/v1/{b}?{}={}",
+            dice.one_of(PLACES),
+            place(dice)
+        ),
+        37 => format!(
+            "aws {a} list-{b} --{}-token {}",
+            dice.one_of(&["next", "starting", "page", "client-request"]),
+            place(dice)
+        ),
         _ => format!(
             "version \"{number}.{}.{}-{a}.{b}+{}\"",
             number % 7,

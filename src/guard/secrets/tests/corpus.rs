@@ -11,10 +11,21 @@ pub(super) struct Dice(u64);
 /// A credential somewhere in a text.
 pub(super) struct Sample {
     pub(super) kind: String,
+    pub(super) kept: Kept,
     /// The credential alone.
     pub(super) credential: String,
     /// With what stands round it where such credentials are kept.
     pub(super) text: String,
+}
+
+/// Where a credential stands.
+pub(super) enum Kept {
+    /// Anywhere: it tells itself.
+    Bare,
+    /// In a variable of this name.
+    Under(String),
+    /// In a text of its own.
+    InText,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +82,11 @@ pub(super) fn samples(of_each: usize) -> Vec<Sample> {
             let text = placed(&credential, place, turn + number, &mut dice);
             samples.push(Sample {
                 kind: kind.to_owned(),
+                kept: match place.strip_prefix("name:") {
+                    Some(name) => Kept::Under(name.to_owned()),
+                    None if place == "bare" => Kept::Bare,
+                    None => Kept::InText,
+                },
                 credential,
                 text,
             });

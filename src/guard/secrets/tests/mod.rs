@@ -1,5 +1,6 @@
 //! What is found and what is not.
 
+mod around;
 mod authors;
 mod benign;
 mod corpus;

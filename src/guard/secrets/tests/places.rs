@@ -135,6 +135,82 @@ fn base64_is_found_from_any_place_of_a_run() {
 }
 
 #[test]
+fn what_nobody_sees_hides_no_credential() {
+    let it = github();
+    let parted = |with: &str| {
+        let (head, tail) = it.split_at(11);
+        [head, with, tail].concat()
+    };
+    let wide: String = it
+        .chars()
+        .map(|letter| char::from_u32(u32::from(letter) + 0xfee0).unwrap())
+        .collect();
+    for text in [
+        parted("\u{200b}"),
+        parted("\u{ad}"),
+        parted("\u{2060}\u{feff}"),
+        parted("\u{e0041}"),
+        it.replacen('_', "_\u{fe0f}", 1),
+        it.replace('_', "\\_"),
+        wide.clone(),
+    ] {
+        check(&format!("a {text} b"), "a [redacted:github-token] b");
+    }
+    let both = format!("\u{e9} {it} {wide} \u{200b}c");
+    let becomes = "\u{e9} [redacted:github-token] [redacted:github-token] \u{200b}c";
+    check(&both, becomes);
+}
+
+#[test]
+fn text_of_two_bytes_for_each_character_is_decoded() {
+    let mut dice = Dice::new(1);
+    let it = format!("$env:X='{}'", github());
+    let little: String = it.chars().flat_map(|letter| [letter, '\0']).collect();
+    let big: String = it.chars().flat_map(|letter| ['\0', letter]).collect();
+    for text in [little, big] {
+        for (code, layer) in [(Code::Base64, Layer::Base64), (Code::Hex, Layer::Hex)] {
+            let run = encoded(&text, code, &mut dice).1;
+            check(
+                &format!("powershell -EncodedCommand {run}"),
+                "powershell -EncodedCommand [redacted:github-token]",
+            );
+            check_encoding(&run, Encoding::Once(layer));
+        }
+    }
+}
+
+#[test]
+fn a_value_in_quotes_goes_with_the_quotes_in_it() {
+    check(
+        r#"{"password":"aB3dE6gH9\"jK2\\","user":"\"me\""}"#,
+        r#"{"password":"[redacted:generic-password]","user":"\"me\""}"#,
+    );
+    check(
+        r#"{\"password\":\"aB3dE6gH9\",\"user\":\"me\"}"#,
+        r#"{\"password\":\"[redacted:generic-password]\",\"user\":\"me\"}"#,
+    );
+    check(
+        r#"password = "aB3dE6gH9\" and no end"#,
+        r#"password = "[redacted:generic-password]\" and no end"#,
+    );
+}
+
+#[test]
+fn what_is_called_is_no_secret() {
+    for text in [
+        "password = utf8_to_utf16_dup(v);",
+        "secret = self.vault2.read_the_secret_of(name)",
+        "token = Base64::urlsafe_encode64_v2x(bytes)",
+    ] {
+        check(text, text);
+    }
+    check(
+        "password = \"utf8to16dup9\"(v)",
+        "password = \"[redacted:generic-password]\"(v)",
+    );
+}
+
+#[test]
 fn three_levels_are_not_found() {
     let mut dice = Dice::new(1);
     let mut text = github();
