@@ -599,6 +599,16 @@ fn a_conversation_that_means_nothing_is_refused() {
         "did you mean `approve`?",
     );
     check(
+        &format!("{call}links = {{ 'srv/lnk' = '/srv/x' }}"),
+        "`srv/lnk` is no path in its one spelling",
+        "as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`",
+    );
+    check(
+        &format!("{call}links = {{ '/srv/lnk' = '' }}"),
+        "a link leads somewhere",
+        "",
+    );
+    check(
         "call = 'a'\nexpect = { decision = 'deny', because = ['read'], because_exactly = [] }",
         "`because` and `because_exactly` both say who decides",
         "`because` names some of them, `because_exactly` all",
