@@ -39,8 +39,10 @@ const MOST_TOLD: usize = 16;
 /// What was found of the paths that a message names.
 #[derive(Debug, Default)]
 pub(super) struct Followed {
-    /// Where they lead, written as they are, by pointer; only what lies elsewhere than it says.
+    /// What stands for them in one spelling, by pointer; only of those that lead elsewhere than they say.
     pub(super) elsewhere: Respelled,
+    /// Every other place to which one may lead, with its pointer.
+    told: Vec<(String, String)>,
     /// The pointer of one that nobody can follow.
     pub(super) astray: Option<String>,
 }
@@ -55,8 +57,16 @@ enum Stands {
     Unclear,
 }
 
-/// To which places each text can lead, as far as they are others than it says; `None` if that cannot be told.
-type Found = BTreeMap<String, Option<Vec<String>>>;
+/// What was found of each text; `None` if that cannot be told.
+type Found = BTreeMap<String, Option<Places>>;
+
+/// Where one text can lead, as far as that is elsewhere than it says.
+#[derive(Debug, Default)]
+struct Places {
+    all: Vec<String>,
+    /// Where it leads with `..` undone first.
+    in_one_spelling: Option<String>,
+}
 
 impl Gate {
     /// Adds to the questions of a message what it asks for behind links.
@@ -95,9 +105,9 @@ impl Gate {
             scene.calls = session.state().calls;
         }
         note(understood, snapshot, &found);
+        trail.found(told(&understood.followed));
         let behind = behind(understood, snapshot, &found)?;
         understood.questions.extend(behind);
-        trail.found(told(&understood.followed));
         Ok(())
     }
 }
@@ -135,12 +145,17 @@ fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Foun
         return;
     }
     let mut followed = Followed::default();
-    let mut note = |pointer: String, text: &str| match places(found, text) {
-        Some([first, ..]) => {
-            followed.elsewhere.insert(pointer, first.clone());
+    let mut note = |pointer: String, text: &str| {
+        let Some(Some(places)) = found.get(text) else {
+            followed.astray = Some(pointer);
+            return;
+        };
+        let told = places.all.iter();
+        let told = told.map(|place| (pointer.clone(), place.clone()));
+        followed.told.extend(told);
+        if let Some(place) = &places.in_one_spelling {
+            followed.elsewhere.insert(pointer, place.clone());
         }
-        Some([]) => {}
-        None => followed.astray = Some(pointer),
     };
     if called_tool(understood).is_some() {
         let questions = understood.questions.iter();
@@ -160,7 +175,8 @@ fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Foun
 
 /// What was found of a text; `None` for what nobody can follow, or nobody has looked at.
 fn places<'f>(found: &'f Found, text: &str) -> Option<&'f [String]> {
-    found.get(text).and_then(Option::as_deref)
+    let places = found.get(text).and_then(Option::as_ref);
+    places.map(|places| places.all.as_slice())
 }
 
 /// The questions of a message as it reads where links lead.
@@ -243,7 +259,7 @@ fn again<'m>(doing: &Doing<'m>) -> Option<Doing<'m>> {
 
 /// What the record says of it.
 fn told(followed: &Followed) -> Vec<String> {
-    let elsewhere = followed.elsewhere.iter();
+    let elsewhere = followed.told.iter();
     let elsewhere = elsewhere.map(|(pointer, place)| {
         format!(
             "links: {} leads to {}",
@@ -283,16 +299,21 @@ fn places_of(
     text: &str,
     roots: &[(&str, Option<String>)],
     look: &dyn Fn(&str) -> Stands,
-) -> Option<Vec<String>> {
+) -> Option<Places> {
     let opened = opened_as(text);
     let own = opened.first().and_then(|path| spelled_like(path, text));
-    let mut places = Vec::new();
-    for path in &opened {
-        for place in in_words_of_roots(resolved(path, look)?, roots) {
+    let mut places = Places::default();
+    for (reading, path) in opened.iter().enumerate() {
+        let named = in_words_of_roots(resolved(path, look)?, roots);
+        for (nearness, place) in named.into_iter().enumerate() {
             let place = spelled_like(&place, text)?;
-            if own.as_ref() != Some(&place) && !places.contains(&place) {
-                places.push(place);
+            if own.as_ref() == Some(&place) || places.all.contains(&place) {
+                continue;
             }
+            if (reading, nearness) == (0, 0) {
+                places.in_one_spelling = Some(place.clone());
+            }
+            places.all.push(place);
         }
     }
     Some(places)
@@ -486,6 +507,25 @@ mod tests {
         let cust = ("/srv/cust", "/data/w/c");
         check("/data/w/c/a", &roots, &[cust], &["/srv/cust/a"]);
         check("/data/w/cx", &roots, &[cust], &[]);
+    }
+
+    #[test]
+    fn what_stands_for_a_path_is_where_it_leads_with_dots_undone_first() {
+        let disk = links(&[("/srv/deep", "/data/x/y"), ("/srv/a", "/data/a")]);
+        let check = |text: &str, all: &[&str], one: Option<&str>| {
+            let places = places_of(text, &[], &|at| said(&disk, at)).unwrap();
+            assert_eq!(places.all, all, "{text}");
+            assert_eq!(places.in_one_spelling.as_deref(), one, "{text}");
+        };
+        check("/srv/b", &[], None);
+        check("/srv/a", &["/data/a"], Some("/data/a"));
+        check("/srv/deep/../b", &["/data/x/b"], None);
+        check("/srv/deep/../a", &["/data/a", "/data/x/a"], Some("/data/a"));
+        check(
+            "file:///srv/a/b",
+            &["file:///data/a/b"],
+            Some("file:///data/a/b"),
+        );
     }
 
     #[test]

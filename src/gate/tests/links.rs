@@ -266,6 +266,10 @@ async fn the_uri_of_a_file_is_judged_where_links_lead() {
             );
             bench.agent(&disk.in_place(&request)).await;
             assert_eq!(bench.to_upstream().len(), usize::from(passes), "{request}");
+            let record = bench.records().await.pop().unwrap();
+            let is_told = record.text().contains("links: /params/uri ");
+            let is_plain = uri.contains("plain");
+            assert_eq!(is_told, !is_plain, "{request} {}", record.text());
         }
     }
 }

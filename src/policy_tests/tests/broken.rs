@@ -601,7 +601,7 @@ fn a_conversation_that_means_nothing_is_refused() {
     check(
         &format!("{call}links = {{ 'srv/lnk' = '/srv/x' }}"),
         "`srv/lnk` is no path in its one spelling",
-        "as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`",
+        "write it as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`",
     );
     check(
         &format!("{call}links = {{ '/srv/lnk' = '' }}"),
