@@ -67,10 +67,12 @@ pub fn policy_settings(policy: &config::Policy) -> loading::Settings {
 /// often others come makes no difference to it.
 pub fn gate_settings(config: &Config) -> gate::Settings {
     let isolated = config.upstream.isolated.as_ref();
+    let mut told = settings::gate(&config.limits, config.policy.denial, &config.guards);
+    told.guards.links = settings::links(config);
     gate::Settings {
         isolate_from: isolated.map(|isolated| isolated.at),
         rates: gate::Rates::default(),
-        ..settings::gate(&config.limits, config.policy.denial, &config.guards)
+        ..told
     }
 }
 

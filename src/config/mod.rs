@@ -39,9 +39,9 @@ pub use sandbox::{Confinement, SandboxedRoots};
 pub use settings::{
     Admin, Anonymous, Audit, Bearer, Bridging, Cleaning, Config, ConfigFile, Denial, Durability,
     ExcerptPreset, Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm,
-    Limits, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents, PlainHttp,
-    Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry, ToolNames,
-    Upstream, Warnings,
+    Limits, Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents,
+    PlainHttp, Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry,
+    ToolNames, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

@@ -17,8 +17,8 @@ use super::secret_rules::secret_rules;
 use super::section::{Field, Section};
 use super::settings::{
     Audit, Bearer, Bridging, Cleaning, Config, Denial, Durability, ExcerptPreset, Excerpts, Guards,
-    Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol, Redaction,
-    Reload, ServerAuth, Strictness, ToolNames, Warnings,
+    Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Policy, Protocol,
+    Redaction, Reload, ServerAuth, Strictness, ToolNames, Warnings,
 };
 use super::telemetry::telemetry;
 use super::upstream::upstream;
@@ -330,6 +330,13 @@ fn guards(mut section: Section<'_, '_>) -> Guards {
             )
             .unwrap_or(default.fatal),
         uris: section.one_of("uris", &levels).unwrap_or(default.uris),
+        links: section.one_of(
+            "links",
+            &[
+                ("resolve", Links::Resolve),
+                ("as_written", Links::AsWritten),
+            ],
+        ),
         secret_rules: secret_rules(section.section("secret_rules")),
     };
     section.finish();

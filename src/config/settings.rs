@@ -147,6 +147,8 @@ pub struct Guards {
     pub page_hosts: Vec<String>,
     /// URIs of resources that readers take for different ones, or for none.
     pub uris: Strictness,
+    /// Symbolic links on the way of paths; where nothing is said, those on the disk that the server shares.
+    pub links: Option<Links>,
     /// Kinds of credentials beside those that are known.
     pub secret_rules: OwnRules,
 }
@@ -160,6 +162,15 @@ pub struct Excerpts {
     pub keep: usize,
     /// How texts of single tools are shortened, by exact name.
     pub tools: BTreeMap<String, ExcerptPreset>,
+}
+
+/// What is made of symbolic links on the way of paths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// They are followed on the gate's own disk.
+    Resolve,
+    /// A path leads where it says.
+    AsWritten,
 }
 
 /// How a text is shortened.
@@ -347,6 +358,7 @@ impl Default for Guards {
             secret_fields: Strictness::Strict,
             page_hosts: Vec::new(),
             uris: Strictness::Strict,
+            links: None,
             secret_rules: OwnRules::default(),
         }
     }

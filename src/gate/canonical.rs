@@ -3,7 +3,8 @@
 //! Labels compare paths in one spelling, and a server reads the one that the agent wrote: `/srv/x/../a`
 //! is below `/srv` for both, until `x` is a symbolic link. So the call goes on with the one spelling.
 //! Conditions on the text of arguments would then have been asked of another text, so that the call is
-//! judged again as it will be sent, and both have to be allowed.
+//! judged again as it will be sent, and both have to be allowed. Where the gate has followed links, the one
+//! spelling is that of the place to which they lead.
 //!
 //! `@obligation_canonical("uris")` does the same for what a message names by URI.
 
@@ -13,6 +14,7 @@ use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot};
 use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;
+use super::oblige::escaped;
 use super::refuse::Refusal;
 use super::resources;
 use super::understand::{About, Doing, Question, Understood};
@@ -38,7 +40,8 @@ pub(super) fn cause(pointer: &str) -> Obligation {
     }
 }
 
-const ARGUMENTS: &str = "/params/arguments";
+/// Where the arguments of a call stand in it.
+pub(super) const ARGUMENTS: &str = "/params/arguments";
 
 /// The URIs of a message that are to be written otherwise, if allowances ask for that. All of them have
 /// been judged in the one spelling as well, or are links that nobody is asked about.
@@ -55,7 +58,9 @@ pub(super) fn due_uris(
     }
     for (pointer, named) in resources::named(understood) {
         let text = named.value.as_str();
-        let canonical = text.as_deref().and_then(|text| named.kind.canonical(text));
+        let elsewhere = understood.followed.elsewhere.get(&pointer).cloned();
+        let canonical = || text.as_deref().and_then(|text| named.kind.canonical(text));
+        let canonical = elsewhere.or_else(canonical);
         let Some(canonical) = canonical else {
             return Err(resources::no_uri(pointer, text.as_deref()).into());
         };
@@ -87,10 +92,18 @@ pub(super) fn due(
     let Some(name) = called_tool(understood) else {
         return Ok(CanonicalPaths::new());
     };
+    if let Some(pointer) = &understood.followed.astray {
+        return Err(Uncanonical::Astray(pointer.clone()).into());
+    }
     let mut paths = CanonicalPaths::new();
     for question in &understood.questions {
         if let Doing::CallTool(arguments, _) = &question.doing {
             paths.extend(snapshot.labels().canonical_paths(name, arguments)?);
+        }
+    }
+    for (pointer, place) in &understood.followed.elsewhere {
+        if let Some(pointer) = pointer.strip_prefix(ARGUMENTS) {
+            paths.insert(pointer.to_owned(), place.clone());
         }
     }
     Ok(paths)
@@ -121,6 +134,29 @@ pub(super) fn asked_again<'m>(
         about: About::Tool(tool.clone()),
         doing: Doing::CallTool(said.with(paths), touch),
     })
+}
+
+/// The values at a JSON pointer in which `*` is each member, with their own pointers.
+pub(super) fn values_at<'m>(value: Value<'m>, pointer: &str) -> Vec<(String, Value<'m>)> {
+    let mut found = vec![(String::new(), value)];
+    for step in pointer.split('/').skip(1) {
+        let next = found.into_iter().flat_map(|(place, value)| {
+            if step == "*" {
+                let members = value.entries().map(|(key, member)| (escaped(&key), member));
+                let items = value.items().enumerate();
+                let items = items.map(|(index, item)| (index.to_string(), item));
+                let all = members.chain(items);
+                return all
+                    .map(|(step, value)| (format!("{place}/{step}"), value))
+                    .collect();
+            }
+            let step_on = value_at(value, &format!("/{step}"));
+            let step_on = step_on.map(|value| (format!("{place}/{step}"), value));
+            step_on.into_iter().collect::<Vec<_>>()
+        });
+        found = next.collect();
+    }
+    found
 }
 
 /// The value at a JSON pointer (RFC 6901).

@@ -9,7 +9,7 @@ use crate::policy::{Labels, PolicySnapshot, Roots};
 use crate::wire::{KnownMethod, Limits, Message, Method, Side, Value};
 
 use super::Gate;
-use super::canonical::value_at;
+use super::canonical::values_at;
 use super::identify::Identified;
 use super::oblige;
 use super::record::Trail;
@@ -110,11 +110,12 @@ fn named_in<'m>(
         let pointers = labels.path_pointers(&name).iter();
         let arguments = at(&["arguments"]);
         return pointers
-            .filter_map(|pointer| Some((pointer, value_at(arguments?, pointer)?)))
+            .flat_map(|pointer| arguments.map_or_else(Vec::new, |all| values_at(all, pointer)))
             .flat_map(|(pointer, value)| {
+                let of_items = pointer.clone();
                 let items = value.items().enumerate();
                 let items = items.map(move |(index, item)| (format!("{pointer}/{index}"), item));
-                items.chain([(pointer.clone(), value)])
+                items.chain([(of_items, value)])
             })
             .map(|(pointer, value)| (format!("/params/arguments{pointer}"), value))
             .collect();

@@ -11,6 +11,7 @@ use super::failures::is_fatal;
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::leaks::Look;
+use super::links::Followed;
 use super::refuse::{Modern, Refusal};
 use super::resources;
 use super::rounds;
@@ -65,6 +66,7 @@ pub(super) fn understand_reply<'m>(
         identified,
         questions,
         target,
+        followed: Followed::default(),
     })
 }
 

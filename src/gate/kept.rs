@@ -19,6 +19,7 @@ use super::excerpts::Output;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{FIRST_STATELESS, Identified, Role};
 use super::leaks::Look;
+use super::links::Followed;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::pin;
 use super::ratchet;
@@ -291,6 +292,7 @@ impl Gate {
             identified,
             questions: vec![question],
             target,
+            followed: Followed::default(),
         };
         trail.understood(&understood);
         let (pins, at) = (self.pins(&talk.session), self.circumstances(&talk.session));

@@ -23,6 +23,7 @@ mod instructions;
 mod isolate;
 mod kept;
 mod leaks;
+mod links;
 mod listening;
 mod listing;
 mod names;
@@ -96,8 +97,8 @@ pub use reload::Published;
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
-    Asking, Cleaning, DenialForm, Excerpts, Guards, Level, OnFatal, Pages, Secrets, Settings,
-    Texts, ToolNames, Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Excerpts, Guards, Level, Links, OnFatal, Pages, Secrets,
+    Settings, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

@@ -84,6 +84,8 @@ impl Gate {
         leads_nowhere(&understood)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::narrow(&mut understood, session, &snapshot, now, trail);
+        let following = self.follow(&mut understood, session, &snapshot, trail);
+        Box::pin(following).await?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let admitted = admitting.await;
         if let Err(Stop::Park) = admitted {

@@ -1,6 +1,6 @@
 //! What the gate must be told.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,6 +76,19 @@ pub struct Guards {
     pub asking: Asking,
     /// URIs that readers take for different resources, or for none.
     pub uris: Level,
+    pub links: Links,
+}
+
+/// Whether paths are followed over symbolic links before they are judged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Links {
+    /// A path leads where it says.
+    #[default]
+    AsWritten,
+    /// The server's disk is the gate's.
+    OnDisk,
+    /// There are these, by their paths, with what they say; everything else exists and is none.
+    Said(Arc<BTreeMap<String, String>>),
 }
 
 /// What servers may not ask of the agent's user, whatever policies permit.

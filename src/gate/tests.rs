@@ -20,6 +20,7 @@ mod isolate;
 mod latched;
 mod leaks;
 mod life;
+mod links;
 mod lists;
 mod malformed;
 mod names;

@@ -18,6 +18,7 @@ use super::consent::method_of;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
+use super::links::Followed;
 use super::pin::Pins;
 use super::refuse::Refusal;
 use super::resources::{self, Kind};
@@ -29,6 +30,8 @@ pub(super) struct Understood<'m> {
     pub(super) identified: Identified<'m>,
     pub(super) questions: Vec<Question<'m>>,
     pub(super) target: Target,
+    /// Where its paths lead, once somebody has looked.
+    pub(super) followed: Followed,
 }
 
 /// One thing that policy is asked.
@@ -154,6 +157,7 @@ pub(super) fn understand<'m>(
         identified,
         questions,
         target,
+        followed: Followed::default(),
     })
 }
 

@@ -162,6 +162,8 @@ pub struct Touch {
     pub secrets: Vec<String>,
     /// Where strings stand that a program may take for an [option](super::options). Sorted.
     pub options: Vec<String>,
+    /// A path leads over links that nobody can follow. Labels make it lie outside; rules do not see it.
+    pub astray: bool,
 }
 
 /// What came back.

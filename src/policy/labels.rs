@@ -8,6 +8,7 @@ mod brings;
 mod canonical;
 mod guises;
 mod hosts;
+mod links;
 mod resources;
 mod roots;
 mod touch;
@@ -17,6 +18,7 @@ use std::collections::HashMap;
 pub use canonical::{CanonicalPaths, Uncanonical};
 pub use guises::GuiseProblem;
 pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
+pub use links::{opened_as, spelled_like};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
 
@@ -59,7 +61,8 @@ pub struct ToolLabels {
     /// Whether what it changes may be lost; by default it may, if the tool writes.
     pub destructive: Option<bool>,
     pub idempotent: bool,
-    /// JSON pointers of arguments that are URLs.
+    /// JSON pointers of arguments that are URLs. In these, and in those below, `*` stands for each item of an
+    /// array and each member of an object.
     pub urls: Vec<String>,
     /// JSON pointers of arguments that are host names or addresses.
     pub hosts: Vec<String>,

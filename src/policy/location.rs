@@ -5,6 +5,8 @@
 //! reader could take for something else (escapes in a path, a backslash, `~`, look-alikes of a
 //! slash) has none, which counts as outside of everything.
 
+mod patterns;
+
 use unicode_normalization::UnicodeNormalization;
 use url::{Host, Url};
 
@@ -22,7 +24,8 @@ pub(super) struct Location {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Below {
     Yes,
-    /// Where names are compared without regard to case or normalisation, as some file systems do.
+    /// Where names are compared without regard to case or normalisation, as some file systems do, without
+    /// what nobody sees, or read as patterns.
     Perhaps,
     No,
 }
@@ -33,6 +36,27 @@ enum Realm {
     Files(Option<char>),
     /// Scheme, and host with port.
     Uri(String, String),
+}
+
+impl Realm {
+    /// Whether some reader could take two names for one.
+    fn takes_for_one(&self, one: &str, other: &str) -> bool {
+        let (one, other) = (folded(one), folded(other));
+        if one == other {
+            return true;
+        }
+        match self {
+            Self::Files(_) => {
+                // Windows drops them, also where the path is written as others write it.
+                let [one_end, other_end] =
+                    [&one, &other].map(|name| name.trim_end_matches(['.', ' ']));
+                one_end == other_end
+                    || patterns::could_be(&one, &other)
+                    || patterns::could_be(&other, &one)
+            }
+            Self::Uri(..) => false,
+        }
+    }
 }
 
 impl Location {
@@ -149,7 +173,7 @@ impl Location {
         let pairs = || self.parts.iter().zip(&above.parts);
         if pairs().all(|(name, wanted)| name == wanted) {
             Below::Yes
-        } else if pairs().all(|(name, wanted)| folded(name) == folded(wanted)) {
+        } else if pairs().all(|(name, wanted)| self.realm.takes_for_one(name, wanted)) {
             Below::Perhaps
         } else {
             Below::No
@@ -223,6 +247,16 @@ impl Location {
         }
     }
 
+    /// A path of POSIX or the URI of a file as the path that a server could open, with `.` and `..` in it.
+    pub(super) fn opened(text: &str) -> Option<String> {
+        if !has_scheme(text) {
+            return text.starts_with('/').then(|| text.to_owned());
+        }
+        let (_, rest) = text.split_once("://")?;
+        let (_, path) = rest.split_once('/')?;
+        Some(format!("/{}", unescaped(path)?))
+    }
+
     /// How many names lead to it.
     pub(super) fn depth(&self) -> usize {
         self.parts.len()
@@ -269,8 +303,9 @@ fn resolve<'n>(names: impl Iterator<Item = &'n str>, realm: &Realm) -> Option<Ve
 }
 
 fn is_clear(name: &str, realm: &Realm) -> bool {
-    let looks_like: String = name.nfkc().collect();
-    let hides = |text: &str| text.contains(['/', '\\']) || text == "." || text == "..";
+    let seen: String = name.chars().filter(|c| !is_unseen(*c)).collect();
+    let looks_like: String = seen.nfkc().collect();
+    let hides = |text: &str| text.contains(['/', '\\']) || matches!(text, "" | "." | "..");
     // Servers take these away from the ends of what they are given.
     let falls_off = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '\u{feff}');
     if hides(name)
@@ -287,11 +322,42 @@ fn is_clear(name: &str, realm: &Realm) -> bool {
             let short = name.split('~').skip(1);
             let short = short.map(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
             !name.ends_with(['.', ' '])
+                && !is_device(name)
+                && !is_pattern_of_more(name)
                 && !name.contains([':', '*', '?', '"', '<', '>', '|'])
                 && !short.into_iter().any(|is_short| is_short)
         }
-        Realm::Files(None) | Realm::Uri(..) => true,
+        Realm::Files(None) => !is_pattern_of_more(name),
+        Realm::Uri(..) => true,
     }
+}
+
+/// A pattern that goes on beyond the name, could lead upwards, or could be no name.
+fn is_pattern_of_more(name: &str) -> bool {
+    let could_be = |other: &str| patterns::could_be(name, other);
+    let leads_up = || name.contains('.') && (could_be(".") || could_be(".."));
+    patterns::is_open(name) || could_be("") || leads_up()
+}
+
+/// What Windows opens in every directory, whatever ending the name has.
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    let stem = stem.trim_end().to_ascii_uppercase();
+    let mut end = stem.chars();
+    let number = end.next_back();
+    let is_numbered = matches!(end.as_str(), "COM" | "LPT")
+        && number.is_some_and(|c| c.is_ascii_digit() || matches!(c, '¹' | '²' | '³'));
+    is_numbered || matches!(&*stem, "CON" | "PRN" | "AUX" | "NUL")
+}
+
+/// Default_Ignorable_Code_Point of Unicode 16: no reader shows them, and some drop them.
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// `None` for what would have to be decoded twice.
@@ -368,7 +434,8 @@ fn climbs(uri: &str) -> bool {
 }
 
 fn folded(name: &str) -> String {
-    caseless::default_case_fold_str(name).nfkc().collect()
+    let seen: String = name.chars().filter(|c| !is_unseen(*c)).collect();
+    caseless::default_case_fold_str(&seen).nfkc().collect()
 }
 
 #[cfg(test)]
@@ -447,6 +514,21 @@ mod tests {
         check("https:/x.org/a");
         check("https:///x.org/a");
         check("notes://team/a b");
+        // What nobody sees.
+        check("/srv/..\u{200b}/etc");
+        check("/srv/\u{2060}");
+        check("file:///srv/.%E2%80%8B./etc");
+        // Patterns that go on beyond the name, or lead upwards.
+        check("/srv/{a,customers/b}");
+        check("/srv[/x]customers");
+        check("/srv/{.,..}/etc");
+        check("/srv/{,x}/customers");
+        check("/srv/@(a|customers/b)/c");
+        check("/srv/[.][.]/etc");
+        check("C:\\srv\\NUL");
+        check("c:/srv/con.txt");
+        check("c:/srv/COM1");
+        check("c:/srv/lpt\u{b9}.x");
         // Some readers take these away from the ends.
         check("/srv/secret ");
         check("/srv/secret\t");
@@ -468,6 +550,12 @@ mod tests {
     fn blanks_and_quotes_inside_of_names_are_parts_of_them() {
         let check = |text: &str| assert!(Location::of(text).is_some(), "{text:?}");
         check("/srv/my notes/it's \"here\" now");
+        check("/srv/app/[id]/[...slug].tsx");
+        check("/srv/app/[a][b]/{id}");
+        check("/srv/\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}");
+        check("/srv/NUL");
+        check("/srv/customers.");
+        check("c:/srv/console");
         check("file:///srv/my%20notes");
         check("C:\\Program Files\\a");
     }
@@ -484,6 +572,14 @@ mod tests {
         check("/srv/database", "/srv/data", Below::No);
         check("/srv", "/srv/data", Below::No);
         check("/srv/DATA/a", "/srv/data", Below::Perhaps);
+        check("/srv/da\u{200b}ta/a", "/srv/data", Below::Perhaps);
+        check("/srv/d\u{ad}ata", "/srv/data", Below::Perhaps);
+        check("/srv/data.", "/srv/data", Below::Perhaps);
+        check("/srv/[d]ata/a", "/srv/data", Below::Perhaps);
+        check("/srv/{x,data}/a", "/srv/data", Below::Perhaps);
+        check("/srv/[id]/a", "/srv/data", Below::No);
+        check("/srv/{id}/a", "/srv/data", Below::No);
+        check("notes://team/[a]", "notes://team/a", Below::No);
         check("/srv/caf\u{e9}/a", "/srv/cafe\u{301}", Below::Perhaps);
         check("C:/srv", "/srv", Below::No);
         check("file:///srv/data/a", "/srv/data", Below::Yes);

@@ -51,7 +51,7 @@ pub use held::Held;
 pub use labels::{
     AgentLabels, CanonicalPaths, ConsentRule, GuiseProblem, Labels, MAX_LEVEL, ResourceLabels,
     ResourceProblem, Resources, Root, RootProblem, Roots, ToolLabels, UNREADABLE_HOST, Uncanonical,
-    host_in, host_named, page_host,
+    host_in, host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, Fingerprint, Lock, LockMode, LockedTool,

@@ -1,6 +1,7 @@
 //! What a fixture says, once everything in it has been checked that can be without the policies.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -65,6 +66,8 @@ pub struct Start {
     pub(super) age: Duration,
     /// A human's answer for all that the test sends.
     pub(super) consent: Option<Consented>,
+    /// The symbolic links of the server's disk. Without them it is for the gate's settings to say.
+    pub(super) links: Option<Arc<BTreeMap<String, String>>>,
 }
 
 impl Start {

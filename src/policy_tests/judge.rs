@@ -114,12 +114,11 @@ impl<'s> Conversation<'s> {
         let (audit, kept) = Audit::keeping();
         let clock = Arc::new(MovedClock::new(test.now));
         let policies = Arc::clone(&bench.policies);
-        let gate = Gate::new(
-            policies,
-            audit,
-            Arc::<MovedClock>::clone(&clock),
-            bench.settings.clone(),
-        );
+        let mut settings = bench.settings.clone();
+        if let Some(links) = &test.start.links {
+            settings.guards.links = gate::Links::Said(Arc::clone(links));
+        }
+        let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(&clock), settings);
         let desk = asks(test).then(|| {
             let settings = consent::Settings {
                 ways: vec![Way::Page],

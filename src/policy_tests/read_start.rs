@@ -1,5 +1,6 @@
 //! What a test begins with: what its session has been through, and what a human has answered.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miette::NamedSource;
@@ -12,6 +13,7 @@ use super::printable::with_places_kept;
 use super::read::plain;
 use super::section::Section;
 use super::table::{Reading, Table};
+use crate::policy::opened_as;
 
 /// The words of `tools.toml` for sensitivity, and the numbers that policies see.
 const LEVELS: [(&str, i64); 4] = [
@@ -51,7 +53,9 @@ pub fn read_start(session: Option<&str>, consent: Option<&str>) -> Result<Start,
     let reading = Reading::new(source, errors);
     let start = {
         let top = Table::new(&reading, Section::Test, 0..0, table.get_ref());
-        let start = start(&top);
+        let mut start = start(&top);
+        // The message is explained as the gate would find it.
+        start.links = None;
         if let (Some(Consented::Asked(_)), Some(value)) = (&start.consent, top.get("consent")) {
             let message = "nobody is asked here: this explains one judgement".to_owned();
             let help = "say what is so, as in `{ by = \"alice\" }`".to_owned();
@@ -82,6 +86,7 @@ fn no_table(key: &str, given: &str) -> Option<FixtureProblem> {
 pub(super) fn start(test: &Table<'_>) -> Start {
     let mut start = Start {
         consent: consent(test),
+        links: Some(Arc::new(links(test))),
         ..Start::default()
     };
     let expected = "a table such as `{ level = \"confidential\" }`";
@@ -101,6 +106,32 @@ pub(super) fn start(test: &Table<'_>) -> Start {
         );
     }
     start
+}
+
+/// The symbolic links of the server's disk, by their paths.
+fn links(test: &Table<'_>) -> BTreeMap<String, String> {
+    let mut links = BTreeMap::new();
+    for (path, target) in test.any_table("links").into_iter().flatten() {
+        let at = path.get_ref().to_string();
+        let Some(target) = test.reading.text(target) else {
+            continue;
+        };
+        if opened_as(&at) != [at.clone()] {
+            let message = format!("`{at}` is no path in its one spelling");
+            let help =
+                "write it as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`".to_owned();
+            let place = path.span();
+            test.reading
+                .tell(&place, "test::value", message, Some(help));
+        } else if target.get_ref().is_empty() {
+            let message = "a link leads somewhere".to_owned();
+            test.reading
+                .tell(&target.span(), "test::value", message, None);
+        } else {
+            links.insert(at, target.into_inner());
+        }
+    }
+    links
 }
 
 /// A number, or the word that the host uses for it.

@@ -60,6 +60,7 @@ impl Section {
                 "now",
                 "session",
                 "consent",
+                "links",
                 "changed_tools",
                 "changed_prompts",
                 "from",

@@ -238,12 +238,25 @@ pub(super) fn gate(
                 pages: gate::Pages::Only(guards.page_hosts.clone()),
             },
             uris: level(guards.uris),
+            links: gate::Links::AsWritten,
         },
         secrets: Redactor::default(),
         tracing: gate::Tracing::Off,
         isolate_from: None,
         unconfined: gate::Unconfined::default(),
         eras: gate::Eras::Unasked,
+    }
+}
+
+/// Whether the gate sees the disk on which the server opens paths: that of a server which it starts itself
+/// is taken for its own.
+pub(super) fn links(config: &Config) -> gate::Links {
+    let starts_one = || servers(config).any(|server| server.http.is_none());
+    match config.guards.links {
+        Some(config::Links::Resolve) => gate::Links::OnDisk,
+        Some(config::Links::AsWritten) => gate::Links::AsWritten,
+        None if starts_one() => gate::Links::OnDisk,
+        None => gate::Links::AsWritten,
     }
 }
 
@@ -350,6 +363,23 @@ mod tests {
         let text = "token-12345 hidden-12345 /home/somebody";
         let secrets = secrets(&config, None).unwrap();
         assert_eq!(secrets.redact(text), "[redacted] [redacted] /home/somebody");
+    }
+
+    #[test]
+    fn links_are_followed_where_the_gate_starts_the_server_unless_the_configuration_says_otherwise()
+    {
+        let check = |text: &str, expected: gate::Links| {
+            let path = std::path::Path::new("/gate.toml");
+            let config = Config::parse(text, path, path, &|_| None).unwrap();
+            assert_eq!(links(&config), expected, "{text}");
+        };
+        let command = "upstream.command = ['server']\n";
+        let url = "upstream.url = 'https://x.example'\n";
+        let (resolve, as_written) = ("guards.links = 'resolve'", "guards.links = 'as_written'");
+        check(command, gate::Links::OnDisk);
+        check(url, gate::Links::AsWritten);
+        check(&format!("{command}{as_written}"), gate::Links::AsWritten);
+        check(&format!("{url}{resolve}"), gate::Links::OnDisk);
     }
 
     #[test]

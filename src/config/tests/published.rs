@@ -343,6 +343,7 @@ const REFUSED: &[&str] = &[
     "guards.elicitation.hosts = [\"A.example\"]",
     "guards.elicitation.secret_fields = \"no\"",
     "guards.uris = \"clean\"",
+    "guards.links = \"follow\"",
     "guards.secret_rules = []",
     "guards.secret_rules.a = \"abc\"",
     "guards.secret_rules.a = {}",

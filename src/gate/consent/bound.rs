@@ -143,8 +143,16 @@ fn found(
     safe: &dyn Fn(&str) -> String,
 ) -> Found {
     let scene = &understood.identified.scene;
-    let mut questions = understood.questions.iter();
-    let touch = questions.find_map(|question| snapshot.touched(&question.facts(scene, now)));
+    let questions = understood.questions.iter();
+    let touches = questions.filter_map(|question| snapshot.touched(&question.facts(scene, now)));
+    // Of a call it is all that it may reach, as it is written and behind links.
+    let touch = touches.reduce(|mut all, one| {
+        let added = one.roots.into_iter().filter(|it| !all.roots.contains(it));
+        let added: Vec<String> = added.collect();
+        all.roots.extend(added);
+        all.outside |= one.outside;
+        all
+    });
     let Some(touch) = touch else {
         return Found::default();
     };

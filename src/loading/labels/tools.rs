@@ -175,7 +175,7 @@ fn pointers(table: &mut Table<'_, '_>, key: &'static str) -> Vec<String> {
     pointers
 }
 
-/// RFC 6901 §3; the whole of the arguments is not one of them.
+/// RFC 6901 §3, with `*` for each member; the whole of the arguments is not one of them.
 fn is_pointer(text: &str) -> bool {
     let mut escapes = text.split('~').skip(1);
     text.starts_with('/') && escapes.all(|rest| rest.starts_with(['0', '1']))

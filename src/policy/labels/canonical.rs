@@ -19,6 +19,8 @@ pub enum Uncanonical {
     /// By its pointer among the arguments.
     #[error("what stands at `{}` is no path that all readers take for the same place", .0.escape_debug())]
     Unclear(String),
+    #[error("what stands at `{}` leads over links that cannot be followed", .0.escape_debug())]
+    Astray(String),
     #[error(
         "no URI of a resource stands at `{}` that all readers take for the same one: {odd}",
         .pointer.escape_debug()

@@ -1,7 +1,7 @@
 //! What the arguments of a call reach for.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::facts::{Arguments, Leaf, Touch};
 use super::super::location::Location;
@@ -63,6 +63,9 @@ fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: 
         touch.writable &= place.is_writable();
     }
     touch.roots = reached.into_iter().collect();
+    if touch.astray {
+        beyond(touch);
+    }
 }
 
 fn beyond(touch: &mut Touch) {
@@ -85,18 +88,76 @@ pub(super) fn found_at<'a>(
     arguments: &'a Arguments<'a>,
     pointers: &'a [String],
 ) -> impl Iterator<Item = (String, Option<Cow<'a, str>>)> {
-    pointers.iter().flat_map(|pointer| {
-        let texts = at(arguments, pointer).into_iter();
-        texts.map(move |(rest, text)| (format!("{pointer}{rest}"), text))
-    })
+    pointers.iter().flat_map(|pointer| at(arguments, pointer))
 }
 
-fn at<'a>(arguments: &'a Arguments<'a>, pointer: &'a str) -> Vec<(&'a str, Option<Cow<'a, str>>)> {
-    let inside = arguments.0.iter().filter_map(|(name, leaf)| {
-        let rest = name.strip_prefix(pointer)?;
-        (rest.is_empty() || rest.starts_with('/')).then_some((rest, leaf))
-    });
-    let inside: Vec<(&'a str, &'a Leaf<'a>)> = inside.collect();
+/// What lies at or below one place, with what leads further down.
+type Inside<'a> = Vec<(&'a str, &'a Leaf<'a>)>;
+
+fn at<'a>(arguments: &'a Arguments<'a>, pointer: &str) -> Vec<(String, Option<Cow<'a, str>>)> {
+    let mut places: BTreeMap<&'a str, Inside<'a>> = BTreeMap::new();
+    let mut found = Vec::new();
+    for (name, leaf) in &arguments.0 {
+        match stands(name, pointer) {
+            Stands::At(rest) => {
+                let place = name.strip_suffix(rest).unwrap_or(name);
+                places.entry(place).or_default().push((rest, leaf));
+            }
+            // A server that takes one thing for an array of one reads it.
+            Stands::BeforeMembers if !holds_members(leaf) => found.push((name.clone(), None)),
+            Stands::BeforeMembers | Stands::Elsewhere => {}
+        }
+    }
+    for (place, inside) in places {
+        let texts = texts(inside).into_iter();
+        found.extend(texts.map(|(rest, text)| (format!("{place}{rest}"), text)));
+    }
+    found
+}
+
+/// Where a leaf stands, as seen from a pointer.
+enum Stands<'a> {
+    /// There, or below: with what leads to it from there.
+    At(&'a str),
+    /// On the way, where each member is meant.
+    BeforeMembers,
+    Elsewhere,
+}
+
+/// `*` is each item of an array, and each member of an object.
+fn stands<'a>(name: &'a str, pointer: &str) -> Stands<'a> {
+    let mut rest = name;
+    let mut means_each = false;
+    for step in pointer.split('/').skip(1) {
+        means_each |= step == "*";
+        let Some(after) = rest.strip_prefix('/') else {
+            return if means_each {
+                Stands::BeforeMembers
+            } else {
+                Stands::Elsewhere
+            };
+        };
+        let end = after.find('/').unwrap_or(after.len());
+        let Some((this, below)) = after.split_at_checked(end) else {
+            return Stands::Elsewhere;
+        };
+        if step != "*" && step != this {
+            return Stands::Elsewhere;
+        }
+        rest = below;
+    }
+    Stands::At(rest)
+}
+
+fn holds_members(leaf: &Leaf<'_>) -> bool {
+    match leaf {
+        // The items of arrays are leaves of their own.
+        Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray | Leaf::EmptyObject => true,
+        Leaf::String(_) | Leaf::Number(_) | Leaf::Bool(_) | Leaf::Null => false,
+    }
+}
+
+fn texts<'a>(inside: Inside<'a>) -> Vec<(&'a str, Option<Cow<'a, str>>)> {
     let is_array = inside.iter().any(|(rest, leaf)| {
         let array = matches!(leaf, Leaf::Strings(_) | Leaf::Array | Leaf::EmptyArray);
         rest.is_empty() && array
@@ -257,6 +318,77 @@ mod tests {
         check(&[("/path/~1etc~1passwd", "/srv/data/a")], " outside 3");
         check(&[("/path/0/0", "/srv/data/a")], " outside 3");
         check(&[("/path/x", "/srv/data/a")], " outside 3");
+    }
+
+    #[test]
+    fn a_star_is_each_item_and_each_member() {
+        let check = |arguments: Vec<(&str, Leaf<'static>)>, expected: &str| {
+            let mut world = World::new();
+            let owned = |(name, leaf): (&str, Leaf<'static>)| (name.to_owned(), leaf);
+            world.arguments.0 = arguments.into_iter().map(owned).collect();
+            let labels = ToolLabels {
+                paths: Some(vec!["/path".to_owned(), "/files/*/path".to_owned()]),
+                ..ToolLabels::default()
+            };
+            let touch = labels.touch(&roots(), &world.arguments, &world.touch);
+            let outside = if touch.outside { " outside" } else { "" };
+            let told = format!("{}{outside} {}", touch.roots.join(" "), touch.level);
+            assert_eq!(told, expected, "{:?}", world.arguments);
+        };
+        let text = |text: &'static str| Leaf::String(text.into());
+        let (one, other) = ("/files/0/path", "/files/1/path");
+        check(vec![(one, text("/srv/data/a"))], "data 1");
+        check(vec![("/files/x/path", text("/srv/data/a"))], "data 1");
+        check(
+            vec![(one, text("/srv/data/a")), (other, text("/srv/data/hr/a"))],
+            "data hr 2",
+        );
+        check(
+            vec![
+                ("/path", text("/srv/data/a")),
+                (one, text("/etc/passwd")),
+                ("/files", Leaf::Array),
+            ],
+            "data outside 3",
+        );
+        check(
+            vec![
+                ("/path", text("/srv/data/a")),
+                ("/files/0/path/0", text("/srv/data/hr/a")),
+                (one, Leaf::Strings(vec!["/srv/data/hr/a".into()])),
+            ],
+            "data hr 2",
+        );
+        // What stands where members are meant may be read as one of them.
+        let near = ("/path", text("/srv/data/a"));
+        check(
+            vec![near.clone(), ("/files", text("/etc"))],
+            "data outside 3",
+        );
+        check(
+            vec![near.clone(), ("/files/0", text("/etc"))],
+            "data outside 3",
+        );
+        check(vec![near.clone(), ("/files", Leaf::EmptyArray)], "data 1");
+        check(
+            vec![near.clone(), ("/files/0/name", text("/etc"))],
+            "data 1",
+        );
+        check(vec![near, ("/others/0/path", text("/etc"))], "data 1");
+        check(vec![("/files", Leaf::EmptyArray)], " outside 3");
+    }
+
+    #[test]
+    fn a_path_that_nobody_can_follow_is_outside() {
+        let mut world = World::new().with(&[("/path", "/srv/data/a")]);
+        world.touch.astray = true;
+        let labels = ToolLabels {
+            paths: Some(vec!["/path".to_owned()]),
+            ..ToolLabels::default()
+        };
+        let touch = labels.touch(&roots(), &world.arguments, &world.touch);
+        assert!(touch.outside && !touch.writable && touch.level == MAX_LEVEL);
+        assert_eq!(touch.roots, ["data"]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
     check(
         &format!("{expect}weather = 'y'"),
         "unknown key `weather`",
-        "known in a `[[test]]`: `name`, `agent`, `agents`, `now`, `session`, `consent`, `changed_tools`, `changed_prompts`, `from`, `send`, \
+        "known in a `[[test]]`: `name`, `agent`, `agents`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
          `call`, `args`, `list`, `visible`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
     );
     check(
@@ -597,6 +597,16 @@ fn a_conversation_that_means_nothing_is_refused() {
         &format!("{call}consent = 'aprove'"),
         "unknown value `aprove`",
         "did you mean `approve`?",
+    );
+    check(
+        &format!("{call}links = {{ 'srv/lnk' = '/srv/x' }}"),
+        "`srv/lnk` is no path in its one spelling",
+        "write it as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`",
+    );
+    check(
+        &format!("{call}links = {{ '/srv/lnk' = '' }}"),
+        "a link leads somewhere",
+        "",
     );
     check(
         "call = 'a'\nexpect = { decision = 'deny', because = ['read'], because_exactly = [] }",

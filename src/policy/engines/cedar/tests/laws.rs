@@ -330,6 +330,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 bytes: touch.3,
                 secrets: world.session.labels.clone(),
                 options: world.session.labels.clone(),
+                astray: false,
             };
             world.received = Received {
                 level: world.touch.level,

@@ -1,0 +1,538 @@
+//! Where paths lead on the server's disk. Policies look at no disk, so the gate follows links before it
+//! asks them, and asks about what it found as well: `docs/decisions/0063-links.md`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+
+use tokio::task::spawn_blocking;
+
+use crate::policy::{
+    CanonicalPaths, PolicySnapshot, Root, Roots, Touch, Uncanonical, opened_as, spelled_like,
+};
+use crate::session::Session;
+use crate::wire::Side;
+
+use super::Gate;
+use super::canonical::{ARGUMENTS, Respelled};
+use super::decide::called_tool;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::resources;
+use super::settings::Links;
+use super::understand::{About, Doing, Question, Understood};
+
+/// As many links as Linux follows for one path.
+const MOST_LINKS: usize = 40;
+
+/// Bytes of a path, as on Linux.
+const LONGEST: usize = 4096;
+
+/// Paths of one message that are followed. A message with more is taken for one with paths that nobody can
+/// follow.
+const MOST_PATHS: usize = 1024;
+
+/// The most places of one message that are told.
+const MOST_TOLD: usize = 16;
+
+/// What was found of the paths that a message names.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    /// What stands for them in one spelling, by pointer; only of those that lead elsewhere than they say.
+    pub(super) elsewhere: Respelled,
+    /// Every other place to which one may lead, with its pointer.
+    told: Vec<(String, String)>,
+    /// The pointer of one that nobody can follow.
+    pub(super) astray: Option<String>,
+}
+
+/// What stands at a path.
+enum Stands {
+    Link(String),
+    /// Anything else.
+    There,
+    Nothing,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// What was found of each text; `None` if that cannot be told.
+type Found = BTreeMap<String, Option<Places>>;
+
+/// Where one text can lead, as far as that is elsewhere than it says.
+#[derive(Debug, Default)]
+struct Places {
+    all: Vec<String>,
+    /// Where it leads with `..` undone first.
+    in_one_spelling: Option<String>,
+}
+
+impl Gate {
+    /// Adds to the questions of a message what it asks for behind links.
+    ///
+    /// # Errors
+    /// [`Refusal::Uncanonical`] for the URI of a file that leads over links which nobody can follow.
+    pub(super) async fn follow(
+        &self,
+        understood: &mut Understood<'_>,
+        session: &Session,
+        snapshot: &PolicySnapshot,
+        trail: &mut Trail,
+    ) -> Result<(), Refusal> {
+        let links = &self.settings.guards.links;
+        if *links == Links::AsWritten {
+            return Ok(());
+        }
+        let texts = texts(understood, snapshot);
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let roots = paths_of(&snapshot.labels().roots);
+        let counted = session.state().calls;
+        let found = match links {
+            Links::AsWritten => return Ok(()),
+            Links::Said(links) => all_places(texts, &roots, &|path| said(links, path)),
+            Links::OnDisk => {
+                let found = spawn_blocking(move || all_places(texts, &roots, &on_disk)).await;
+                // What was not looked at leads anywhere.
+                found.unwrap_or_default()
+            }
+        };
+        // Others may go on while the disk is looked at. Of a task it is the count of the call that began it.
+        let scene = &mut understood.identified.scene;
+        if scene.calls == counted {
+            scene.calls = session.state().calls;
+        }
+        note(understood, snapshot, &found);
+        trail.found(told(&understood.followed));
+        let behind = behind(understood, snapshot, &found)?;
+        understood.questions.extend(behind);
+        Ok(())
+    }
+}
+
+/// Every text of a message that names a file.
+fn texts(understood: &Understood<'_>, snapshot: &PolicySnapshot) -> BTreeSet<String> {
+    let questions = understood.questions.iter();
+    let named = questions.flat_map(|it| named(it, snapshot));
+    named.map(|(_, text)| text).collect()
+}
+
+/// What a question names, with its pointer among the arguments if it stands there.
+fn named(question: &Question<'_>, snapshot: &PolicySnapshot) -> Vec<(String, String)> {
+    let labels = snapshot.labels();
+    let all = match (&question.about, &question.doing) {
+        (About::Tool(tool), Doing::CallTool(arguments, _)) => {
+            labels.paths_among(&tool.name, arguments)
+        }
+        (About::Resource(it), _) if it.scheme == "file" && !labels.roots.is_empty() => {
+            vec![(String::new(), it.uri.clone())]
+        }
+        (
+            About::Tool(_) | About::Resource(_) | About::Prompt(_) | About::Server | About::Client,
+            _,
+        ) => Vec::new(),
+    };
+    let is_followed = |(_, text): &(String, String)| !opened_as(text).is_empty();
+    all.into_iter().filter(is_followed).collect()
+}
+
+/// What stands in a message itself and leads elsewhere. Questions may be about another message, as those of
+/// tasks.
+fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Found) {
+    if understood.identified.from == Side::Upstream {
+        return;
+    }
+    let mut followed = Followed::default();
+    let mut note = |pointer: String, text: &str| {
+        let Some(Some(places)) = found.get(text) else {
+            followed.astray = Some(pointer);
+            return;
+        };
+        let told = places.all.iter();
+        let told = told.map(|place| (pointer.clone(), place.clone()));
+        followed.told.extend(told);
+        if let Some(place) = &places.in_one_spelling {
+            followed.elsewhere.insert(pointer, place.clone());
+        }
+    };
+    if called_tool(understood).is_some() {
+        let questions = understood.questions.iter();
+        for (pointer, text) in questions.flat_map(|it| named(it, snapshot)) {
+            note(format!("{ARGUMENTS}{pointer}"), &text);
+        }
+    } else {
+        for (pointer, named) in resources::named(understood) {
+            let text = named.value.as_str().unwrap_or_default();
+            if found.contains_key(&*text) {
+                note(pointer, &text);
+            }
+        }
+    }
+    understood.followed = followed;
+}
+
+/// What was found of a text; `None` for what nobody can follow, or nobody has looked at.
+fn places<'f>(found: &'f Found, text: &str) -> Option<&'f [String]> {
+    let places = found.get(text).and_then(Option::as_ref);
+    places.map(|places| places.all.as_slice())
+}
+
+/// The questions of a message as it reads where links lead.
+fn behind<'m>(
+    understood: &Understood<'m>,
+    snapshot: &PolicySnapshot,
+    found: &Found,
+) -> Result<Vec<Question<'m>>, Refusal> {
+    let mut all = Vec::new();
+    for question in &understood.questions {
+        let named = named(question, snapshot);
+        match (&question.about, &question.doing) {
+            (About::Tool(tool), Doing::CallTool(said, touch)) => {
+                let ways = named
+                    .iter()
+                    .map(|(pointer, text)| (pointer, places(found, text)));
+                let ways: Vec<_> = ways.collect();
+                let astray = ways.iter().any(|(_, places)| places.is_none());
+                let most = ways.iter().filter_map(|(_, places)| places.map(<[_]>::len));
+                let most = most.max().unwrap_or_default().max(usize::from(astray));
+                for way in 0..most {
+                    let mut paths = CanonicalPaths::new();
+                    for (pointer, places) in &ways {
+                        let places = places.unwrap_or_default();
+                        let place = places.get(way).or_else(|| places.last());
+                        paths.extend(place.map(|place| ((*pointer).clone(), place.clone())));
+                    }
+                    let touch = Touch {
+                        astray,
+                        ..touch.clone()
+                    };
+                    all.push(Question {
+                        asks: question.asks,
+                        about: About::Tool(tool.clone()),
+                        doing: Doing::CallTool(said.with(&paths), touch),
+                    });
+                }
+            }
+            (About::Resource(_), doing) => {
+                for (_, uri) in named {
+                    let astray = || understood.followed.astray.clone().unwrap_or(uri.clone());
+                    let places = places(found, &uri);
+                    let places = places.ok_or_else(|| Uncanonical::Astray(astray()))?;
+                    all.extend(places.iter().filter_map(|place| {
+                        Some(Question {
+                            asks: question.asks,
+                            about: About::Resource(resources::facts(place)),
+                            doing: again(doing)?,
+                        })
+                    }));
+                }
+            }
+            (About::Tool(_) | About::Prompt(_) | About::Server | About::Client, _) => {}
+        }
+    }
+    Ok(all)
+}
+
+/// The same done to another resource.
+fn again<'m>(doing: &Doing<'m>) -> Option<Doing<'m>> {
+    match doing {
+        Doing::ReadResource => Some(Doing::ReadResource),
+        Doing::Subscribe => Some(Doing::Subscribe),
+        Doing::Complete(argument) => Some(Doing::Complete(argument.clone())),
+        Doing::ReceiveResult(received) => Some(Doing::ReceiveResult(received.clone())),
+        Doing::Initialize
+        | Doing::Ping
+        | Doing::SetLevel
+        | Doing::Cancel
+        | Doing::Notify(_)
+        | Doing::List(_)
+        | Doing::Listen
+        | Doing::CallTool(..)
+        | Doing::GetPrompt(_)
+        | Doing::Sample { .. }
+        | Doing::Elicit { .. }
+        | Doing::ListRoots => None,
+    }
+}
+
+/// What the record says of it.
+fn told(followed: &Followed) -> Vec<String> {
+    let elsewhere = followed.told.iter();
+    let elsewhere = elsewhere.map(|(pointer, place)| {
+        format!(
+            "links: {} leads to {}",
+            pointer.escape_debug(),
+            place.escape_debug()
+        )
+    });
+    let astray = followed.astray.iter();
+    let astray = astray.map(|it| format!("links: {} cannot be followed", it.escape_debug()));
+    elsewhere.chain(astray).take(MOST_TOLD).collect()
+}
+
+/// Where the host's roots of files lie.
+fn paths_of(roots: &Roots) -> Vec<String> {
+    let paths = roots.iter().filter_map(Root::path);
+    paths.filter(|path| path.starts_with('/')).collect()
+}
+
+/// Where texts lead; nothing if there are too many.
+fn all_places(texts: BTreeSet<String>, roots: &[String], look: &dyn Fn(&str) -> Stands) -> Found {
+    if texts.len() > MOST_PATHS {
+        return Found::new();
+    }
+    let roots: Vec<(&str, Option<String>)> = roots
+        .iter()
+        .map(|root| (root.as_str(), resolved(root, look)))
+        .collect();
+    let found = texts.into_iter().map(|text| {
+        let places = places_of(&text, &roots, look);
+        (text, places)
+    });
+    found.collect()
+}
+
+/// Where one text leads, if that is elsewhere than it says; the most likely place first.
+fn places_of(
+    text: &str,
+    roots: &[(&str, Option<String>)],
+    look: &dyn Fn(&str) -> Stands,
+) -> Option<Places> {
+    let opened = opened_as(text);
+    let own = opened.first().and_then(|path| spelled_like(path, text));
+    let mut places = Places::default();
+    for (reading, path) in opened.iter().enumerate() {
+        let named = in_words_of_roots(resolved(path, look)?, roots);
+        for (nearness, place) in named.into_iter().enumerate() {
+            let place = spelled_like(&place, text)?;
+            if own.as_ref() == Some(&place) || places.all.contains(&place) {
+                continue;
+            }
+            if (reading, nearness) == (0, 0) {
+                places.in_one_spelling = Some(place.clone());
+            }
+            places.all.push(place);
+        }
+    }
+    Some(places)
+}
+
+/// A place as the host calls it: of a root that is a link itself, or lies behind one, by the root's own path.
+fn in_words_of_roots(place: String, roots: &[(&str, Option<String>)]) -> Vec<String> {
+    let mut named = Vec::new();
+    for (root, real) in roots {
+        let Some(real) = real.as_deref().filter(|real| real != root) else {
+            continue;
+        };
+        if let Some(below) = below(&place, real) {
+            named.push((real.len(), format!("{}{below}", root.trim_end_matches('/'))));
+        }
+    }
+    named.sort_by_key(|(depth, _)| Reverse(*depth));
+    let is_known = roots.iter().any(|(root, _)| below(&place, root).is_some());
+    let own = (is_known || named.is_empty()).then_some(place);
+    own.into_iter()
+        .chain(named.into_iter().map(|(_, place)| place))
+        .collect()
+}
+
+/// What leads from a directory to what lies in it; empty for itself.
+fn below<'p>(place: &'p str, directory: &str) -> Option<&'p str> {
+    let rest = place.strip_prefix(directory.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// Where a path leads once every link on its way is followed, as the kernel does. What does not exist is
+/// where it would come to be. `None` where that cannot be told.
+fn resolved(path: &str, look: &dyn Fn(&str) -> Stands) -> Option<String> {
+    if path.len() > LONGEST {
+        return None;
+    }
+    let mut todo = names_of(path);
+    let mut done: Vec<String> = Vec::new();
+    let mut links = 0..MOST_LINKS;
+    // How deep the first name is of which nothing exists.
+    let mut nothing_from = usize::MAX;
+    while let Some(name) = todo.pop() {
+        match name.as_str() {
+            "" | "." => continue,
+            ".." => {
+                done.pop();
+                if done.len() < nothing_from {
+                    nothing_from = usize::MAX;
+                }
+                continue;
+            }
+            _ => done.push(name),
+        }
+        if done.len() > nothing_from {
+            continue;
+        }
+        let here = format!("/{}", done.join("/"));
+        // What lies there is another for each process.
+        if here.len() > LONGEST || here.starts_with("/proc/") {
+            return None;
+        }
+        match look(&here) {
+            Stands::There => {}
+            Stands::Nothing => nothing_from = done.len(),
+            Stands::Unclear => return None,
+            Stands::Link(target) => {
+                links.next()?;
+                if target.is_empty() || target.len() > LONGEST {
+                    return None;
+                }
+                if target.starts_with('/') {
+                    done.clear();
+                } else {
+                    done.pop();
+                }
+                todo.extend(names_of(&target));
+            }
+        }
+    }
+    Some(format!("/{}", done.join("/")))
+}
+
+/// The names of a path, the first one last.
+fn names_of(path: &str) -> Vec<String> {
+    path.split('/').rev().map(str::to_owned).collect()
+}
+
+fn on_disk(path: &str) -> Stands {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            let target = fs::read_link(path).map(|it| it.into_os_string().into_string());
+            match target {
+                Ok(Ok(target)) => Stands::Link(target),
+                Ok(Err(_)) | Err(_) => Stands::Unclear,
+            }
+        }
+        Ok(_) => Stands::There,
+        Err(error) => {
+            let nothing = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+            if nothing.contains(&error.kind()) {
+                Stands::Nothing
+            } else {
+                Stands::Unclear
+            }
+        }
+    }
+}
+
+fn said(links: &BTreeMap<String, String>, path: &str) -> Stands {
+    let target = links.get(path);
+    target.map_or(Stands::There, |target| Stands::Link(target.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(links: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = links
+            .iter()
+            .map(|(at, to)| ((*at).to_owned(), (*to).to_owned()));
+        owned.collect()
+    }
+
+    #[test]
+    fn a_path_leads_where_the_kernel_would_go() {
+        let many: Vec<(String, String)> = (0..=MOST_LINKS)
+            .map(|it| (format!("/many/{it}"), format!("{}", it + 1)))
+            .collect();
+        let mut disk = links(&[
+            ("/srv/work/lnk", "/srv/work/customers"),
+            ("/srv/work/near", "customers/./x"),
+            ("/srv/work/up", "../secret"),
+            ("/srv/work/two", "lnk/a"),
+            ("/srv/work/self", "self"),
+            ("/srv/work/one", "other"),
+            ("/srv/work/other", "one"),
+            ("/srv/work/out", "/proc/self/root/srv"),
+            ("/srv/work/none", ""),
+            ("/top", "/"),
+        ]);
+        disk.extend(many);
+        let check = |path: &str, expected: Option<&str>| {
+            let found = resolved(path, &|at| said(&disk, at));
+            assert_eq!(found.as_deref(), expected, "{path}");
+        };
+        check("/srv/work/a", Some("/srv/work/a"));
+        check("/", Some("/"));
+        check("/srv/work/lnk", Some("/srv/work/customers"));
+        check("/srv/work/lnk/new", Some("/srv/work/customers/new"));
+        check("/srv/work/lnk/../a", Some("/srv/work/a"));
+        check("/srv/work/near/../../b", Some("/srv/work/b"));
+        check("/srv/work/up/a", Some("/srv/secret/a"));
+        check("/srv/work/two/b", Some("/srv/work/customers/a/b"));
+        check("/top/srv/work/lnk", Some("/srv/work/customers"));
+        check("/../../srv", Some("/srv"));
+        check("/srv/work/self/a", None);
+        check("/srv/work/one", None);
+        check("/srv/work/out", None);
+        check("/srv/work/none", None);
+        check("/proc/self", None);
+        check("/many/1", Some(&format!("/many/{}", MOST_LINKS + 1)));
+        check("/many/0", None);
+        check(&"/a".repeat(LONGEST), None);
+    }
+
+    #[test]
+    fn a_root_that_is_a_link_is_called_by_its_own_name() {
+        let check = |text: &str, roots: &[&str], disk: &[(&str, &str)], expected: &[&str]| {
+            let disk = links(disk);
+            let roots: Vec<String> = roots.iter().map(ToString::to_string).collect();
+            let texts = BTreeSet::from([text.to_owned()]);
+            let found = all_places(texts, &roots, &|at| said(&disk, at));
+            assert_eq!(places(&found, text).unwrap(), expected, "{text}");
+        };
+        let work: (&str, &str) = ("/srv/work", "/data/w");
+        check("/srv/work/a", &["/srv/work"], &[work], &[]);
+        check("/data/w/a", &["/srv/work"], &[work], &["/srv/work/a"]);
+        check("/srv/work/a", &["/"], &[work], &["/data/w/a"]);
+        let inner = ("/data/w/l", "/data/w/c");
+        check(
+            "/srv/work/l/a",
+            &["/srv/work"],
+            &[work, inner],
+            &["/srv/work/c/a"],
+        );
+        // A root behind a root.
+        let roots = ["/srv/work", "/data/w/c"];
+        check("/srv/work/c/a", &roots, &[work], &["/data/w/c/a"]);
+        let roots = ["/data/w", "/srv/cust"];
+        let cust = ("/srv/cust", "/data/w/c");
+        check("/data/w/c/a", &roots, &[cust], &["/srv/cust/a"]);
+        check("/data/w/cx", &roots, &[cust], &[]);
+    }
+
+    #[test]
+    fn what_stands_for_a_path_is_where_it_leads_with_dots_undone_first() {
+        let disk = links(&[("/srv/deep", "/data/x/y"), ("/srv/a", "/data/a")]);
+        let check = |text: &str, all: &[&str], one: Option<&str>| {
+            let places = places_of(text, &[], &|at| said(&disk, at)).unwrap();
+            assert_eq!(places.all, all, "{text}");
+            assert_eq!(places.in_one_spelling.as_deref(), one, "{text}");
+        };
+        check("/srv/b", &[], None);
+        check("/srv/a", &["/data/a"], Some("/data/a"));
+        check("/srv/deep/../b", &["/data/x/b"], None);
+        check("/srv/deep/../a", &["/data/a", "/data/x/a"], Some("/data/a"));
+        check(
+            "file:///srv/a/b",
+            &["file:///data/a/b"],
+            Some("file:///data/a/b"),
+        );
+    }
+
+    #[test]
+    fn of_too_many_paths_none_is_followed() {
+        let texts = |count: usize| (0..count).map(|it| format!("/srv/{it}")).collect();
+        let looked = |count| all_places(texts(count), &[], &|_| Stands::There).len();
+        assert_eq!(looked(MOST_PATHS), MOST_PATHS);
+        assert_eq!(looked(MOST_PATHS + 1), 0);
+    }
+}

@@ -1,0 +1,63 @@
+//! What a server could open where it is given a path, for whoever can look at its disk. Nothing here does.
+
+use super::super::facts::Arguments;
+use super::super::location::Location;
+use super::{Labels, touch};
+
+impl Labels {
+    /// The texts among the arguments of a tool that the host calls paths, by their pointers.
+    pub fn paths_among(&self, tool: &str, arguments: &Arguments<'_>) -> Vec<(String, String)> {
+        let pointers = self.path_pointers(tool);
+        let found = touch::found_at(arguments, pointers);
+        found
+            .filter_map(|(pointer, text)| Some((pointer, text?.into_owned())))
+            .collect()
+    }
+}
+
+/// The paths of POSIX that a server could open for a path or the URI of a file: with `..` undone before
+/// links are followed, and, where that is another, as it is written. None for what has no one location.
+pub fn opened_as(text: &str) -> Vec<String> {
+    let path = Location::of_file(text).and_then(|place| place.path());
+    let Some(path) = path.filter(|path| path.starts_with('/')) else {
+        return Vec::new();
+    };
+    let written = Location::opened(text);
+    let climbs = |written: &String| written.split('/').any(|name| name == "..");
+    let written = written.filter(climbs);
+    [path].into_iter().chain(written).collect()
+}
+
+/// A path as a path or as the URI of a file, whichever the text is; `None` if it has no one spelling.
+pub fn spelled_like(path: &str, text: &str) -> Option<String> {
+    Location::of_path(path)?.spelled_like(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_opened_with_dots_undone_before_links_are_followed_or_after() {
+        let check = |text: &str, expected: &[&str]| assert_eq!(opened_as(text), expected, "{text}");
+        check("/srv/a", &["/srv/a"]);
+        check("/srv//a/", &["/srv/a"]);
+        check("/srv/l/../a", &["/srv/a", "/srv/l/../a"]);
+        check("file:///srv/l/../my%20a", &["/srv/my a", "/srv/l/../my a"]);
+        check("file://localhost/srv/%2e%2e/a", &["/a", "/srv/../a"]);
+        check("C:\\srv\\a", &[]);
+        check("srv/a", &[]);
+        check("notes://team/a", &[]);
+        check("/srv/%2e%2e/a", &[]);
+    }
+
+    #[test]
+    fn where_a_path_leads_is_written_as_the_path_was() {
+        let check = |path: &str, text: &str, expected: Option<&str>| {
+            assert_eq!(spelled_like(path, text).as_deref(), expected, "{path}");
+        };
+        check("/srv/my a", "/x", Some("/srv/my a"));
+        check("/srv/my a", "file:///x", Some("file:///srv/my%20a"));
+        check("/srv/*", "/x", None);
+    }
+}

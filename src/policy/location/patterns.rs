@@ -1,0 +1,216 @@
+//! Names that some servers read as patterns: `[ab]`, `{a,b}`, `@(a|b)`. Files are really called so, too,
+//! which is why such a name counts as itself until it could stand for one that matters.
+//!
+//! What could be meant is taken widely: a bracket for any one character, an extended pattern for any text.
+
+use std::collections::BTreeSet;
+
+/// What a part of a pattern stands for.
+enum Piece {
+    Letter(char),
+    /// Of a bracket, whichever characters it names.
+    AnyLetter,
+    AnyText,
+    OneOf(Vec<Vec<Piece>>),
+}
+
+/// Alternatives within alternatives; of what is deeper anything may be meant.
+const MOST_NESTED: usize = 8;
+
+/// Whether a name could be read as a pattern together with what follows it, beyond the next slash.
+pub(super) fn is_open(name: &str) -> bool {
+    let mut rest = name.chars();
+    let mut braces = 0_usize;
+    while let Some(letter) = rest.next() {
+        match letter {
+            // The first one belongs to what the bracket names.
+            '[' if bracket_end(rest.as_str()).is_none() => return true,
+            '@' | '+' | '!' if rest.as_str().starts_with('(') && !rest.as_str().contains(')') => {
+                return true;
+            }
+            '{' => braces += 1,
+            '}' => braces = braces.saturating_sub(1),
+            _ => {}
+        }
+    }
+    braces > 0
+}
+
+/// Whether a name, read as a pattern, could stand for another. Both are compared as they are.
+pub(super) fn could_be(name: &str, other: &str) -> bool {
+    let is_pattern = name.contains(['[', '{', '(']);
+    if !is_pattern {
+        return false;
+    }
+    let (pieces, _) = pieces(name, Within::Nothing, 0);
+    let letters: Vec<char> = other.chars().collect();
+    let ends = after(&pieces, &letters, BTreeSet::from([0]));
+    ends.contains(&letters.len())
+}
+
+/// What the text that is read stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Nothing,
+    Braces,
+}
+
+/// The pieces of a text, up to what ends an alternative, and what follows them.
+fn pieces(text: &str, within: Within, depth: usize) -> (Vec<Piece>, &str) {
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        let mut chars = rest.chars();
+        let Some(letter) = chars.next() else {
+            return (found, rest);
+        };
+        let next = chars.as_str();
+        match letter {
+            ',' | '}' if within == Within::Braces => return (found, rest),
+            '[' => {
+                found.push(Piece::AnyLetter);
+                rest = bracket_end(next).unwrap_or(next);
+            }
+            '{' if depth >= MOST_NESTED => {
+                found.push(Piece::AnyText);
+                return (found, "");
+            }
+            '{' => {
+                let (piece, after) = alternatives(next, depth);
+                found.push(piece);
+                rest = after;
+            }
+            '@' | '+' | '!' if next.starts_with('(') => {
+                found.push(Piece::AnyText);
+                return (found, "");
+            }
+            letter => {
+                found.push(Piece::Letter(letter));
+                rest = next;
+            }
+        }
+    }
+}
+
+/// What stands between braces, and what follows them.
+fn alternatives(text: &str, depth: usize) -> (Piece, &str) {
+    let mut all = Vec::new();
+    let mut rest = text;
+    loop {
+        let (one, after) = pieces(rest, Within::Braces, depth + 1);
+        all.push(one);
+        let mut chars = after.chars();
+        match chars.next() {
+            Some(',') => rest = chars.as_str(),
+            _ => {
+                let inside = text.get(..text.len().saturating_sub(after.len()));
+                // `{a..z}` counts through what lies between.
+                let counts = inside.is_some_and(|inside| inside.contains(".."));
+                let piece = if counts {
+                    Piece::AnyText
+                } else {
+                    Piece::OneOf(all)
+                };
+                return (piece, chars.as_str());
+            }
+        }
+    }
+}
+
+/// What follows a bracket that was opened; `None` if nothing closes it. A `]` that comes first is one of the
+/// characters.
+fn bracket_end(inside: &str) -> Option<&str> {
+    let start = inside.strip_prefix(['!', '^']).unwrap_or(inside);
+    let start = start.strip_prefix(']').unwrap_or(start);
+    start.split_once(']').map(|(_, after)| after)
+}
+
+/// Up to where letters can be read by these pieces. The work is the product of both lengths.
+fn after(pieces: &[Piece], letters: &[char], starts: BTreeSet<usize>) -> BTreeSet<usize> {
+    let mut places = starts;
+    for piece in pieces {
+        places = match piece {
+            Piece::Letter(letter) => {
+                let fits = |at: &usize| letters.get(*at) == Some(letter);
+                places.into_iter().filter(fits).map(|at| at + 1).collect()
+            }
+            Piece::AnyLetter => {
+                let is_there = |at: &usize| *at < letters.len();
+                places
+                    .into_iter()
+                    .filter(is_there)
+                    .map(|at| at + 1)
+                    .collect()
+            }
+            Piece::AnyText => places
+                .first()
+                .map_or_else(BTreeSet::new, |first| (*first..=letters.len()).collect()),
+            Piece::OneOf(all) => all
+                .iter()
+                .flat_map(|one| after(one, letters, places.clone()))
+                .collect(),
+        };
+        if places.is_empty() {
+            break;
+        }
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_could_be_what_it_stands_for_and_a_name_is_itself() {
+        let check = |name: &str, other: &str, expected: bool| {
+            assert_eq!(could_be(name, other), expected, "{name} {other}");
+        };
+        check("[c]ustomers", "customers", true);
+        check("[!x]ustomers", "customers", true);
+        check("[]c]ustomers", "customers", true);
+        check("[a-z]ustomer[st]", "customers", true);
+        check("{a,customers}", "customers", true);
+        check("{customers}", "customers", true);
+        check("{a,{b,cust}}omers", "customers", true);
+        check("cust{o..q}mers", "customers", true);
+        check("@(a|customers)", "customers", true);
+        check("c+(u|x)stomers", "customers", true);
+        check("[.][.]", "..", true);
+        check("{.,..}", "..", true);
+        check("[id].tsx", "customers", false);
+        check("[...slug]", "customers", false);
+        check("{id}", "customers", false);
+        check("{a,b}", "customers", false);
+        check("(group)", "customers", false);
+        check("customers", "customers", false);
+        check("{{{{{{{{{{x", "customers", true);
+    }
+
+    #[test]
+    fn what_is_not_closed_may_go_on_beyond_the_name() {
+        for (name, expected) in [
+            ("[a", true),
+            ("{a,b", true),
+            ("a{b{c}", true),
+            ("@(a|b", true),
+            ("@(a|b)", false),
+            ("[]", true),
+            ("[]]", false),
+            ("a]", false),
+            ("a}", false),
+            ("[id]", false),
+            ("{id}", false),
+        ] {
+            assert_eq!(is_open(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_long_pattern_is_compared_in_reasonable_time() {
+        let name = "{a,b,{c,[d]}}".repeat(4_000);
+        assert!(!could_be(&name, "customers"));
+        let name = "{".repeat(100_000);
+        assert!(could_be(&name, "customers"));
+    }
+}
