@@ -6,6 +6,8 @@
 
 mod told;
 
+use std::time::Duration;
+
 use crate::audit;
 use crate::policy::{Denial, DenialCause, Uncanonical};
 use crate::session::{OutOfOrder, StoreFault};
@@ -98,6 +100,8 @@ pub enum Refusal {
     Unconsented { denial: Denial, why: Unconsented },
     #[error("the upstream did not negotiate `{0}`")]
     NotNegotiated(String),
+    #[error("invalid params: the agent has not declared `{0}`")]
+    Undeclared(&'static str),
     #[error("{0}")]
     Upstream(#[from] UpstreamFault),
     #[error("cancelled by the one who asked")]
@@ -112,8 +116,10 @@ pub enum Refusal {
     ArgumentsTooWide(usize),
     #[error("it holds a secret of the gate's own configuration")]
     Secret,
-    #[error("the call that it cancels was still waiting for the upstream's list of tools")]
-    CancelledInTime,
+    #[error("the request that it cancels was still waiting for {0}, and had not been sent")]
+    CancelledInTime(&'static str),
+    #[error("the agent did not answer within {} ms", .0.as_millis())]
+    Unanswered(Duration),
     #[error("invalid params: {0}")]
     Unfit(Unfit),
     /// It may pass only with paths in their one spelling, and has one that has none.
@@ -264,7 +270,8 @@ impl Refusal {
             | Self::UnknownTask
             | Self::NotKept
             | Self::Unfit(_)
-            | Self::Unaskable(Unaskable::Secret(_))
+            | Self::Undeclared(_)
+            | Self::Unaskable(Unaskable::Secret(_) | Unaskable::Form(_))
             | Self::Uncanonical(_)
             | Self::UnknownTool { .. }
             | Self::Unbridged(Unbridged::Foreign(_))
@@ -294,7 +301,8 @@ impl Refusal {
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
-            | Self::CancelledInTime
+            | Self::CancelledInTime(_)
+            | Self::Unanswered(_)
             | Self::Secret
             | Self::BadResult(_)
             | Self::Panicked
@@ -322,6 +330,7 @@ impl Refusal {
             Self::Ended { .. } => "session-ended",
             Self::WhileSampling => "while-sampling",
             Self::Unaskable(Unaskable::Secret(_)) => "secret-asked",
+            Self::Unaskable(Unaskable::Form(_)) => "form",
             Self::Unaskable(Unaskable::Page(_)) => "page-host",
             Self::UnknownTool {
                 cause: Hidden::NotListed,
@@ -351,13 +360,13 @@ impl Refusal {
             Self::UnknownTask => "unknown-task",
             Self::NotKept => "not-kept",
             Self::MissingCapability => "missing-capability",
-            Self::NotNegotiated(_) => "not-negotiated",
-            Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
+            Self::NotNegotiated(_) | Self::Undeclared(_) => "not-negotiated",
+            Self::Upstream(UpstreamFault::TimedOut(_)) | Self::Unanswered(_) => "timeout",
             Self::Upstream(UpstreamFault::BadReply(_)) => "bad-reply",
             Self::Upstream(_) => "upstream",
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
-            Self::CancelledInTime => "cancelled-in-time",
+            Self::CancelledInTime(_) => "cancelled-in-time",
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
@@ -381,6 +390,7 @@ impl Refusal {
             || matches!(
                 self,
                 Self::Upstream(_)
+                    | Self::Unanswered(_)
                     | Self::Cancelled
                     | Self::Panicked
                     | Self::Unheld(_)
@@ -417,7 +427,7 @@ impl Refusal {
             | Self::ReusedId
             | Self::TooMany(_)
             | Self::Ended { .. }
-            | Self::CancelledInTime
+            | Self::CancelledInTime(_)
             | Self::Left
             | Self::Stray => Stage::Identify,
             Self::Params(_)
@@ -428,7 +438,8 @@ impl Refusal {
             | Self::UnknownTask
             | Self::NotKept
             | Self::MissingCapability
-            | Self::NotNegotiated(_) => Stage::Understand,
+            | Self::NotNegotiated(_)
+            | Self::Undeclared(_) => Stage::Understand,
             Self::UnknownTool { .. }
             | Self::Denied { .. }
             | Self::Unconsented { .. }
@@ -444,7 +455,7 @@ impl Refusal {
             Self::Secret | Self::Uncanonical(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_)) => Stage::Inspect,
-            Self::Upstream(_) | Self::Cancelled => Stage::Forward,
+            Self::Upstream(_) | Self::Unanswered(_) | Self::Cancelled => Stage::Forward,
             Self::Unbridged(_) => Stage::Bridge,
         }
     }
