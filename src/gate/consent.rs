@@ -12,6 +12,7 @@ mod bound;
 mod forms;
 mod kept;
 mod lift;
+mod vain;
 mod why;
 mod within;
 
