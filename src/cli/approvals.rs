@@ -88,7 +88,7 @@ fn answer(command: &ApprovalsCommand, out: &mut dyn Write) -> Result<(), Failure
             }
         }
         ApprovalsCommand::Approve { id, gate } => {
-            give(id, gate, ["approve", "approved, once"], out)?;
+            give(id, gate, ["approve", "approved"], out)?;
         }
         ApprovalsCommand::Deny { id, gate } => give(id, gate, ["deny", "denied"], out)?,
     }
@@ -242,10 +242,15 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         text(&["question", "name"]),
         text(&["question", "server"])
     )?;
+    let holds = match text(&["question", "holds"]).as_str() {
+        "session" => "for all calls of this tool in the session, whatever their arguments are",
+        _ => "",
+    };
     let lines = [
         ("agent", text(&["question", "principal"])),
         ("calls itself", text(&["question", "client"])),
         ("why", text(&["question", "advice"])),
+        ("a yes holds", holds.to_owned()),
         ("asked for by", all(&["question", "policies"])),
         ("directories", all(&["question", "found", "roots"])),
         ("hosts", all(&["question", "found", "hosts"])),

@@ -14,6 +14,8 @@ pub(super) fn consent(mut section: Section<'_, '_>) -> Option<Settings> {
     let is_present = section.is_present();
     let default = Settings::default();
     let settings = Settings {
+        // They are named beside their tokens.
+        approvers: Vec::new(),
         ways: ways(&mut section),
         timeout: section
             .duration("timeout", &TIMEOUT)

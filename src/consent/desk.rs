@@ -260,6 +260,12 @@ impl Desk {
         self.state().is_granted(id)
     }
 
+    /// Whether a question was answered, and the answer taken.
+    pub fn is_used(&self, id: &TicketId) -> bool {
+        let mut state = self.state();
+        state.entry(id).is_none() && state.ended_as(id) == AnswerError::AlreadyAnswered
+    }
+
     /// Nobody waits for the answer any more: none counts from now on.
     pub fn withdraw(&self, id: &TicketId) {
         self.state().remove(id);

@@ -24,7 +24,7 @@ mod tests;
 
 pub use binding::{Binding, Misfit, Receipt};
 pub use desk::{Answer, AnswerError, Desk, Full, Outcome, Pending, Request};
-pub use question::{Found, Question};
+pub use question::{Found, Holds, Question};
 pub use settings::{By, Settings, Via, Way};
 pub use show::{pretty, shown};
 pub use ticket::TicketId;

@@ -18,11 +18,24 @@ pub struct Question {
     pub client: String,
     /// The gate's own id of the session.
     pub session: String,
-    /// What policies say of it: `@advice`.
+    /// What policies say of it: `@advice`, of all that say something.
     pub advice: Option<String>,
+    /// What a yes is good for.
+    pub holds: Holds,
     /// The policies that ask for consent.
     pub policies: Vec<String>,
     pub found: Found,
+}
+
+/// What a yes is good for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Holds {
+    /// The request that is shown.
+    #[default]
+    Once,
+    /// All calls of its tool in the session, whatever their arguments.
+    Session,
 }
 
 /// What the arguments reach for, as far as the gate found out.
@@ -37,6 +50,16 @@ pub struct Found {
     pub secrets: Vec<String>,
     /// Where a server asks for the agent's roots: the URIs that it was told last, if it was.
     pub told_roots: Vec<String>,
+}
+
+impl Holds {
+    /// For whoever says yes.
+    pub fn told(self) -> &'static str {
+        match self {
+            Self::Once => "this request alone",
+            Self::Session => "all calls of this tool in the session, whatever their arguments are",
+        }
+    }
 }
 
 impl Question {
@@ -78,6 +101,7 @@ impl Question {
             client,
             session: _,
             advice,
+            holds,
             policies,
             found,
         } = self;
@@ -124,6 +148,10 @@ impl Question {
             lines.push("Paths lie outside of every known directory.".to_owned());
         }
         lines.extend(advice.as_ref().map(|advice| format!("Why: {advice}")));
+        match holds {
+            Holds::Once => {}
+            Holds::Session => lines.push(format!("A yes holds for {}.", holds.told())),
+        }
         lines.join("\n")
     }
 }

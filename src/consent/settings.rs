@@ -7,6 +7,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub ways: Vec<Way>,
+    /// Who answers at the page or the command line, by name.
+    pub approvers: Vec<String>,
     /// How long an answer may take; after it there is none. An answer holds for as long.
     pub timeout: Duration,
     /// Questions that may wait for an answer for one principal.
@@ -47,6 +49,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ways: Vec::new(),
+            approvers: Vec::new(),
             timeout: Duration::from_mins(2),
             per_principal: 8,
             in_all: 64,

@@ -5,6 +5,7 @@ use tracing::error;
 use crate::session::{Origin, Taken};
 use crate::wire::{KnownMethod, Side, Stream};
 
+use super::asking::lending;
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream};
 use super::own::{AnswerId, OwnMessage, Stateless};
@@ -135,6 +136,7 @@ impl Gate {
                 talk.session.state().forsaken.note(&taken.exchange);
                 talk.agent.release(taken.exchange.stream);
             }
+            lending::given_up(&taken, &mut talk.session.state(), lending::in_time(&taken));
             self.close(talk, &taken, &Refusal::Cancelled).await;
         }
     }

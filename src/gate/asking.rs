@@ -1,7 +1,13 @@
 //! What a server may never ask of the agent's user, and what the agent may not do while it lends the
 //! server its model. Policies have been asked before: this is what they cannot permit.
 
-use crate::guard::asks_for_secret;
+mod form;
+pub(super) mod lending;
+pub(super) mod required;
+
+use std::borrow::Cow;
+use std::time::Duration;
+
 use crate::policy::{PolicySnapshot, UNREADABLE_HOST, page_host};
 use crate::session::{Extension, Session, Spoken, Turn};
 use crate::wire::{KnownMethod, Side, Value};
@@ -19,43 +25,118 @@ pub enum Unaskable {
         "the form asks for a secret in `{0}`: a server may ask for one on a page of its own only"
     )]
     Secret(String),
+    #[error("the form is none that the protocol has: {0}")]
+    Form(&'static str),
     #[error("the user may not be sent to a page of `{0}`")]
     Page(String),
+}
+
+/// What a server wants of the agent's user.
+#[derive(Debug)]
+pub(super) struct Elicitation<'m> {
+    pub(super) mode: Cow<'m, str>,
+    pub(super) fields: Vec<String>,
+    /// Of the page that the user is to be sent to; empty for forms.
+    pub(super) host: String,
+    /// Under which the server will tell that the user is done there.
+    pub(super) id: Option<Cow<'m, str>>,
+    problem: Option<Unaskable>,
 }
 
 /// What a server wants of the agent's user.
 pub(super) fn elicit(params: Option<Value<'_>>) -> Doing<'_> {
     let get = |key| params.and_then(|params| params.get(key)?.as_str());
     let mode = get("mode").unwrap_or("form".into());
-    let properties = params.and_then(|params| params.at(&["requestedSchema", "properties"]));
-    let (mut fields, mut secret) = (Vec::new(), None);
-    for (name, field) in properties.into_iter().flat_map(Value::entries) {
-        let title = field
-            .get("title")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if secret.is_none() && (asks_for_secret(&name) || asks_for_secret(&title)) {
-            secret = Some(name.clone().into_owned());
-        }
-        fields.push(name.into_owned());
+    if mode != "url" {
+        let form::Form { fields, problem } = form::read(params);
+        return Doing::Elicit(Elicitation {
+            mode,
+            fields,
+            host: String::new(),
+            id: None,
+            problem,
+        });
     }
-    let host = match &*mode {
-        "url" => {
-            let host = get("url").and_then(|url| page_host(&url));
-            host.unwrap_or(UNREADABLE_HOST.to_owned())
-        }
-        _ => String::new(),
-    };
-    Doing::Elicit {
+    let host = get("url").and_then(|url| page_host(&url));
+    let has_form = params.is_some_and(|params| params.get("requestedSchema").is_some());
+    Doing::Elicit(Elicitation {
         mode,
-        fields,
-        host,
-        secret,
+        fields: Vec::new(),
+        host: host.unwrap_or(UNREADABLE_HOST.to_owned()),
+        id: get("elicitationId"),
+        problem: has_form.then_some(Unaskable::Form("it stands beside a page")),
+    })
+}
+
+/// Whether the agent has said that it answers what a server asks or tells.
+///
+/// # Errors
+/// [`Refusal::NotNegotiated`] if it has not said so of the method, and [`Refusal::Undeclared`] if not
+/// of something in the request.
+pub(super) fn negotiated(
+    method: KnownMethod,
+    spoken: &Spoken,
+    params: Option<Value<'_>>,
+) -> Result<(), Refusal> {
+    let needs = [
+        (KnownMethod::CreateMessage, spoken.sampling),
+        (KnownMethod::Elicit, knows_mode(spoken, params)),
+        (
+            KnownMethod::ElicitationComplete,
+            spoken.pages == Extension::Declared,
+        ),
+        (KnownMethod::RootsList, spoken.roots),
+    ];
+    if needs.contains(&(method, false)) {
+        return Err(Refusal::NotNegotiated(method.name().to_owned()));
+    }
+    let has = |key: &str| params.is_some_and(|params| params.get(key).is_some());
+    let context = params.and_then(|params| params.get("includeContext")?.as_str());
+    // Before that revision whoever samples was asked for it, and there was no word to say so.
+    let asks_context =
+        context.is_some_and(|it| it != "none") && *spoken.version >= *FIRST_WITH_CONTEXT;
+    let within = &spoken.within;
+    let (is_sample, is_form) = (
+        method == KnownMethod::CreateMessage,
+        method == KnownMethod::Elicit,
+    );
+    let finer = [
+        (
+            is_sample && (has("tools") || has("toolChoice")),
+            within.sample_tools,
+            "sampling.tools",
+        ),
+        (
+            is_sample && asks_context,
+            within.sample_context,
+            "sampling.context",
+        ),
+        (
+            is_sample && has("task"),
+            within.sample_tasks,
+            "tasks.requests.sampling.createMessage",
+        ),
+        (
+            is_form && has("task"),
+            within.elicit_tasks,
+            "tasks.requests.elicitation.create",
+        ),
+    ];
+    let undeclared = finer
+        .into_iter()
+        .find(|(asks, declared, _)| *asks && *declared == Extension::Undeclared);
+    match undeclared {
+        Some((_, _, what)) => Err(Refusal::Undeclared(what)),
+        None => Ok(()),
     }
 }
 
+/// The revision that has `sampling.context` and `sampling.tools` (2025-11-25, schema,
+/// `ClientCapabilities`).
+const FIRST_WITH_CONTEXT: &str = "2025-11-25";
+
 /// Whether the agent has said that it answers questions of this mode.
-pub(super) fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
+fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
     let mode = params.and_then(|params| params.get("mode")?.as_str());
     match mode.as_deref() {
         Some("url") => spoken.pages == Extension::Declared,
@@ -67,26 +148,22 @@ pub(super) fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {
 pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<String>, Refusal> {
     let mut findings = Vec::new();
     for question in &understood.questions {
-        let Doing::Elicit {
-            mode, host, secret, ..
-        } = &question.doing
-        else {
+        let Doing::Elicit(asked) = &question.doing else {
             continue;
         };
-        if let Some(field) = secret {
-            let problem = Unaskable::Secret(field.clone());
-            match asking.secrets {
-                Level::Off => {}
-                Level::Warn => findings.push(format!("asking: {problem}")),
-                Level::Strict => return Err(problem.into()),
+        match (&asked.problem, asking.secrets) {
+            (None, _) | (Some(Unaskable::Secret(_)), Level::Off) => {}
+            (Some(problem @ Unaskable::Secret(_)), Level::Warn) => {
+                findings.push(format!("asking: {problem}"));
             }
+            (Some(problem), _) => return Err(problem.clone().into()),
         }
         let is_open = match &asking.pages {
             Pages::Any => true,
-            Pages::Only(hosts) => hosts.contains(host),
+            Pages::Only(hosts) => hosts.contains(&asked.host),
         };
-        if *mode == "url" && !is_open {
-            return Err(Unaskable::Page(host.clone()).into());
+        if asked.mode == "url" && !is_open {
+            return Err(Unaskable::Page(asked.host.clone()).into());
         }
     }
     Ok(findings)
@@ -100,16 +177,15 @@ pub(super) fn while_sampling(
     turn: Turn,
     snapshot: &PolicySnapshot,
     session: &Session,
-    lends_model: Lends,
+    (lends_model, now): (Lends, Duration),
 ) -> Result<(), Refusal> {
     let Some(tool) = called_tool(understood).filter(|_| turn.answers == 0) else {
         return Ok(());
     };
-    let asked = lends_model == Lends::Model
-        || session
-            .state()
-            .to_agent
-            .has_method(KnownMethod::CreateMessage);
+    let asked = lends_model == Lends::Model || {
+        let mut state = session.state();
+        state.to_agent.has_method(KnownMethod::CreateMessage) || state.lending.is_out(now)
+    };
     let permissions = snapshot.labels().permissions(tool);
     if asked
         && understood.identified.from == Side::Agent

@@ -13,6 +13,7 @@ mod forms;
 mod kept;
 mod lift;
 mod roots;
+mod vain;
 mod why;
 mod within;
 

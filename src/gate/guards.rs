@@ -72,7 +72,8 @@ impl Gate {
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        let (session, lends) = (&talk.session, talk.agent.lends());
+        let session = &talk.session;
+        let lends = (talk.agent.lends(), self.clock.elapsed());
         asking::while_sampling(understood, turn, snapshot, session, lends)
             .and_then(|()| self.count(understood, session, trail))
             .inspect_err(|_| self.give_back(understood, trail))?;

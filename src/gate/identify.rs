@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::policy::{Agent, Consent, Held, Server};
 use crate::session::{
     Asker, Era, Established, Extension, Handshake, Lifecycle, PendingTable, Session, Spoken, State,
-    Taken,
+    Taken, Within,
 };
 use crate::wire::{self, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
 
@@ -124,6 +124,10 @@ pub(super) fn identify<'m>(
                 (Side::Upstream, Waited::ForAPerson) => state.to_upstream.take_replied(id),
             });
             let Some(taken) = taken else {
+                let is_task = message.result().is_some_and(|it| it.get("task").is_some());
+                if let Some(id) = id.as_ref().filter(|_| from == Side::Agent && !is_task) {
+                    state.lending.answered(id);
+                }
                 state.stray_replies = state.stray_replies.saturating_add(1);
                 return Err(Refusal::Stray);
             };
@@ -293,22 +297,25 @@ pub(super) fn is_known_version(version: &str) -> bool {
 
 /// What an agent says it can do.
 pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
-    let has = |name| capabilities.is_some_and(|all| all.get(name).is_some());
-    let asks = |mode| capabilities.is_some_and(|all| all.at(&["elicitation", mode]).is_some());
+    let says = |path: &[&str]| match capabilities.and_then(|all| all.at(path)) {
+        Some(_) => Extension::Declared,
+        None => Extension::Undeclared,
+    };
+    let has = |name| says(&[name]) == Extension::Declared;
+    let asks = |mode| says(&["elicitation", mode]) == Extension::Declared;
     Spoken {
         version: version.into(),
         sampling: has("sampling"),
         // MCP 2025-11-25: who names no mode means forms, as everybody did before there were modes.
         elicitation: has("elicitation") && (asks("form") || !asks("url")),
-        pages: if asks("url") {
-            Extension::Declared
-        } else {
-            Extension::Undeclared
-        },
+        pages: says(&["elicitation", "url"]),
         roots: has("roots"),
-        tasks: match capabilities.and_then(|all| all.at(&["extensions", EXTENSION])) {
-            Some(_) => Extension::Declared,
-            None => Extension::Undeclared,
+        tasks: says(&["extensions", EXTENSION]),
+        within: Within {
+            sample_tools: says(&["sampling", "tools"]),
+            sample_context: says(&["sampling", "context"]),
+            sample_tasks: says(&["tasks", "requests", "sampling", "createMessage"]),
+            elicit_tasks: says(&["tasks", "requests", "elicitation", "create"]),
         },
     }
 }

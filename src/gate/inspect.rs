@@ -6,7 +6,7 @@ use crate::policy::{Prompt, Received, Tool};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Side, Value};
 
-use super::asking;
+use super::asking::{self, required};
 use super::failures::is_fatal;
 use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
@@ -20,7 +20,7 @@ use super::understand::{About, Asks, Doing, Question, Understood};
 
 /// How many questions one result may carry (MCP 2026-07-28, multi round-trip requests): more than
 /// any form needs, and few enough to judge.
-const MAX_INPUT_REQUESTS: usize = 32;
+pub(super) const MAX_INPUT_REQUESTS: usize = 32;
 
 /// Turns a reply into questions: whether it may be received, and whether what it asks for in return
 /// may be asked.
@@ -62,6 +62,10 @@ pub(super) fn understand_reply<'m>(
         questions.extend(question.into_iter().chain(again));
     }
     questions.extend(input_requests(&identified)?);
+    if identified.from == Side::Upstream {
+        let spoken = &identified.scene.spoken;
+        questions.extend(required::questions(identified.message, spoken)?);
+    }
     Ok(Understood {
         identified,
         questions,
@@ -178,21 +182,14 @@ fn input_request<'m>(
         .get("method")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let spoken = &identified.scene.spoken;
-    let (method, agreed, doing) = match &*name {
-        "sampling/createMessage" => (KnownMethod::CreateMessage, spoken.sampling, sample(params)),
-        "elicitation/create" => (
-            KnownMethod::Elicit,
-            asking::knows_mode(spoken, params),
-            asking::elicit(params),
-        ),
-        "roots/list" => (KnownMethod::RootsList, spoken.roots, Doing::ListRoots),
+    let (method, doing) = match &*name {
+        "sampling/createMessage" => (KnownMethod::CreateMessage, sample(params)),
+        "elicitation/create" => (KnownMethod::Elicit, asking::elicit(params)),
+        "roots/list" => (KnownMethod::RootsList, Doing::ListRoots),
         _ => return Err(bad("it asks the agent for a method that cannot be asked")),
     };
     method.check_params(params)?;
-    if !agreed {
-        return Err(Refusal::NotNegotiated(name.into_owned()));
-    }
+    asking::negotiated(method, &identified.scene.spoken, params)?;
     Ok(Question {
         asks: Asks::Server,
         about: About::Client,
@@ -214,10 +211,19 @@ pub(super) fn sample(params: Option<Value<'_>>) -> Doing<'_> {
             .and_then(Value::as_str)
             .unwrap_or(Cow::Borrowed("none")),
         tools: get("tools").is_some() || get("toolChoice").is_some(),
-        messages: count(get("messages").map_or(0, Value::len)),
+        messages: count(get("messages").map_or(0, contents)),
         bytes: count(params.map_or(0, |params| params.text().len())),
         system: get("systemPrompt").is_some(),
     }
+}
+
+/// How many contents messages have: since 2025-11-25 one message may have several.
+fn contents(messages: Value<'_>) -> usize {
+    let contents = messages.items().map(|message| {
+        let content = message.get("content").filter(|content| content.is_array());
+        content.map_or(1, |content| content.len().max(1))
+    });
+    contents.sum()
 }
 
 fn count(number: usize) -> i64 {

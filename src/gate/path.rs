@@ -6,6 +6,7 @@ use crate::policy::{Held, PolicySnapshot};
 use crate::session::{Asker, Page, Place, Session};
 use crate::wire::{Message, Side};
 
+use super::asking::lending;
 use super::decide::{Permit, Stop};
 use super::drift::Drift;
 use super::forward::{Agent, Upstream};
@@ -66,6 +67,7 @@ impl Gate {
         if let Some(fault) = fault {
             return Err(fault.into());
         }
+        lending::heard(&identified, session, self.clock.elapsed());
         let snapshot = decide::revision(&identified.role, current);
         trail.judged_under(&snapshot);
 

@@ -7,6 +7,7 @@
 mod told;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::audit;
 use crate::policy::{Denial, DenialCause, Uncanonical};
@@ -113,6 +114,8 @@ pub enum Refusal {
     Unconsented { denial: Denial, why: Unconsented },
     #[error("the upstream did not negotiate `{0}`")]
     NotNegotiated(String),
+    #[error("invalid params: the agent has not declared `{0}`")]
+    Undeclared(&'static str),
     #[error("{0}")]
     Upstream(#[from] UpstreamFault),
     #[error("cancelled by the one who asked")]
@@ -127,8 +130,10 @@ pub enum Refusal {
     ArgumentsTooWide(usize),
     #[error("it holds a secret of the gate's own configuration")]
     Secret,
-    #[error("the request that it cancels was still waiting for what the upstream tells of itself")]
-    CancelledInTime,
+    #[error("the request that it cancels was still waiting for {0}, and had not been sent")]
+    CancelledInTime(&'static str),
+    #[error("the agent did not answer within {} ms", .0.as_millis())]
+    Unanswered(Duration),
     #[error("invalid params: {0}")]
     Unfit(Unfit),
     /// It may pass only with paths in their one spelling, and has one that has none.
@@ -288,7 +293,8 @@ impl Refusal {
             | Self::UnknownTask
             | Self::NotKept
             | Self::Unfit(_)
-            | Self::Unaskable(Unaskable::Secret(_))
+            | Self::Undeclared(_)
+            | Self::Unaskable(Unaskable::Secret(_) | Unaskable::Form(_))
             | Self::Uncanonical(_)
             | Self::NoUri(_)
             | Self::UnknownTool { .. }
@@ -325,7 +331,8 @@ impl Refusal {
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
-            | Self::CancelledInTime
+            | Self::CancelledInTime(_)
+            | Self::Unanswered(_)
             | Self::Secret
             | Self::BadResult(_)
             | Self::Panicked
@@ -354,6 +361,7 @@ impl Refusal {
             Self::Ended { .. } => "session-ended",
             Self::WhileSampling => "while-sampling",
             Self::Unaskable(Unaskable::Secret(_)) => "secret-asked",
+            Self::Unaskable(Unaskable::Form(_)) => "form",
             Self::Unaskable(Unaskable::Page(_)) => "page-host",
             Self::UnknownTool {
                 cause: Hidden::NotListed,
@@ -383,13 +391,13 @@ impl Refusal {
             Self::UnknownTask => "unknown-task",
             Self::NotKept => "not-kept",
             Self::MissingCapability => "missing-capability",
-            Self::NotNegotiated(_) => "not-negotiated",
-            Self::Upstream(UpstreamFault::TimedOut(_)) => "timeout",
+            Self::NotNegotiated(_) | Self::Undeclared(_) => "not-negotiated",
+            Self::Upstream(UpstreamFault::TimedOut(_)) | Self::Unanswered(_) => "timeout",
             Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => "bad-reply",
             Self::Upstream(_) => "upstream",
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
-            Self::CancelledInTime => "cancelled-in-time",
+            Self::CancelledInTime(_) => "cancelled-in-time",
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
@@ -413,6 +421,7 @@ impl Refusal {
             || matches!(
                 self,
                 Self::Upstream(_)
+                    | Self::Unanswered(_)
                     | Self::Cancelled
                     | Self::Panicked
                     | Self::Unheld(_)
@@ -450,7 +459,7 @@ impl Refusal {
             | Self::ReusedId
             | Self::TooMany(_)
             | Self::Ended { .. }
-            | Self::CancelledInTime
+            | Self::CancelledInTime(_)
             | Self::Left
             | Self::Stray => Stage::Identify,
             Self::Params(_)
@@ -461,7 +470,8 @@ impl Refusal {
             | Self::UnknownTask
             | Self::NotKept
             | Self::MissingCapability
-            | Self::NotNegotiated(_) => Stage::Understand,
+            | Self::NotNegotiated(_)
+            | Self::Undeclared(_) => Stage::Understand,
             Self::UnknownTool { .. }
             | Self::Denied { .. }
             | Self::Unconsented { .. }
@@ -477,7 +487,7 @@ impl Refusal {
             Self::Secret | Self::Uncanonical(_) | Self::NoUri(_) => Stage::Oblige,
             Self::Audit(_) => Stage::Record,
             Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => Stage::Inspect,
-            Self::Upstream(_) | Self::Cancelled => Stage::Forward,
+            Self::Upstream(_) | Self::Unanswered(_) | Self::Cancelled => Stage::Forward,
             Self::Unbridged(_) => Stage::Bridge,
         }
     }

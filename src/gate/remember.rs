@@ -12,7 +12,7 @@ use super::forward::Upstream;
 use super::identify::{Identified, META_CLIENT, Role, handshake};
 use super::listing;
 use super::talk::Talk;
-use super::understand::Understood;
+use super::understand::{Doing, Understood};
 
 /// Called when a message is recorded and about to leave.
 pub(super) fn remember<U: Upstream, A>(
@@ -31,6 +31,13 @@ pub(super) fn remember<U: Upstream, A>(
     if identified.from == Side::Upstream && came_in != state.run() {
         shown_in_vain(&mut state, identified);
         return;
+    }
+    for question in &understood.questions {
+        if let Doing::Elicit(asked) = &question.doing
+            && let Some(id) = &asked.id
+        {
+            state.announced.note(id);
+        }
     }
     match &identified.role {
         Role::Request {

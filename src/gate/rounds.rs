@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::policy::{Agent, Consent};
+use crate::policy::Agent;
 use crate::session::{Agreed, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -148,7 +148,7 @@ impl Rounds {
         understood: &Understood<'_>,
         binding: &Digest,
         now: Duration,
-    ) -> Option<Consent> {
+    ) -> Option<Agreed> {
         let identified = &understood.identified;
         let Role::Request { method, .. } = identified.role else {
             return None;
@@ -172,7 +172,7 @@ impl Rounds {
         };
         // INVARIANT: it is no larger than it was.
         let _ = self.0.note(owner, key, now, make);
-        Some(taken?.consent)
+        taken
     }
 
     /// What was taken is had by the next one that brings the same state: the one that took it could
@@ -275,7 +275,7 @@ impl Round {
     fn kept(&self, now: Duration) -> Keep {
         let consent = self.agreed.as_ref().map_or(0, |agreed| {
             let by = agreed.consent.by.as_ref().map_or(0, String::len);
-            size_of::<Agreed>() + agreed.consent.scope.len() + by
+            size_of::<Agreed>() + agreed.consent.scope.len() + agreed.ticket.len() + by
         });
         let reply = self.reply.as_ref().map_or(0, |reply| reply.weight());
         Keep {

@@ -123,6 +123,16 @@ pub(super) fn route<'m>(
                 return Err(Refusal::Stray);
             }
         }
+        // Only of a page that the user was sent to.
+        Role::Notification {
+            method: KnownMethod::ElicitationComplete,
+        } => {
+            let params = identified.message.params();
+            let id = params.and_then(|params| params.get("elicitationId")?.as_str());
+            if !id.is_some_and(|id| state.announced.has(&id)) {
+                return Err(Refusal::Stray);
+            }
+        }
         Role::Notification { .. } => {}
         Role::Reply(taken) => {
             if let Origin::Peer(asker) = &taken.exchange.origin {
@@ -273,13 +283,13 @@ impl<'m> Route<'m> {
         }
         if state.asking.cancel(from, |waiting| waiting.asker == asker) {
             session.bell().notify_one();
-            return Err(Refusal::CancelledInTime);
+            return Err(Refusal::CancelledInTime("a person"));
         }
         let parked = state.parked.iter_mut().find(|parked| parked.asker == asker);
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
-                Err(Refusal::CancelledInTime)
+                Err(Refusal::CancelledInTime("the upstream's list of tools"))
             }
             (Side::Agent | Side::Upstream, _) => Err(Refusal::Stray),
         }

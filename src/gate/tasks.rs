@@ -13,5 +13,6 @@ mod said;
 
 pub(super) use memory::{Recalled, Tasks, Work};
 pub(super) use said::{
-    EXTENSION, asks_within, begins, check, has_failed, is_about_one, is_result, of_request,
+    EXTENSION, asks_within, begins, check, has_failed, is_about_one, is_result, lifetime,
+    of_request,
 };

@@ -13,7 +13,7 @@ use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::arguments::leaves;
-use super::asking;
+use super::asking::{self, Elicitation};
 use super::consent::method_of;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
@@ -83,14 +83,7 @@ pub(super) enum Doing<'m> {
         bytes: i64,
         system: bool,
     },
-    Elicit {
-        mode: Cow<'m, str>,
-        fields: Vec<String>,
-        /// Of the page that the user is to be sent to; empty for forms.
-        host: String,
-        /// A field that asks for a secret.
-        secret: Option<String>,
-    },
+    Elicit(Elicitation<'m>),
     ListRoots,
 }
 
@@ -384,22 +377,7 @@ fn negotiated(
     if is_stateless && tasks::is_about_one(method) && scene.spoken.tasks == Extension::Undeclared {
         return Err(Refusal::MissingCapability);
     }
-    let needs = [
-        (KnownMethod::CreateMessage, scene.spoken.sampling),
-        (
-            KnownMethod::Elicit,
-            asking::knows_mode(&scene.spoken, params),
-        ),
-        (
-            KnownMethod::ElicitationComplete,
-            scene.spoken.pages == Extension::Declared,
-        ),
-        (KnownMethod::RootsList, scene.spoken.roots),
-    ];
-    if needs.contains(&(method, false)) {
-        return Err(Refusal::NotNegotiated(method.name().to_owned()));
-    }
-    Ok(())
+    asking::negotiated(method, &scene.spoken, params)
 }
 
 impl Circumstances {
@@ -490,9 +468,9 @@ impl Question<'_> {
                 bytes: *bytes,
                 system: *system,
             },
-            Doing::Elicit {
+            Doing::Elicit(Elicitation {
                 mode, fields, host, ..
-            } => Action::Elicit { mode, fields, host },
+            }) => Action::Elicit { mode, fields, host },
             Doing::ListRoots => Action::ListRoots,
         }
     }

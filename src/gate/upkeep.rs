@@ -13,6 +13,7 @@ use crate::session::{Origin, Parked, Place, Readiness, Taken, Waits};
 use crate::wire::{Form, Id, KnownMethod, Limits, Side, Stream};
 
 use super::Gate;
+use super::asking::lending;
 use super::eras::Found;
 use super::forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
 use super::isolate::{self, leave_for_good};
@@ -53,7 +54,11 @@ impl Gate {
                 state.forsaken.note(&taken.exchange);
             }
             let agents = agents.into_iter();
-            let servers = state.to_agent.take_expired(now).into_iter();
+            let servers = state.to_agent.take_expired(now);
+            for taken in &servers {
+                lending::given_up(taken, &mut state, lending::after_time(taken));
+            }
+            let servers = servers.into_iter();
             let agents = agents.map(|taken| (Side::Agent, taken));
             let due = agents.chain(servers.map(|taken| (Side::Upstream, taken)));
             (parked, due.collect::<Vec<_>>(), run)
@@ -104,7 +109,11 @@ impl Gate {
             state.upstream = Readiness::Down;
             state.tools.start_over();
             state.prompts.start_over();
-            (state.to_upstream.take_here(), state.to_agent.take_all())
+            let asked = state.to_agent.take_all();
+            for taken in &asked {
+                lending::given_up(taken, &mut state, lending::in_time(taken));
+            }
+            (state.to_upstream.take_here(), asked)
         };
         talk.session.arrived();
         // Every request gets its outcome, also when there is nobody left to be told.
@@ -168,7 +177,10 @@ impl Gate {
         );
         let deadline = taken.exchange.deadline.unwrap_or(taken.exchange.started);
         let allowed = deadline.saturating_sub(taken.exchange.started);
-        let refusal: Refusal = UpstreamFault::TimedOut(allowed).into();
+        let refusal = match asker {
+            Side::Agent => UpstreamFault::TimedOut(allowed).into(),
+            Side::Upstream => Refusal::Unanswered(allowed),
+        };
         // Whoever waits comes first: the other side may have ceased to read.
         if taken.exchange.origin.is_gate() {
             self.close(talk, &taken, &refusal).await;

@@ -6,20 +6,28 @@ use unicode_security::confusable_detection::skeleton;
 /// Words that name a secret by themselves.
 const WORDS: &[&str] = &[
     "apikey",
+    "bearer",
+    "contrase\u{f1}a",
+    "contrasena",
     "credential",
     "credentials",
     "cvc",
     "cvv",
     "iban",
+    "jwt",
+    "kennwort",
+    "mfa",
     "mnemonic",
     "otp",
     "passcode",
     "passphrase",
+    "passw",
     "passwd",
     "password",
     "passwort",
     "pin",
     "privatekey",
+    "pswd",
     "pwd",
     "secret",
     "ssn",
@@ -32,13 +40,24 @@ const PAIRS: &[(&str, &str)] = &[
     ("access", "key"),
     ("account", "number"),
     ("api", "key"),
+    ("auth", "code"),
+    ("authentication", "code"),
+    ("authenticator", "code"),
     ("bank", "account"),
     ("card", "number"),
+    ("cc", "num"),
+    ("cc", "number"),
+    ("client", "secret"),
     ("credit", "card"),
+    ("de", "passe"),
     ("debit", "card"),
+    ("login", "code"),
+    ("one", "timecode"),
+    ("onetime", "code"),
     ("pass", "code"),
     ("pass", "phrase"),
     ("pass", "word"),
+    ("pin", "code"),
     ("private", "key"),
     ("recovery", "code"),
     ("recovery", "phrase"),
@@ -46,71 +65,241 @@ const PAIRS: &[(&str, &str)] = &[
     ("security", "code"),
     ("seed", "phrase"),
     ("signing", "key"),
+    ("sms", "code"),
     ("social", "security"),
+    ("ssh", "key"),
+    ("verification", "code"),
 ];
 
 /// Words that mean nothing else, also with another word before or behind them in one.
 const LONG: &[&str] = &[
+    "accesstoken",
     "apikey",
+    "authtoken",
+    "clientsecret",
+    "contrase\u{f1}a",
+    "contrasena",
     "credential",
+    "kennwort",
+    "motdepasse",
     "passcode",
     "passphrase",
     "passwd",
     "password",
     "passwort",
     "privatekey",
-    "accesstoken",
-    "authtoken",
     "refreshtoken",
     "secretkey",
+    "verificationcode",
 ];
+
+/// Words that name a secret alone, or beside certain others: a boarding pass is none, and Pat a
+/// name.
+const BESIDE: &[(&str, &[&str])] = &[
+    (
+        "pass",
+        &[
+            "account", "admin", "current", "database", "db", "email", "ftp", "http", "imap",
+            "login", "mail", "my", "new", "old", "proxy", "root", "smtp", "ssh", "user", "wifi",
+            "your",
+        ],
+    ),
+    (
+        "pat",
+        &[
+            "access",
+            "azure",
+            "bitbucket",
+            "devops",
+            "gh",
+            "git",
+            "github",
+            "gitlab",
+            "hub",
+            "lab",
+            "my",
+            "personal",
+            "your",
+        ],
+    ),
+];
+
+/// Words of which a sentence may speak without asking for them.
+const SPOKEN_OF: &[&str] = &["bearer", "iban", "mfa", "passw", "pin", "secret", "token"];
+
+/// Before a word in a sentence: it is not asked for.
+const DENYING: &[&str] = &[
+    "cannot", "don", "kein", "keine", "never", "nicht", "no", "not", "without",
+];
+
+/// Before a word, with `of` or `for` between: something else is asked for.
+const OTHER: &[&str] = &["id", "identifier", "label", "name", "names", "title"];
+
+/// Behind a word in a sentence: it is about the word only.
+const ABOUT: &[&str] = &[
+    "expiry",
+    "expiration",
+    "hint",
+    "length",
+    "manager",
+    "policy",
+    "protected",
+    "reset",
+    "rotation",
+    "rules",
+    "store",
+    "vault",
+];
+
+/// Before `tokens`: it is asked how many.
+const COUNTING: &[&str] = &["max", "maximum", "min", "minimum"];
+
+/// How many words before one may deny it.
+const REACH: usize = 3;
 
 /// Longer names are not read to their end by anybody.
 const MOST_CHARACTERS: usize = 512;
+/// Nor longer descriptions.
+const MOST_DESCRIBED: usize = 4096;
 
 /// Whether the name or the title of a field asks for a secret.
 ///
 /// Words are told apart by their case, by digits and by whatever is no letter, and are compared as
-/// they look (UTS 39), with an `s` at their end or without.
+/// they look (UTS 39), with an `s` at their end or without. Digits and signs that stand for letters
+/// (`passw0rd`) are read both ways.
 pub fn asks_for_secret(text: &str) -> bool {
-    let words = words(text);
-    let is = |word: &str, known: &str| word == known || word.strip_suffix('s') == Some(known);
-    let long: Vec<String> = LONG.iter().map(|word| folded(word)).collect();
-    if words
-        .iter()
-        .any(|word| long.iter().any(|known| word.contains(known.as_str())))
-    {
-        return true;
+    let text: String = text.chars().take(MOST_CHARACTERS).collect();
+    let spelled = unmasked(&text);
+    let is_secret = |text: &String| {
+        let mut splits = [Split::Humps, Split::Acronyms].into_iter();
+        splits.any(|split| names_secret(&words(text, split)))
+    };
+    names_factor(&text) || is_secret(&text) || is_secret(&spelled)
+}
+
+/// Whether the description of a field says that a secret is to be written into it. What it says not
+/// to write, and what it only speaks of, is none.
+pub fn describes_secret(text: &str) -> bool {
+    let text: String = text.chars().take(MOST_DESCRIBED).collect();
+    let ends = |letter: char| ".,;:!?()\n\u{2013}\u{2014}".contains(letter);
+    text.split(ends).any(|clause| {
+        let words = words(clause, Split::Humps);
+        let mut places = 0..words.len();
+        places.any(|at| {
+            let (before, rest) = words.split_at_checked(at).unwrap_or_default();
+            let Some(long) = named_first(rest) else {
+                return false;
+            };
+            let is_about = rest.get(long).is_some_and(|next| is_among(next, ABOUT));
+            !is_about && !is_denied(before)
+        })
+    })
+}
+
+/// How many words the secret has with which a sentence goes on; none if it goes on with none.
+fn named_first(words: &[String]) -> Option<usize> {
+    let mut rest = words.iter();
+    let (first, second, third) = (rest.next()?, rest.next(), rest.next());
+    let named = BESIDE.iter().map(|(word, _)| word);
+    let is_spoken_of = SPOKEN_OF.iter().chain(named).any(|it| is(first, it));
+    if is_single(first) && !is_spoken_of {
+        Some(1)
+    } else if second.is_some_and(|second| is_pair(first, second)) {
+        Some(2)
+    } else {
+        let (second, third) = (second?, third?);
+        is_three(first, second, third).then_some(3)
     }
-    let pairs = words.iter().zip(words.iter().skip(1));
-    let mut pairs = pairs.map(|(first, second)| (first.as_str(), second.as_str()));
-    words
-        .iter()
-        .any(|word| known_words().any(|known| is(word, &known)))
-        || pairs.any(|(first, second)| {
-            let mut known = PAIRS.iter();
-            known.any(|(one, other)| first == folded(one) && is(second, &folded(other)))
+}
+
+/// Whether what stands before a word says that it is not asked for.
+fn is_denied(before: &[String]) -> bool {
+    let near: Vec<&String> = before.iter().rev().take(REACH).collect();
+    let mut pairs = near.iter().zip(near.iter().skip(1));
+    near.iter().any(|word| is_among(word, DENYING))
+        || pairs.any(|(link, what)| is_among(link, &["of", "for"]) && is_among(what, OTHER))
+}
+
+/// `2fa`, where no letter follows that would make another word of it.
+fn names_factor(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    lower.match_indices("2fa").any(|(at, found)| {
+        let rest = text.get(at.saturating_add(found.len())..);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_lowercase))
+    })
+}
+
+fn names_secret(words: &[String]) -> bool {
+    let pairs = || words.iter().zip(words.iter().skip(1));
+    // So many tokens of a model's are no secret.
+    let is_counted = |at: usize, word: &String| {
+        let before = at.checked_sub(1).and_then(|before| words.get(before));
+        is_among(word, &["tokens"]) && before.is_some_and(|before| is_among(before, COUNTING))
+    };
+    let mut single = words.iter().enumerate();
+    let mut threes = pairs().zip(words.iter().skip(2));
+    single.any(|(at, word)| is_single(word) && !is_counted(at, word))
+        || pairs().any(|(first, second)| is_pair(first, second))
+        || threes.any(|((first, second), third)| is_three(first, second, third))
+        || BESIDE.iter().any(|(known, others)| {
+            let is_known = |word: &String| is_among(word, &[*known]);
+            words.len() == 1 && words.iter().all(is_known)
+                || pairs().any(|(first, second)| {
+                    is_known(second) && is_among(first, others)
+                        || is_known(first) && is_among(second, others)
+                })
         })
 }
 
-/// The known words as they look.
-fn known_words() -> impl Iterator<Item = String> {
-    let pairs = PAIRS
-        .iter()
-        .map(|(first, second)| format!("{first}{second}"));
-    let words = WORDS.iter().map(|word| (*word).to_owned());
-    words.chain(pairs).map(|word| folded(&word))
+fn is_single(word: &str) -> bool {
+    let mut joined = PAIRS.iter().map(|(one, other)| format!("{one}{other}"));
+    LONG.iter().any(|known| word.contains(&folded(known)))
+        || WORDS.iter().any(|known| is(word, known))
+        || joined.any(|known| is(word, &known))
 }
 
-fn words(text: &str) -> Vec<String> {
+fn is_pair(first: &str, second: &str) -> bool {
+    let mut known = PAIRS.iter();
+    known.any(|(one, other)| first == folded(one) && is(second, other))
+}
+
+fn is_three(first: &str, second: &str, third: &str) -> bool {
+    is_among(first, &["one"]) && is_among(second, &["time"]) && is(third, "code")
+}
+
+/// Whether a word, as it looks, is one of these.
+fn is_among(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| word == folded(known))
+}
+
+/// Whether a word, as it looks, is this one, or more than one of it.
+fn is(word: &str, known: &str) -> bool {
+    let known = folded(known);
+    word == known || word.strip_suffix('s') == Some(&known)
+}
+
+/// Where a word begins within one of letters alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Split {
+    /// At a capital behind a small letter.
+    Humps,
+    /// And at the last of several capitals, if a small letter follows: `JWTToken`.
+    Acronyms,
+}
+
+fn words(text: &str, split: Split) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = None;
-    for letter in text.chars().take(MOST_CHARACTERS) {
-        // What is not seen stands between no letters.
-        if is_unseen(letter) {
-            continue;
-        }
-        let begins = before.is_some_and(char::is_lowercase) && letter.is_uppercase();
+    // What is not seen stands between no letters.
+    let mut letters = text.chars().filter(|letter| !is_unseen(*letter)).peekable();
+    while let Some(letter) = letters.next() {
+        let next_is_small = letters.peek().copied().is_some_and(char::is_lowercase);
+        let begins = if before.is_some_and(char::is_uppercase) {
+            split == Split::Acronyms && next_is_small
+        } else {
+            before.is_some_and(char::is_lowercase)
+        };
+        let begins = begins && letter.is_uppercase();
         if begins || !letter.is_alphabetic() {
             words.push(String::new());
         }
@@ -123,10 +312,23 @@ fn words(text: &str) -> Vec<String> {
     words.iter().map(|word| folded(word)).collect()
 }
 
+/// With letters in place of the digits and signs that are written for them within a word.
+fn unmasked(text: &str) -> String {
+    let letter = |sign: char| match sign {
+        '0' => 'o',
+        '1' => 'i',
+        '3' => 'e',
+        '4' | '@' => 'a',
+        '5' | '$' => 's',
+        other => other,
+    };
+    text.chars().map(letter).collect()
+}
+
 fn is_unseen(letter: char) -> bool {
     matches!(
         letter,
-        '\u{ad}' | '\u{34f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
             | '\u{e0000}'..='\u{e01ef}'
     )
@@ -182,6 +384,42 @@ mod tests {
             "\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}",
             "pass\u{200b}word",
             "pass\u{ad}word",
+            "pass",
+            "db_pass",
+            "passw0rd",
+            "P4$$w0rd",
+            "s3cret",
+            "bearer",
+            "userJWT",
+            "JWTToken",
+            "clientSecret",
+            "Client secret",
+            "PIN code",
+            "ccNumber",
+            "cc_num",
+            "2fa",
+            "2FA code",
+            "code2fa",
+            "your2FACode",
+            "mfa",
+            "mfaCode",
+            "otp",
+            "OTPCode",
+            "verification code",
+            "verificationCode",
+            "one-time code",
+            "oneTimeCode",
+            "one_time_password",
+            "SSH key",
+            "sshKey",
+            "pat",
+            "GitHub PAT",
+            "Kennwort",
+            "contrase\u{f1}a",
+            "contrasen\u{303}a",
+            "CONTRASE\u{d1}A",
+            "mot de passe",
+            "motDePasse",
         ] {
             assert!(asks_for_secret(text), "{text}");
         }
@@ -210,9 +448,67 @@ mod tests {
             "account",
             "security level",
             "compass",
+            "boarding pass",
+            "passRate",
+            "pass_through",
+            "trespass",
+            "spin",
+            "pinboard",
+            "pattern",
+            "patient",
+            "Pat Smith",
+            "path",
+            "forbearer",
+            "code",
+            "postal code",
+            "country code",
+            "time code",
+            "2fast",
+            "12fabrics",
+            "maxTokens",
+            "max_tokens",
+            "options",
+            "shipping",
+            "verification",
+            "client",
+            "ccEmail",
+            "model4",
+            "address1",
             "\u{65e5}\u{672c}",
         ] {
             assert!(!asks_for_secret(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_description_asks_for_a_secret_where_it_says_to_write_one() {
+        for text in [
+            "Your password",
+            "Enter your API key.",
+            "The 6-digit verification code from your phone",
+            "Paste the JWT here",
+            "Do not worry: your password is safe",
+            "Your credit card number, without spaces",
+            "One-time code",
+            "your SSH private key",
+        ] {
+            assert!(describes_secret(text), "{text}");
+        }
+        for text in [
+            "",
+            "never your password",
+            "Do not enter your password here.",
+            "A nickname, not a password",
+            "Name of the API key to create",
+            "Email for the password reset",
+            "Whether to pin the message",
+            "How many tokens the answer may have",
+            "The test should pass",
+            "Pat's address",
+            "The bearer of the ticket",
+            "Which secret santa to draw",
+        ] {
+            assert!(!describes_secret(text), "{text}");
         }
     }
 
@@ -231,6 +527,7 @@ mod tests {
         #[test]
         fn any_text_has_an_answer(text in any::<String>()) {
             asks_for_secret(&text);
+            describes_secret(&text);
         }
     }
 }

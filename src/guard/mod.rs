@@ -10,7 +10,7 @@ pub mod secrets;
 pub mod text;
 mod words;
 
-pub use asking::asks_for_secret;
+pub use asking::{asks_for_secret, describes_secret};
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use leaks::{Leak, Leaks, leaks};
 pub use names::{Look, Looks};

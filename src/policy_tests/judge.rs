@@ -28,6 +28,9 @@ use super::witness::Witness;
 /// How the agent is connected.
 pub(super) const TRANSPORT: &str = "stdio";
 
+/// Who says yes or no in tests.
+const TESTER: &str = "tester";
+
 /// What the tests of one suite have in common.
 pub(super) struct Bench<'s> {
     pub(super) policies: Arc<PolicyStore>,
@@ -122,6 +125,7 @@ impl<'s> Conversation<'s> {
         let desk = asks(test).then(|| {
             let settings = consent::Settings {
                 ways: vec![Way::Page],
+                approvers: vec![TESTER.to_owned()],
                 ..consent::Settings::default()
             };
             // Nobody has to be kept from guessing here.
@@ -260,7 +264,7 @@ impl<'s> Conversation<'s> {
                 }
             };
             // It waits, and this is the way that there is.
-            let _ = desk.answer(&question.id, answer, By::page("tester"));
+            let _ = desk.answer(&question.id, answer, By::page(TESTER));
         }
         let went_on = Box::pin(self.gate.answered(&self.talk)).await;
         debug_assert!(went_on.is_ok(), "an end in this process does not go away");

@@ -16,10 +16,16 @@ pub(super) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications
 pub(super) fn initialize(client: &Client) -> String {
     let nothing = || Fragment::object([]);
     let modes = Fragment::object(["form", "url"].map(|mode| (mode, nothing())));
+    let sampling = Fragment::object(["tools", "context"].map(|name| (name, nothing())));
+    let tasks = Fragment::object([
+        ("sampling", Fragment::object([("createMessage", nothing())])),
+        ("elicitation", Fragment::object([("create", nothing())])),
+    ]);
     let capabilities = [
         ("roots", nothing()),
-        ("sampling", nothing()),
+        ("sampling", sampling),
         ("elicitation", modes),
+        ("tasks", Fragment::object([("requests", tasks)])),
     ];
     let params = Fragment::object([
         ("protocolVersion", Fragment::string(PROTOCOL)),

@@ -69,6 +69,8 @@ pub enum Stage {
 pub struct Agreed {
     /// A digest of all that the consent is bound to.
     pub binding: [u8; 32],
+    /// The number of the question.
+    pub ticket: Arc<str>,
     pub consent: Consent,
 }
 
@@ -79,7 +81,7 @@ pub struct Asking {
     pub waiting: Vec<Asked>,
     /// What holds for the whole session, by a digest of what it is bound to. Each entry took a
     /// person's yes, which bounds their number.
-    pub standing: HashMap<[u8; 32], Consent>,
+    pub standing: HashMap<[u8; 32], Agreed>,
     /// The URIs of the roots that the agent has told its server last, for whoever is asked whether it may
     /// know them; empty where that is not known.
     pub told_roots: Vec<String>,

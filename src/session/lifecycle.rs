@@ -44,6 +44,20 @@ pub struct Spoken {
     pub roots: bool,
     /// Whether the agent knows tasks as an extension (`io.modelcontextprotocol/tasks`).
     pub tasks: Extension,
+    pub within: Within,
+}
+
+/// What an agent has said that it knows of what servers may ask it for (2025-11-25).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Within {
+    /// `tools` and `toolChoice` of samples (`sampling.tools`).
+    pub sample_tools: Extension,
+    /// `includeContext` of samples (`sampling.context`).
+    pub sample_context: Extension,
+    /// Samples as tasks (`tasks.requests.sampling.createMessage`).
+    pub sample_tasks: Extension,
+    /// Forms and pages as tasks (`tasks.requests.elicitation.create`).
+    pub elicit_tasks: Extension,
 }
 
 /// Whether an agent has said that it knows an extension of the protocol.

@@ -4,11 +4,13 @@
 //! and what the upstream offers. Its parts are guarded by one lock that is never held across an
 //! `await`.
 
+mod announced;
 mod asked;
 mod catalogue;
 mod drifts;
 mod forsaken;
 mod ledger;
+mod lending;
 mod lifecycle;
 mod offered_names;
 mod pages;
@@ -28,12 +30,14 @@ use tokio::sync::Notify;
 use crate::policy::{Agent, Client, Consent, Fingerprint, Held, Labels, Server};
 use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
 
+pub use announced::Announced;
 pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use forsaken::Forsaken;
 pub use ledger::{Keep, Ledger, TooLarge};
-pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken};
+pub use lending::{Lending, Lent};
+pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
@@ -130,6 +134,10 @@ pub struct State {
     pub asking: Asking,
     /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
     pub follows_resources: bool,
+    /// Pages that the agent's user was sent to.
+    pub announced: Announced,
+    /// What the agent's model may still work at for the server.
+    pub lending: Lending,
     /// The revision that the agent speaks, if a bridge stands before it and the server speaks
     /// another.
     pub bridged: Option<Arc<str>>,
@@ -272,6 +280,8 @@ impl Session {
                 parked: VecDeque::new(),
                 asking: Asking::default(),
                 follows_resources: false,
+                announced: Announced::default(),
+                lending: Lending::default(),
                 bridged: None,
                 calls: 0,
                 failed: None,

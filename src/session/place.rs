@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Taken;
-use super::{Asked, Lifecycle, Probe, Readiness, Session, State};
+use super::{Announced, Asked, Lifecycle, Probe, Readiness, Session, State};
 use crate::wire::{KnownMethod, Stream, TraceContext};
 
 /// Where a session stands.
@@ -102,6 +102,7 @@ impl Session {
         // one, until the agent has seen it.
         state.prompts.forget();
         state.follows_resources = false;
+        state.announced = Announced::default();
         let given_up = state.to_upstream.leave(|exchange| {
             exchange.deadline.is_none()
                 || exchange.origin.is_gate()

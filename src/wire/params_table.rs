@@ -247,7 +247,7 @@ const PROGRESS: Rule = Rule::Object(&[
 ]);
 
 const CREATE_MESSAGE: Rule = Rule::Object(&[
-    required("messages", Rule::ArrayOf(&OBJECT)),
+    required("messages", Rule::ArrayOf(&SAMPLED)),
     required("maxTokens", Rule::Number),
     optional("modelPreferences", OBJECT),
     optional("systemPrompt", Rule::String),
@@ -261,6 +261,9 @@ const CREATE_MESSAGE: Rule = Rule::Object(&[
     optional("tools", Rule::ArrayOf(&OBJECT)),
     optional("toolChoice", OBJECT),
 ]);
+
+/// There is no other role (all revisions): a system prompt has a member of its own.
+const SAMPLED: Rule = Rule::Object(&[required("role", Rule::OneOf(&["user", "assistant"]))]);
 
 // Form mode came first and needs no name.
 const ELICIT: Rule = Rule::Tagged {

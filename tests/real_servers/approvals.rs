@@ -180,7 +180,7 @@ fn the_command_line_answers_what_the_page_shows() {
     assert!(approvals(&["list"]).1.contains("tools/call `echo`"));
     assert_eq!(
         approvals(&["approve", &id]),
-        (0, format!("{id}: approved, once\n"))
+        (0, format!("{id}: approved\n"))
     );
     let approved = answer_to(&mut agent, 2);
     assert!(approved["result"].is_object(), "{approved}");

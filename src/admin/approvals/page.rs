@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
-use crate::consent::{Found, Pending};
+use crate::consent::{Found, Holds, Pending};
 
 /// How the page looks.
 const STYLE: &str = include_str!("page.css");
@@ -134,6 +134,8 @@ fn one(reader: &Reader<'_>, pending: &Pending, now: Timestamp) -> Markup {
                 }
                 (list("Asked for by", &question.policies))
                 (found(&question.found))
+                dt { "A yes holds for" }
+                dd { (question.holds.told()) }
                 dt { "Session" }
                 dd { code { (question.session) } }
                 dt { "Number" }
@@ -151,7 +153,12 @@ fn one(reader: &Reader<'_>, pending: &Pending, now: Timestamp) -> Markup {
             form method="post" action={ (reader.place) "/answer/" (pending.id) } {
                 input type="hidden" name="key" value=(reader.form_key);
                 button type="submit" name="answer" value="deny" class="deny" { "Deny" }
-                button type="submit" name="answer" value="approve" class="approve" { "Approve once" }
+                button type="submit" name="answer" value="approve" class="approve" {
+                    @match question.holds {
+                        Holds::Once => "Approve once",
+                        Holds::Session => "Approve for the session",
+                    }
+                }
             }
         }
     }
@@ -230,7 +237,7 @@ impl Notice {
 
     fn text(self) -> &'static str {
         match self {
-            Self::Approved => "Approved, once.",
+            Self::Approved => "Approved.",
             Self::Denied => "Denied.",
             Self::Answered => "Somebody else has answered that already.",
             Self::Gone => "That waits no more: its time ran out, or the agent has gone.",

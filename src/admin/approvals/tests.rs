@@ -13,7 +13,7 @@ use super::super::{Figures, Listener, Serving, Settings, Sources};
 use super::*;
 use crate::agent::http::Health;
 use crate::clock::SystemClock;
-use crate::consent::{self, Binding, Found, Outcome, Question, Request, Way};
+use crate::consent::{self, Binding, Found, Holds, Outcome, Question, Request, Way};
 use crate::identity::{Identity, StaticToken};
 use crate::wire::KnownMethod;
 
@@ -89,6 +89,7 @@ impl Rig {
                 client: evil.to_owned(),
                 session: "s".to_owned(),
                 advice: Some("A person has to agree.".to_owned()),
+                holds: Holds::Once,
                 policies: vec!["needs-a-yes".to_owned()],
                 found: Found {
                     roots: vec!["workspace".to_owned()],

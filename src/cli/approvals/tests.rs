@@ -52,6 +52,8 @@ fn listed(text: &str) -> String {
 fn people_read_what_waits_whole_and_without_what_deceives_them() {
     let one = r#"{"schema":1,"pending":[{"id":"3f0a91c27e","asked_at":"2026-11-22T20:00:00.000Z","expires_at":"2026-11-22T20:02:00.000Z","question":{"server":"files","method":"tools/call","name":"write_file","arguments":"{\n  \"path\": \"/srv/project/a\u202etxt\"\n}","principal":"reviewer","client":"agent\u001b[2J","session":"s","advice":"A person has to agree.","policies":["needs-a-yes"],"found":{"roots":["workspace"],"outside":true,"hosts":[],"secrets":["github-token"]}}}]}"#;
     insta::assert_snapshot!(listed(one));
+    let of_session = one.replace(r#""policies""#, r#""holds":"session","policies""#);
+    assert!(listed(&of_session).contains("a yes holds   for all calls of this tool"));
     assert_eq!(
         listed(r#"{"schema":1,"pending":[]}"#),
         "nothing waits for an answer\n"

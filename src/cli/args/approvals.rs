@@ -37,7 +37,7 @@ pub enum ApprovalsCommand {
         #[command(flatten)]
         gate: GateArgs,
     },
-    /// Agree, once, to the request of this number.
+    /// Agree to the request of this number.
     #[command(after_help = "Example:
   mcp-protector approvals approve 3f0a91c27e --url http://127.0.0.1:9090")]
     Approve {

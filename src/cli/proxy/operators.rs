@@ -11,7 +11,7 @@ use crate::admin::{Approvals, Figures, Listener, Metrics, Serving, Settings, Sou
 use crate::agent::http::{AskHealth, Connections};
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::consent::{Desk, Way};
+use crate::consent::{self, Desk, Way};
 use crate::gate::Gate;
 use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
@@ -80,7 +80,11 @@ pub(super) fn asking(
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)
         .map_err(|cause| broken("the operating system gives no random numbers", &cause))?;
-    let desk = Arc::new(Desk::new(settings.clone(), Arc::clone(clock), seed));
+    let settings = consent::Settings {
+        approvers: config.admin.approvers.keys().cloned().collect(),
+        ..settings.clone()
+    };
+    let desk = Arc::new(Desk::new(settings, Arc::clone(clock), seed));
     let approvals = approvals(config, &desk, clock)
         .map_err(|cause| invalid(&format!("`admin.approvers`: {cause}")))?;
     Ok((gate.asking(desk), approvals))

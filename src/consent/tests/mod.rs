@@ -81,6 +81,7 @@ fn question() -> Question {
         client: "tester".to_owned(),
         session: "s".to_owned(),
         advice: None,
+        holds: Holds::Once,
         policies: vec!["consent".to_owned()],
         found: Found::default(),
     }

@@ -162,7 +162,7 @@ impl Gate {
         binding: &Binding,
         state: &str,
         trail: &Trail,
-    ) -> Result<Outcome, Stop> {
+    ) -> Result<Brought, Stop> {
         let opened = self.desk.as_ref().zip(
             self.desk
                 .as_ref()
@@ -172,7 +172,10 @@ impl Gate {
             return Err(Refusal::ForeignState.into());
         };
         if let Some(receipt) = desk.kept(&ticket) {
-            return Ok(Outcome::Granted(receipt));
+            return Ok(Brought::Receipt(receipt));
+        }
+        if desk.is_used(&ticket) {
+            return Ok(Brought::Refused(Unconsented::Used));
         }
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
@@ -182,7 +185,7 @@ impl Gate {
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
         let record = trail.outcome_of_consent(&ticket, &outcome);
         self.audit.record(self.concealed(record)).await?;
-        Ok(outcome)
+        Ok(Brought::of(outcome))
     }
 
     fn next_answered<U, A>(&self, talk: &Talk<U, A>, pick: Pick) -> Option<(Asked, End)> {

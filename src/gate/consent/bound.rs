@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::audit::Redactor;
-use crate::consent::{Binding, Desk, Found, Question, pretty, shown};
+use crate::consent::{Binding, Desk, Found, Holds, Question, pretty, shown};
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
@@ -89,17 +89,37 @@ fn said(understood: &Understood<'_>) -> String {
     match understood.identified.from {
         Side::Upstream if !understood.identified.is_request() => within::shown(understood),
         Side::Agent => {
-            let arguments = params.and_then(|params| params.get("arguments"));
-            arguments.map_or_else(String::new, pretty)
-        }
-        Side::Upstream => {
-            let said = params.map(|params| params.canonical_with(|key| key != "_meta"));
-            let said = said.unwrap_or_default();
-            match Document::decode(said.as_bytes(), &Limits::default()) {
-                Ok(document) => pretty(document.root()),
-                Err(_) => shown(&said),
+            let named_by = match asks(understood) {
+                Some(KnownMethod::ResourcesRead) => "uri",
+                Some(_) | None => "name",
+            };
+            // What answers the gate goes no further.
+            let is_ours = ours(understood).is_some();
+            let is_shown = |key: &str| {
+                key != "_meta" && key != named_by && !(is_ours && OF_THE_ROUND.contains(&key))
+            };
+            let members = params.into_iter().flat_map(Value::entries);
+            let others = members.filter(|(key, _)| is_shown(key) && key != "arguments");
+            match (params, others.count()) {
+                (Some(params), 1..) => whole(params, is_shown),
+                (params, _) => {
+                    let arguments = params.and_then(|params| params.get("arguments"));
+                    arguments.map_or_else(String::new, pretty)
+                }
             }
         }
+        Side::Upstream => {
+            params.map_or_else(String::new, |params| whole(params, |key| key != "_meta"))
+        }
+    }
+}
+
+/// The members of `params` that are shown, as indented JSON.
+fn whole(params: Value<'_>, is_shown: impl Fn(&str) -> bool) -> String {
+    let said = params.canonical_with(is_shown);
+    match Document::decode(said.as_bytes(), &Limits::default()) {
+        Ok(document) => pretty(document.root()),
+        Err(_) => shown(&said),
     }
 }
 
@@ -125,7 +145,8 @@ pub(super) fn question(
         principal: safe(&scene.agent.id),
         client: safe(&scene.agent.client.name),
         session: session.id.as_str().to_owned(),
-        advice: denial.first(|reason| reason.advice.as_deref()).map(safe),
+        advice: advice(denial).as_deref().map(safe),
+        holds: Holds::Once,
         policies: policies
             .map(|reason| safe(reason.policy.as_str()))
             .collect(),
@@ -134,6 +155,17 @@ pub(super) fn question(
             ..found(understood, snapshot, now, &safe)
         },
     }
+}
+
+/// What the policies advise that ask, each advice once.
+fn advice(denial: &Denial) -> Option<String> {
+    let mut all: Vec<&str> = Vec::new();
+    for advice in denial.reasons.iter().filter_map(|it| it.advice.as_deref()) {
+        if !all.contains(&advice) {
+            all.push(advice);
+        }
+    }
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 fn found(

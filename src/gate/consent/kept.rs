@@ -74,9 +74,11 @@ pub(super) fn put_by_for(
         "consent: question {} was answered for this request before",
         receipt.ticket()
     )]);
+    let ticket = receipt.ticket().as_str().into();
     trail.brought = Brought::Fits(receipt);
     trail.agreed = Some(Agreed {
         binding: binding.of_all(),
+        ticket,
         consent: consent.clone(),
     });
     Some(consent)

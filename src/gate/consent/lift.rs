@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::consent::{Binding, Desk, Outcome, Receipt};
+use crate::consent::{Binding, Desk, Holds, Outcome, Receipt};
 use crate::policy::{Consent, ConsentRule, Denial, DenialCause, OnDeny, PolicySnapshot};
 use crate::session::{Agreed, Established, Offer, Session, Target};
 use crate::wire::{KnownMethod, Side, Stream};
@@ -19,6 +19,7 @@ use super::super::understand::{Circumstances, Understood};
 use super::ask::{Asking, Form};
 use super::bound::{self, asks, binding, ours};
 use super::kept::put_by_for;
+use super::vain;
 use super::why::Unconsented;
 use super::within::{self, Reply};
 
@@ -38,6 +39,14 @@ pub(in crate::gate) enum Brought {
 }
 
 impl Brought {
+    pub(super) fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Granted(receipt) => Self::Receipt(receipt),
+            Outcome::Denied(by) => Self::Refused(Unconsented::Denied(by)),
+            Outcome::TimedOut => Self::Refused(Unconsented::TimedOut),
+        }
+    }
+
     /// The request goes on: what it brought is good for nothing else.
     pub(in crate::gate) fn spend(&mut self) {
         if self.take_receipt().is_some() {
@@ -119,20 +128,12 @@ impl Gate {
         };
         let is_new = matches!(trail.brought, Brought::Nothing);
         if let Some(state) = ours(understood).filter(|_| is_new) {
-            let outcome = Box::pin(self.brought_back(understood, &binding, &state, trail));
-            trail.brought = match outcome.await? {
-                Outcome::Granted(receipt) => Brought::Receipt(receipt),
-                Outcome::Denied(by) => Brought::Refused(Unconsented::Denied(by)),
-                Outcome::TimedOut => Brought::Refused(Unconsented::TimedOut),
-            };
+            let brought = Box::pin(self.brought_back(understood, &binding, &state, trail));
+            trail.brought = brought.await?;
         }
-        let consent = self.agreed_to(understood, &binding, trail);
-        if let Some(consent) = consent {
-            within::agree(understood, &consent);
-            trail.agreed = Some(Agreed {
-                binding: binding.of_all(),
-                consent,
-            });
+        trail.agreed = self.agreed_to(understood, &binding, trail);
+        if let Some(agreed) = &trail.agreed {
+            within::agree(understood, &agreed.consent);
         }
         Ok(())
     }
@@ -143,7 +144,7 @@ impl Gate {
         understood: &Understood<'_>,
         binding: &Binding,
         trail: &mut Trail,
-    ) -> Option<Consent> {
+    ) -> Option<Agreed> {
         let now = self.clock.elapsed();
         let all = binding.of_all();
         // It may have been judged before, of another server's tool.
@@ -152,8 +153,13 @@ impl Gate {
             Brought::Receipt(receipt) | Brought::Fits(receipt) => {
                 match receipt.fits(binding, now) {
                     Ok(consent) => {
+                        let ticket = receipt.ticket().as_str().into();
                         trail.brought = Brought::Fits(receipt);
-                        Some(consent)
+                        Some(Agreed {
+                            binding: all,
+                            ticket,
+                            consent,
+                        })
                     }
                     Err(misfit) => {
                         trail.brought = Brought::Refused(Unconsented::of(misfit));
@@ -162,12 +168,11 @@ impl Gate {
                 }
             }
             Brought::Nothing | Brought::Spent => {
-                let before = before.map(|agreed| agreed.consent);
-                let consent = before.or_else(|| self.rounds.agreed(understood, &all, now));
-                if consent.is_some() {
+                let agreed = before.or_else(|| self.rounds.agreed(understood, &all, now));
+                if agreed.is_some() {
                     trail.brought = Brought::Spent;
                 }
-                consent
+                agreed
             }
             refused @ Brought::Refused(_) => {
                 trail.brought = refused;
@@ -230,12 +235,17 @@ impl Gate {
         if holds_for_a_session(understood, snapshot, session) && is_of_the_label(&denial) {
             let of_tool = binding.whatever_the_arguments().of_all();
             let standing = session.state().asking.standing.get(&of_tool).cloned();
-            if let Some(consent) = standing {
-                understood.identified.scene.agrees(&consent);
+            if let Some(agreed) = standing {
+                understood.identified.scene.agrees(&agreed.consent);
+                let by = agreed.consent.by.as_deref().unwrap_or_default();
+                let ticket = &agreed.ticket;
+                trail.found(vec![format!(
+                    "consent: question {ticket} was answered by {by}, for the session"
+                )]);
                 trail.brought = Brought::Spent;
                 trail.agreed = Some(Agreed {
                     binding: binding.of_all(),
-                    consent,
+                    ..agreed
                 });
                 return decide::decide(understood, snapshot, pins, now);
             }
@@ -245,8 +255,13 @@ impl Gate {
             return decide::decide(understood, snapshot, pins, now);
         }
         let (form, shown_on) = form(understood, session);
+        let answering = vain::answering(desk, &binding, form);
+        self.could_be_agreed_to(understood, snapshot, pins, now, (&binding, answering))?;
         let secrets = &self.settings.secrets;
-        let question = bound::question(understood, snapshot, session, &denial, now, secrets);
+        let mut question = bound::question(understood, snapshot, session, &denial, now, secrets);
+        if holds_for_a_session(understood, snapshot, session) {
+            question.holds = Holds::Session;
+        }
         let longest = desk.settings().longest;
         if question.arguments.len().max(question.name.len()) > longest {
             let why = Unconsented::TooLong(longest);
@@ -363,8 +378,6 @@ pub(in crate::gate) fn keep_for_the_session(
         let of_tool = binding.whatever_the_arguments().of_all();
         let mut state = session.state();
         let standing = &mut state.asking.standing;
-        standing
-            .entry(of_tool)
-            .or_insert_with(|| agreed.consent.clone());
+        standing.entry(of_tool).or_insert_with(|| agreed.clone());
     }
 }

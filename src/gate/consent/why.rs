@@ -12,6 +12,8 @@ pub enum Unconsented {
     Denied(By),
     #[error("nobody agreed to it in time")]
     TimedOut,
+    #[error("the answer has been used: it was good for one request")]
+    Used,
     #[error("what was agreed to is not this: {0}")]
     Changed(Misfit),
     #[error("nobody can be asked now: {0}")]
@@ -41,6 +43,7 @@ impl Unconsented {
             Self::Asked => "consent_asked",
             Self::Denied(_) => "consent_denied",
             Self::TimedOut => "consent_timeout",
+            Self::Used => "consent_used",
             Self::Changed(_) => "consent_changed",
             Self::Full(_) | Self::NoWay => "consent_unavailable",
             Self::TooLong(_) => "consent_too_long",
@@ -52,9 +55,12 @@ impl Unconsented {
         match self {
             Self::Denied(_) => "a person said no".to_owned(),
             Self::Full(_) => "too many questions wait for an answer".to_owned(),
-            Self::Asked | Self::TimedOut | Self::Changed(_) | Self::NoWay | Self::TooLong(_) => {
-                self.to_string()
-            }
+            Self::Asked
+            | Self::TimedOut
+            | Self::Used
+            | Self::Changed(_)
+            | Self::NoWay
+            | Self::TooLong(_) => self.to_string(),
         }
     }
 }

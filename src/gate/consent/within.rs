@@ -15,6 +15,7 @@ use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, 
 use crate::wire::{Form, Id, KnownMethod, Side, Stream, Value};
 
 use super::super::Gate;
+use super::super::asking::required;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::identify::Role;
@@ -104,7 +105,7 @@ impl KeptReply {
 pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod> {
     match (question.asks, &question.doing) {
         (Asks::Server, Doing::Sample { .. }) => Some(KnownMethod::CreateMessage),
-        (Asks::Server, Doing::Elicit { .. }) => Some(KnownMethod::Elicit),
+        (Asks::Server, Doing::Elicit(_)) => Some(KnownMethod::Elicit),
         (Asks::Server, Doing::ListRoots) => Some(KnownMethod::RootsList),
         (
             Asks::Server,
@@ -162,7 +163,9 @@ pub(super) fn name(understood: &Understood<'_>) -> Option<Cow<'static, str>> {
 }
 
 fn requests<'m>(understood: &Understood<'m>) -> Option<Value<'m>> {
-    understood.identified.message.result()?.get("inputRequests")
+    let message = understood.identified.message;
+    let within = message.result().and_then(|it| it.get("inputRequests"));
+    within.or_else(|| required::listed(message))
 }
 
 /// All that it asks, as it is bound.
@@ -230,11 +233,7 @@ impl Gate {
             return Ok(());
         }
         came.waited = Waited::ForAPerson;
-        trail.brought = match outcome {
-            Outcome::Granted(receipt) => Brought::Receipt(receipt),
-            Outcome::Denied(by) => Brought::Refused(Unconsented::Denied(by)),
-            Outcome::TimedOut => Brought::Refused(Unconsented::TimedOut),
-        };
+        trail.brought = Brought::of(outcome);
         Box::pin(self.handle_on(talk, came, frame, &mut trail)).await
     }
 
@@ -301,6 +300,10 @@ impl Gate {
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
         let by = By::agent_ui(scene.agent.id.as_str());
+        if desk.is_used(&reply.ticket) {
+            let (denial, why) = (reply.denial.clone(), Unconsented::Used);
+            return Err(Refusal::Unconsented { denial, why }.into());
+        }
         // If somebody was faster, that counts.
         let _ = desk.answer(&reply.ticket, said(answer), by);
         let outcome = desk.take(&reply.ticket).unwrap_or(Outcome::TimedOut);

@@ -3,6 +3,7 @@
 use tracing::warn;
 
 use super::super::Gate;
+use super::super::asking::lending;
 use super::super::decide::Stop;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::identify::Role;
@@ -123,6 +124,7 @@ impl Gate {
         }
         told = told.and(Box::pin(self.leave_questions(talk, left.questions)).await);
         for taken in left.asked {
+            lending::given_up(&taken, &mut talk.session.state(), lending::in_time(&taken));
             self.close(talk, &taken, &UpstreamFault::Left.into()).await;
             if self.may_cancel(talk, &taken, Side::Agent).await {
                 let cancel = OwnMessage::cancel(

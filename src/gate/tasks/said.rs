@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::memory::{KEPT_FOR, MAX_PARAMS};
+use crate::gate::asking::required::is_required;
 use crate::gate::forward::UpstreamFault;
 use crate::gate::identify::{FIRST_STATELESS, Identified, Role};
 use crate::gate::refuse::Refusal;
@@ -165,11 +166,12 @@ pub(in crate::gate) fn asks_within(told: Value<'_>) -> bool {
     let asks = |key| within.and_then(|within| within.get(key)).is_some();
     let kind = within.and_then(|within| within.get("resultType"));
     let is_complete = kind.is_none_or(|kind| kind.as_str().as_deref() == Some("complete"));
-    asks("inputRequests") || asks("requestState") || !is_complete
+    let opens_pages = told.get("error").is_some_and(is_required);
+    asks("inputRequests") || asks("requestState") || !is_complete || opens_pages
 }
 
 /// How long the server says that it keeps a task; without a word as long as anything is kept.
-pub(super) fn lifetime(message: &Message) -> Duration {
+pub(in crate::gate) fn lifetime(message: &Message) -> Duration {
     let result = message.result();
     let paths: [&[&str]; 2] = [&["ttlMs"], &["task", "ttl"]];
     let told = paths

@@ -1,5 +1,10 @@
 //! What a server may never ask, and what waits while the agent's model works for it.
 
+mod declared;
+mod forms;
+mod lending;
+mod pages;
+
 use super::*;
 use crate::policy::{Labels, Permissions, ToolLabels};
 

@@ -4,6 +4,7 @@ mod kept;
 mod rounds;
 mod servers;
 mod sessions;
+mod vain;
 mod waiting;
 mod within;
 
@@ -71,6 +72,7 @@ impl Asked {
     pub(super) fn before(mut bench: Bench, ways: &[Way], change: impl FnOnce(&mut Asking)) -> Self {
         let mut settings = Asking {
             ways: ways.to_vec(),
+            approvers: vec!["olga".to_owned()],
             timeout: TIMEOUT,
             ..Asking::default()
         };

@@ -144,11 +144,11 @@ async fn what_comes_of_a_task_is_judged_like_the_result_of_its_call() {
             false,
         ),
         (
-            r#""resultType":"complete","taskId":"t-1","status":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"name":{}}}}}}"#,
+            r#""resultType":"complete","taskId":"t-1","status":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}}}"#,
             true,
         ),
         (
-            r#""resultType":"complete","taskId":"t-1","status":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"password":{}}}}}}"#,
+            r#""resultType":"complete","taskId":"t-1","status":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"password":{"type":"string"}}}}}}"#,
             false,
         ),
     ];
@@ -561,7 +561,10 @@ async fn what_is_told_of_tasks_that_nobody_knows_is_dropped() {
 async fn a_server_asks_about_its_own_tasks_at_the_agent() {
     let bench = Bench::new(sparing);
     bench
-        .agent(&INITIALIZE.replace(r#""roots":{}"#, r#""sampling":{}"#))
+        .agent(&INITIALIZE.replace(
+            r#""roots":{}"#,
+            r#""sampling":{},"tasks":{"requests":{"sampling":{"createMessage":{}}}}"#,
+        ))
         .await;
     let id = id_of(&bench.to_upstream()[0]);
     bench.upstream(&reply(&id, r#""protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}"#)).await;

@@ -110,7 +110,7 @@ async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too
     assert_eq!(asked.bench.to_upstream().len(), 1);
     assert_eq!(asked.events().await, ["asked", "granted agent-ui:stdio"]);
     asked.bench.agent(&yes("4")).await;
-    assert_refused(&asked.bench.to_agent(), "4", "consent_timeout");
+    assert_refused(&asked.bench.to_agent(), "4", "consent_used");
 }
 
 #[tokio::test]

@@ -143,7 +143,7 @@ async fn a_state_is_good_for_one_request_and_once() {
     assert_eq!(asked.bench.to_upstream().len(), 1);
     asked.bench.agent(&yes("3")).await;
     assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
-    assert_refused(&asked.bench.to_agent(), "3", "consent_timeout");
+    assert_refused(&asked.bench.to_agent(), "3", "consent_used");
 }
 
 #[tokio::test]

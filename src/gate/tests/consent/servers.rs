@@ -38,11 +38,12 @@ async fn with(ways: &[Way], change: impl FnOnce(&mut Asking)) -> Asked {
     capable(Asked::with(of_servers, ways, change)).await
 }
 
-async fn capable(asked: Asked) -> Asked {
-    let capable = INITIALIZE.replace(
-        r#""roots":{}"#,
-        r#""sampling":{},"roots":{},"elicitation":{}"#,
-    );
+pub(super) async fn capable(asked: Asked) -> Asked {
+    declaring(asked, r#""sampling":{},"roots":{},"elicitation":{}"#).await
+}
+
+async fn declaring(asked: Asked, capabilities: &str) -> Asked {
+    let capable = INITIALIZE.replace(r#""roots":{}"#, capabilities);
     let bench = &asked.bench;
     bench.agent(&capable).await;
     let id = id_of(&bench.to_upstream()[0]);
@@ -89,6 +90,31 @@ async fn a_sample_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
     // For one request.
     bench.upstream(SAMPLE).await;
     assert_eq!(asked.desk.pending().len(), 1);
+}
+
+#[tokio::test]
+async fn pages_that_an_error_names_wait_for_a_yes() {
+    let url = "https://login.example.com/x";
+    for (answer, passes) in [(Answer::Approve, true), (Answer::Deny, false)] {
+        let asked = Asked::new(of_servers, &[Way::Page]);
+        let asked = declaring(asked, r#""elicitation":{"url":{}}"#).await;
+        let bench = &asked.bench;
+        bench.list(&["free"]).await;
+        bench.agent(&call("1", "free")).await;
+        let minted = id_of(&bench.to_upstream()[0]);
+        let error = |id: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32042,"message":"m","data":{{"elicitations":[{{"mode":"url","elicitationId":"e","url":"{url}","message":"m"}}]}}}}}}"#
+            )
+        };
+        bench.upstream(&error(&minted)).await;
+        assert_eq!(bench.to_agent(), Vec::<String>::new());
+        let question = Arc::clone(&asked.desk.pending()[0].question);
+        assert_eq!(question.method, "elicitation/create");
+        assert!(question.arguments.contains(url));
+        asked.answer(&asked.latest(), answer).await;
+        assert_eq!(bench.to_agent() == [error("1")], passes);
+    }
 }
 
 #[tokio::test]

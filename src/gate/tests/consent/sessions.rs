@@ -1,6 +1,7 @@
 //! Forms that the agent's client shows, and what holds for a session.
 
 use super::*;
+use crate::consent::Holds;
 use crate::policy::{ConsentRule, Labels, ToolLabels};
 
 #[tokio::test]
@@ -213,13 +214,26 @@ pub(super) async fn once_per_session() -> Asked {
 async fn consent_once_per_session_holds_for_later_calls_of_the_same_tool() {
     let asked = once_per_session().await;
     let ticket = asked.call("1", "ask").await;
+    let question = Arc::clone(&asked.desk.pending()[0].question);
+    assert_eq!(question.holds, Holds::Session);
+    assert!(
+        question
+            .message()
+            .contains("A yes holds for all calls of this tool")
+    );
     asked.answer(&ticket, Answer::Approve).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
     let other = call("2", "ask").replace(r#"{"a":1}"#, r#"{"b":2}"#);
     asked.bench.agent(&other).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
+    let records = asked.bench.records_of("tool_call").await;
+    let said = format!("consent: question {ticket} was answered by page:olga, for the session");
+    assert!(!records[0].text().contains(&said) && records[1].text().contains(&said));
     // Another tool is another matter, and `always` is each time.
     let ticket = asked.call("3", "ask_more").await;
+    let question = Arc::clone(&asked.desk.pending()[0].question);
+    assert_eq!(question.holds, Holds::Once);
+    assert!(!question.message().contains("A yes holds"));
     asked.answer(&ticket, Answer::Approve).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
     asked.call("4", "ask_more").await;

@@ -35,6 +35,73 @@ async fn a_call_waits_for_a_yes_and_goes_out_as_it_came() {
 }
 
 #[tokio::test]
+async fn a_question_shows_all_that_the_server_gets() {
+    let said = |more: &str| {
+        format!(r#"{{"name":"ask","arguments":{{"a":1}},{more}"_meta":{{"progressToken":1}}}}"#)
+    };
+    for (more, shown) in [
+        ("", "{\n  \"a\": 1\n}"),
+        (
+            r#""task":{"ttl":5},"#,
+            "{\n  \"arguments\": {\n    \"a\": 1\n  },\n  \"task\": {\n    \"ttl\": 5\n  }\n}",
+        ),
+        (
+            r#""uri":"x","#,
+            "{\n  \"arguments\": {\n    \"a\": 1\n  },\n  \"uri\": \"x\"\n}",
+        ),
+    ] {
+        let asked = Asked::session(with_consent, &[Way::Page]).await;
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}}"#,
+            said(more)
+        );
+        asked.bench.agent(&call).await;
+        assert_eq!(asked.desk.pending()[0].question.arguments, shown);
+    }
+}
+
+#[tokio::test]
+async fn a_question_says_what_all_policies_advise() {
+    let rule: Rule = |facts| {
+        if facts.env.consent.granted || !matches!(facts.action, Action::CallTool { .. }) {
+            return Ok(allow());
+        }
+        let advising = |policy: &str, advice: &str| Reason {
+            advice: Some(advice.into()),
+            ..reason(policy, Some(OnDeny::AskConsent))
+        };
+        Ok(Verdict::Deny {
+            reasons: vec![
+                advising("a", "It writes."),
+                advising("b", "It costs."),
+                advising("c", "It writes."),
+            ],
+        })
+    };
+    let asked = Asked::session(rule, &[Way::Page]).await;
+    asked.call("1", "ask").await;
+    let question = Arc::clone(&asked.desk.pending()[0].question);
+    assert_eq!(question.advice.as_deref(), Some("It writes.; It costs."));
+}
+
+#[tokio::test]
+async fn a_cancellation_says_that_a_person_was_waited_for() {
+    let asked = Asked::session(with_consent, &[Way::Page]).await;
+    asked.call("1", "ask").await;
+    asked
+        .bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
+        .await;
+    asked.go_on().await;
+    let records = asked.bench.records().await;
+    let cancelled = records
+        .iter()
+        .find(|it| it.get(&["reason", "code"]) == "cancelled-in-time");
+    let text = cancelled.unwrap().get(&["reason", "text"]);
+    assert!(text.contains("still waiting for a person"), "{text}");
+}
+
+#[tokio::test]
 async fn a_no_is_told_to_the_agent_and_recorded() {
     let asked = Asked::session(with_consent, &[Way::Page]).await;
     let ticket = asked.call("1", "ask").await;
@@ -188,15 +255,17 @@ async fn a_tool_that_is_defined_anew_meanwhile_is_not_what_was_agreed_to() {
 
 #[tokio::test]
 async fn a_yes_that_is_not_enough_is_not_asked_for_again() {
-    fn never(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    // By somebody who answers elsewhere.
+    fn elsewhere(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        let is_enough = facts.env.consent.by.as_deref() == Some("cli:olga");
         Ok(match &facts.action {
-            Action::CallTool { .. } => Verdict::Deny {
-                reasons: vec![reason("never", Some(OnDeny::AskConsent))],
+            Action::CallTool { .. } if !is_enough => Verdict::Deny {
+                reasons: vec![reason("elsewhere", Some(OnDeny::AskConsent))],
             },
             _ => allow(),
         })
     }
-    let asked = Asked::session(never, &[Way::Page]).await;
+    let asked = Asked::session(elsewhere, &[Way::Page]).await;
     let ticket = asked.call("1", "ask").await;
     asked.answer(&ticket, Answer::Approve).await;
     let answers = asked.bench.to_agent();

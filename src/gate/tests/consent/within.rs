@@ -170,7 +170,7 @@ async fn an_agent_that_shows_forms_is_asked_by_a_result_about_a_sample_and_gets_
     assert!(sent[0].contains(r#""inputResponses":{"s":"#), "{sent:?}");
     // Once.
     asked.bench.agent(&yes("4")).await;
-    assert_refused(&asked.bench.to_agent(), "4", "consent_timeout");
+    assert_refused(&asked.bench.to_agent(), "4", "consent_used");
     assert_eq!(asked.bench.to_upstream(), [""; 0]);
 }
 

@@ -1,0 +1,73 @@
+//! How long the agent's model works for a server: longer than a request for it waits, if that was given
+//! up or has become a task.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::session::{Lent, Session, State, Taken};
+use crate::wire::{KnownMethod, Side, Value};
+
+use crate::gate::identify::{Identified, Role};
+use crate::gate::tasks;
+
+/// The longest that a task of the agent's is taken to work of which nothing is heard.
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// A request to the agent was given up before it was answered. If it was for a sample, the agent may
+/// not have heard of it yet, or not heed it: it counts as working until it answers, or until then.
+pub(in crate::gate) fn given_up(taken: &Taken, state: &mut State, until: Duration) {
+    if taken.exchange.method == KnownMethod::CreateMessage {
+        state.lending.note(Lent::Sample(taken.minted), until);
+    }
+}
+
+/// When a sample counts as ended that was given up before its time was over.
+pub(in crate::gate) fn in_time(taken: &Taken) -> Duration {
+    taken.exchange.deadline.unwrap_or(taken.exchange.started)
+}
+
+/// The same for one whose time was over: once more that time.
+pub(in crate::gate) fn after_time(taken: &Taken) -> Duration {
+    let deadline = in_time(taken);
+    deadline.saturating_add(deadline.saturating_sub(taken.exchange.started))
+}
+
+/// Takes in what the agent says of samples that have become tasks, whatever becomes of its message.
+pub(in crate::gate) fn heard(identified: &Identified<'_>, session: &Session, now: Duration) {
+    if identified.from != Side::Agent {
+        return;
+    }
+    let has_ended = |told: Option<Value<'_>>| {
+        let status = told.and_then(|told| told.get("status")?.as_str());
+        let status = status.as_deref().unwrap_or_default();
+        ["completed", "failed", "cancelled"].contains(&status)
+    };
+    let message = identified.message;
+    let ended: Option<Arc<str>> = match &identified.role {
+        Role::Reply(taken) if taken.exchange.method == KnownMethod::CreateMessage => {
+            let task = message.result().and_then(|result| result.get("task"));
+            if let Some(id) = tasks::begins(identified).filter(|_| !has_ended(task)) {
+                let until = now.saturating_add(tasks::lifetime(message).min(LONGEST));
+                let task = Lent::Task(id.into());
+                session.state().lending.note(task, until);
+            }
+            None
+        }
+        Role::Reply(taken) => {
+            let is_result = taken.exchange.method == KnownMethod::TasksResult;
+            let id = taken.exchange.task.id();
+            id.filter(|_| is_result || has_ended(message.result()))
+        }
+        Role::Notification {
+            method: KnownMethod::TaskStatus,
+        } => {
+            let params = message.params().filter(|params| has_ended(Some(*params)));
+            let id = params.and_then(|params| params.get("taskId")?.as_str());
+            id.map(|id| Arc::from(&*id))
+        }
+        Role::Notification { .. } | Role::Request { .. } => None,
+    };
+    if let Some(id) = ended {
+        session.state().lending.ended(&Lent::Task(id));
+    }
+}

@@ -1,0 +1,65 @@
+//! Nobody is asked in vain: before a person is, it is judged what their yes would come to.
+
+use std::sync::Arc;
+
+use crate::consent::{Binding, By, Desk, Way};
+use crate::policy::{Consent, PolicySnapshot};
+
+use super::super::Gate;
+use super::super::decide::{self, Stop};
+use super::super::pin::Pins;
+use super::super::understand::{Circumstances, Understood};
+use super::ask::Form;
+use super::within;
+
+impl Gate {
+    /// Whether a yes of somebody who can be asked would let a message pass.
+    ///
+    /// # Errors
+    /// What would come of it after the yes.
+    pub(super) fn could_be_agreed_to(
+        &self,
+        understood: &mut Understood<'_>,
+        snapshot: &Arc<PolicySnapshot>,
+        pins: Pins<'_>,
+        now: Circumstances,
+        (binding, answering): (&Binding, Vec<By>),
+    ) -> Result<(), Stop> {
+        let scene = understood.identified.scene.clone();
+        let mut outcome = Ok(());
+        for by in answering {
+            let consent = Consent {
+                granted: true,
+                scope: binding.name.as_ref().to_owned(),
+                by: Some(by.to_string()),
+                at_ms: Some(now.now_ms),
+            };
+            within::agree(understood, &consent);
+            let decided = decide::decide(understood, snapshot, pins, now);
+            let passes = decided.and_then(|allowed| {
+                let guarded = self.guard(understood, &allowed, pins.session);
+                Ok(guarded.map(|_| ())?)
+            });
+            understood.identified.scene.clone_from(&scene);
+            match passes {
+                Ok(()) => return Ok(()),
+                // What the first of them comes to is told.
+                Err(stop) => outcome = outcome.and(Err(stop)),
+            }
+        }
+        outcome
+    }
+}
+
+/// Everybody who could answer; policies may ask who it was.
+pub(super) fn answering(desk: &Desk, binding: &Binding, form: Form) -> Vec<By> {
+    let settings = desk.settings();
+    let before_client = form != Form::None && settings.has(Way::Elicitation);
+    let client = before_client.then(|| By::agent_ui(&*binding.principal));
+    let operators = settings
+        .approvers
+        .iter()
+        .filter(|_| settings.has(Way::Page));
+    let operators = operators.flat_map(|who| [By::page(who), By::command_line(who)]);
+    client.into_iter().chain(operators).collect()
+}
