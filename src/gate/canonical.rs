@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot};
+use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot, Uncanonical};
 use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;

@@ -289,7 +289,7 @@ impl<'m> Route<'m> {
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
-                Err(Refusal::CancelledInTime("the upstream's list of tools"))
+                Err(Refusal::CancelledInTime("what the upstream tells of itself"))
             }
             (Side::Agent | Side::Upstream, _) => Err(Refusal::Stray),
         }
