@@ -254,9 +254,8 @@ pub(super) fn links(config: &Config) -> gate::Links {
     let starts_one = || servers(config).any(|server| server.http.is_none());
     match config.guards.links {
         Some(config::Links::Resolve) => gate::Links::OnDisk,
-        Some(config::Links::AsWritten) => gate::Links::AsWritten,
         None if starts_one() => gate::Links::OnDisk,
-        None => gate::Links::AsWritten,
+        Some(config::Links::AsWritten) | None => gate::Links::AsWritten,
     }
 }
 

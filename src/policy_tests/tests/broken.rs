@@ -599,16 +599,6 @@ fn a_conversation_that_means_nothing_is_refused() {
         "did you mean `approve`?",
     );
     check(
-        &format!("{call}links = {{ 'srv/lnk' = '/srv/x' }}"),
-        "`srv/lnk` is no path in its one spelling",
-        "write it as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`",
-    );
-    check(
-        &format!("{call}links = {{ '/srv/lnk' = '' }}"),
-        "a link leads somewhere",
-        "",
-    );
-    check(
         "call = 'a'\nexpect = { decision = 'deny', because = ['read'], because_exactly = [] }",
         "`because` and `because_exactly` both say who decides",
         "`because` names some of them, `because_exactly` all",
@@ -722,6 +712,21 @@ fn a_role_or_team_that_is_all_but_a_known_one_is_told_and_a_stranger_is_not() {
     );
     // Nobody has it, and nobody could take it for another.
     check("roles = ['stranger', 'x']", &[]);
+}
+
+#[test]
+fn a_link_that_is_none_is_told() {
+    let call = "call = 'a'\nexpect = 'allow'\n";
+    check(
+        &format!("{call}links = {{ 'srv/lnk' = '/srv/x' }}"),
+        "`srv/lnk` is no path in its one spelling",
+        "write it as in `{ \"/srv/work/link\" = \"/srv/work/customers\" }`",
+    );
+    check(
+        &format!("{call}links = {{ '/srv/lnk' = '' }}"),
+        "a link leads somewhere",
+        "",
+    );
 }
 
 #[test]
