@@ -537,8 +537,16 @@ fn sampling_has_messages_and_a_token_limit() {
                 "/messages` must be an array",
             ),
             (
-                r#"{"messages":[{},"x"],"maxTokens":1}"#,
+                r#"{"messages":[{"role":"user"},"x"],"maxTokens":1}"#,
                 "/messages/1` must be an object",
+            ),
+            (
+                r#"{"messages":[{}],"maxTokens":1}"#,
+                "/messages/0/role` is missing",
+            ),
+            (
+                r#"{"messages":[{"role":"system"}],"maxTokens":1}"#,
+                "/messages/0/role` must be one of user",
             ),
             (
                 r#"{"messages":[],"maxTokens":"1"}"#,
