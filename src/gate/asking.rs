@@ -91,10 +91,6 @@ pub(super) fn negotiated(
         return Err(Refusal::NotNegotiated(method.name().to_owned()));
     }
     let has = |key: &str| params.is_some_and(|params| params.get(key).is_some());
-    let context = params.and_then(|params| params.get("includeContext")?.as_str());
-    // Before that revision whoever samples was asked for it, and there was no word to say so.
-    let asks_context =
-        context.is_some_and(|it| it != "none") && *spoken.version >= *FIRST_WITH_CONTEXT;
     let within = &spoken.within;
     let (is_sample, is_form) = (
         method == KnownMethod::CreateMessage,
@@ -105,11 +101,6 @@ pub(super) fn negotiated(
             is_sample && (has("tools") || has("toolChoice")),
             within.sample_tools,
             "sampling.tools",
-        ),
-        (
-            is_sample && asks_context,
-            within.sample_context,
-            "sampling.context",
         ),
         (
             is_sample && has("task"),
@@ -130,10 +121,6 @@ pub(super) fn negotiated(
         None => Ok(()),
     }
 }
-
-/// The revision that has `sampling.context` and `sampling.tools` (2025-11-25, schema,
-/// `ClientCapabilities`).
-const FIRST_WITH_CONTEXT: &str = "2025-11-25";
 
 /// Whether the agent has said that it answers questions of this mode.
 fn knows_mode(spoken: &Spoken, params: Option<Value<'_>>) -> bool {

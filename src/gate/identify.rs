@@ -313,7 +313,6 @@ pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
         tasks: says(&["extensions", EXTENSION]),
         within: Within {
             sample_tools: says(&["sampling", "tools"]),
-            sample_context: says(&["sampling", "context"]),
             sample_tasks: says(&["tasks", "requests", "sampling", "createMessage"]),
             elicit_tasks: says(&["tasks", "requests", "elicitation", "create"]),
         },

@@ -53,7 +53,7 @@ impl Ratchet {
             Whose::Own => (Arc::clone(&session.state().held), None),
             Whose::OwnAnd(key) => {
                 let own = Arc::clone(&session.state().held);
-                self.told(self.store.held(key).get().await.map(|it| both(own, &it)))
+                self.told(self.store.held(key).get().await.map(|it| both(&own, &it)))
             }
             Whose::Common(key) => self.told(self.store.held(key).get().await),
             Whose::Unnamed => (Arc::clone(&self.highest), None),
@@ -77,8 +77,8 @@ impl Ratchet {
                 let own = raise_own(session, by);
                 let outside = self.store.held(key).get().await?;
                 Ok(Raised {
-                    before: both(own.before, &outside),
-                    after: both(own.after, &outside),
+                    before: both(&own.before, &outside),
+                    after: both(&own.after, &outside),
                 })
             }
             Whose::Common(key) if by.is_nothing() => {
@@ -99,8 +99,8 @@ fn raise_own(session: &Session, by: &Held) -> Raised {
 }
 
 /// What was read in either way.
-fn both(own: Arc<Held>, outside: &Held) -> Arc<Held> {
-    Raised::joining(&own, outside).after
+fn both(own: &Arc<Held>, outside: &Held) -> Arc<Held> {
+    Raised::joining(own, outside).after
 }
 
 impl Gate {

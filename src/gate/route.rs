@@ -289,7 +289,9 @@ impl<'m> Route<'m> {
         match (from, parked) {
             (Side::Agent, Some(parked)) => {
                 parked.cancelled = true;
-                Err(Refusal::CancelledInTime("what the upstream tells of itself"))
+                Err(Refusal::CancelledInTime(
+                    "what the upstream tells of itself",
+                ))
             }
             (Side::Agent | Side::Upstream, _) => Err(Refusal::Stray),
         }

@@ -52,8 +52,6 @@ pub struct Spoken {
 pub struct Within {
     /// `tools` and `toolChoice` of samples (`sampling.tools`).
     pub sample_tools: Extension,
-    /// `includeContext` of samples (`sampling.context`).
-    pub sample_context: Extension,
     /// Samples as tasks (`tasks.requests.sampling.createMessage`).
     pub sample_tasks: Extension,
     /// Forms and pages as tasks (`tasks.requests.elicitation.create`).

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_protector::clock::{Clock, SystemClock};
-use mcp_protector::consent::{Answer, Binding, By, Desk, Found, Question, Request, Settings, Way};
+use mcp_protector::consent::{
+    Answer, Binding, By, Desk, Found, Holds, Question, Request, Settings, Way,
+};
 use mcp_protector::policy::Held;
 use mcp_protector::session::{InMemory, OnDisk, RatchetKey, RatchetStore};
 use mcp_protector::wire::KnownMethod;
@@ -70,6 +72,7 @@ fn question() -> Question {
         advice: None,
         policies: vec![text("needs-a-yes")],
         found: Found::default(),
+        holds: Holds::default(),
     }
 }
 

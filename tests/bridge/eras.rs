@@ -21,7 +21,7 @@ struct Agent {
 }
 
 enum Reached {
-    Stdio(Peer, Setup),
+    Stdio(Box<(Peer, Setup)>),
     Http(Box<Serving>),
 }
 
@@ -40,7 +40,7 @@ impl Agent {
         };
         let setup = setup.policies(ALLOW_ALL);
         let reached = match pair.agent {
-            Transport::Stdio => Reached::Stdio(Peer::start(setup.gate()), setup),
+            Transport::Stdio => Reached::Stdio(Box::new((Peer::start(setup.gate()), setup))),
             Transport::Http => Reached::Http(Box::new(Serving::start(setup.over_http()))),
         };
         Self {
@@ -51,7 +51,7 @@ impl Agent {
 
     fn setup(&self) -> &Setup {
         match &self.reached {
-            Reached::Stdio(_, setup) => setup,
+            Reached::Stdio(own) => &own.1,
             Reached::Http(gate) => gate.setup(),
         }
     }
@@ -67,7 +67,8 @@ impl Agent {
         let name = name.map(|name| format!("Mcp-Name: {name}"));
         let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         match &mut self.reached {
-            Reached::Stdio(peer, _) => {
+            Reached::Stdio(own) => {
+                let (peer, _) = &mut **own;
                 peer.send(request.to_string());
                 (None, json(peer.receive().expect("the gate has ended")))
             }

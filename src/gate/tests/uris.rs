@@ -222,7 +222,7 @@ async fn a_refusal_says_which_part_of_a_uri_it_is_for() {
         let told = bench.to_agent().concat();
         assert!(told.contains(&format!("the same one: {part}\"")), "{told}");
         let record = bench.records().await.pop().unwrap();
-        let text = record.get(&["reason", "text"]).to_owned();
+        let text = record.get(&["reason", "text"]);
         assert!(
             text.contains(&format!("{part}; `[guards] uris` says")),
             "{text}"

@@ -134,7 +134,7 @@ fn is_plain(chunk: &[u8; CHUNK], following: &[u8; CHUNK]) -> bool {
 }
 
 fn is_blank(byte: u8) -> bool {
-    (byte == b' ') | (byte == b'\n') | (byte == b'_')
+    matches!(byte, b' ' | b'\n' | b'_')
 }
 
 /// What becomes of the characters of the first two planes, where nearly all text is.

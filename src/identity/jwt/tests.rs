@@ -235,6 +235,30 @@ async fn a_token_of_each_kind_says_who_sends_it() {
 }
 
 #[tokio::test]
+async fn claims_mean_the_same_in_whatever_form_issuers_write_them() {
+    let signer = Signer::p256();
+    let jwt = jwt(settings(), &Published::keys(&[signer.public("k")]));
+    for words in [json!("a mcp:use"), json!(["a", "mcp:use"])] {
+        let mut claims = claims();
+        claims.as_object_mut().unwrap().remove("scope");
+        claims["scp"] = words;
+        identify(&jwt, &signer.token(&claims)).await.unwrap();
+    }
+    // Who comes with the same names is the same, and null is no name.
+    let mut others = claims();
+    others["groups"] = json!(["dev", "ops", "dev"]);
+    others["roles"] = Value::Null;
+    let one = identify(&jwt, &signer.token(&claims())).await.unwrap();
+    let other = identify(&jwt, &signer.token(&others)).await.unwrap();
+    assert_eq!(one, other);
+    for key in ["session_id", "preferred_username"] {
+        others[key] = Value::Null;
+    }
+    let other = identify(&jwt, &signer.token(&others)).await.unwrap();
+    assert_eq!((other.session, other.user), (None, None));
+}
+
+#[tokio::test]
 async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_repeated() {
     let signer = Signer::p256();
     let jwt = jwt(settings(), &Published::keys(&[signer.public("k")]));
@@ -261,24 +285,6 @@ async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_r
     ] {
         identify(&jwt, &good).await.unwrap();
     }
-    for words in [json!("a mcp:use"), json!(["a", "mcp:use"])] {
-        let mut claims = claims();
-        claims.as_object_mut().unwrap().remove("scope");
-        claims["scp"] = words;
-        identify(&jwt, &signer.token(&claims)).await.unwrap();
-    }
-    // Who comes with the same names is the same, and null is no name.
-    let mut others = claims();
-    others["groups"] = json!(["dev", "ops", "dev"]);
-    others["roles"] = Value::Null;
-    let one = identify(&jwt, &signer.token(&claims())).await.unwrap();
-    let other = identify(&jwt, &signer.token(&others)).await.unwrap();
-    assert_eq!(one, other);
-    for key in ["session_id", "preferred_username"] {
-        others[key] = Value::Null;
-    }
-    let other = identify(&jwt, &signer.token(&others)).await.unwrap();
-    assert_eq!((other.session, other.user), (None, None));
     let cases = [
         ("no issuer", with("iss", Value::Null)),
         (

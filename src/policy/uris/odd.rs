@@ -44,9 +44,10 @@ impl Odd {
         let host_is_known = Url::parse(&format!("{scheme}://{host}/"))
             .is_ok_and(|url| !is_file || matches!(url.host_str(), None | Some("localhost")));
         let host_is_plain = host.is_ascii() && !host.contains('%') && !host.ends_with('.');
+        let host_is_clear = authority.is_empty() || (host_is_known && host_is_plain);
         if user.is_some_and(|user| !is_plain(user) || has_known_scheme(scheme)) {
             Self::User
-        } else if !authority.is_empty() && !(host_is_known && host_is_plain) {
+        } else if !host_is_clear {
             Self::Host
         } else if settled(query).is_none() || (is_file && text.contains('?')) {
             Self::Query

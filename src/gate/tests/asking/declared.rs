@@ -6,7 +6,6 @@ use super::*;
 async fn a_server_asks_for_no_more_than_the_agent_has_declared_of_it() {
     const NOTHING: &str = r#"{"sampling":{},"elicitation":{"form":{},"url":{}}}"#;
     let tools = r#"{"sampling":{"tools":{}}}"#;
-    let context = r#"{"sampling":{"context":{}}}"#;
     let tasks = r#"{"sampling":{},"elicitation":{},"tasks":{"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}"#;
     let sample = |more: &str| format!(r#"{{"messages":[],"maxTokens":1,{more}}}"#);
     let form = FORM.replace('$', "");
@@ -17,16 +16,6 @@ async fn a_server_asks_for_no_more_than_the_agent_has_declared_of_it() {
             "sampling/createMessage",
             sample(r#""toolChoice":{}"#),
             tools,
-        ),
-        (
-            "sampling/createMessage",
-            sample(r#""includeContext":"thisServer""#),
-            context,
-        ),
-        (
-            "sampling/createMessage",
-            sample(r#""includeContext":"allServers""#),
-            context,
         ),
         (
             "sampling/createMessage",
@@ -50,22 +39,9 @@ async fn a_server_asks_for_no_more_than_the_agent_has_declared_of_it() {
         assert_eq!(asked(&bench, method, &params).await, None, "{params}");
     }
     let bench = with(NOTHING, |_| {}).await;
-    let none = sample(r#""includeContext":"none""#);
-    assert_eq!(asked(&bench, "sampling/createMessage", &none).await, None);
-}
-
-#[tokio::test]
-async fn context_needs_no_declaration_in_revisions_that_have_none() {
-    let bench = Bench::new(open);
-    let old = INITIALIZE.replace("2025-11-25", "2025-06-18");
-    bench
-        .agent(&old.replace(r#""roots":{}"#, r#""sampling":{}"#))
-        .await;
-    let id = id_of(&bench.to_upstream()[0]);
-    bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)).await;
-    bench.to_agent();
-    let sample = r#"{"messages":[],"maxTokens":1,"includeContext":"thisServer"}"#;
-    assert_eq!(asked(&bench, "sampling/createMessage", sample).await, None);
+    // Servers are only advised not to ask for it (2025-11-25), and policies see it.
+    let some = sample(r#""includeContext":"thisServer""#);
+    assert_eq!(asked(&bench, "sampling/createMessage", &some).await, None);
 }
 
 #[tokio::test]
