@@ -16,6 +16,7 @@ use crate::policy::PolicyStore;
 use crate::session::Session;
 use crate::shutdown::Shutdown;
 use crate::telemetry::{Exporter, Spans};
+use crate::upstream::open_files;
 
 use super::super::exit::Exit;
 use super::conversations::Conversations;
@@ -64,6 +65,10 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
     let audit = observed(audit, metrics.as_ref(), spans.as_ref());
+    if let Listen::Http(_) = config.listen {
+        // Before servers are told what they may have.
+        open_files::ask_for_all();
+    }
     let roots = &loaded.snapshot.labels().roots;
     let judging = gate_settings(config);
     let concealing = settings::concealing(&judging.guards);

@@ -1,0 +1,164 @@
+//! What records say of a refusal.
+
+use crate::audit;
+use crate::gate::asking::Unaskable;
+use crate::gate::forward::UpstreamFault;
+use crate::gate::names::Misleading;
+use crate::gate::schemas::Unfit;
+use crate::gate::stage::Stage;
+use crate::policy::{Denial, DenialCause};
+
+use super::told::denial_code;
+use super::{Hidden, Refusal};
+
+impl Refusal {
+    /// A stable word for the cause, in records.
+    pub fn code(&self) -> &str {
+        match self {
+            Self::Wire(error) => error.reason_code(),
+            Self::Params(_) => "invalid-params",
+            Self::OutOfOrder(_) => "out-of-order",
+            Self::UnsupportedVersion { .. } => "unsupported-version",
+            Self::NeedsSession { .. } => "needs-session",
+            Self::UnknownMethod(_) => "unknown-method",
+            Self::WrongShape { .. } => "wrong-shape",
+            Self::ReusedId => "reused-id",
+            Self::NotCancellable(_) => "not-cancellable",
+            Self::TooLong(_) => "too-long",
+            Self::TooMany(_) => "too-many-in-flight",
+            Self::TooOften { .. } => "rate-limited",
+            Self::Spent(_) => "budget-spent",
+            Self::Ended { .. } => "session-ended",
+            Self::WhileSampling => "while-sampling",
+            Self::Unaskable(Unaskable::Secret(_)) => "secret-asked",
+            Self::Unaskable(Unaskable::Form(_)) => "form",
+            Self::Unaskable(Unaskable::Page(_)) => "page-host",
+            Self::UnknownTool {
+                cause: Hidden::NotListed,
+                ..
+            } => "not-listed",
+            Self::UnknownTool {
+                cause: Hidden::Misleading(Misleading::NotAscii),
+                ..
+            } => "not-ascii",
+            Self::UnknownTool {
+                cause: Hidden::Misleading(Misleading::LooksLike(_)),
+                ..
+            } => "look-alike",
+            Self::Stray => "stray",
+            Self::Left => "left",
+            Self::UnknownTool {
+                cause: Hidden::NotOffered,
+                ..
+            } => "not-offered",
+            Self::UnknownTool {
+                cause: Hidden::Denied(denial),
+                ..
+            }
+            | Self::Denied { denial } => denial_code(denial),
+            Self::Unconsented { why, .. } => why.code(),
+            Self::ForeignState => "foreign-state",
+            Self::UnknownTask => "unknown-task",
+            Self::NotKept => "not-kept",
+            Self::MissingCapability => "missing-capability",
+            Self::NotNegotiated(_) | Self::Undeclared(_) => "not-negotiated",
+            Self::Upstream(UpstreamFault::TimedOut(_)) | Self::Unanswered(_) => "timeout",
+            Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => "bad-reply",
+            Self::Upstream(_) => "upstream",
+            Self::Cancelled => "cancelled",
+            Self::Audit(_) => "audit-fault",
+            Self::CancelledInTime(_) => "cancelled-in-time",
+            Self::ArgumentsTooWide(_) => "arguments-too-wide",
+            Self::Secret => "secret",
+            Self::BadResult(_) => "result",
+            Self::Uncanonical(_) | Self::NoUri(_) => "uncanonical",
+            Self::Unfit(Unfit::Arguments(_)) => "arguments",
+            Self::Unfit(Unfit::Secret(_)) => "secret-sent",
+            Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
+            Self::Panicked => "panic",
+            Self::Unheld(_) => "ratchet-fault",
+            Self::Unrepeated(unrepeated) => unrepeated.code(),
+            Self::Unbridged(_) => "unbridged",
+        }
+    }
+
+    /// Whether somebody was refused, or something failed.
+    pub fn decision(&self) -> audit::Decision {
+        let engine = self
+            .denial()
+            .is_some_and(|it| matches!(it.cause, DenialCause::Fault(_)));
+        if engine
+            || matches!(
+                self,
+                Self::Upstream(_)
+                    | Self::Unanswered(_)
+                    | Self::Cancelled
+                    | Self::Panicked
+                    | Self::Unheld(_)
+                    | Self::Audit(_)
+            )
+        {
+            audit::Decision::Error
+        } else {
+            audit::Decision::Block
+        }
+    }
+
+    /// The policies that decided, if policy did.
+    pub fn denial(&self) -> Option<&Denial> {
+        if let Self::UnknownTool {
+            cause: Hidden::Denied(denial),
+            ..
+        }
+        | Self::Denied { denial }
+        | Self::Unconsented { denial, .. } = self
+        {
+            Some(denial)
+        } else {
+            None
+        }
+    }
+
+    /// The step that refused.
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::Wire(_) | Self::TooLong(_) => Stage::Decode,
+            Self::OutOfOrder(_)
+            | Self::UnsupportedVersion { .. }
+            | Self::NeedsSession { .. }
+            | Self::ReusedId
+            | Self::TooMany(_)
+            | Self::Ended { .. }
+            | Self::CancelledInTime(_)
+            | Self::Left
+            | Self::Stray => Stage::Identify,
+            Self::Params(_)
+            | Self::ArgumentsTooWide(_)
+            | Self::UnknownMethod(_)
+            | Self::WrongShape { .. }
+            | Self::NotCancellable(_)
+            | Self::UnknownTask
+            | Self::NotKept
+            | Self::MissingCapability
+            | Self::NotNegotiated(_)
+            | Self::Undeclared(_) => Stage::Understand,
+            Self::UnknownTool { .. }
+            | Self::Denied { .. }
+            | Self::Unconsented { .. }
+            | Self::ForeignState
+            | Self::Unheld(_)
+            | Self::Panicked => Stage::Decide,
+            Self::TooOften { .. } | Self::Spent(_) => Stage::Limit,
+            Self::Unfit(_)
+            | Self::BadResult(_)
+            | Self::WhileSampling
+            | Self::Unrepeated(_)
+            | Self::Unaskable(_) => Stage::Guard,
+            Self::Secret | Self::Uncanonical(_) | Self::NoUri(_) => Stage::Oblige,
+            Self::Audit(_) => Stage::Record,
+            Self::Upstream(UpstreamFault::BadReply(_) | UpstreamFault::Status(_)) => Stage::Inspect,
+            Self::Upstream(_) | Self::Unanswered(_) | Self::Cancelled => Stage::Forward,
+            Self::Unbridged(_) => Stage::Bridge,
+        }
+    }
+}
