@@ -210,9 +210,15 @@ pub(super) fn asked(identified: &Identified<'_>) -> Option<Asked> {
     // What is no name of ours is the name of nothing.
     let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
     let (name, from) = rest.split_once("?from=").unwrap_or((rest, "0"));
+    let is_number = from.bytes().all(|byte| byte.is_ascii_digit());
+    let (name, from) = match from.parse() {
+        Ok(from) if is_number => (name, from),
+        // With it the whole is no name of ours: an end of the text would say that nothing is left.
+        Ok(_) | Err(_) => (rest, 0),
+    };
     Some(Asked {
         name: name.to_owned(),
-        from: from.parse().unwrap_or(usize::MAX),
+        from,
         uri: uri.into_owned(),
     })
 }

@@ -329,7 +329,10 @@ for line in sys.stdin:
         assert!(said.contains(expected), "{said}");
     };
     check("-Sn 200", "");
-    check("-Sn 200; ulimit -Hn 400", "there are 133 connections at most");
+    check(
+        "-Sn 200; ulimit -Hn 400",
+        "there are 133 connections at most",
+    );
 }
 
 #[test]

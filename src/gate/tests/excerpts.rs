@@ -99,6 +99,11 @@ async fn of_a_long_text_an_excerpt_is_sent_and_the_whole_can_be_read_through_the
     assert_eq!(read_all(&bench, uri.clone()).await, rest);
     let (from_start, _) = uri.split_once("?from=").unwrap();
     assert_eq!(read_all(&bench, from_start.to_owned()).await, whole);
+    // A place that cannot be read is not the end.
+    for from in ["", "-1", "+1", "0x1", "1&x=2", "99999999999999999999"] {
+        let refused = read(&bench, &format!("{from_start}?from={from}")).await;
+        assert_eq!(refused["error"]["code"], -32602, "{from}: {refused}");
+    }
     let records = bench.records().await;
     let told: Vec<String> = records.iter().map(|it| it.text().to_owned()).collect();
     let told = told.concat();
