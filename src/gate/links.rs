@@ -5,8 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
+use std::time::Duration;
 
 use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
 use crate::policy::{
     CanonicalPaths, PolicySnapshot, Root, Roots, Touch, Uncanonical, opened_as, spelled_like,
@@ -32,6 +34,9 @@ const LONGEST: usize = 4096;
 /// Paths of one message that are followed. A message with more is taken for one with paths that nobody can
 /// follow.
 const MOST_PATHS: usize = 1024;
+
+/// How long the disk may take: one behind a network that is gone may take for ever.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The most places of one message that are told.
 const MOST_TOLD: usize = 16;
@@ -94,9 +99,10 @@ impl Gate {
             Links::AsWritten => return Ok(()),
             Links::Said(links) => all_places(texts, &roots, &|path| said(links, path)),
             Links::OnDisk => {
-                let found = spawn_blocking(move || all_places(texts, &roots, &on_disk)).await;
+                let looking = spawn_blocking(move || all_places(texts, &roots, &on_disk));
                 // What was not looked at leads anywhere.
-                found.unwrap_or_default()
+                let found = timeout(PATIENCE, looking).await;
+                found.ok().and_then(Result::ok).unwrap_or_default()
             }
         };
         // Others may go on while the disk is looked at. Of a task it is the count of the call that began it.

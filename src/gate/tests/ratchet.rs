@@ -271,10 +271,13 @@ async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
             .contains("the disk has gone")
     );
     // Where it is not known what was read, nothing passes at all.
-    let bench = under_one_key(&(Arc::new(Failing { knows: false }) as _));
-    bench.agent(INITIALIZE).await;
-    assert!(bench.to_upstream().is_empty());
-    assert!(bench.to_agent()[0].contains("-32603"));
+    let ada = || RatchetKey::of("ada", None);
+    for whose in [Whose::Common(ada()), Whose::OwnAnd(ada())] {
+        let bench = sharing(&(Arc::new(Failing { knows: false }) as _), whose);
+        bench.agent(INITIALIZE).await;
+        assert!(bench.to_upstream().is_empty());
+        assert!(bench.to_agent()[0].contains("-32603"));
+    }
 }
 
 const TELLING: &str = r#"@id("all") permit (principal, action, resource);

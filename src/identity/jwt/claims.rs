@@ -109,13 +109,12 @@ fn scopes(claims: Value<'_>) -> Vec<String> {
         .into_iter()
         .filter_map(|key| claims.get(key))
     {
-        let texts = claim
-            .items()
-            .filter_map(Value::as_str)
-            .chain(claim.as_str());
-        for text in texts {
-            scopes.extend(text.split(' ').map(str::to_owned));
-        }
+        let words = claim.as_str();
+        let words = words.iter().flat_map(|text| text.split(' '));
+        scopes.extend(words.map(str::to_owned));
+        // One with a blank in it is none (RFC 6749, 3.3), and not two.
+        let items = claim.items().filter_map(Value::as_str);
+        scopes.extend(items.map(std::borrow::Cow::into_owned));
     }
     scopes
 }

@@ -336,7 +336,7 @@ async fn a_token_that_is_not_for_us_or_not_now_is_refused_and_nothing_of_it_is_r
         Value::Null,
         json!(""),
         json!("mcp:used"),
-        json!(["mcp:used", "a mcp"]),
+        json!(["mcp:used", "a mcp:use"]),
         json!(7),
     ] {
         let challenge = identify(&jwt, &with("scope", scope)).await.unwrap_err();
