@@ -9,6 +9,8 @@
 pub mod agent;
 // Agents of one era before servers of the other.
 pub mod bridge;
+// What comes to a listener, before any of it is a request.
+pub mod inward;
 // Who sends a request over HTTP.
 pub mod identity;
 // The path of one message; the only place the steps meet.

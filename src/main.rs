@@ -13,8 +13,9 @@ fn main() -> ExitCode {
     if let Some(launch) = cli::launch_request() {
         return launch.run();
     }
-    let diagnostics = cli::log_to_stderr();
-    let exit = match cli::args::parse(std::env::args_os()) {
+    let typed = cli::args::parse(std::env::args_os());
+    let diagnostics = cli::log_to_stderr(typed.as_ref().ok());
+    let exit = match typed {
         Ok(typed) => cli::run(typed).into(),
         Err(nothing) => {
             // Help that nobody can read is no failure of the command.

@@ -13,10 +13,11 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
-use hyper::{HeaderMap, Method, Request, StatusCode, Version};
+use hyper::{HeaderMap, Method, Request, StatusCode};
 
 use crate::agent::http::AskHealth;
 use crate::identity::{Authenticate, Challenge};
+use crate::inward::Misframed;
 
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
@@ -41,8 +42,8 @@ pub(super) struct Desk {
 /// Why a request is refused. Text goes to the peer; it quotes nothing of the peer's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    #[error("only HTTP/1.1 is spoken here")]
-    HttpVersion,
+    #[error("{0}")]
+    Misframed(Misframed),
     #[error("there must be exactly one `Host`")]
     HostMissing,
     #[error("`Authorization` stands twice")]
@@ -107,9 +108,6 @@ impl Desk {
         here: IpAddr,
         peer: SocketAddr,
     ) -> Result<Response, Refused> {
-        if parts.version != Version::HTTP_11 {
-            return Err(Refused::HttpVersion);
-        }
         self.check_host(parts, here)?;
         // Only browsers send it, and no page has anything to look for here.
         if parts.headers.contains_key(ORIGIN) {
@@ -144,9 +142,6 @@ impl Desk {
         body: Incoming,
         here: IpAddr,
     ) -> Result<Response, Refused> {
-        if parts.version != Version::HTTP_11 {
-            return Err(Refused::HttpVersion);
-        }
         self.check_host(parts, here)?;
         approvals
             .answer(parts, body)
@@ -197,7 +192,7 @@ impl Desk {
         }
     }
 
-    fn refuse(&self, refused: &Refused, peer: SocketAddr) -> Response {
+    pub(super) fn refuse(&self, refused: &Refused, peer: SocketAddr) -> Response {
         let (status, code) = (refused.status(), refused.code());
         tracing::debug!(%peer, status, code, "an operator is refused: {refused}");
         self.metrics.refused(Listening::Operators, status, code);
@@ -218,7 +213,7 @@ impl Desk {
                 }
             }
             // What follows on the connection cannot be told from the rest of the request.
-            Refused::HttpVersion
+            Refused::Misframed(_)
             | Refused::HostMissing
             | Refused::HasBody
             | Refused::Approvals(approvals::Refused::Body) => {
@@ -238,7 +233,7 @@ impl Desk {
 impl Refused {
     fn status(&self) -> u16 {
         match self {
-            Self::HttpVersion => 505,
+            Self::Misframed(misframed) => misframed.status(),
             Self::HostMissing | Self::Repeated | Self::HasBody => 400,
             Self::Host | Self::Origin => 403,
             Self::Path => 404,
@@ -252,7 +247,7 @@ impl Refused {
     /// A stable word for metrics and tests; where agents are refused alike, the same.
     fn code(&self) -> &'static str {
         match self {
-            Self::HttpVersion => "http-version",
+            Self::Misframed(misframed) => misframed.code(),
             Self::HostMissing => "host-missing",
             Self::Repeated => "header-repeated",
             Self::Host => "host",

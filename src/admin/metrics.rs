@@ -73,6 +73,8 @@ pub struct Figures {
     /// Of the policies in force.
     pub revision: Arc<str>,
     pub sessions: Sessions,
+    /// Sessions that are kept beyond their conversations, where there is an end to them.
+    pub kept: Option<Places>,
     /// Of agents over HTTP, where they come so.
     pub connections: Option<usize>,
     pub audit: audit::Figures,
@@ -80,6 +82,13 @@ pub struct Figures {
     pub traces: Option<Traces>,
     /// Since the gate started.
     pub seconds: f64,
+}
+
+/// How many of so many there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places {
+    pub taken: usize,
+    pub most: usize,
 }
 
 /// Messages whose spans reached the collector, or did not.

@@ -20,7 +20,7 @@ mod words;
 mod tests;
 
 pub use approvals::Approvals;
-pub use metrics::{Figures, Listening, Metrics, Sessions, Traces};
+pub use metrics::{Figures, Listening, Metrics, Places, Sessions, Traces};
 pub use serve::{Listener, Serving, Sources};
 pub use settings::Settings;
 pub use table::{Described, Type, metrics};

@@ -7,17 +7,17 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::agent::http::{AskHealth, Patient};
+use crate::agent::http::AskHealth;
+use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
 
-use super::answer::Desk;
+use super::answer::{Desk, Refused};
 use super::approvals::Approvals;
 use super::metrics::{Figures, Metrics};
 use super::settings::Settings;
@@ -45,9 +45,6 @@ pub struct Sources {
 pub struct Serving {
     _stop: oneshot::Sender<Infallible>,
 }
-
-/// hyper has no buffer smaller than this, in bytes.
-const MIN_BUFFER: usize = 8 * 1024;
 
 /// How long nothing is accepted after the system refused to (no descriptors left).
 const RESPITE: Duration = Duration::from_millis(100);
@@ -100,16 +97,15 @@ impl std::fmt::Debug for Sources {
 
 async fn serve(socket: TcpListener, desk: Desk) -> io::Result<Infallible> {
     let socket = tokio::net::TcpListener::from_std(socket)?;
-    let places = Arc::new(Semaphore::new(
-        desk.settings.max_connections.min(Semaphore::MAX_PERMITS),
-    ));
-    let mut protocol = http1::Builder::new();
-    protocol
-        .timer(TokioTimer::new())
-        .header_read_timeout(desk.settings.header_deadline)
-        .max_headers(desk.settings.max_headers)
-        .max_header_size(desk.settings.max_header_bytes)
-        .max_buf_size(desk.settings.max_header_bytes.max(MIN_BUFFER));
+    let places = Places::new(desk.settings.max_connections);
+    let protocol = Protocol {
+        header_deadline: desk.settings.header_deadline,
+        write_deadline: desk.settings.write_deadline,
+        limits: Limits {
+            bytes: desk.settings.max_header_bytes,
+            fields: desk.settings.max_headers,
+        },
+    };
     let desk = Arc::new(desk);
     let mut connections = JoinSet::new();
     loop {
@@ -122,11 +118,10 @@ async fn serve(socket: TcpListener, desk: Desk) -> io::Result<Infallible> {
             accepted = socket.accept() => match accepted {
                 Ok((stream, peer)) => {
                     // One too many is closed: there is nothing that it would have to learn.
-                    if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-                        let (desk, protocol) = (Arc::clone(&desk), protocol.clone());
+                    if let Some(place) = places.take(peer.ip()).await {
+                        let desk = Arc::clone(&desk);
                         connections.spawn(async move {
-                            attend(&desk, &protocol, stream, peer).await;
-                            drop(place);
+                            attend(&desk, protocol, stream, peer, place).await;
                         });
                     }
                 }
@@ -139,16 +134,41 @@ async fn serve(socket: TcpListener, desk: Desk) -> io::Result<Infallible> {
     }
 }
 
-async fn attend(desk: &Desk, protocol: &http1::Builder, stream: TcpStream, peer: SocketAddr) {
+async fn attend(
+    desk: &Desk,
+    protocol: Protocol,
+    stream: TcpStream,
+    peer: SocketAddr,
+    place: Place,
+) {
     let Ok(here) = stream.local_addr() else {
         return;
     };
-    let service = service_fn(|request| async move {
-        Ok::<_, Infallible>(desk.answer(here.ip(), peer, request).await)
+    let stream = Checked::new(stream, place, protocol);
+    let progress = stream.progress();
+    let service = service_fn(|request| {
+        let (answering, misframed) = progress.take();
+        async move {
+            let response = match misframed {
+                None => desk.answer(here.ip(), peer, request).await,
+                Some(misframed) => desk.refuse(&Refused::Misframed(misframed), peer),
+            };
+            Ok::<_, Infallible>(response.map(|body| answering.lasts(body)))
+        }
     });
-    let stream = Patient::new(stream, desk.settings.write_deadline);
-    let connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
-    if let Err(error) = connection.await {
+    let serving = protocol
+        .hyper()
+        .serve_connection(TokioIo::new(stream), service);
+    let connection = pin!(serving);
+    let ended = tokio::select! {
+        ended = connection => ended,
+        () = progress.displaced() => return,
+    };
+    if let Err(error) = ended {
+        if error.is_parse() {
+            let misframed = Misframed::Malformed("the target");
+            desk.refuse(&Refused::Misframed(misframed), peer);
+        }
         tracing::debug!(%peer, "a connection of an operator ended: {error}");
     }
 }

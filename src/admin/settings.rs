@@ -24,7 +24,8 @@ pub struct Settings {
     pub max_header_bytes: usize,
     /// Header fields of one request.
     pub max_headers: usize,
-    /// Sockets at once; one more is closed.
+    /// Sockets at once. For one more, one makes room that waits for its peer; if none does, the new one
+    /// is closed.
     pub max_connections: usize,
 }
 

@@ -53,7 +53,7 @@ const fn row(
     Row { described, read }
 }
 
-pub(super) const ROWS: [Row; 22] = [
+pub(super) const ROWS: [Row; 24] = [
     row(
         "mcp_protector_ready",
         Type::Gauge,
@@ -189,6 +189,26 @@ pub(super) const ROWS: [Row; 22] = [
         &[],
         "Conversations that have begun",
         |it| Reading::one(it.metrics.counts().sessions),
+    ),
+    row(
+        "mcp_protector_ratchet_sessions",
+        Type::Gauge,
+        &[],
+        "Sessions that are kept beyond their conversations",
+        |it| {
+            let kept = it.figures.kept.into_iter();
+            Reading::of(kept.map(|kept| Sample::new([], count(kept.taken))))
+        },
+    ),
+    row(
+        "mcp_protector_ratchet_max_sessions",
+        Type::Gauge,
+        &[],
+        "As many can be kept: whoever comes then counts as having read everything",
+        |it| {
+            let kept = it.figures.kept.into_iter();
+            Reading::of(kept.map(|kept| Sample::new([], count(kept.most))))
+        },
     ),
     row(
         "mcp_protector_connections",

@@ -26,6 +26,7 @@ fn figures() -> Figures {
             in_flight: 3,
             ..Sessions::default()
         },
+        kept: Some(Places { taken: 6, most: 7 }),
         connections: Some(4),
         audit: crate::audit::Figures::default(),
         traces: Some(Traces {
@@ -131,7 +132,7 @@ async fn numbers_need_the_token_and_nothing_needs_a_body() {
         (
             "GET /health",
             "Host: localhost\r\nTransfer-Encoding: chunked",
-            400,
+            411,
         ),
         ("GET /", "Host: localhost", 404),
         ("GET /metrics/", "Host: localhost", 404),
@@ -180,6 +181,53 @@ async fn what_is_not_http_or_too_large_is_closed() {
     let long = format!("GET /health HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(40_000));
     assert!(rig.ask(&long).await.starts_with("HTTP/1.1 431"));
     assert!(rig.ask("\u{1}\r\n\r\n").await.starts_with("HTTP/1.1 400"));
+}
+
+#[tokio::test]
+async fn operators_are_asked_in_heads_that_everybody_reads_alike() {
+    let rig = rig(Arc::default());
+    for (head, status) in [
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        ("GET /health HTTP/1.1\nHost: localhost\n\n", 400),
+        ("GET /health HTTP/1.1\r\nHost : localhost\r\n\r\n", 400),
+        (
+            "GET /health HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
+            400,
+        ),
+        (
+            "POST /health HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+            400,
+        ),
+        (
+            "POST /health HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+        ),
+    ] {
+        let answer = rig.ask(head).await;
+        assert!(
+            answer.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn silent_connections_do_not_keep_operators_away() {
+    let rig = rig(Arc::default());
+    let mut silent = Vec::new();
+    for part in [
+        "",
+        "GET",
+        "POST /health HTTP/1.1\r\nContent-Length: 9\r\n\r\n",
+    ] {
+        for _ in 0..40 {
+            let mut stream = TcpStream::connect(rig.address).await.unwrap();
+            stream.write_all(part.as_bytes()).await.unwrap();
+            silent.push(stream);
+        }
+        let head = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        assert!(rig.ask(head).await.starts_with("HTTP/1.1 503"), "{part:?}");
+    }
 }
 
 #[tokio::test]

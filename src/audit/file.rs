@@ -160,6 +160,35 @@ fn open_error(path: &Path, error: io::Error) -> OpenError {
     }
 }
 
+/// Whether a log could be opened there, as far as that shows without opening it.
+///
+/// # Errors
+/// [`OpenError`], as opening it would have it.
+pub fn check(path: &Path) -> Result<(), OpenError> {
+    let could = match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => Err(not_a_file()),
+        Ok(_) => may_be_changed(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => may_be_changed(directory_of(path)),
+        Err(error) => Err(error),
+    };
+    could.map_err(|error| open_error(path, error))
+}
+
+fn directory_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+#[cfg(unix)]
+fn may_be_changed(path: &Path) -> io::Result<()> {
+    Ok(rustix::fs::access(path, rustix::fs::Access::WRITE_OK)?)
+}
+
+#[cfg(not(unix))]
+fn may_be_changed(path: &Path) -> io::Result<()> {
+    fs::metadata(path).map(drop)
+}
+
 fn not_a_file() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }

@@ -22,6 +22,7 @@ mod text;
 mod writer;
 
 pub use fault::{AuditFault, OpenError};
+pub use file::check as check_file;
 pub use jsonl::Audit;
 pub use line::SCHEMA;
 pub use memory::{Kept, Memory};

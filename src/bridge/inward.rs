@@ -149,7 +149,8 @@ impl Inward<'_> {
             | KnownMethod::TasksCancel
             | KnownMethod::TasksUpdate
             | KnownMethod::TaskStatus
-            | KnownMethod::TaskNews => Some(self.settle(session, Then::Nothing)),
+            | KnownMethod::TaskNews
+            | KnownMethod::Extension(_) => Some(self.settle(session, Then::Nothing)),
         }
     }
 

@@ -93,6 +93,8 @@ impl Bench {
             isolate_from: None,
             unconfined: crate::gate::Unconfined::default(),
             eras: crate::gate::Eras::Asked,
+            over_http: crate::gate::OverHttp::default(),
+            extensions: crate::wire::Extensions::default(),
         };
         let server = Server {
             name: "fixture".to_owned(),

@@ -109,18 +109,30 @@ fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
         .collect())
 }
 
-/// The lints that are left out; a name that no lint has is a mistake, not a wish that is met.
-fn without(names: &[String]) -> Result<Vec<&'static Lint>, Vec<Told>> {
-    let mut lints = Vec::new();
+/// What is not told.
+#[derive(Debug, Default)]
+struct Without {
+    lints: Vec<&'static Lint>,
+    /// Codes of what the loader remarks.
+    notices: Vec<&'static str>,
+}
+
+/// What the loader remarks of policies that are in order, and a team may be content with.
+const NOTICES: [&str; 1] = ["policy::untyped"];
+
+/// What is left out; a name that nothing has is a mistake, not a wish that is met.
+fn without(names: &[String]) -> Result<Without, Vec<Told>> {
+    let mut without = Without::default();
     let mut problems: Vec<Told> = Vec::new();
     for name in names {
-        match Lint::named(name) {
-            Some(lint) => lints.push(lint),
-            None => problems.push(Box::new(Lint::unknown(name))),
+        match (Lint::named(name), NOTICES.iter().find(|code| *code == name)) {
+            (Some(lint), _) => without.lints.push(lint),
+            (None, Some(code)) => without.notices.push(code),
+            (None, None) => problems.push(Box::new(Lint::unknown(name))),
         }
     }
     if problems.is_empty() {
-        Ok(lints)
+        Ok(without)
     } else {
         Err(problems)
     }

@@ -10,8 +10,8 @@ use super::{heard, proxy, report, test_policy};
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};
 use crate::explain::{
-    self, Circumstances, Cover, Decision, Explanation, Message, NotExplained, Problem, RecordError,
-    Recorded, Request, Settings,
+    self, Circumstances, Cover, Decision, Explanation, Message, NotExplained, People, Problem,
+    RecordError, Recorded, Request, Settings,
 };
 use crate::loading;
 use crate::policy::{Agent, Client, PolicyErrors};
@@ -131,6 +131,10 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
             policies: proxy::policy_settings(&config.policy),
             server: config.upstream.name.clone(),
             gate: proxy::gate_settings(config),
+            people: match &config.consent {
+                Some(consent) => People::Asked(consent.ways.clone()),
+                None => People::Nobody,
+            },
         },
         None => Settings {
             policies: loading::Settings {
@@ -140,6 +144,7 @@ fn settings(args: &ExplainArgs, config: Option<&Config>) -> Settings {
             },
             server: "upstream".to_owned(),
             gate: proxy::default_gate_settings(),
+            people: People::Unknown,
         },
     }
 }
@@ -332,6 +337,86 @@ mod tests {
         check("DIR --audit DIR/no --seq 8", "", not, "explain::unreadable");
         check("DIR/none --call x", "", not, "not_explained");
         check("--config DIR/none.toml --call x", "", not, "not_explained");
+    }
+
+    #[test]
+    fn whether_a_person_would_be_asked_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let policies = r#"
+            @id("any") permit (principal, action, resource);
+            @id("ask") @on_deny("ask_consent")
+            forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"write");
+            @id("hard")
+            forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"drop");
+        "#;
+        fs::create_dir(dir.path().join("p")).unwrap();
+        fs::write(dir.path().join("p/p.cedar"), policies).unwrap();
+        let config = dir.path().join("gate.toml");
+        let check = |more: &str, tool: &str, says: Option<&str>| {
+            let text = format!("upstream.command = ['ls']\npolicy.dir = 'p'\n{more}");
+            fs::write(&config, text).unwrap();
+            let file = config.display().to_string();
+            let line = ["mcp-protector", "explain", "--config", &file];
+            let line = line.into_iter().chain(["--format=json", "--call", tool]);
+            let Command::Explain(args) = args::parse(line).unwrap().command else {
+                panic!("{tool}")
+            };
+            let mut out = Vec::new();
+            assert_eq!(run(&args, &mut &b""[..], &mut out), Exit::Denied);
+            let out = String::from_utf8(out).unwrap();
+            let json: serde_json::Value = out.parse().unwrap();
+            let told = json["consent"].as_str();
+            assert_eq!(told, says, "{more}: {json}");
+        };
+        let nobody = "nobody can be asked: there is no `[consent]`";
+        check("", "write", Some(nobody));
+        let form = "somebody would be asked, by a form of the agent's client (`elicitation`)";
+        check("consent.ways = ['elicitation']\n", "write", Some(form));
+        check("", "drop", None);
+    }
+
+    #[test]
+    fn paths_are_explained_for_a_gate_that_looks_at_the_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = dir.path().canonicalize().unwrap();
+        let config = here.join("gate.toml");
+        let write = |name: &str, text: &str| {
+            let text = text.replace("HERE", &here.to_string_lossy());
+            fs::write(here.join(name), text).unwrap();
+        };
+        fs::create_dir(here.join("p")).unwrap();
+        write("gate.toml", "upstream.command = ['ls']\npolicy.dir = 'p'\n");
+        write("p/roots.toml", "[roots.work]\npath = 'HERE/work'\n");
+        write("p/tools.toml", "[tools.read]\npaths = ['/path']\n");
+        write(
+            "p/p.cedar",
+            r#"@id("call") permit (principal, action == Mcp::Action::"call_tool", resource)
+            when { !context.touch.outside };
+            @id("read") permit (principal, action == Mcp::Action::"read_resource", resource)
+            when { resource in Mcp::Root::"work" };"#,
+        );
+        let check = |words: &[&str], expected: Exit| {
+            let line = ["mcp-protector", "explain", "--config"].map(str::to_owned);
+            let words = words
+                .iter()
+                .map(|word| word.replace("HERE", &here.to_string_lossy()));
+            let line = line.into_iter().chain([config.display().to_string()]);
+            let line = line.chain(words).chain(["--format=json".to_owned()]);
+            let Command::Explain(args) = args::parse(line).unwrap().command else {
+                panic!("{config:?}")
+            };
+            let mut out = Vec::new();
+            let exit = run(&args, &mut &b""[..], &mut out);
+            let out = String::from_utf8(out).unwrap();
+            assert!(!out.contains("panic"), "{out}");
+            assert_eq!(exit, expected, "{out}");
+        };
+        let call = ["--call", "read", "--args"];
+        let with = |path: &'static str| [call.as_slice(), &[path]].concat();
+        check(&with(r#"{"path":"HERE/work/a"}"#), Exit::Success);
+        check(&with(r#"{"path":"HERE/other"}"#), Exit::Denied);
+        check(&["--read", "file://HERE/work/a"], Exit::Success);
+        check(&["--read", "file://HERE/other"], Exit::Denied);
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod proxy;
 pub mod report;
 pub mod test_policy;
 pub mod tools;
+mod unmet;
 pub mod validate_config;
 mod whole;
 
@@ -19,7 +20,7 @@ use std::io;
 use clap::Parser;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::Policy;
+use crate::config::Config;
 use crate::loading;
 use crate::policy::PolicyErrors;
 use crate::upstream::launcher;
@@ -44,8 +45,10 @@ pub fn run(typed: Cli) -> Exit {
 }
 
 /// Loads what a configuration names as `proxy` does, and puts nothing in force.
-fn policies(policy: &Policy) -> Result<validate_config::Policies, PolicyErrors> {
-    let loaded = loading::load(&proxy::policy_settings(policy))?;
+fn policies(config: &Config) -> Result<validate_config::Policies, PolicyErrors> {
+    let mut loaded = loading::load(&proxy::policy_settings(&config.policy))?;
+    let missing = unmet::Expected::by(config).missing_in(&loaded.snapshot);
+    loaded.notices.extend(missing);
     Ok(validate_config::Policies {
         revision: loaded.snapshot.revision().as_str().to_owned(),
         surfaces: loaded.surfaces.to_string(),
@@ -78,9 +81,15 @@ pub fn launch_request() -> Option<launch::Launch> {
         .map(|hidden| hidden.launch)
 }
 
-/// Diagnostics go to stderr, filtered by `RUST_LOG`; stdout belongs to the protocol.
-pub fn log_to_stderr() -> Option<Diagnostics> {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+/// Diagnostics go to stderr, filtered by `RUST_LOG`; stdout belongs to the protocol. What gates say that only
+/// rehearse is nothing that happened: it is there for whoever asks for it.
+pub fn log_to_stderr(typed: Option<&Cli>) -> Option<Diagnostics> {
+    let rehearses = matches!(
+        typed.map(|cli| &cli.command),
+        Some(Command::TestPolicy(_) | Command::Explain(_))
+    );
+    let usual = if rehearses { "error" } else { "info" };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(usual));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let terminal = io::IsTerminal::is_terminal(&io::stderr());
     let diagnostics = Diagnostics::start().ok()?;

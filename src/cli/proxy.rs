@@ -19,6 +19,8 @@ mod service;
 mod settings;
 mod single;
 mod traces;
+mod trial;
+mod trials;
 
 use std::fmt;
 use std::future::pending;
@@ -37,7 +39,7 @@ use crate::gate::{self, Gate};
 use crate::loading::{self, Loaded};
 use crate::policy;
 use crate::session::{Session, SessionId};
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Cause, Shutdown};
 
 use super::args::ProxyArgs;
 use super::exit::Exit;
@@ -50,6 +52,7 @@ use converse::End;
 use open::{Entrance, Opened, open};
 use renew::Renewal;
 use servers::Upstreams;
+use trials::Trials;
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -72,7 +75,16 @@ pub fn gate_settings(config: &Config) -> gate::Settings {
     gate::Settings {
         isolate_from: isolated.map(|isolated| isolated.at),
         rates: gate::Rates::default(),
+        extensions: config.extensions.clone(),
         ..told
+    }
+}
+
+/// The same with its rates and budgets.
+pub fn limited_gate_settings(config: &Config) -> gate::Settings {
+    gate::Settings {
+        rates: config.limits.rates.clone(),
+        ..gate_settings(config)
     }
 }
 
@@ -195,6 +207,8 @@ struct Parts {
     /// How isolated servers are reached, if sessions may come to need one.
     isolated: Option<Upstreams>,
     conversations: Conversations,
+    /// What the gate has found out by itself of whether the server can serve.
+    trials: Trials,
     /// Counts, if somebody may look.
     metrics: Option<Arc<Metrics>>,
     /// The name of the protected server.
@@ -238,13 +252,22 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
             pending().await
         }
     };
+    let trials = (is_asked && parts.trials.are_made()).then(|| trials::keep(parts.clone()));
     let audit = parts.audit.clone();
+    let shutdown = parts.shutdown.clone();
     let conversations = parts.conversations.clone();
     let serving = serve(config, parts, entrance, renewal, health);
     let end = tokio::select! {
         end = Box::pin(serving) => end,
         never = pulse => match never {},
     };
+    if let Some(trials) = trials {
+        // However it ended.
+        shutdown.request(Cause::UpstreamGone);
+        if trials.await.is_err() {
+            error!("the handshakes of the gate's own broke off");
+        }
+    }
     lines::stops(&end, conversations.ever());
     let exit = finish(&audit, &end).await;
     if let Some(exporter) = exporter {

@@ -4,6 +4,7 @@ mod progress;
 mod watch;
 
 use std::io::{self, IsTerminal as _, Write};
+use std::path::Path;
 
 use super::args::{TestFormat, TestPolicyArgs};
 use super::exit::Exit;
@@ -106,11 +107,17 @@ fn settings(args: &TestPolicyArgs, config: Option<&Config>) -> policy_tests::Set
             Mutants::Untried
         },
         gate,
-        configured: config.map(|config| Configured {
-            file,
-            policies: proxy::policy_settings(&config.policy),
-            server: config.upstream.name.clone(),
-        }),
+        configured: config.map(|config| configured(config, &file)),
+        reads: configured,
+    }
+}
+
+pub fn configured(config: &Config, file: &Path) -> Configured {
+    Configured {
+        file: file.to_owned(),
+        policies: proxy::policy_settings(&config.policy),
+        server: config.upstream.name.clone(),
+        gate: proxy::limited_gate_settings(config),
     }
 }
 
@@ -145,7 +152,6 @@ pub(super) fn paint() -> Paint {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
 
     use super::*;
 

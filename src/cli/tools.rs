@@ -32,6 +32,8 @@ pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
             tools,
             prompts,
             instructions,
+            // INVARIANT: it is there where nothing is named, and nowhere else.
+            all: _,
         } => {
             let named: Vec<Locked<'_>> = tools
                 .iter()
@@ -105,7 +107,7 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
                 writeln!(
                     out,
                     "\n{file} stays as it is: `tools approve` takes over what you name, \
-                     `tools lock --force` takes over everything"
+                     `tools approve --all` or `tools lock --force` everything"
                 )?;
             }
             return Ok(Exit::Drift);

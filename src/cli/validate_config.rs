@@ -1,15 +1,13 @@
 //! `validate-config`: checks everything that `proxy` would check, and starts nothing.
 
-use std::io::{self, Write};
-use std::path::Path;
-
 use miette::Diagnostic;
 use serde::Serialize;
+use std::io::{self, Write};
 
 use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
 use super::report;
-use crate::config::{Config, ConfigError, ConfigErrors, Policy};
+use crate::config::{Config, ConfigError, ConfigErrors};
 use crate::findings::{Finding, Level};
 use crate::policy::{PolicyProblem, Roots};
 
@@ -74,7 +72,8 @@ enum Findings<E> {
     },
     WrongConfig(ConfigErrors),
     WrongPolicies {
-        warnings: Vec<ConfigError>,
+        /// What else there is to tell of the configuration.
+        beside: Vec<ConfigError>,
         errors: E,
     },
 }
@@ -83,25 +82,13 @@ enum Findings<E> {
 /// names and whether the server could be confined as it says. Reports for people go to `stderr`, those for programs to `stdout`.
 pub fn run<E: Diagnostic>(
     args: &ValidateConfigArgs,
-    load_policies: impl FnOnce(&Policy) -> Result<Policies, E>,
+    load_policies: impl FnOnce(&Config) -> Result<Policies, E>,
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> Exit {
     let findings = match Config::load(&args.config) {
         Err(errors) => Findings::WrongConfig(errors),
-        Ok(config) => match load_policies(&config.policy) {
-            Err(errors) => Findings::WrongPolicies {
-                warnings: config.warnings,
-                errors,
-            },
-            Ok(policies) => match here(&config, &policies.roots, &args.config) {
-                Some(errors) => Findings::WrongConfig(errors),
-                None => Findings::Valid {
-                    config: Box::new(config),
-                    policies,
-                },
-            },
-        },
+        Ok(config) => look(config, args, load_policies),
     };
     let file = args.config.display().to_string();
     let written = match args.format {
@@ -115,17 +102,48 @@ pub fn run<E: Diagnostic>(
     }
 }
 
+/// What a configuration that is in order by itself comes to here.
+fn look<E: Diagnostic>(
+    config: Config,
+    args: &ValidateConfigArgs,
+    load_policies: impl FnOnce(&Config) -> Result<Policies, E>,
+) -> Findings<E> {
+    let absent = files::absent(&config.policy);
+    if !absent.is_empty() {
+        // Without policies there are no roots.
+        let others = here(&config, &Roots::default());
+        let problems = absent.into_iter().chain(others).collect();
+        if let Some(errors) = ConfigErrors::of(&args.config, problems) {
+            return Findings::WrongConfig(errors);
+        }
+    }
+    match load_policies(&config) {
+        Err(errors) => {
+            let mut beside = here(&config, &Roots::default());
+            beside.extend(config.warnings);
+            Findings::WrongPolicies { beside, errors }
+        }
+        Ok(policies) => match ConfigErrors::of(&args.config, here(&config, &policies.roots)) {
+            Some(errors) => Findings::WrongConfig(errors),
+            None => Findings::Valid {
+                config: Box::new(config),
+                policies,
+            },
+        },
+    }
+}
+
 /// What on this machine is not as the configuration says.
-fn here(config: &Config, roots: &Roots, file: &Path) -> Option<ConfigErrors> {
+fn here(config: &Config, roots: &Roots) -> Vec<ConfigError> {
     let mut problems = sandbox::problems(config, roots);
     problems.extend(files::problems(config, roots, &problems));
-    ConfigErrors::of(file, problems)
+    problems
 }
 
 impl<E: Diagnostic> Findings<E> {
     fn tell_people(&self, file: &str, out: &mut dyn Write) -> io::Result<()> {
-        for warning in self.warnings() {
-            writeln!(out, "{}", report::text(warning))?;
+        for beside in self.beside() {
+            writeln!(out, "{}", report::text(beside))?;
         }
         match self {
             Self::Valid { config, policies } => {
@@ -135,11 +153,12 @@ impl<E: Diagnostic> Findings<E> {
                 write!(
                     out,
                     "{file}: valid\n  \
-                     upstream  {upstream}\n{isolated}{listeners}  \
+                     upstream  {upstream}\n{isolated}{trial}{listeners}  \
                      open      {surfaces}\n  \
                      policies  revision {revision}\n",
                     upstream = summary::upstream(&config.upstream),
                     isolated = summary::isolated(&config.upstream),
+                    trial = summary::trial(config),
                     listeners = summary::listeners(config),
                     surfaces = policies.surfaces,
                     revision = policies.revision,
@@ -151,7 +170,7 @@ impl<E: Diagnostic> Findings<E> {
     }
 
     fn tell_programs(&self, file: String, out: &mut dyn Write) -> io::Result<()> {
-        let mut problems: Vec<_> = self.warnings().iter().map(Problem::in_config).collect();
+        let mut problems: Vec<_> = self.beside().iter().map(Problem::in_config).collect();
         match self {
             Self::Valid { policies, .. } => {
                 let notices = policies.notices.iter();
@@ -181,11 +200,12 @@ impl<E: Diagnostic> Findings<E> {
         writeln!(out)
     }
 
-    fn warnings(&self) -> &[ConfigError] {
+    /// What is told beside the rest.
+    fn beside(&self) -> &[ConfigError] {
         match self {
             Self::Valid { config, .. } => &config.warnings,
             Self::WrongConfig(_) => &[],
-            Self::WrongPolicies { warnings, .. } => warnings,
+            Self::WrongPolicies { beside, .. } => beside,
         }
     }
 }
@@ -242,7 +262,7 @@ mod tests {
             format,
         };
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let load = |_: &Policy| policies.map(loaded).map_err(Boxed);
+        let load = |_: &Config| policies.map(loaded).map_err(Boxed);
         let exit = run(&args, load, &mut out, &mut err);
         let here = format!("{}/", dir.path().display());
         let text = |bytes| String::from_utf8(bytes).expect("UTF-8").replace(&here, "");
@@ -281,7 +301,8 @@ mod tests {
         out.parse().expect("JSON")
     }
 
-    const VALID: &str = "[upstream]\nname = \"files\"\ncommand = [\"server\", \"a\"]\n[policy]\nallow = [\"read\"]\n";
+    const VALID: &str =
+        "[upstream]\nname = \"files\"\ncommand = [\"sh\", \"a\"]\n[policy]\nallow = [\"read\"]\n";
     const INVALID: &str = "[upstream]\ncommand = [\"server\"]\n\n[policy]\nallow = [\"read\"]\ndenial = \"tool-result\"\n";
 
     #[test]
@@ -296,7 +317,7 @@ mod tests {
         assert_eq!(
             said,
             "
-  upstream  `files`: `server` over stdio, 1 argument
+  upstream  `files`: `sh` over stdio, 1 argument
   open      tools: read; open: prompts
   policies  revision abc123
 "
@@ -358,10 +379,21 @@ mod tests {
                 &format!("  upstream  `upstream`: https://mcp, as the client `gate` of {said}\n"),
             );
         }
+        let untried = |more: &str, trial: &str, listeners: &str| {
+            let text = format!("{more}[upstream]\nurl = 'https://mcp'\ntrial = false");
+            let server = "  upstream  `upstream`: https://mcp\n";
+            check(&text, &format!("{server}{trial}{listeners}"));
+        };
+        untried("", "", "");
+        untried(
+            "[admin]\nport = 1\n",
+            "  trial     none: `GET /health` does not wait for a handshake\n",
+            "  admin     http://127.0.0.1:1\n",
+        );
         check(
-            "upstream.command = ['a', 'b', 'hidden']
+            "upstream.command = ['sh', 'b', 'hidden']
              listen = { transport = 'http', port = 1 }",
-            "  upstream  `upstream`: `a` over stdio, 2 arguments
+            "  upstream  `upstream`: `sh` over stdio, 2 arguments
   listen    http://127.0.0.1:1/mcp, agents show no token
 ",
         );
@@ -382,7 +414,7 @@ mod tests {
     fn a_configuration_that_denies_everything_is_valid_and_said_to_be_so() {
         let dir = tempfile::tempdir().expect("a directory");
         let file = dir.path().join("gate.toml");
-        std::fs::write(&file, "upstream.command = [\"a\"]").expect("written");
+        std::fs::write(&file, "upstream.command = [\"sh\"]").expect("written");
         let args = ValidateConfigArgs {
             config: file,
             format: Format::Human,
@@ -452,7 +484,7 @@ mod tests {
             config: Path::new("/no/such/gate.toml").to_owned(),
             format: Format::Human,
         };
-        let load = |_: &Policy| -> Result<Policies, Boxed> { panic!("loaded") };
+        let load = |_: &Config| -> Result<Policies, Boxed> { panic!("loaded") };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         assert_eq!(run(&args, load, &mut out, &mut err), Exit::Invalid);
         assert!(String::from_utf8_lossy(&err).contains("cannot be read"));
@@ -467,7 +499,7 @@ mod tests {
             config: file,
             format: Format::Json,
         };
-        let load = |_: &Policy| -> Result<Policies, Boxed> { Ok(loaded("")) };
+        let load = |_: &Config| -> Result<Policies, Boxed> { Ok(loaded("")) };
         let mut full: &mut [u8] = &mut [0; 8];
         assert_eq!(
             run(&args, load, &mut full, &mut std::io::sink()),

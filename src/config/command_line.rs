@@ -9,10 +9,12 @@ use secrecy::SecretString;
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Ratchet, Telemetry, Upstream,
+    Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Ratchet, Telemetry, Trial,
+    Upstream,
 };
 use super::upstream::inherited;
 use super::variables::Variables;
+use crate::wire::Extensions;
 
 /// What was typed after `proxy` when no file is named.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +91,7 @@ impl Config {
                 cwd: None,
                 sandbox: None,
                 http: None,
+                trial: Trial::default(),
                 isolated: None,
             },
             listen: Listen::Stdio,
@@ -105,6 +108,7 @@ impl Config {
             admin: Admin::default(),
             telemetry: Telemetry::default(),
             protocol: Protocol::default(),
+            extensions: Extensions::default(),
             guards: Guards::default(),
             consent: None,
             ratchet: Ratchet::default(),

@@ -11,6 +11,7 @@ mod command_line;
 mod conceal;
 mod consent;
 mod errors;
+mod extensions;
 mod file;
 mod limits;
 mod listen;
@@ -41,7 +42,7 @@ pub use settings::{
     ExcerptPreset, Excerpts, Guards, HttpListen, HttpUpstream, Isolated, Jwks, Jwt, JwtAlgorithm,
     Limits, Links, Listen, ListenAuth, LockMode, OnFault, OnRemoval, OtherMethods, Parents,
     PlainHttp, Policy, Protocol, Ratchet, Redaction, Reload, ServerAuth, Strictness, Telemetry,
-    ToolNames, Upstream, Warnings,
+    ToolNames, Trial, Upstream, Warnings,
 };
 pub(crate) use suggest::nearest;
 pub use upstream::INHERITED;

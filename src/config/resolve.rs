@@ -9,6 +9,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::admin::admin;
 use super::consent::consent;
 use super::errors::Reason;
+use super::extensions::extensions;
 use super::limits::limits;
 use super::listen::listen;
 use super::ratchet::ratchet;
@@ -56,6 +57,7 @@ pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
         guards: guards(root.section("guards")),
         consent: consent(root.section("consent")),
         protocol: protocol(root.section("protocol")),
+        extensions: extensions(root.section("extensions")),
         ratchet,
         variables: BTreeMap::new(),
         file: None,

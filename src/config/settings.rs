@@ -11,6 +11,7 @@ use super::sandbox::Confinement;
 use crate::gate::OnFatal;
 use crate::guard::secrets::OwnRules;
 use crate::loading::Network;
+use crate::wire::Extensions;
 
 mod limits;
 mod network;
@@ -36,6 +37,8 @@ pub struct Config {
     pub admin: Admin,
     pub telemetry: Telemetry,
     pub protocol: Protocol,
+    /// Methods of extensions that policies are asked about.
+    pub extensions: Extensions,
     pub guards: Guards,
     /// How people are asked, if anybody is.
     pub consent: Option<crate::consent::Settings>,
@@ -72,8 +75,19 @@ pub struct Upstream {
     pub sandbox: Option<Confinement>,
     /// The server is elsewhere, and nothing is started.
     pub http: Option<HttpUpstream>,
+    /// Whether the gate shakes hands with it before an agent does.
+    pub trial: Trial,
     /// Where sessions go on that have become too sensitive for this one.
     pub isolated: Option<Box<Isolated>>,
+}
+
+/// Whether the gate finds out by itself that a server can serve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Trial {
+    /// Where agents, or the server, are reached over HTTP and somebody may ask for `GET /health`.
+    #[default]
+    On,
+    Off,
 }
 
 /// The server a second time, in a narrower place.
@@ -385,6 +399,7 @@ impl fmt::Debug for Upstream {
             .field("cwd", &self.cwd)
             .field("sandbox", &self.sandbox)
             .field("http", &self.http)
+            .field("trial", &self.trial)
             .field("isolated", &self.isolated)
             .finish()
     }

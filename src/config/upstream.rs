@@ -12,7 +12,7 @@ use super::errors::Reason;
 use super::network::{is_loopback, web_url};
 use super::sandbox::{Confinement, sandbox};
 use super::section::{Field, Section};
-use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, Upstream};
+use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, Trial, Upstream};
 use super::variables::Variables;
 
 /// What the child always gets from the gate's own environment, where it is set there: enough to
@@ -49,9 +49,11 @@ pub(super) fn upstream(mut section: Section<'_, '_>, base: &Path) -> Upstream {
         section.refuse("name", reason, None);
     }
     let isolated = isolated(section.section("isolated"), base, &name);
+    let trial = section.switch("trial", Trial::On, Trial::Off);
     let read = Read::of(&mut section, base);
     let mut upstream = server(&mut section, read, name);
     upstream.isolated = isolated.map(Box::new);
+    upstream.trial = trial.unwrap_or_default();
     tell_of_the_same(&mut section, &upstream);
     section.finish();
     upstream
@@ -149,6 +151,7 @@ fn server(section: &mut Section<'_, '_>, read: Read, name: String) -> Upstream {
         cwd: None,
         sandbox: None,
         http: None,
+        trial: Trial::default(),
         isolated: None,
     };
     match read.way {
@@ -195,7 +198,12 @@ fn way(section: &mut Section<'_, '_>) -> Way {
     match web_url(&text) {
         Ok(url) => Way::Http(url),
         Err(_) if !text.contains("://") => {
-            section.refuse("url", Reason::UnknownValue(None), Some(help));
+            let reason = if text.contains([':', '.', '/']) {
+                Reason::Invalid("expected a URL that begins with `https://`, or `http://`")
+            } else {
+                Reason::UnknownValue(None)
+            };
+            section.refuse("url", reason, Some(help));
             Way::Unclear
         }
         Err(reason) => {

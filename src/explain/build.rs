@@ -1,11 +1,12 @@
 //! From what the witness heard to what is told.
 
 use crate::policy::{
-    ActionName, Decision as Decided, DenialCause, Part, PartKind, PolicyOutline, PolicySnapshot,
-    PolicyTrace, RuleEffect, Value,
+    ActionName, Decision as Decided, DenialCause, OnDeny, Part, PartKind, PolicyOutline,
+    PolicySnapshot, PolicyTrace, RuleEffect, Value,
 };
 use crate::policy_tests::{self, Asked, Question, Rehearsed, Who};
 
+use super::People;
 use super::change;
 use super::origin::{Origins, is_open_in_records};
 use super::record::Definition;
@@ -52,6 +53,7 @@ pub(super) fn explanation(
     request: &Request,
     rehearsed: Rehearsed,
     level: Vec<String>,
+    people: &People,
 ) -> Explanation {
     let knowledge = match request {
         Request::Message(_) => Knowledge::Whole,
@@ -62,6 +64,7 @@ pub(super) fn explanation(
             Knowledge::OfRecord(recorded.definition(), told)
         }
     };
+    let mut could_be_lifted = false;
     let mut changes = Vec::new();
     let mut questions = Vec::new();
     for question in about_the_message(&rehearsed.heard.questions) {
@@ -72,6 +75,9 @@ pub(super) fn explanation(
         if knowledge == Knowledge::Whole {
             let found = change::changes(question, &|sight| origins.of(sight));
             changes.extend(found);
+        }
+        if let Decided::Deny(denial) = question.decision() {
+            could_be_lifted |= denial.remedy() == Some(OnDeny::AskConsent);
         }
         let mut report = question_report(question, origins, knowledge);
         let known = report.policies.iter().map(|policy| policy.id.clone());
@@ -100,6 +106,7 @@ pub(super) fn explanation(
         text: rehearsed.text,
         code: rehearsed.code,
         advice: rehearsed.advice,
+        consent: could_be_lifted.then(|| people.told()),
         policies: rehearsed.policies,
         revision: Some(policies.revision().as_str().to_owned()),
         level,
@@ -138,6 +145,7 @@ fn about_the_message(questions: &[Question]) -> Vec<&Question> {
         | ActionName::Subscribe
         | ActionName::GetPrompt
         | ActionName::Complete
+        | ActionName::Extension
         | ActionName::Sample
         | ActionName::Elicit
         | ActionName::ListRoots => true,

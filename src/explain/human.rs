@@ -43,6 +43,7 @@ impl Explanation {
             ),
             ("code", self.code.as_ref()),
             ("advice", self.advice.as_ref()),
+            ("consent", self.consent.as_ref()),
             // A tool that is hidden from an agent is one that does not exist, in its words.
             ("told", self.text.as_ref().filter(|_| self.is_hidden())),
             // Of use to whoever compares; people who ask why have the policies before them.

@@ -18,6 +18,7 @@ mod untraced;
 
 use jiff::Timestamp;
 
+use crate::consent;
 use crate::gate;
 use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
@@ -39,6 +40,42 @@ pub struct Settings {
     pub server: String,
     /// The limits of the gate that judges.
     pub gate: gate::Settings,
+    /// Who could be asked.
+    pub people: People,
+}
+
+/// Whom a gate asks about what a person may permit.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum People {
+    /// There is no configuration that says so.
+    #[default]
+    Unknown,
+    Nobody,
+    /// In these ways.
+    Asked(Vec<consent::Way>),
+}
+
+impl People {
+    fn told(&self) -> String {
+        match self {
+            Self::Unknown => {
+                "somebody would be asked, where `[consent]` of the configuration says how"
+                    .to_owned()
+            }
+            Self::Nobody => "nobody can be asked: there is no `[consent]`".to_owned(),
+            Self::Asked(ways) => {
+                let ways: Vec<&str> = ways.iter().map(|way| in_words(*way)).collect();
+                format!("somebody would be asked, by {}", ways.join(" or "))
+            }
+        }
+    }
+}
+
+fn in_words(way: consent::Way) -> &'static str {
+    match way {
+        consent::Way::Page => "the page or the command line",
+        consent::Way::Elicitation => "a form of the agent's client (`elicitation`)",
+    }
 }
 
 /// Who sends the message, and when.
@@ -80,5 +117,11 @@ pub fn explain(
     };
     let rehearsed = rehearsal.run(judging, &settings.gate);
     let rehearsed = rehearsed.map_err(NotExplained::NotJudged)?;
-    Ok(build::explanation(&telling, request, rehearsed, level))
+    Ok(build::explanation(
+        &telling,
+        request,
+        rehearsed,
+        level,
+        &settings.people,
+    ))
 }

@@ -36,6 +36,10 @@ pub struct Explanation {
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
+    /// Whether a person would be asked about it, and by what; only where that could lift what forbids
+    /// it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consent: Option<String>,
     /// The policies that decided.
     pub policies: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,6 +213,7 @@ impl Explanation {
             text: None,
             code: None,
             advice: None,
+            consent: None,
             policies: Vec::new(),
             revision: None,
             level: Vec::new(),

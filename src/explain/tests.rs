@@ -66,6 +66,7 @@ fn explained(pack: &TempDir, request: &Request, agent: &str, now: &str) -> Expla
 /// The same in a session that has been through this.
 fn begun(pack: &TempDir, request: &Request, agent: &str, now: &str, start: Start) -> Explanation {
     let settings = Settings {
+        people: People::Unknown,
         policies: loading::Settings {
             dir: Some(pack.path().to_owned()),
             ..loading::Settings::default()

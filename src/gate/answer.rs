@@ -2,7 +2,7 @@
 
 use tracing::error;
 
-use crate::session::{Origin, Taken};
+use crate::session::{Origin, Taken, Waits};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::asking::lending;
@@ -152,7 +152,10 @@ impl Gate {
         if talk.session.state().asking.holds_reply(taken.minted) {
             talk.session.bell().notify_one();
         }
-        let trail = Trail::outcome(talk, &taken.exchange);
+        let mut trail = Trail::outcome(talk, &taken.exchange);
+        if taken.waits == Waits::Behind {
+            trail.is_of_the_open_server(talk);
+        }
         let record = trail.refused(refusal, self.clock.elapsed());
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
             error!(

@@ -9,7 +9,7 @@ use super::refuse::Refusal;
 
 /// Bytes of all pointers of one message. Each leaf has a pointer of its own, so that a long key
 /// above many leaves would take a thousand times the memory of the message.
-const MAX_POINTER_BYTES: usize = 8 << 20;
+pub(super) const MAX_POINTER_BYTES: usize = 8 << 20;
 
 /// The leaves of an `arguments` object; nothing when there is none.
 ///

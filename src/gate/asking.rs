@@ -13,6 +13,7 @@ use crate::session::{Extension, Session, Spoken, Turn};
 use crate::wire::{KnownMethod, Side, Value};
 
 use super::decide::called_tool;
+use super::extensions;
 use super::refuse::Refusal;
 use super::settings::{Asking, Level, Pages};
 use super::understand::{Doing, Understood};
@@ -166,14 +167,18 @@ pub(super) fn while_sampling(
     session: &Session,
     (lends_model, now): (Lends, Duration),
 ) -> Result<(), Refusal> {
-    let Some(tool) = called_tool(understood).filter(|_| turn.answers == 0) else {
+    let labels = snapshot.labels();
+    let of_tool = called_tool(understood).filter(|_| turn.answers == 0);
+    let of_tool = of_tool.map(|tool| labels.permissions(tool));
+    let role = &understood.identified.role;
+    let of_method = extensions::method(role).map(|_| labels.unlabelled.permissions);
+    let Some(permissions) = of_tool.or(of_method) else {
         return Ok(());
     };
     let asked = lends_model == Lends::Model || {
         let mut state = session.state();
         state.to_agent.has_method(KnownMethod::CreateMessage) || state.lending.is_out(now)
     };
-    let permissions = snapshot.labels().permissions(tool);
     if asked
         && understood.identified.from == Side::Agent
         && (permissions.write || permissions.connect)

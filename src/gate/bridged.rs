@@ -175,8 +175,8 @@ impl Gate {
             Shape::Reply { .. } => return Err(Refusal::Stray.into()),
         };
         let is_request = matches!(role, Role::Request { .. });
-        let (held, fault) = self.ratchet.held(session).await;
-        let mut scene = Scene::of(&session.state(), spoken.clone(), held);
+        let (kept, fault) = self.ratchet.kept(session).await;
+        let mut scene = Scene::of(&session.state(), spoken.clone(), kept);
         scene.peer = source.peer;
         let identified = Identified {
             message: &message,

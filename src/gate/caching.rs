@@ -89,7 +89,11 @@ fn is_at_most(ttl: Value<'_>, longest: u32) -> bool {
 }
 
 fn is_cacheable(method: KnownMethod) -> bool {
-    is_list(method) || matches!(method, KnownMethod::Discover | KnownMethod::ResourcesRead)
+    let others = matches!(
+        method,
+        KnownMethod::Discover | KnownMethod::ResourcesRead | KnownMethod::Extension(_)
+    );
+    is_list(method) || others
 }
 
 fn is_list(method: KnownMethod) -> bool {

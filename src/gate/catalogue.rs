@@ -9,12 +9,13 @@ use tracing::{error, warn};
 
 use crate::audit::AuditFault;
 use crate::session::{
-    Admitted, Exchange, Lifecycle, Origin, Probe, Readiness, Spoken, Taken, Target, Task,
-    Traversal, Turn,
+    Admitted, Exchange, Lifecycle, News, Origin, Probe, Readiness, Spoken, Taken, Target, Task,
+    Traversal, Trial, Turn,
 };
-use crate::wire::{Fragment, Id, Message, Side, Stream, Value};
+use crate::wire::{Fragment, Id, Message, Side, Stream};
 
 use super::Gate;
+use super::again;
 use super::decide::{Permit, Stop};
 use super::drift;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
@@ -26,6 +27,7 @@ use super::page::{ListKind, Shape};
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::talk::Talk;
+use super::trial::method_of;
 
 /// The reply to a request of the gate's own.
 #[derive(Debug)]
@@ -43,14 +45,19 @@ impl Gate {
         OwnReply(taken): OwnReply,
         trail: &Trail,
     ) -> Result<(), Stop> {
-        match taken.exchange.origin {
+        let Exchange { origin, again, .. } = taken.exchange;
+        match origin {
             Origin::Catalogue => self.absorb_page(talk, message, trail).await,
             Origin::Discovery => self.absorb_discovery(talk, message, trail).await,
             Origin::Handshake => self.absorb_handshake(talk, message, trail).await,
+            Origin::Trial(opening) => self.absorb_trial(talk, message, opening, trail).await,
             Origin::Consent(ticket) => {
                 Box::pin(self.absorb_answer(talk, message, &ticket, trail)).await
             }
-            Origin::Peer(_) => Ok(()),
+            Origin::Peer(_) => match again {
+                Some(call) => Box::pin(self.call_again(talk, call, trail)).await,
+                None => Ok(()),
+            },
         }
     }
 
@@ -60,7 +67,9 @@ impl Gate {
             // Silence is a no.
             Origin::Peer(_) | Origin::Consent(_) => {}
             Origin::Catalogue => {
-                warn!("the upstream did not list its tools; calls that wait for it are refused");
+                warn!(
+                    "the upstream did not list its tools; calls that wait for it are refused: {why}"
+                );
                 talk.session.state().tools.fetch_failed();
                 talk.session.catalogue_is_settled();
             }
@@ -71,6 +80,7 @@ impl Gate {
                 talk.session.state().probe = Probe::Failed(why.into());
                 talk.session.catalogue_is_settled();
             }
+            Origin::Trial(_) => talk.session.state().trial = Trial::Failed(why.into()),
             Origin::Handshake => {
                 error!("the upstream did not repeat the session's handshake; it is ended");
                 talk.session.state().upstream = Readiness::Down;
@@ -147,9 +157,10 @@ impl Gate {
         let taken_in = trail.taken_in(self.clock.elapsed());
         self.audit.record(self.concealed(taken_in)).await?;
         let snapshot = self.policy.current();
+        let reading = self.reading(&talk.session, &snapshot);
         let page = {
             let pages = &mut talk.session.state().pages;
-            Shape::TOOLS.read(listed, pages, self.reading(&snapshot))
+            Shape::TOOLS.read(listed, pages, reading)
         };
         let pins = self.pins(&talk.session);
         let drifts = drift::drifts(listed, ListKind::Tools, page.items.iter(), &snapshot, pins);
@@ -186,10 +197,7 @@ impl Gate {
         message: &Message,
         trail: &Trail,
     ) -> Result<(), Stop> {
-        let version = message
-            .result()
-            .and_then(|result| result.get("protocolVersion"))
-            .and_then(Value::as_str);
+        let version = message.agreed_revision();
         let agreed = match &talk.session.state().lifecycle {
             Lifecycle::Ready(handshake) => version.as_deref() == Some(&*handshake.spoken.version),
             Lifecycle::New | Lifecycle::Initializing(_) => false,
@@ -258,6 +266,7 @@ impl Gate {
         let occasion = match origin {
             Origin::Handshake => Occasion::Handshake,
             Origin::Discovery => Occasion::Discovery,
+            Origin::Trial(opening) => Occasion::Trial(method_of(opening)),
             Origin::Catalogue | Origin::Peer(_) | Origin::Consent(_) => Occasion::Catalogue,
         };
         let reference = self.record_own(talk, occasion, Side::Upstream).await?;
@@ -275,7 +284,7 @@ impl Gate {
             snapshot: self.policy.current(),
             progress_token: None,
             cursor: None,
-            news: Vec::new(),
+            news: News::default(),
             spoken: Spoken::default(),
             turn: Turn::default(),
             task: Task::None,
@@ -285,6 +294,7 @@ impl Gate {
             deadline: Some(started.saturating_add(self.settings.request_timeout)),
             reference,
             correlation: Vec::new(),
+            again: None,
         };
         let minted = {
             let mut state = talk.session.state();
@@ -314,15 +324,19 @@ impl Gate {
 }
 
 impl Identified<'_> {
-    /// Separates what the gate asked for itself from what goes on through it.
+    /// Separates what the gate asked for itself, and what it asks for once more, from what goes on through
+    /// it.
     pub(super) fn asked_by_peer(self) -> Result<Self, OwnReply> {
+        let is_ours = again::is_not_taken(&self);
         match self.role {
-            Role::Reply(taken) if taken.exchange.origin.is_gate() => Err(OwnReply(taken)),
+            Role::Reply(taken) if is_ours || taken.exchange.origin.is_gate() => {
+                Err(OwnReply(taken))
+            }
             Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(self),
         }
     }
 }
 
-fn useless(problem: &str) -> Refusal {
+pub(super) fn useless(problem: &str) -> Refusal {
     UpstreamFault::BadReply(problem.to_owned()).into()
 }

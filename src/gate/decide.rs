@@ -13,6 +13,7 @@ use crate::wire::{Edits, Form, KnownMethod, Side, Stream};
 
 use super::canonical::{self, Respelled};
 use super::consent::Asking;
+use super::extensions;
 use super::identify::{Role, Scene};
 use super::names::Readers;
 use super::own::OwnMessage;
@@ -215,6 +216,13 @@ pub(super) fn decide(
         Side::Upstream => Side::Agent,
     };
     let uris = canonical::due_uris(understood, &allowances)?;
+    let asked = understood.questions.iter();
+    for question in asked.filter_map(|it| extensions::asked_again(it, &uris)) {
+        match snapshot.judge(&question.facts(scene, now)) {
+            Decision::Allow(allowance) => allowances.push(allowance),
+            Decision::Deny(denial) => return Err(denied(understood, denial, readers)),
+        }
+    }
     Ok(Allowed {
         respelled: canonical::respelled(&paths, uris),
         allowances,

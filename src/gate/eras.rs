@@ -9,7 +9,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::session::{Lifecycle, Origin, Place, Probe, Session, Taken, Waits};
+use crate::session::{
+    Lifecycle, Opening, Origin, OutOfOrder, Place, Probe, Session, Taken, Trial, Waits,
+};
 use crate::wire::{KnownMethod, Message, Outcome, Shape, Side, Value};
 
 use super::Gate;
@@ -55,7 +57,9 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Belief {
     says: Says,
-    /// Time since the clock was made.
+    /// When it said so: time since the clock was made.
+    since: Duration,
+    /// How long that is believed, by the same clock.
     until: Duration,
 }
 
@@ -135,6 +139,7 @@ impl Known {
         let until = now.saturating_add(lasts);
         let before = self.of(place).replace(Belief {
             says: says.clone(),
+            since: now,
             until,
         });
         if let Says::Lacks(lack) = says
@@ -144,6 +149,17 @@ impl Known {
                 "the server speaks no revision without sessions ({lack}): agents have to begin with \
                  `initialize`"
             );
+        }
+    }
+
+    /// A server that takes such requests says what one of sessions would say: it may have been replaced.
+    /// So it is asked again, but once a minute at most, since it may as well have meant the request.
+    fn doubt(&self, place: Place) {
+        if let Some(belief) = self.of(place).as_mut()
+            && belief.says == Says::Takes
+        {
+            let soon = belief.since.saturating_add(LACK_BELIEVED);
+            belief.until = belief.until.min(soon);
         }
     }
 
@@ -173,7 +189,20 @@ impl Gate {
                     None => Err(Stop::Park),
                 }
             }
-            Role::Reply(taken) => Ok(self.discovered(session, taken, identified.message)?),
+            Role::Reply(taken) => {
+                if self.concerns(session, taken) && sounds_old(identified.message) {
+                    self.eras.doubt(place_of(session, taken));
+                }
+                Ok(self.discovered(session, taken, identified.message)?)
+            }
+            // It does what a call does, and nobody waits for it.
+            Role::Notification {
+                method: method @ KnownMethod::Extension(_),
+            } if identified.from == Side::Agent => match self.says(session, *method, version)? {
+                Some(Says::Takes) => Ok(()),
+                Some(Says::Lacks(lack)) => Err(needs_session(*method, version, lack).into()),
+                None => Err(Refusal::OutOfOrder(OutOfOrder::Undiscovered).into()),
+            },
             Role::Request { .. } | Role::Notification { .. } => Ok(()),
         }
     }
@@ -251,6 +280,9 @@ impl Gate {
         taken: &Taken,
         fault: UpstreamFault,
     ) -> Refusal {
+        if lack_of(&fault).is_some() && self.concerns(session, taken) {
+            self.eras.doubt(place_of(session, taken));
+        }
         match lack_of(&fault) {
             Some(lack) if self.is_discovery(session, taken) => {
                 let place = place_of(session, taken);
@@ -276,8 +308,12 @@ impl Gate {
     /// Whether it is an agent's question what the server speaks; not a bridge's, which goes on with
     /// whatever comes of it.
     fn is_discovery(&self, session: &Session, taken: &Taken) -> bool {
+        taken.exchange.method == KnownMethod::Discover && self.concerns(session, taken)
+    }
+
+    /// Whether it is a request of an agent's that belongs to no session.
+    fn concerns(&self, session: &Session, taken: &Taken) -> bool {
         self.settings.eras == Eras::Asked
-            && taken.exchange.method == KnownMethod::Discover
             && matches!(taken.exchange.origin, Origin::Peer(_))
             && is_stateless(&taken.exchange.spoken.version)
             && session.state().bridged.is_none()
@@ -317,11 +353,20 @@ impl Gate {
         taken: &Taken,
         fault: &UpstreamFault,
     ) -> Found {
-        let lack = lack_of(fault).filter(|_| taken.exchange.origin == Origin::Discovery);
-        let Some(lack) = lack else {
+        let Some(lack) = lack_of(fault) else {
             return Found::Nothing;
         };
-        self.settle_era(talk, Says::Lacks(lack));
+        match taken.exchange.origin {
+            Origin::Discovery => self.settle_era(talk, Says::Lacks(lack)),
+            Origin::Trial(Opening::Discover) => {
+                talk.session.state().trial = Trial::Otherwise(lack.to_string().into());
+            }
+            Origin::Trial(Opening::Initialize)
+            | Origin::Catalogue
+            | Origin::Handshake
+            | Origin::Consent(_)
+            | Origin::Peer(_) => return Found::Nothing,
+        }
         Found::Something
     }
 
@@ -355,7 +400,7 @@ fn is_stateless(version: &str) -> bool {
 }
 
 /// What a reply to `server/discover` says.
-fn said(message: &Message) -> Says {
+pub(super) fn said(message: &Message) -> Says {
     let Shape::Reply { outcome, .. } = message.shape() else {
         return Says::Takes;
     };
@@ -386,6 +431,23 @@ fn said(message: &Message) -> Says {
     }
     Says::Lacks(Arc::new(Lack { named, how }))
 }
+
+/// Whether a server that needs sessions could say this: an error of JSON-RPC's own that is not of the later
+/// era, or a result that does not say what it is (`resultType`, which servers of that era have to write).
+fn sounds_old(message: &Message) -> bool {
+    if let Some(result) = message.result() {
+        return result.get("resultType").is_none();
+    }
+    let code = message
+        .error()
+        .and_then(|error| error.get("code")?.as_i64());
+    let is_plain = code.is_some_and(|code| RESERVED.contains(&code) && code != INTERNAL);
+    is_plain && matches!(said(message), Says::Lacks(_))
+}
+
+/// JSON-RPC 2.0, section 5.1. That something failed inside the server says nothing of its era.
+const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_000;
+const INTERNAL: i64 = -32_603;
 
 /// What looks like a revision; a server may name anything.
 fn revisions(named: Option<Value<'_>>) -> Vec<String> {

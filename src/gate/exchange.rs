@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Asker, Exchange, Origin, Target, Turn};
+use crate::session::{Asker, Exchange, News, Origin, Target, Turn};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::record::Trail;
 use super::understand::Understood;
-use super::{Gate, identify, listening, route, tasks};
+use super::{Gate, identify, route, tasks};
 
 impl Gate {
     pub(super) fn exchange(
@@ -39,7 +39,7 @@ impl Gate {
             snapshot: Arc::clone(snapshot),
             progress_token: token.map(route::token_text),
             cursor: cursor.map(Cow::into_owned),
-            news: listening::asked_for(method, message.params()),
+            news: News::default(),
             spoken: understood.identified.scene.spoken.clone(),
             turn,
             offered: trail.offered.clone(),
@@ -51,6 +51,7 @@ impl Gate {
             reference: Arc::clone(&trail.reference),
             correlation: trail.correlation.clone(),
             span: trail.span,
+            again: trail.again.clone(),
         }
     }
 
@@ -58,7 +59,7 @@ impl Gate {
     pub(super) fn timeout(&self, target: &Target) -> Duration {
         let of_its_own = match target {
             Target::Tool(name) => self.settings.tool_timeouts.get(name),
-            Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
+            Target::Resource(_) | Target::Prompt(_) | Target::Method(_) | Target::Server => None,
         };
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }

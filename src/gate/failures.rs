@@ -50,37 +50,46 @@ fn class(understood: &Understood<'_>) -> Option<ErrorClass> {
 impl Gate {
     /// Classifies what a tool answers. What is fatal ends the session from here on, whatever policy
     /// makes of the answer: that the tool has failed so is as true if nobody is told.
-    pub(super) fn classify(
+    ///
+    /// # Errors
+    /// [`Refusal::Unheld`] where it cannot be kept that the session has ended: then nobody is told of the
+    /// answer, and this conversation has ended all the same.
+    pub(super) async fn classify(
         &self,
         understood: &Understood<'_>,
         session: &Session,
         trail: &mut Trail,
-    ) {
+    ) -> Result<(), Refusal> {
         let Some(class) = class(understood) else {
-            return;
+            return Ok(());
         };
         trail.is_error(class);
         let ends = class == ErrorClass::Fatal && self.settings.guards.fatal == OnFatal::EndSession;
-        if !ends {
-            return;
-        }
+        let Some(tool) = understood.target.name().filter(|_| ends) else {
+            return Ok(());
+        };
         match lasts(session) {
             Lasts::Itself => {
-                session.state().failed = understood.target.name().map(Into::into);
+                session.state().failed = Some(tool.into());
                 trail.ends_session = Ends::Session;
             }
             // Whoever carries it keeps it, or the next request would begin another one.
-            Lasts::WhileAsked => session.state().failed = understood.target.name().map(Into::into),
-            Lasts::Nobodys => {}
+            Lasts::WhileAsked => session.state().failed = Some(tool.into()),
+            Lasts::Nobodys => return Ok(()),
         }
+        Ok(self.ratchet.end(session, tool).await?)
     }
 
-    /// Refuses requests of an agent whose session has ended. What is under way may finish.
+    /// Refuses requests of an agent whose session has ended, and whatever its server begins to say. What
+    /// is under way may finish.
     pub(super) fn goes_on(identified: &Identified<'_>, session: &Session) -> Result<(), Refusal> {
-        if identified.from == Side::Upstream || !matches!(identified.role, Role::Request { .. }) {
-            return Ok(());
+        match (identified.from, &identified.role) {
+            (_, Role::Reply(_)) | (Side::Agent, Role::Notification { .. }) => return Ok(()),
+            (Side::Agent | Side::Upstream, Role::Request { .. })
+            | (Side::Upstream, Role::Notification { .. }) => {}
         }
-        match &session.state().failed {
+        let failed = session.state().failed.clone();
+        match failed.as_ref().or(identified.scene.kept.ended.as_ref()) {
             Some(tool) => Err(Refusal::Ended {
                 tool: tool.to_string(),
             }),
@@ -106,6 +115,11 @@ enum Lasts {
     WhileAsked,
     /// Those who ask may know nothing of each other: none ends for another.
     Nobodys,
+}
+
+/// Whether what a session's requests have in common is known to be one agent's.
+pub(super) fn is_one_agents(session: &Session) -> bool {
+    lasts(session) != Lasts::Nobodys
 }
 
 fn lasts(session: &Session) -> Lasts {

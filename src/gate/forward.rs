@@ -95,6 +95,8 @@ pub enum UpstreamFault {
     Unlisted,
     #[error("the session has gone on with another instance of the server")]
     Left,
+    #[error("the session has ended")]
+    SessionOver,
 }
 
 /// The agent has closed its end.

@@ -77,7 +77,7 @@ impl Gate {
         asking::while_sampling(understood, turn, snapshot, session, lends)
             .and_then(|()| self.count(understood, session, trail))
             .inspect_err(|_| self.give_back(understood, trail))?;
-        trail.brought.spend();
+        trail.begun_with = trail.brought.spend();
         Ok(())
     }
 }

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use crate::policy::{Agent, Consent, Held, Server};
 use crate::session::{
-    Asker, Era, Established, Extension, Handshake, Lifecycle, PendingTable, Session, Spoken, State,
-    Taken, Within,
+    Asker, Era, Established, Extension, Handshake, Kept, Lifecycle, PendingTable, Session, Spoken,
+    State, Taken, Within,
 };
-use crate::wire::{self, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value};
+use crate::wire::{
+    self, Extensions, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
+};
 
 use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
+use super::settings::Settings;
 use super::tasks::EXTENSION;
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
@@ -25,6 +28,9 @@ pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities"
 
 /// The first revision without a handshake. Revisions are dates, so their order is that of text.
 pub(super) const FIRST_STATELESS: &str = "2026-07-28";
+
+/// The newest one with a handshake.
+pub(super) const LAST_WITH_SESSIONS: &str = "2025-11-25";
 
 /// A message that has a place in its session.
 #[derive(Debug)]
@@ -64,6 +70,8 @@ pub(super) struct Scene {
     pub(super) started_ms: i64,
     /// What the session had read when it was asked for last.
     pub(super) held: Arc<Held>,
+    /// What was kept of the session when the message came.
+    pub(super) kept: Kept,
     /// What was established of what the agent asks for.
     pub(super) established: Arc<Established>,
     /// The same of what the server asks for.
@@ -77,8 +85,8 @@ pub(super) fn identify<'m>(
     message: &'m Message,
     came: Came,
     session: &Session,
-    held: Arc<Held>,
-    max_in_flight: usize,
+    kept: Kept,
+    settings: &Settings,
 ) -> Result<Identified<'m>, Refusal> {
     let Came {
         from,
@@ -87,10 +95,11 @@ pub(super) fn identify<'m>(
         waited,
         ..
     } = came;
+    let max_in_flight = settings.max_in_flight;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
         Shape::Request { id, method } => {
-            let known = known(method, from)?;
+            let known = known(method, from, &settings.extensions)?;
             if !known.is_request() {
                 return Err(wrong_shape(known, "notification", "request"));
             }
@@ -109,7 +118,7 @@ pub(super) fn identify<'m>(
             )
         }
         Shape::Notification { method } => {
-            let known = known(method, from)?;
+            let known = known(method, from, &settings.extensions)?;
             if known.is_request() {
                 return Err(wrong_shape(known, "request", "notification"));
             }
@@ -135,7 +144,7 @@ pub(super) fn identify<'m>(
             (Role::Reply(Box::new(taken)), spoken)
         }
     };
-    let mut scene = Scene::of(&state, spoken, held);
+    let mut scene = Scene::of(&state, spoken, kept);
     if let Role::Reply(taken) = &role
         && let Some(agreed) = &taken.exchange.agreed
     {
@@ -174,7 +183,7 @@ impl Identified<'_> {
 }
 
 impl Scene {
-    pub(super) fn of(state: &State, spoken: Spoken, held: Arc<Held>) -> Self {
+    pub(super) fn of(state: &State, spoken: Spoken, kept: Kept) -> Self {
         Self {
             agent: Arc::clone(&state.agent),
             server: Arc::clone(&state.server),
@@ -182,7 +191,8 @@ impl Scene {
             peer: None,
             calls: state.calls,
             started_ms: state.started_ms,
-            held,
+            held: Arc::clone(&kept.held),
+            kept,
             established: Arc::clone(&state.established),
             of_server: Arc::clone(&state.established),
             within: None,
@@ -202,14 +212,16 @@ fn calling_itself(agent: &Arc<Agent>, message: &Message) -> Arc<Agent> {
     })
 }
 
-/// An unknown method is refused whoever sends it; so is one that the other side sends.
-fn known(method: &Method, from: Side) -> Result<KnownMethod, Refusal> {
-    match method {
-        Method::Known(known) if known.sent_by(from) => Ok(*known),
-        Method::Known(_) | Method::Unknown(_) => {
-            Err(Refusal::UnknownMethod(method.name().to_owned()))
-        }
-    }
+/// An unknown method is refused whoever sends it, and so is one that the other side sends. Those of
+/// extensions are known where the configuration lists them.
+fn known(method: &Method, from: Side, extensions: &Extensions) -> Result<KnownMethod, Refusal> {
+    let known = match method {
+        Method::Known(known) => Some(*known),
+        Method::Unknown(name) => extensions.find(name),
+    };
+    known
+        .filter(|known| known.sent_by(from))
+        .ok_or_else(|| Refusal::UnknownMethod(method.name().to_owned()))
 }
 
 fn wrong_shape(method: KnownMethod, is: &'static str, came_as: &'static str) -> Refusal {

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::policy::{Prompt, Received, Tool};
+use crate::policy::{ExtensionMethod, Prompt, Received, Tool};
 use crate::session::Target;
-use crate::wire::{KnownMethod, Side, Value};
+use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::asking::{self, required};
 use super::failures::is_fatal;
@@ -80,19 +80,18 @@ fn speaks_a_known_version(identified: &Identified<'_>) -> Result<(), Refusal> {
     let Role::Reply(taken) = &identified.role else {
         return Ok(());
     };
-    let Some(result) = identified.message.result() else {
-        return Ok(());
-    };
-    if taken.exchange.method != KnownMethod::Initialize {
+    if taken.exchange.method != KnownMethod::Initialize || identified.message.result().is_none() {
         return Ok(());
     }
-    let version = result
-        .get("protocolVersion")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    revision_of_session(identified.message).map(drop)
+}
+
+/// The revision that an upstream agrees to begin a session in.
+pub(super) fn revision_of_session(initialized: &Message) -> Result<Cow<'_, str>, Refusal> {
+    let version = initialized.agreed_revision().unwrap_or_default();
     // MCP 2026-07-28 has no handshake: a session in it would be of neither era.
     if is_known_version(&version) && *version < *FIRST_STATELESS {
-        return Ok(());
+        return Ok(version);
     }
     Err(Refusal::UnsupportedVersion {
         requested: version.into_owned(),
@@ -113,6 +112,7 @@ pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_
         Target::Tool(name) => About::Tool(Tool::named(name.clone())),
         Target::Resource(uri) => About::Resource(resources::facts(uri)),
         Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
+        Target::Method(method) => About::Method(ExtensionMethod::named(method.name())),
         Target::Server => About::Server,
     };
     let (value, is_error, fatal) = match content {

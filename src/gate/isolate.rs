@@ -7,13 +7,10 @@
 mod left;
 mod travelling;
 
-use std::sync::Arc;
-
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::policy::Held;
-use crate::session::{Place, Readiness, Run, Session, StoreFault};
+use crate::session::{Kept, Place, Readiness, Run, Session, StoreFault};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::Gate;
@@ -127,13 +124,13 @@ impl Gate {
         from: Side,
         message: &Message,
         trail: &Trail,
-    ) -> Result<(Arc<Held>, Option<StoreFault>), Stop> {
-        let held = self.ratchet.held(&talk.session).await;
+    ) -> Result<(Kept, Option<StoreFault>), Stop> {
+        let kept = self.ratchet.kept(&talk.session).await;
         match message.shape() {
             Shape::Reply { .. } if from == Side::Upstream && has_left_since(talk, trail.run) => {
                 Err(Stop::Elsewhere)
             }
-            Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => Ok(held),
+            Shape::Reply { .. } | Shape::Request { .. } | Shape::Notification { .. } => Ok(kept),
         }
     }
 

@@ -136,7 +136,12 @@ fn named(question: &Question<'_>, snapshot: &PolicySnapshot) -> Vec<(String, Str
             vec![(String::new(), it.uri.clone())]
         }
         (
-            About::Tool(_) | About::Resource(_) | About::Prompt(_) | About::Server | About::Client,
+            About::Tool(_)
+            | About::Resource(_)
+            | About::Prompt(_)
+            | About::Method(_)
+            | About::Server
+            | About::Client,
             _,
         ) => Vec::new(),
     };
@@ -235,7 +240,14 @@ fn behind<'m>(
                     }));
                 }
             }
-            (About::Tool(_) | About::Prompt(_) | About::Server | About::Client, _) => {}
+            (
+                About::Tool(_)
+                | About::Prompt(_)
+                | About::Method(_)
+                | About::Server
+                | About::Client,
+                _,
+            ) => {}
         }
     }
     Ok(all)
@@ -257,6 +269,7 @@ fn again<'m>(doing: &Doing<'m>) -> Option<Doing<'m>> {
         | Doing::Listen
         | Doing::CallTool(..)
         | Doing::GetPrompt(_)
+        | Doing::Extend(..)
         | Doing::Sample { .. }
         | Doing::Elicit { .. }
         | Doing::ListRoots => None,

@@ -9,9 +9,11 @@ use crate::policy::{Decision, Denial, DenialCause, PolicySnapshot};
 use crate::session::Session;
 use crate::wire::{KnownMethod, Value};
 
+use super::granted;
 use super::identify::Role;
 use super::oblige::Removal;
 use super::record::Trail;
+use super::refuse::Refusal;
 use super::resources::{self, Kind};
 use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
 
@@ -19,10 +21,26 @@ use super::understand::{About, Asks, Circumstances, Doing, Question, Understood}
 /// note in the record, which holds no more.
 const MOST: usize = 64;
 
+/// What a request to listen must not ask for, and what its acknowledgement must not say.
+///
+/// # Errors
+/// As [`granted::unasked`].
+pub(super) fn unheard<'m>(
+    understood: &mut Understood<'m>,
+    session: &Session,
+    snapshot: &PolicySnapshot,
+    now: Circumstances,
+    trail: &mut Trail,
+) -> Result<Vec<Removal<'m>>, Refusal> {
+    let mut unheard = granted::unasked(understood, session)?;
+    unheard.extend(narrow(understood, session, snapshot, now, trail));
+    Ok(unheard)
+}
+
 /// Takes the resources that policy refuses out of what is asked; the stream itself stays in it, and what
 /// no policy could tell of. What the bridge asks for is left whole: there each resource was a request of
 /// its own, of which the agent is told that it was refused.
-pub(super) fn narrow<'m>(
+fn narrow<'m>(
     understood: &mut Understood<'m>,
     session: &Session,
     snapshot: &PolicySnapshot,

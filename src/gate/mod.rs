@@ -1,5 +1,6 @@
 //! The path of one message: the only place where the steps meet. Start reading at [`Gate::handle`].
 
+mod again;
 mod answer;
 mod arguments;
 mod asking;
@@ -13,10 +14,13 @@ mod drift;
 mod eras;
 mod excerpts;
 mod exchange;
+mod extensions;
 mod failures;
 mod forward;
+mod granted;
 mod guards;
 mod guises;
+mod hearers;
 mod identify;
 mod inspect;
 mod instructions;
@@ -55,6 +59,7 @@ mod talk;
 mod tasks;
 mod text;
 mod tracing;
+mod trial;
 mod understand;
 mod upkeep;
 
@@ -97,8 +102,8 @@ pub use reload::Published;
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
 pub use settings::{
-    Asking, Cleaning, DenialForm, Excerpts, Guards, Level, Links, OnFatal, Pages, Secrets,
-    Settings, Texts, ToolNames, Treatment, Unconfined,
+    Asking, Cleaning, DenialForm, Excerpts, Guards, Level, Links, OnFatal, OverHttp, Pages,
+    Secrets, Settings, Texts, ToolNames, Treatment, Unconfined,
 };
 pub use stage::Stage;
 pub use talk::Talk;

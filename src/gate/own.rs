@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::wire::{Form, Fragment, KnownMethod};
+use crate::wire::{Form, Fragment, Id, KnownMethod};
 
 use super::identify::{META_CAPABILITIES, META_CLIENT, META_VERSION};
 use super::passage::Carried;
 use super::refuse::ErrorAnswer;
+use super::route::META_SUBSCRIPTION;
 
 /// A message of the gate's own making.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub(super) enum Occasion<'o> {
     Handshake,
     /// The restarted server has agreed.
     Initialized,
+    /// No agent has shaken hands with the server yet.
+    Trial(KnownMethod),
     /// The request with this reference was given up.
     GivenUp(&'o str),
     /// New policies may show another list; what tells the agent.
@@ -52,6 +55,7 @@ impl Occasion<'_> {
             Self::Discovery => KnownMethod::Discover,
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
+            Self::Trial(method) => *method,
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
             Self::Waiting(_) => KnownMethod::Progress,
             Self::NewPolicies(changed) | Self::Raised(changed) | Self::Isolated(changed) => {
@@ -67,6 +71,7 @@ impl Occasion<'_> {
             Self::Catalogue => "own-catalogue",
             Self::Discovery => "own-discovery",
             Self::Handshake | Self::Initialized => "own-handshake",
+            Self::Trial(_) => "own-trial",
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
             Self::Waiting(_) => "own-progress",
             Self::NewPolicies(_) | Self::Raised(_) | Self::Drift | Self::Isolated(_) => {
@@ -89,6 +94,7 @@ impl Occasion<'_> {
             | Self::Discovery
             | Self::Handshake
             | Self::Initialized
+            | Self::Trial(_)
             | Self::NewPolicies(_) => None,
         }
     }
@@ -216,7 +222,17 @@ impl OwnMessage {
         Self::request(minted, KnownMethod::Discover, params, revision)
     }
 
-    /// Repeats the agent's `initialize` to an upstream that was restarted.
+    /// What the gate says of itself at `initialize` where it speaks for no agent.
+    pub(super) fn introduction(version: &str) -> Fragment {
+        Fragment::object([
+            ("protocolVersion", Fragment::string(version)),
+            ("capabilities", Fragment::object([])),
+            ("clientInfo", gate_itself()),
+        ])
+    }
+
+    /// Begins a session: repeats the agent's `initialize` to an upstream that was restarted, or says
+    /// [`Self::introduction`].
     pub(super) fn initialize(minted: u64, params: Fragment) -> Self {
         Self::request(minted, KnownMethod::Initialize, params, None)
     }
@@ -241,6 +257,13 @@ impl OwnMessage {
     /// Tells the agent that a list may have changed.
     pub(super) fn list_changed(changed: KnownMethod) -> Self {
         Self::notification(changed, None, None)
+    }
+
+    /// The same for an agent without a session, on the stream that it listens on under this id.
+    pub(super) fn list_changed_for(changed: KnownMethod, listens: &Id) -> Self {
+        let meta = Fragment::object([(META_SUBSCRIPTION, listens.to_fragment())]);
+        let params = Fragment::object([("_meta", meta)]);
+        Self::notification(changed, Some(params), None)
     }
 
     fn reply(id: AnswerId<'_>, key: &str, value: Fragment, error: Option<i64>) -> Self {
@@ -307,13 +330,16 @@ impl OwnMessage {
 
 /// What the gate says of itself with a request of its own, from `2026-07-28` on.
 fn of_the_gate(version: &str) -> Fragment {
-    let client = Fragment::object([
-        ("name", Fragment::string("mcp-protector")),
-        ("version", Fragment::string(env!("CARGO_PKG_VERSION"))),
-    ]);
     Fragment::object([
         (META_VERSION, Fragment::string(version)),
-        (META_CLIENT, client),
+        (META_CLIENT, gate_itself()),
         (META_CAPABILITIES, Fragment::object([])),
+    ])
+}
+
+fn gate_itself() -> Fragment {
+    Fragment::object([
+        ("name", Fragment::string("mcp-protector")),
+        ("version", Fragment::string(env!("CARGO_PKG_VERSION"))),
     ])
 }

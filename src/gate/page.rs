@@ -1,12 +1,13 @@
 //! Reads a page of a list: which items can be judged, by name and in order.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
 use crate::policy::{ActionName, PolicySnapshot};
-use crate::session::{Offered, Page, PageDigest, PageItem, Pages};
+use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Place, Session};
 use crate::wire::{KnownMethod, Mirror, Value};
 
 use super::forward::UpstreamFault;
@@ -21,8 +22,6 @@ pub(super) struct Shape {
     pub(super) kind: ListKind,
     pub(super) items: &'static str,
     name: &'static str,
-    /// What its pages are kept as where flags are looked for: a page that was read without is of no use then.
-    flagged: &'static str,
 }
 
 /// What is looked at when a page is read.
@@ -32,6 +31,16 @@ pub(super) struct Reading<'k> {
     pub(super) schemas: Option<&'k KnownSchemas>,
     pub(super) flags: Looked,
     pub(super) names: Names,
+    pub(super) headers: Headers,
+}
+
+/// Who makes the headers of calls that the server reads, where it is reached over HTTP without a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Headers {
+    /// The gate alone: its agent knows of none, and the gate is the client that the rules are for.
+    Ours,
+    /// The agent makes its own, and hides what it must not call; or there are none.
+    Agents,
 }
 
 /// Whether it is looked for what instructs or hides in definitions.
@@ -72,25 +81,21 @@ impl Shape {
     pub(super) const TOOLS: Self = Self {
         kind: ListKind::Tools,
         items: "tools",
-        flagged: "tools, flagged",
         name: "name",
     };
     const PROMPTS: Self = Self {
         kind: ListKind::Prompts,
         items: "prompts",
-        flagged: "prompts, flagged",
         name: "name",
     };
     const RESOURCES: Self = Self {
         kind: ListKind::Resources,
         items: "resources",
-        flagged: "resources, flagged",
         name: "uri",
     };
     const RESOURCE_TEMPLATES: Self = Self {
         kind: ListKind::ResourceTemplates,
         items: "resourceTemplates",
-        flagged: "resourceTemplates, flagged",
         name: "uriTemplate",
     };
 
@@ -125,11 +130,12 @@ impl Shape {
         pages: &mut Pages,
         reading: Reading<'_>,
     ) -> Arc<Page> {
-        let read_as = match reading.flags {
-            Looked::For => self.flagged,
-            Looked::Past => self.items,
+        // A page that was read otherwise is of no use.
+        let read_as = match (reading.flags, reading.headers) {
+            (Looked::Past, Headers::Agents) => Cow::Borrowed(self.items),
+            (flags, headers) => Cow::Owned(format!("{}, {flags:?}, {headers:?}", self.items)),
         };
-        pages.of(read_as, list.text(), |digest| {
+        pages.of(&read_as, list.text(), |digest| {
             self.page(list, digest, reading)
         })
     }
@@ -143,7 +149,11 @@ impl Shape {
                 Names::Plain => plainly_named(name, item),
                 Names::Any => Ok(name),
             });
-            match named_well {
+            let callable = named_well.and_then(|name| match reading.headers {
+                Headers::Ours if self.kind == ListKind::Tools => well_annotated(name, item),
+                Headers::Ours | Headers::Agents => Ok(name),
+            });
+            match callable {
                 Ok(name) => named.push((index, name, item)),
                 Err(problem) => page.unusable.push((index, problem)),
             }
@@ -237,6 +247,19 @@ fn plainly_named(name: String, item: Value<'_>) -> Result<String, String> {
     }
 }
 
+/// Whoever makes the headers of a call excludes the tools of which it cannot (MCP 2026-07-28,
+/// basic/transports/streamable-http, schema extension), and says so in its log.
+fn well_annotated(name: String, item: Value<'_>) -> Result<String, String> {
+    match Mirror::of_definition(item) {
+        Ok(_) => Ok(name),
+        Err(wrong) => {
+            let tool = name.escape_debug();
+            tracing::warn!("the tool `{tool}` is neither listed nor called: {wrong}");
+            Err(format!("`{name}`: {wrong}"))
+        }
+    }
+}
+
 /// The longest name of a tool or a prompt, in bytes. The protocol asks for 128 at most (MCP 2026-07-28,
 /// server/tools); what is kept of a server must have an end.
 const MAX_NAME: usize = 1024;
@@ -272,8 +295,8 @@ impl Definitions<'_> {
 }
 
 impl Gate {
-    /// What is looked at in lists.
-    pub(super) fn reading(&self, snapshot: &PolicySnapshot) -> Reading<'_> {
+    /// What is looked at in the lists of a session.
+    pub(super) fn reading(&self, session: &Session, snapshot: &PolicySnapshot) -> Reading<'_> {
         let guards = &self.settings.guards;
         let is_off = guards.texts.definitions == Cleaning::Off;
         Reading {
@@ -287,6 +310,24 @@ impl Gate {
                 Cleaning::Clean => Names::Plain,
                 Cleaning::Off | Cleaning::Warn => Names::Any,
             },
+            headers: self.headers(session),
+        }
+    }
+
+    /// Who makes the headers of a session's calls. An agent that speaks HTTP and no older revision makes
+    /// its own, which the gate compares with the body; what a bridge sends has none.
+    pub(super) fn headers(&self, session: &Session) -> Headers {
+        let state = session.state();
+        let over_http = match state.place {
+            Place::Open => self.settings.over_http.open,
+            Place::Moving | Place::Isolated => self.settings.over_http.isolated,
+        };
+        let is_told = session.transport == "http" && state.bridged.is_none();
+        let has_none = !matches!(state.lifecycle, Lifecycle::New);
+        if over_http && !is_told && !has_none {
+            Headers::Ours
+        } else {
+            Headers::Agents
         }
     }
 }
@@ -300,6 +341,7 @@ mod tests {
         schemas: None,
         flags: Looked::Past,
         names: Names::Any,
+        headers: Headers::Agents,
     };
 
     #[test]

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tracing::warn;
 
-use crate::session::{Asker, Lifecycle, Parked, Session};
+use crate::session::{Asker, Attempt, Lifecycle, Parked, Session};
 use crate::wire::{Message, Side};
 
 use super::Gate;
 use super::bridged::Source;
+use super::consent::Brought;
 use super::eras::Awaited;
 use super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::record::{AnswerTo, Came, Trail};
@@ -22,12 +23,12 @@ use super::talk::Talk;
 pub(super) const PARKED_FRAMES: usize = 4;
 
 /// How a call ceased to wait for the catalogue, unless it was cancelled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Over {
     /// Its time.
     Time,
-    /// The conversation: nobody lists tools any more.
-    Conversation,
+    /// The conversation, for this reason: nobody lists tools any more.
+    Conversation(UpstreamFault),
 }
 
 impl Gate {
@@ -111,6 +112,7 @@ impl Gate {
                 let came = came(&parked);
                 let mut trail = Trail::begin(talk, came).known_as(Arc::clone(&parked.reference));
                 trail.carrier.clone_from(&parked.carrier);
+                trail.comes_again(&parked);
                 self.take_along(&parked, &mut trail);
                 self.handle_on(talk, came, &parked.frame, &mut trail)
                     .await?;
@@ -127,11 +129,13 @@ impl Gate {
     pub(super) async fn end_all_parked<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
+        let over = Over::Conversation(why.clone());
         let waiting = std::mem::take(&mut talk.session.state().parked);
         let mut told = Ok(());
         for parked in waiting {
-            told = told.and(self.end_parked(talk, &parked, Over::Conversation).await);
+            told = told.and(self.end_parked(talk, &parked, over.clone()).await);
         }
         told
     }
@@ -144,9 +148,12 @@ impl Gate {
         parked: &Parked,
         over: Over,
     ) -> Result<(), AgentGone> {
-        // It has cost what a request costs that comes to nothing.
-        self.charge_for(&talk.session);
+        // It has cost what a request costs that comes to nothing; one that was sent was paid for.
+        if parked.attempt == Attempt::First {
+            self.charge_for(&talk.session);
+        }
         let mut trail = Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.reference));
+        trail.attempt = parked.attempt;
         if parked.cancelled {
             // Nobody comes again for what it had.
             self.take_along(parked, &mut trail);
@@ -170,7 +177,7 @@ impl Gate {
                     let allowed = parked.deadline.saturating_sub(parked.started);
                     UpstreamFault::TimedOut(allowed).into()
                 }
-                Over::Conversation => UpstreamFault::Died.into(),
+                Over::Conversation(why) => why.into(),
             }
         };
         self.refuse(talk, &trail, refusal).await
@@ -187,6 +194,15 @@ fn came(parked: &Parked) -> Came {
 }
 
 impl Trail {
+    /// A call that was not taken when it was sent the first time has what it had then.
+    fn comes_again(&mut self, parked: &Parked) {
+        self.attempt = parked.attempt;
+        self.agreed.clone_from(&parked.agreed);
+        if self.agreed.is_some() {
+            self.brought = Brought::Spent;
+        }
+    }
+
     /// The revision that a request of the stateless era names.
     fn stateless_version(&self, session: &Session) -> Option<Arc<str>> {
         let stateless = matches!(session.state().lifecycle, Lifecycle::New);
@@ -209,6 +225,11 @@ impl Trail {
             cancelled: false,
             reference: Arc::clone(&self.reference),
             agreed_to: None,
+            attempt: self.attempt,
+            agreed: self
+                .agreed
+                .clone()
+                .filter(|_| self.attempt == Attempt::Second),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::Admitted;
-use crate::wire::{Form, KnownMethod, Message, Onward, Outcome, Shape, Stream, Value};
+use crate::wire::{self, Form, KnownMethod, Message, Onward, Outcome, Shape, Stream, Value};
 
 use super::identify::{FIRST_STATELESS, Role};
 use super::route::Ended;
@@ -102,6 +102,10 @@ fn name(method: KnownMethod, understood: &Understood<'_>) -> Option<Box<str>> {
         let params = understood.identified.message.params();
         let id = params.and_then(|params| params.get("taskId"));
         return id.and_then(Value::as_str).map(Into::into);
+    }
+    if let KnownMethod::Extension(_) = method {
+        let named = wire::name_of_extension(understood.identified.message.params());
+        return named.map(Into::into);
     }
     let target = &understood.target;
     let named = matches!(

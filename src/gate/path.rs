@@ -20,8 +20,8 @@ use super::route::{Route, Undone};
 use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
-    Gate, caching, consent, decide, guises, identify, kept, listening, listing, oblige, pin,
-    ratchet, remember, repeated, route, text, understand,
+    Gate, caching, consent, decide, granted, guises, identify, kept, listening, listing, oblige,
+    pin, ratchet, remember, repeated, route, text, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -48,16 +48,14 @@ impl Gate {
     ) -> Result<(), Stop> {
         let from = came.from;
         let session = &talk.session;
-        let now = self.circumstances(session);
-        let pins = self.pins(session);
+        let (now, pins) = (self.circumstances(session), self.pins(session));
         let begun = self.place(talk, from);
 
         let current = self.policy.current();
         let message = self.decode(talk, from, frame, trail)?;
         let message = self.inward(message, from, &current, trail)?;
-        let max_in_flight = self.settings.max_in_flight;
-        let (held, fault) = self.held_by(talk, from, &message, trail).await?;
-        let identified = identify::identify(&message, came, session, held, max_in_flight)?;
+        let (kept, fault) = self.held_by(talk, from, &message, trail).await?;
+        let identified = identify::identify(&message, came, session, kept, &self.settings)?;
         trail.identified(&identified, from);
         let identified = match identified.asked_by_peer() {
             Ok(identified) => identified,
@@ -80,12 +78,12 @@ impl Gate {
         }
         let mut understood = understand::understand(identified, &recalled, self.look(&snapshot))?;
         trail.understood(&understood);
-        self.classify(&understood, session, trail);
+        self.classify(&understood, session, trail).await?;
         pin::pin(&mut understood, &snapshot, pins)?;
         // Before anybody is asked about it.
         leads_nowhere(&understood)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
-        let unheard = listening::narrow(&mut understood, session, &snapshot, now, trail);
+        let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
         let following = self.follow(&mut understood, session, &snapshot, trail);
         Box::pin(following).await?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
@@ -98,15 +96,17 @@ impl Gate {
         let repeated = trail.carrier.repeated.as_ref();
         repeated::check(&understood, session, repeated, frame, self.limits(from))?;
         let standing = self.standing(&understood)?;
+        lending::answered_within(session, standing.answers);
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
         if let Some(reply) = &standing.reply {
             return Box::pin(self.answer_with(talk, &understood, reply, trail)).await;
         }
+        let reading = self.reading(session, &snapshot);
         let Listing {
             mut removals,
             page,
             drifts,
-        } = listing::listing(&understood, &snapshot, pins, now, self.reading(&snapshot)).await?;
+        } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
         removals.extend(standing.unasked.into_iter().chain(unheard));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let texts = &self.settings.guards.texts;
@@ -119,6 +119,7 @@ impl Gate {
             shortening: self.shortening(&understood, &snapshot),
             renaming: guises::outward(&understood.identified, &snapshot),
         };
+        self.may_come_again(&understood.identified, session, frame, trail);
         let exchange = |asker: &Asker, method| {
             self.exchange(asker, method, standing.turn, &understood, &snapshot, trail)
         };
@@ -170,8 +171,13 @@ impl Gate {
             permit,
         } = leaving;
         let session = &talk.session;
+        let (line, limits) = (permit.line(), self.limits(from));
+        granted::note_asked(&understood.identified, route.opened, line, limits, session);
         self.learn(understood, session, brings, trail).await?;
         talk.reachable(permit.to())?;
+        if route.counted {
+            self.count_call(understood, session, trail).await?;
+        }
         if !drifts.is_empty() {
             // Seldom, so that its room is not that of every message.
             Box::pin(self.tell_of(talk, snapshot, drifts)).await?;
@@ -195,7 +201,10 @@ impl Gate {
         consent::keep_for_the_session(understood, snapshot, session, trail);
         // While it was recorded, the session may have left the server that says it.
         if !has_left_since(talk, trail.run) {
-            self.rounds.note(understood, at);
+            if let Some(round) = self.rounds.note(understood, at) {
+                let timeout = self.settings.request_timeout;
+                lending::asked_within(understood, session, round, at, timeout);
+            }
             self.tasks.note(understood, session, at);
         }
         Self::is_still_there(talk, begun, &permit, trail)?;

@@ -170,7 +170,7 @@ impl About {
                 prompt.pin = pins.of_prompt(&prompt.name, snapshot);
                 prompt.flags = pins.prompt_flags(&prompt.name, snapshot);
             }
-            Self::Resource(_) | Self::Server | Self::Client => {}
+            Self::Resource(_) | Self::Method(_) | Self::Server | Self::Client => {}
         }
     }
 }

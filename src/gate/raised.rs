@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use tracing::warn;
-
 use crate::policy::{ActionName, Held, ListsBy, PolicySnapshot};
-use crate::wire::{KnownMethod, Side, Stream};
+use crate::wire::KnownMethod;
 
 use super::Gate;
 use super::decide::sees;
 use super::forward::{Agent, AgentGone, Upstream};
-use super::own::{Occasion, OwnMessage};
+use super::hearers::{Hearer, Shown, shown};
+use super::own::Occasion;
 use super::record::Trail;
-use super::reload::{Shown, shown};
 use super::talk::Talk;
 
 impl Gate {
@@ -37,7 +35,7 @@ impl Gate {
             state.shown_by.replace(Arc::clone(&held))
         };
         match before {
-            Some(before) => Box::pin(self.tell_of_raise(talk, &before, held)).await,
+            Some(before) => Box::pin(self.tell_of_raise(talk, &before, held, |_| true)).await,
             // Nothing was shown yet.
             None => Ok(()),
         }
@@ -57,11 +55,10 @@ impl Gate {
         let Some(before) = before.filter(|before| *before != held) else {
             return Ok(());
         };
-        let others = self.others_now(talk, &before, held);
-        let tools = others
-            .into_iter()
-            .filter(|it| *it == KnownMethod::ToolsListChanged);
-        self.tell_of_raised(talk, tools.collect()).await
+        self.tell_of_raise(talk, &before, held, |list| {
+            list == KnownMethod::ToolsListChanged
+        })
+        .await
     }
 
     async fn tell_of_raise<U: Upstream, A: Agent>(
@@ -69,24 +66,14 @@ impl Gate {
         talk: &Talk<U, A>,
         before: &Arc<Held>,
         after: Arc<Held>,
+        of: fn(KnownMethod) -> bool,
     ) -> Result<(), AgentGone> {
-        let others = self.others_now(talk, before, after);
-        self.tell_of_raised(talk, others).await
-    }
-
-    async fn tell_of_raised<U: Upstream, A: Agent>(
-        &self,
-        talk: &Talk<U, A>,
-        lists: Vec<KnownMethod>,
-    ) -> Result<(), AgentGone> {
-        for changed in lists {
-            let occasion = Occasion::Raised(changed);
-            if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
-                warn!("a notification could not be recorded, and is not sent: {fault}");
-                continue;
-            }
-            let changed = OwnMessage::list_changed(changed);
-            self.tell(talk, Side::Agent, Stream::MAIN, changed).await?;
+        let Shown { names, hearers } = shown(talk, &after);
+        for hearer in hearers {
+            let mut lists = self.others_now(talk, before, &names, &hearer);
+            lists.retain(|list| of(*list));
+            let telling = self.tell_of_lists(talk, &hearer, lists, Occasion::Raised);
+            telling.await?;
         }
         Ok(())
     }
@@ -96,16 +83,10 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         before: &Arc<Held>,
-        after: Arc<Held>,
+        names: &[String],
+        hearer: &Hearer,
     ) -> Vec<KnownMethod> {
-        let Some(Shown {
-            scene: after,
-            names,
-            mut lists,
-        }) = shown(talk, after)
-        else {
-            return Vec::new();
-        };
+        let (after, mut lists) = (&hearer.scene, hearer.lists.clone());
         let snapshot: &PolicySnapshot = &self.policy.current();
         let tools = KnownMethod::ToolsListChanged;
         let looks = |list| snapshot.list_by(list) != ListsBy::Names;
@@ -121,7 +102,7 @@ impl Gate {
                 !closes(scene.held.level)
                     && (!looks || sees(&pins.tool(name, snapshot), scene, snapshot, now))
             };
-            is_shown(&earlier) != is_shown(&after)
+            is_shown(&earlier) != is_shown(after)
         };
         if lists.contains(&tools) && !names.is_empty() && !names.iter().any(differs) {
             lists.retain(|changed| *changed != tools);

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use crate::audit;
 use crate::policy::{Held, MAX_LEVEL, Obligation, PolicySnapshot};
-use crate::session::{InMemory, Raised, RatchetStore, Session, StoreFault, Whose};
+use crate::session::{
+    Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore, StoreFault, Whose,
+};
 use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
@@ -29,7 +31,7 @@ use super::{resources, schemas, shadow};
 /// What is known of what sessions have read.
 #[derive(Debug)]
 pub(super) struct Ratchet {
-    store: Arc<dyn RatchetStore>,
+    store: Arc<dyn SessionStore>,
     highest: Arc<Held>,
 }
 
@@ -40,30 +42,73 @@ impl Default for Ratchet {
 }
 
 impl Ratchet {
-    pub(super) fn keeping(store: Arc<dyn RatchetStore>) -> Self {
+    pub(super) fn keeping(store: Arc<dyn SessionStore>) -> Self {
         Self {
             store,
             highest: Arc::new(Held::highest()),
         }
     }
 
-    /// What a session has read. Where that cannot be told it is everything, and there is a fault.
-    pub(super) async fn held(&self, session: &Session) -> (Arc<Held>, Option<StoreFault>) {
+    /// What is kept of a session. Where that cannot be told it has read everything, and there is a fault.
+    pub(super) async fn kept(&self, session: &Session) -> (Kept, Option<StoreFault>) {
         match &session.whose {
-            Whose::Own => (Arc::clone(&session.state().held), None),
+            Whose::Own => (own(session), None),
             Whose::OwnAnd(key) => {
-                let own = Arc::clone(&session.state().held);
-                self.told(self.store.held(key).get().await.map(|it| both(&own, &it)))
+                let own = own(session);
+                self.told(self.store.kept(key).get().await.map(|outside| Kept {
+                    held: both(&own.held, &outside.held),
+                    room: outside.room,
+                    ..own
+                }))
             }
-            Whose::Common(key) => self.told(self.store.held(key).get().await),
-            Whose::Unnamed => (Arc::clone(&self.highest), None),
+            Whose::Common(key) => self.told(self.store.kept(key).get().await),
+            Whose::Unnamed => (self.anybodys(), None),
         }
     }
 
-    fn told(&self, held: Result<Arc<Held>, StoreFault>) -> (Arc<Held>, Option<StoreFault>) {
-        match held {
-            Ok(held) => (held, None),
-            Err(fault) => (Arc::clone(&self.highest), Some(fault)),
+    /// What a session has read. Where that cannot be told it is everything, and there is a fault.
+    pub(super) async fn held(&self, session: &Session) -> (Arc<Held>, Option<StoreFault>) {
+        let (kept, fault) = self.kept(session).await;
+        (kept.held, fault)
+    }
+
+    fn told(&self, kept: Result<Kept, StoreFault>) -> (Kept, Option<StoreFault>) {
+        match kept {
+            Ok(kept) => (kept, None),
+            Err(fault) => (self.anybodys(), Some(fault)),
+        }
+    }
+
+    /// Of a session that may be any: it has read everything, and made all of its calls.
+    fn anybodys(&self) -> Kept {
+        Kept {
+            calls: i64::MAX,
+            ..Kept::having_read(Arc::clone(&self.highest))
+        }
+    }
+
+    /// Counts a call against the budget of what outlives its session; what does not is counted there.
+    ///
+    /// # Errors
+    /// [`StoreFault`] where it cannot be kept.
+    pub(super) async fn count(&self, session: &Session, most: i64) -> Result<Counted, StoreFault> {
+        match &session.whose {
+            Whose::Own | Whose::OwnAnd(_) => Ok(Counted::Yes),
+            // Those that are not known to be one would take it from each other, for good.
+            Whose::Common(key) if !key.is_somebodys() => Ok(Counted::Yes),
+            Whose::Common(key) => self.store.count(key, most).get().await,
+            Whose::Unnamed => Ok(Counted::Spent),
+        }
+    }
+
+    /// A session that somebody has named has ended, and does not begin again.
+    ///
+    /// # Errors
+    /// [`StoreFault`] where it cannot be kept.
+    pub(super) async fn end(&self, session: &Session, tool: &str) -> Result<(), StoreFault> {
+        match &session.whose {
+            Whose::Common(key) if key.session().is_some() => self.store.end(key, tool).get().await,
+            Whose::Common(_) | Whose::Own | Whose::OwnAnd(_) | Whose::Unnamed => Ok(()),
         }
     }
 
@@ -75,19 +120,28 @@ impl Ratchet {
             Whose::OwnAnd(key) => {
                 // After its own: whatever is read outside of it meanwhile counts.
                 let own = raise_own(session, by);
-                let outside = self.store.held(key).get().await?;
+                let outside = self.store.kept(key).get().await?.held;
                 Ok(Raised {
                     before: both(&own.before, &outside),
                     after: both(&own.after, &outside),
                 })
             }
             Whose::Common(key) if by.is_nothing() => {
-                let held = self.store.held(key).get().await?;
-                Ok(Raised::unchanged(&held))
+                let kept = self.store.kept(key).get().await?;
+                Ok(Raised::unchanged(&kept.held))
             }
             Whose::Common(key) => self.store.raise(key, by).get().await,
             Whose::Unnamed => Ok(Raised::unchanged(&self.highest)),
         }
+    }
+}
+
+/// Of a session that nobody can come back to.
+fn own(session: &Session) -> Kept {
+    let state = session.state();
+    Kept {
+        calls: state.calls,
+        ..Kept::having_read(Arc::clone(&state.held))
     }
 }
 
@@ -106,9 +160,14 @@ fn both(own: &Arc<Held>, outside: &Held) -> Arc<Held> {
 impl Gate {
     /// With what sessions have read kept here, beyond each of them.
     #[must_use]
-    pub fn remembering(mut self, store: Arc<dyn RatchetStore>) -> Self {
+    pub fn remembering(mut self, store: Arc<dyn SessionStore>) -> Self {
         self.ratchet = Ratchet::keeping(store);
         self
+    }
+
+    /// How many sessions are kept beyond their conversations, where there is an end to them.
+    pub fn places(&self) -> Option<Places> {
+        self.ratchet.store.places()
     }
 
     /// Raises what a session has read, from outside any message.
@@ -151,7 +210,8 @@ impl Gate {
         if matches!(judged, Ok(_) | Err(Stop::Ask(_))) {
             self.within_its_era(understood, session)?;
         }
-        let mut judged = judged?;
+        let mut judged =
+            judged.map_err(|stop| for_want_of_room(stop, understood, snapshot, pins, now))?;
         if understood.identified.from == Side::Agent {
             let mut expected = held;
             let mut rounds = 0..MOST_JUDGED;
@@ -210,6 +270,29 @@ impl Gate {
         trail.raised(&before, &after);
         isolate::found(session, after.level);
         Ok(())
+    }
+}
+
+/// Why a request is denied whose session has no place among those that are kept: for that alone, if it would
+/// pass by what it is known to have read.
+fn for_want_of_room(
+    stop: Stop,
+    understood: &mut Understood<'_>,
+    snapshot: &Arc<PolicySnapshot>,
+    pins: Pins<'_>,
+    now: Circumstances,
+) -> Stop {
+    let scene = &mut understood.identified.scene;
+    if scene.kept.room == Room::Left || !matches!(stop, Stop::Refused(Refusal::Denied { .. })) {
+        return stop;
+    }
+    let own = Arc::clone(&pins.session.state().held);
+    let counted = std::mem::replace(&mut scene.held, own);
+    let known = decide::decide(understood, snapshot, pins, now);
+    understood.identified.scene.held = counted;
+    match known {
+        Ok(_) => Refusal::NoRoom.into(),
+        Err(_) => stop,
     }
 }
 

@@ -13,8 +13,9 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
+use crate::consent::Receipt;
 use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Agreed, Asker, Offered, Origin, Run, Target, Waits};
+use crate::session::{Agreed, Asker, Attempt, Offered, Origin, Parked, Run, Target, Waits};
 use crate::wire::{
     Carrier, Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState, Value,
 };
@@ -22,6 +23,7 @@ use crate::wire::{
 use super::bridged::Source;
 use super::consent::Brought;
 use super::decide::Allowed;
+use super::extensions;
 use super::failures::Ends;
 use super::identify::{Identified, Role, asker};
 use super::oblige::Obliged;
@@ -95,8 +97,14 @@ pub(super) struct Trail {
     pub(super) held: Option<Arc<Held>>,
     /// What it brings of a person's consent.
     pub(super) brought: Brought,
+    /// What it has spent to begin.
+    pub(super) begun_with: Option<Receipt>,
     /// What a person agreed to, if it is judged under that.
     pub(super) agreed: Option<Agreed>,
+    /// Whether it was sent before: then it has its decision, and what comes of it is its outcome.
+    pub(super) attempt: Attempt,
+    /// What is made once more should the server not take it.
+    pub(super) again: Option<Arc<Parked>>,
     /// The server that its session spoke to when it came.
     pub(super) run: Run,
     record: Record,
@@ -193,7 +201,10 @@ impl Trail {
             brings: Arc::default(),
             held: None,
             brought: Brought::Nothing,
+            begun_with: None,
             agreed: None,
+            attempt: Attempt::First,
+            again: None,
             run: talk.session.run(),
             record,
         }
@@ -215,6 +226,7 @@ impl Trail {
     pub(super) fn of_the_same<U, A>(&self, talk: &Talk<U, A>, came: Came) -> Self {
         Self {
             carrier: self.carrier.clone(),
+            attempt: self.attempt,
             ..Self::begin(talk, came).known_as(Arc::clone(&self.reference))
         }
     }
@@ -222,6 +234,11 @@ impl Trail {
     /// The message is judged where its session is by now.
     pub(super) fn is_within<U, A>(&mut self, talk: &Talk<U, A>) {
         self.record.upstream = Some(talk.scope().upstream);
+    }
+
+    /// It is of the open server, which its session has left.
+    pub(super) fn is_of_the_open_server<U, A>(&mut self, talk: &Talk<U, A>) {
+        self.record.upstream = Some((&talk.session.state().server.name).into());
     }
 
     /// The message could be read; what it is stands in its envelope.
@@ -345,6 +362,10 @@ impl Trail {
         if let Target::Tool(_) | Target::Prompt(_) = target {
             let arguments = message.params().and_then(|params| params.get("arguments"));
             self.record.arguments_digest = arguments.map(|value| digest(value.text()).into());
+        }
+        if let Target::Method(_) = target {
+            let said = message.params().map(extensions::said);
+            self.record.arguments_digest = said.map(|said| digest(&said).into());
         }
     }
 

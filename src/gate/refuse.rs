@@ -40,7 +40,7 @@ const UNSUPPORTED_VERSION: i64 = -32_022;
 /// MCP 2026-07-28: basic/lifecycle, "Missing required capabilities".
 const MISSING_CAPABILITY: i64 = -32_021;
 /// MCP 2026-07-28: basic/transports, "Server validation".
-const HEADER_MISMATCH: i64 = -32_020;
+pub(super) const HEADER_MISMATCH: i64 = -32_020;
 
 /// Why a message does not pass.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,9 @@ pub enum Refusal {
     TooOften { limit: Limit, retry_after_ms: i64 },
     #[error("the session has made all of its {0} calls")]
     Spent(i64),
+    /// Who comes when all places are taken counts as having read everything.
+    #[error("no more sessions are kept, and nobody can tell what this one has read")]
+    NoRoom,
     #[error("the session has ended, since `{tool}` failed for good: begin another one")]
     Ended { tool: String },
     #[error(
@@ -127,6 +130,8 @@ pub enum Refusal {
     Panicked,
     #[error("invalid params: the JSON pointers of the arguments are longer than {0} bytes in all")]
     ArgumentsTooWide(usize),
+    #[error("invalid params: they name more than {0} resources")]
+    TooManyUris(usize),
     #[error("it holds a secret of the gate's own configuration")]
     Secret,
     #[error("the request that it cancels was still waiting for {0}, and had not been sent")]
@@ -241,7 +246,10 @@ impl Refusal {
         let unknown = Self::UnknownMethod(String::new());
         let is_hidden = matches!(
             self,
-            Self::Denied { .. } | Self::Unconsented { .. } | Self::Unaskable(Unaskable::Page(_))
+            Self::Denied { .. }
+                | Self::Unconsented { .. }
+                | Self::Ended { .. }
+                | Self::Unaskable(Unaskable::Page(_))
         );
         let told = if is_hidden { &unknown } else { self };
         ErrorAnswer {
@@ -270,6 +278,9 @@ impl Refusal {
             Some(data)
         } else if matches!(self, Self::MissingCapability) {
             Some(tasks_extension())
+        } else if let Self::Unrepeated(unrepeated) = self {
+            let header = Fragment::string(&unrepeated.header);
+            Some(Fragment::object([("header", header)]))
         } else {
             (code == INTERNAL).then(|| pointer_to_audit(reference, None))
         };
@@ -287,6 +298,7 @@ impl Refusal {
             // the tool exists.
             Self::Params(_)
             | Self::ArgumentsTooWide(_)
+            | Self::TooManyUris(_)
             | Self::NotCancellable(_)
             | Self::ForeignState
             | Self::UnknownTask
@@ -324,6 +336,7 @@ impl Refusal {
             Self::Denied { .. }
             | Self::Unconsented { .. }
             | Self::Ended { .. }
+            | Self::NoRoom
             | Self::WhileSampling
             | Self::Unaskable(Unaskable::Page(_)) => DENIED,
             Self::TooOften { .. } | Self::Spent(_) => RATE_LIMITED,

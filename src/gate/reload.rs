@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use tracing::warn;
-
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Lifecycle, Spoken};
-use crate::wire::{KnownMethod, Side, Stream};
+use crate::policy::PolicySnapshot;
+use crate::wire::KnownMethod;
 
 use super::Gate;
 use super::decide::sees;
 use super::forward::{Agent, AgentGone, Upstream};
-use super::identify::{FIRST_STATELESS, Scene};
-use super::own::{Occasion, OwnMessage};
+use super::hearers::{Hearer, Shown, shown};
+use super::own::Occasion;
 use super::talk::Talk;
 
 /// The step that records of new policies name.
@@ -107,14 +104,11 @@ impl Gate {
         talk.session.described_by(self.policy.current().labels());
         talk.introduce();
         let (held, _) = self.ratchet.held(&talk.session).await;
-        for changed in self.changed_lists(talk, old, held) {
-            let occasion = Occasion::NewPolicies(changed);
-            if let Err(fault) = self.record_own(talk, occasion, Side::Agent).await {
-                warn!("a notification could not be recorded, and is not sent: {fault}");
-                continue;
-            }
-            let changed = OwnMessage::list_changed(changed);
-            self.tell(talk, Side::Agent, Stream::MAIN, changed).await?;
+        let Shown { names, hearers } = shown(talk, &held);
+        for hearer in hearers {
+            let lists = self.changed_lists(talk, old, &names, &hearer);
+            let telling = self.tell_of_lists(talk, &hearer, lists, Occasion::NewPolicies);
+            telling.await?;
         }
         Ok(())
     }
@@ -123,23 +117,17 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
         old: &PolicySnapshot,
-        held: Arc<Held>,
+        names: &[String],
+        hearer: &Hearer,
     ) -> Vec<KnownMethod> {
         let now = self.circumstances(&talk.session);
-        let Some(Shown {
-            scene,
-            names,
-            mut lists,
-        }) = shown(talk, held)
-        else {
-            return Vec::new();
-        };
+        let (scene, mut lists) = (&hearer.scene, hearer.lists.clone());
         // Only the names of tools are kept: of other lists it is not known what they showed.
         let new = self.policy.current();
         let pins = self.pins(&talk.session);
         let seen = |name: &String, under: &PolicySnapshot| {
             !under.labels().closes(name, scene.held.level)
-                && sees(&pins.tool(name, under), &scene, under, now)
+                && sees(&pins.tool(name, under), scene, under, now)
         };
         let differs = |name: &String| seen(name, old) != seen(name, &new);
         if !names.is_empty() && !names.iter().any(differs) {
@@ -159,36 +147,6 @@ impl Gate {
             .reason(reason);
         self.audit.record(record).await
     }
-}
-
-/// What an agent with a session has got of what there is.
-pub(super) struct Shown {
-    pub(super) scene: Scene,
-    /// Of tools.
-    pub(super) names: Vec<String>,
-    /// Lists of which it is told when they change.
-    pub(super) lists: Vec<KnownMethod>,
-}
-
-/// None where there is no session, so that nobody listens.
-pub(super) fn shown<U, A>(talk: &Talk<U, A>, held: Arc<Held>) -> Option<Shown> {
-    let state = talk.session.state();
-    let spoken = match (&state.lifecycle, &state.bridged) {
-        (Lifecycle::Ready(handshake), _) => handshake.spoken.clone(),
-        (_, Some(_)) => Spoken {
-            version: FIRST_STATELESS.into(),
-            ..Spoken::default()
-        },
-        (Lifecycle::New | Lifecycle::Initializing(_), None) => return None,
-    };
-    let names: Vec<String> = state.tools.names().map(str::to_owned).collect();
-    let mut lists = state.promised.clone();
-    lists.retain(|changed| state.listed.contains(changed));
-    Some(Shown {
-        scene: Scene::of(&state, spoken, held),
-        names,
-        lists,
-    })
 }
 
 /// Policies are the gate's, not a session's.

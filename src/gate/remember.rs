@@ -9,6 +9,7 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
+use super::granted;
 use super::identify::{Identified, META_CLIENT, Role, handshake};
 use super::listing;
 use super::talk::Talk;
@@ -72,6 +73,7 @@ pub(super) fn remember<U: Upstream, A>(
             if *method == KnownMethod::PromptsListChanged {
                 state.prompts.forget();
             }
+            granted::note_granted(identified, &mut state);
             return;
         }
         // What the open server says of itself counts no more once the session has left it.
@@ -137,10 +139,7 @@ fn replied(
         return Handshake::Unchanged;
     };
     if exchange.method == KnownMethod::Initialize {
-        let version = result
-            .get("protocolVersion")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+        let version = message.agreed_revision().unwrap_or_default();
         state.lifecycle.complete(&version);
         state.promised = promised(result);
     }
@@ -151,6 +150,10 @@ fn replied(
         && !state.listed.contains(&changed)
     {
         state.listed.push(changed);
+    }
+    // Who answers that may still agree to no handshake.
+    if exchange.method == KnownMethod::Ping {
+        return Handshake::Unchanged;
     }
     // In the stateless era there is no handshake: any result shows that the upstream lives.
     Handshake::Completed

@@ -28,11 +28,12 @@ pub(super) fn check(
     let offered = session.state().tools.defined(name);
     // It was offered a moment ago, or the call would not be permitted.
     let offered = offered.ok_or(Refusal::Unfit(Unfit::NotKept))?;
-    if offered.mirrors.is_empty() {
+    // Of a definition that breaks the rules nobody knows what is wanted; its own client hides the tool.
+    let Some(mirrors) = offered.mirrors.as_ref().ok().filter(|it| !it.is_empty()) else {
         return Ok(());
-    }
+    };
     // As the agent wrote it: the gate may know its paths by other names.
     let call = Message::decode(frame, limits)?;
-    let mut mirrors = offered.mirrors.iter();
+    let mut mirrors = mirrors.iter();
     Ok(mirrors.try_for_each(|mirror| repeated.repeats(mirror, &call))?)
 }

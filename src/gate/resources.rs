@@ -11,6 +11,7 @@ use crate::policy::{
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
+use super::extensions;
 use super::identify::Role;
 use super::refuse::Refusal;
 use super::settings::Level;
@@ -127,6 +128,9 @@ pub(super) fn named_in<'m>(
         let found = value.map(|value| (place.to_owned(), Named { value, kind }));
         found.into_iter().collect()
     };
+    if let KnownMethod::Extension(_) = method {
+        return extensions::named_in(params);
+    }
     if is_about_one(method) {
         return one("/params/uri", at(&["uri"]));
     }
@@ -197,12 +201,14 @@ fn linked<'m>(result: Value<'m>) -> Vec<(String, Named<'m>)> {
     found
 }
 
-/// The URIs of what a result holds, as the server calls it; what it only links to is not there.
+/// The URIs of what a message of the server's holds, as the server calls it. What a result only links to is
+/// not there; what a question links to is, since nobody reads that by a request that is judged.
 pub(super) fn contained<'m>(understood: &Understood<'m>) -> impl Iterator<Item = Cow<'m, str>> {
-    let result = match &understood.identified.role {
-        Role::Reply(_) => understood.identified.message.result(),
-        Role::Notification { .. } => understood.identified.message.params(),
-        Role::Request { .. } => None,
+    let message = understood.identified.message;
+    let (result, question) = match &understood.identified.role {
+        Role::Reply(_) => (message.result(), None),
+        Role::Notification { .. } => (message.params(), None),
+        Role::Request { .. } => (None, message.params()),
     };
     // Of a task it stands in what is told of the task.
     let results = [result, result.and_then(|it| it.get("result"))];
@@ -210,7 +216,36 @@ pub(super) fn contained<'m>(understood: &Understood<'m>) -> impl Iterator<Item =
     let contained = linked.filter(|(place, _)| {
         place.ends_with("/resource/uri") || place.starts_with("/result/contents/")
     });
-    contained.filter_map(|(_, named)| named.value.as_str())
+    let asked = results
+        .into_iter()
+        .flatten()
+        .filter_map(|it| it.get("inputRequests"));
+    let mut mentioned = Vec::new();
+    for question in asked.chain(question) {
+        mention(question, &mut mentioned);
+    }
+    contained
+        .filter_map(|(_, named)| named.value.as_str())
+        .chain(mentioned)
+        .chain(extensions::brought(understood))
+}
+
+/// The URIs of resources in a question, embedded or linked to, however deep: the messages of a sample have
+/// results of tools in them. The decoder bounds the depth.
+fn mention<'m>(value: Value<'m>, found: &mut Vec<Cow<'m, str>>) {
+    for item in value.items() {
+        mention(item, found);
+    }
+    let kind = value.get("type").and_then(Value::as_str);
+    let named = match kind.as_deref() {
+        Some("resource_link") => value.get("uri"),
+        Some("resource") => value.get("resource").and_then(|it| it.get("uri")),
+        Some(_) | None => None,
+    };
+    found.extend(named.and_then(Value::as_str));
+    for (_, member) in value.entries() {
+        mention(member, found);
+    }
 }
 
 /// Whether what a message asks for by URI is one resource for all who read it.

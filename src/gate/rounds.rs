@@ -67,6 +67,8 @@ pub(super) struct Standing<'m> {
     pub(super) unasked: Vec<Removal<'m>>,
     /// The answer, if the gate has it already.
     pub(super) reply: Option<Arc<KeptReply>>,
+    /// The unfinished result that it answers.
+    pub(super) answers: Option<Digest>,
 }
 
 impl Rounds {
@@ -130,6 +132,7 @@ impl Rounds {
             let was_asked = known.as_ref();
             if was_asked.is_some_and(|round| round.asked.contains(&digest(key.as_bytes()))) {
                 standing.turn.answers += 1;
+                standing.answers = Some(bound(&subject, state.as_deref()));
             } else {
                 standing.unasked.push(Removal {
                     item: answer,
@@ -201,14 +204,10 @@ impl Rounds {
         let _ = self.0.note(owner, key, now, make);
     }
 
-    /// Remembers what a result asks for that is about to be delivered.
-    pub(super) fn note(&self, understood: &Understood<'_>, now: Duration) {
-        let Some((taken, result)) = unfinished(understood) else {
-            return;
-        };
-        let Some(subject) = &taken.exchange.turn.subject else {
-            return;
-        };
+    /// Remembers what a result asks for that is about to be delivered, and tells by what it is known.
+    pub(super) fn note(&self, understood: &Understood<'_>, now: Duration) -> Option<Digest> {
+        let (taken, result) = unfinished(understood)?;
+        let subject = taken.exchange.turn.subject.as_ref()?;
         let state = result.get("requestState").and_then(Value::as_str);
         let key = bound(subject, state.as_deref());
         let requests = result.get("inputRequests");
@@ -235,6 +234,7 @@ impl Rounds {
         let owner = owner(&understood.identified.scene.agent);
         // INVARIANT: an entry of 96 digests is never too large.
         let _ = self.0.note(owner, key, now, make);
+        Some(key)
     }
 }
 

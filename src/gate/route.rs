@@ -4,6 +4,7 @@
 use crate::session::{Admitted, Asker, Exchange, Origin, PendingTable, Session, State, Taken};
 use crate::wire::{Fragment, Id, KnownMethod, Onward, Side, Stream, Value};
 
+use super::extensions;
 use super::identify::{Identified, Role, asker};
 use super::listening;
 use super::passage::Passage;
@@ -26,7 +27,7 @@ pub(super) struct Route<'m> {
     ///
     /// INVARIANT: nothing is awaited between the decision and here, so that no two calls are judged
     /// by the same count.
-    counted: bool,
+    pub(super) counted: bool,
     /// The request that the message ends once it is recorded. Until then it waits as before: a
     /// cancellation may still be refused.
     pub(super) ends: Option<Ended>,
@@ -92,11 +93,13 @@ pub(super) fn route<'m>(
                 Fragment::unsigned(admitted.0),
             );
             route.opened = Some(admitted);
-            if *method == KnownMethod::ToolsCall && identified.from == Side::Agent {
-                state.calls = state.calls.saturating_add(1);
-                route.counted = true;
+            if extensions::is_call(*method) && identified.from == Side::Agent {
+                route.count(state);
             }
         }
+        Role::Notification {
+            method: KnownMethod::Extension(_),
+        } if identified.from == Side::Agent => route.count(state),
         Role::Notification {
             method: KnownMethod::Cancelled,
         } => {
@@ -213,6 +216,11 @@ impl<'m> Route<'m> {
         }
     }
 
+    fn count(&mut self, state: &mut State) {
+        state.calls = state.calls.saturating_add(1);
+        self.counted = true;
+    }
+
     /// The message did not leave after all: nobody waits for its reply.
     pub(super) fn undo(&mut self, from: Side, state: &mut State) -> Undone {
         if std::mem::take(&mut self.counted) {
@@ -311,7 +319,7 @@ impl<'m> Route<'m> {
         };
         if let (Some(stream), Role::Notification { method }) =
             (opened_by, &understood.identified.role)
-            && !listening::is_for(&stream.news, *method)
+            && !listening::is_for(&stream.news.asked, *method)
         {
             return Err(Refusal::Stray);
         }
@@ -322,7 +330,11 @@ impl<'m> Route<'m> {
                 Ok(())
             }
             Some((
-                Origin::Catalogue | Origin::Discovery | Origin::Handshake | Origin::Consent(_),
+                Origin::Catalogue
+                | Origin::Discovery
+                | Origin::Handshake
+                | Origin::Trial(_)
+                | Origin::Consent(_),
                 _,
             ))
             | None => Err(Refusal::Stray),

@@ -207,6 +207,10 @@ pub(super) fn offered(target: &Target, session: &Session, guards: &Guards) -> Op
     let is_needed = guards.results != Level::Off || guards.excerpts.is_some();
     match target {
         Target::Tool(name) if is_needed => session.state().tools.defined(name),
-        Target::Tool(_) | Target::Resource(_) | Target::Prompt(_) | Target::Server => None,
+        Target::Tool(_)
+        | Target::Resource(_)
+        | Target::Prompt(_)
+        | Target::Method(_)
+        | Target::Server => None,
     }
 }

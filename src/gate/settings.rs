@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::audit::Redactor;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
-use crate::wire::Limits;
+use crate::wire::{Extensions, Limits};
 
 use super::eras::Eras;
 use super::rates::Rates;
@@ -40,6 +40,16 @@ pub struct Settings {
     pub isolate_from: Option<i64>,
     pub unconfined: Unconfined,
     pub eras: Eras,
+    pub over_http: OverHttp,
+    /// Methods of extensions that are asked of policy; every other one is unknown.
+    pub extensions: Extensions,
+}
+
+/// Which instances of the server are reached over HTTP, where headers repeat what messages say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OverHttp {
+    pub open: bool,
+    pub isolated: bool,
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.

@@ -43,7 +43,10 @@ pub(super) fn shadow(
                 };
                 facts.resource = Resource::Prompt(&prompt);
             }
-            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => {}
+            Resource::Resource(_)
+            | Resource::Method(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => {}
         }
         let decision = candidate.judge(&facts);
         let ids = decision.reasons().iter();

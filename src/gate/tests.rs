@@ -6,6 +6,31 @@
     reason = "a rule says what it is about, in the signature of all rules"
 )]
 
+/// What a store need not know that is asked for nothing but what was read.
+macro_rules! counts_nothing {
+    () => {
+        fn count<'a>(
+            &'a self,
+            _: &'a crate::session::SessionKey,
+            _: i64,
+        ) -> crate::session::Answer<'a, crate::session::Counted> {
+            crate::session::Answer::Now(Ok(crate::session::Counted::Yes))
+        }
+
+        fn end<'a>(
+            &'a self,
+            _: &'a crate::session::SessionKey,
+            _: &'a str,
+        ) -> crate::session::Answer<'a, ()> {
+            crate::session::Answer::Now(Ok(()))
+        }
+
+        fn places(&self) -> Option<crate::session::Places> {
+            None
+        }
+    };
+}
+
 mod asking;
 mod attacks;
 mod bounds;
@@ -14,8 +39,10 @@ mod canonical;
 mod consent;
 mod eras;
 mod excerpts;
+mod extensions;
 mod failures;
 mod guises;
+mod headers;
 mod isolate;
 mod latched;
 mod leaks;
@@ -24,6 +51,7 @@ mod links;
 mod lists;
 mod malformed;
 mod names;
+mod news;
 mod own;
 mod parked;
 mod passage;
@@ -38,6 +66,7 @@ mod shadow;
 mod streams;
 mod tasks;
 mod text;
+mod trial;
 mod uris;
 
 use std::collections::HashMap;
@@ -54,7 +83,7 @@ use crate::policy::{
     PolicyStore, Principal, Resource, RuleEngine, Server, Verdict, Visibility,
 };
 use crate::session::{Session, SessionId};
-use crate::wire::{KnownMethod, Limits, Message};
+use crate::wire::{Extensions, KnownMethod, Limits, Message};
 
 /// What an engine says in a test.
 pub(super) type Rule = fn(&Facts<'_>) -> Result<Verdict, EngineFault>;
@@ -135,6 +164,8 @@ impl Bench {
             isolate_from: None,
             unconfined: Unconfined::default(),
             eras: Eras::Unasked,
+            over_http: OverHttp::default(),
+            extensions: Extensions::default(),
         };
         change(&mut settings);
         let store = Arc::new(PolicyStore::new(snapshot("test", rule)));

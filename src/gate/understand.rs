@@ -6,8 +6,9 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Consent, Decision, Environment, Facts, Held, MAX_LEVEL, PolicySnapshot,
-    Principal, Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
+    Action, Arguments, Consent, Decision, Environment, ExtensionMethod, Facts, Held, MAX_LEVEL,
+    PolicySnapshot, Principal, Prompt, Received, Resource, ResourceFacts, SessionState, Tool,
+    Touch, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -15,6 +16,7 @@ use crate::wire::{KnownMethod, Side, Value};
 use super::arguments::leaves;
 use super::asking::{self, Elicitation};
 use super::consent::method_of;
+use super::extensions;
 use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
@@ -55,6 +57,7 @@ pub(super) enum About {
     Tool(Tool),
     Resource(ResourceFacts),
     Prompt(Prompt),
+    Method(ExtensionMethod),
     Server,
     Client,
 }
@@ -74,6 +77,7 @@ pub(super) enum Doing<'m> {
     Subscribe,
     GetPrompt(Arguments<'m>),
     Complete(Cow<'m, str>),
+    Extend(Arguments<'m>, Touch),
     ReceiveResult(Received),
     Sample {
         max_tokens: i64,
@@ -267,16 +271,7 @@ pub(super) fn ask<'m>(
         KnownMethod::ToolsCall => {
             let arguments_value = params.and_then(|params| params.get("arguments"));
             let arguments = leaves(arguments_value)?;
-            let bytes = arguments_value.map_or(0, |value| value.text().len());
-            let touch = Touch {
-                // Nothing lies inside a root while there are none.
-                outside: true,
-                level: MAX_LEVEL,
-                bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
-                secrets: look.secrets(arguments_value),
-                options: options(&arguments),
-                ..Touch::default()
-            };
+            let touch = touch(arguments_value, &arguments, look);
             let name = text("name").into_owned();
             let tool = Tool::named(name.clone());
             (
@@ -300,6 +295,7 @@ pub(super) fn ask<'m>(
             resources::one(&text("uri"), Kind::Uri, asks, || Doing::Subscribe)
         }
         KnownMethod::Complete => complete(asks, params),
+        KnownMethod::Extension(listed) => extensions::ask(listed, asks, params, look)?,
         KnownMethod::SubscriptionsListen => listen(asks, params),
         KnownMethod::RootsList => on_peer(Doing::ListRoots),
         KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
@@ -326,6 +322,20 @@ pub(super) fn ask<'m>(
         | KnownMethod::TaskStatus
         | KnownMethod::TaskNews => on_peer(Doing::Notify(method)),
     })
+}
+
+/// What arguments reach for, as far as it is known without labels.
+pub(super) fn touch(value: Option<Value<'_>>, arguments: &Arguments<'_>, look: Look<'_>) -> Touch {
+    let bytes = value.map_or(0, |value| value.text().len());
+    Touch {
+        // Nothing lies inside a root while there are none.
+        outside: true,
+        level: MAX_LEVEL,
+        bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+        secrets: look.secrets(value),
+        options: options(arguments),
+        ..Touch::default()
+    }
 }
 
 /// Completion is asked of the prompt or the resource template that it completes.
@@ -414,6 +424,7 @@ impl Question<'_> {
                 About::Tool(tool) => Resource::Tool(tool),
                 About::Resource(resource) => Resource::Resource(resource),
                 About::Prompt(prompt) => Resource::Prompt(prompt),
+                About::Method(method) => Resource::Method(method),
                 About::Server => Resource::Server(&scene.server),
                 About::Client => Resource::Client(&scene.agent.client),
             },
@@ -452,6 +463,7 @@ impl Question<'_> {
             Doing::Subscribe => Action::Subscribe,
             Doing::GetPrompt(arguments) => Action::GetPrompt { arguments },
             Doing::Complete(argument) => Action::Complete { argument },
+            Doing::Extend(arguments, touch) => Action::Extension { arguments, touch },
             Doing::ReceiveResult(received) => Action::ReceiveResult { received },
             Doing::Sample {
                 max_tokens,

@@ -103,7 +103,7 @@ impl Gate {
             // Before anything is awaited: what it said or asked counts no more.
             state.ended = state.ended.saturating_add(1);
         }
-        let mut told = Box::pin(self.end_questions(talk)).await;
+        let mut told = Box::pin(self.end_questions(talk, &fault)).await;
         let (waiting, asked) = {
             let mut state = talk.session.state();
             state.upstream = Readiness::Down;
@@ -127,7 +127,10 @@ impl Gate {
                 told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
             }
             // A handshake with the dead is nothing to be given up: the next one has its own.
-            if matches!(origin, Origin::Catalogue | Origin::Discovery) {
+            if matches!(
+                origin,
+                Origin::Catalogue | Origin::Discovery | Origin::Trial(_)
+            ) {
                 Self::give_up_own(talk, &origin, &refusal.to_string());
             }
         }
@@ -143,18 +146,19 @@ impl Gate {
     }
 
     /// The conversation is over: whatever waits for either server, or for a list of tools, is
-    /// answered, once.
+    /// answered, once, and told why.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
     pub async fn conversation_ends<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
-        let told = self.end_travelling(talk).await;
-        let told = told.and(self.upstream_died(talk).await);
-        let told = told.and(self.end_all_parked(talk).await);
-        told.and(self.left_died(talk).await)
+        let told = self.end_travelling(talk, why).await;
+        let told = told.and(self.upstream_lost(talk, why.clone()).await);
+        let told = told.and(self.end_all_parked(talk, why).await);
+        told.and(self.left_lost(talk, why).await)
     }
 
     /// The upstream runs again.
@@ -193,7 +197,7 @@ impl Gate {
             return Ok(());
         }
         // Nor is anything said to a server that may speak of nothing but sessions.
-        if taken.exchange.origin == Origin::Discovery {
+        if matches!(taken.exchange.origin, Origin::Discovery | Origin::Trial(_)) {
             let _ = talk.upstream.abandon(taken.minted);
             return Ok(());
         }

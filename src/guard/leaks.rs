@@ -39,6 +39,9 @@ const HANDLES: [&[&str]; 7] = [
     &["result", "task", "taskId"],
 ];
 
+/// Bytes of the name of a member, from its end, that are looked at together with its value.
+const MOST_OF_NAME: usize = 1024;
+
 /// The longest string that is looked at together with the name of its member: a longer one is text
 /// that says itself what is in it.
 const SHORT: usize = 512;
@@ -119,6 +122,13 @@ struct Search<'s, 'm> {
     said_to_be: HashMap<String, RuleId>,
 }
 
+/// What a rule can see of a name beside a value: many values may have one that is as long as the message.
+fn end_of(name: &str) -> &str {
+    let least = name.len().saturating_sub(MOST_OF_NAME);
+    let start = (least..=name.len()).find(|at| name.is_char_boundary(*at));
+    start.and_then(|at| name.get(at..)).unwrap_or(name)
+}
+
 /// What tells that something is a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
@@ -176,7 +186,7 @@ impl<'m> Search<'_, 'm> {
         let Some(name) = name.filter(|_| found.is_empty() && text.len() <= SHORT) else {
             return (found, Told::ByText);
         };
-        let before = format!("{name}=\"");
+        let before = format!("{}=\"", end_of(name));
         let beside = format!("{before}{text}\"");
         let shift = |at: usize| at.saturating_sub(before.len()).min(text.len());
         let within = self.rules.find(&beside).into_iter().filter_map(|finding| {

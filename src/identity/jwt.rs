@@ -21,7 +21,7 @@ use hyper::HeaderMap;
 
 use crate::clock::Clock;
 
-use super::{Authenticate, Challenge, Identified, Proof, ProtectedResource, bearer};
+use super::{Authenticate, Challenge, Identified, Kept, Proof, ProtectedResource, bearer};
 
 pub use key_url::KeyUrl;
 pub use keys::{Fetched, KeyFault, KeyFile, KeySource};
@@ -118,6 +118,14 @@ impl Jwt {
 impl Authenticate for Jwt {
     fn identify<'a>(&'a self, headers: &'a HeaderMap, _: IpAddr) -> Identified<'a> {
         Box::pin(async move { self.check(bearer::token(headers)?).await })
+    }
+
+    fn is_able(&self) -> bool {
+        self.keys.are_at_hand()
+    }
+
+    fn keep_ready(&self) -> Kept<'_> {
+        Box::pin(self.keys.keep())
     }
 
     fn resource(&self) -> Option<&ProtectedResource> {

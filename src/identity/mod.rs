@@ -14,6 +14,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::Pin;
 
@@ -45,10 +46,23 @@ pub struct Identity {
 /// What an authenticator promises: who it is and for how long, or why nobody is known.
 pub type Identified<'a> = Pin<Box<dyn Future<Output = Result<Proof, Challenge>> + Send + 'a>>;
 
+/// Never ends.
+pub type Kept<'a> = Pin<Box<dyn Future<Output = Infallible> + Send + 'a>>;
+
 /// Finds out who sends a request, from its headers and its address alone. Asked for every request;
 /// a session id is never proof of anything.
 pub trait Authenticate: Send + Sync + std::fmt::Debug {
     fn identify<'a>(&'a self, headers: &'a HeaderMap, peer: IpAddr) -> Identified<'a>;
+
+    /// Whether anybody could be known now.
+    fn is_able(&self) -> bool {
+        true
+    }
+
+    /// Keeps at hand what it takes, for as long as this is waited for.
+    fn keep_ready(&self) -> Kept<'_> {
+        Box::pin(std::future::pending())
+    }
 
     /// What is told to agents about how to get a token (RFC 9728), if there is a way.
     fn resource(&self) -> Option<&ProtectedResource> {

@@ -244,7 +244,12 @@ fn types(actions: &[ActionName]) -> (Option<&'static str>, Option<&'static str>)
         ActionName::Elicit,
         ActionName::ListRoots,
     ];
-    let either = [ActionName::Ping, ActionName::Cancel, ActionName::Notify];
+    let either = [
+        ActionName::Ping,
+        ActionName::Cancel,
+        ActionName::Notify,
+        ActionName::Extension,
+    ];
     let principal = if all(&of_server) {
         Some("Mcp::Server")
     } else {

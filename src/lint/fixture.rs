@@ -1,5 +1,6 @@
 //! What the tests of lints are made of.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::material::Material;
@@ -8,7 +9,7 @@ use super::table::Lint;
 use crate::policy::PolicyProblem;
 use crate::policy::PolicySource;
 use crate::policy::engines::cedar::Cedar;
-use crate::policy::{EngineKind, Warnings};
+use crate::policy::{EngineKind, Fingerprint, Lock, LockedTool, Origin, Warnings};
 
 /// A policy on calls of tools that is called `x`. `resource` is its scope's last part, or nothing.
 pub(super) fn call(effect: &str, resource: &str, rest: &str) -> String {
@@ -68,4 +69,26 @@ pub(super) fn found(name: &str, material: &Material) -> Vec<PolicyProblem> {
         assert!(problem.help.is_some(), "{problem:?}");
     }
     found
+}
+
+/// A lock of tools whose arguments nobody knows, each with a line.
+pub(super) fn locking(names: &[&str]) -> Lock {
+    locking_with(names, "{}")
+}
+
+/// The same, all with one definition.
+pub(super) fn locking_with(names: &[&str], definition: &str) -> Lock {
+    let tool = |name: &&str| {
+        let tool = LockedTool {
+            fingerprint: Fingerprint::of("", ""),
+            definition: definition.into(),
+            arguments: Err("none".to_owned()),
+            origin: Origin {
+                file: "tools.lock".into(),
+                line: 2,
+            },
+        };
+        ((*name).to_owned(), tool)
+    };
+    Lock::new(names.iter().map(tool).collect::<BTreeMap<_, _>>())
 }

@@ -13,11 +13,11 @@ use crate::policy::PolicyProblem;
 
 pub(super) const NOT_LOCKED: Lint = Lint {
     code: "lint::not-locked",
-    about: "a tool that is permitted by name, and whose definition `tools.lock` lacks",
+    about: "a tool that is permitted or labelled by name, and whose definition `tools.lock` lacks",
     look,
 };
 
-const HELP: &str = "its definition may change without anybody noticing, and its arguments have no \
+pub(super) const HELP: &str = "its definition may change without anybody noticing, and its arguments have no \
                     types: `mcp-protector tools lock` or `tools approve` takes it up";
 
 fn look(world: &World<'_>, found: &mut Found) {
@@ -66,12 +66,10 @@ fn look(world: &World<'_>, found: &mut Found) {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use super::super::fixture::{call, check_in, source};
+    use super::super::fixture::{call, check_in, locking, source};
     use super::super::material::Material;
-    use crate::policy::{Fingerprint, Lock, LockedTool, Origin};
 
     #[test]
     fn a_permitted_tool_that_the_lock_lacks_is_found() {
@@ -80,7 +78,7 @@ mod tests {
         let check = |locked: &[&str], policy: &str, allow: Option<&str>, findings| {
             let material = Material {
                 policies: vec![source("p/x.cedar", policy)],
-                lock: Arc::new(lock(locked)),
+                lock: Arc::new(locking(locked)),
                 allow: allow.map(|name| vec![name.to_owned()]),
                 ..Material::default()
             };
@@ -99,21 +97,5 @@ mod tests {
         );
         check(&["a"], &set, None, 1);
         check(&["a", "b"], &set, None, 0);
-    }
-
-    fn lock(names: &[&str]) -> Lock {
-        let tool = |name: &&str| {
-            let tool = LockedTool {
-                fingerprint: Fingerprint::of("", ""),
-                definition: "{}".into(),
-                arguments: Err("none".to_owned()),
-                origin: Origin {
-                    file: "tools.lock".into(),
-                    line: 1,
-                },
-            };
-            ((*name).to_owned(), tool)
-        };
-        Lock::new(names.iter().map(tool).collect::<BTreeMap<_, _>>())
     }
 }

@@ -15,6 +15,7 @@ mod expressions;
 #[cfg(test)]
 mod fixture;
 mod found;
+mod given;
 mod levels;
 mod locked;
 mod material;
@@ -30,6 +31,7 @@ mod run;
 mod spelling;
 mod strings;
 mod table;
+mod unlabelled;
 mod untested;
 mod upward;
 mod words;

@@ -6,13 +6,14 @@ use cedar_policy_core::ast::{EntityUID, Expr, Literal, Var};
 
 use super::expressions::{comparison, literal, path, text};
 use super::found::{Found, Say};
+use super::given;
 use super::material::World;
 use super::table::Lint;
 
 pub(super) const UNKNOWN_NAME: Lint = Lint {
     code: "lint::unknown-name",
     about: "a role, team, user, capability, group, root, label or server that is given to nobody, or \
-            a name that is nearly one of theirs",
+            a name that is nearly one of theirs, in policies and in labels",
     look,
 };
 
@@ -42,6 +43,7 @@ enum All {
 }
 
 fn look(world: &World<'_>, found: &mut Found) {
+    given::look(world, found);
     let mut names = agents(world);
     names.extend(tools(world));
     names.extend(groups(world));
@@ -275,7 +277,7 @@ impl Names {
             return None;
         }
         let (kind, file) = (self.kind, self.file);
-        let near = self.nearest(eid);
+        let near = nearest(self.known.iter(), eid).cloned();
         let help = match (&near, self.all) {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, All::Known) => {
@@ -312,22 +314,6 @@ impl Names {
         })
     }
 
-    /// A slip of the pen away, and not a name of its own such as `tool1` beside `tool2`.
-    fn nearest(&self, eid: &str) -> Option<String> {
-        let plain = |text: &str| text.to_lowercase().replace(['-', '_', '.'], "");
-        let numbered = |text: &str| {
-            text.trim_end_matches(|c: char| c.is_ascii_digit())
-                .to_owned()
-        };
-        let near = |known: &&String| {
-            let same = plain(known) == plain(eid);
-            let few = known.chars().count().min(eid.chars().count()) / 4;
-            let letters = numbered(known) != numbered(eid);
-            same || letters && strsim::osa_distance(known, eid) <= few.min(2)
-        };
-        self.known.iter().find(near).cloned()
-    }
-
     fn list(&self) -> String {
         /// More than this nobody reads.
         const FEW: usize = 8;
@@ -359,6 +345,22 @@ pub(super) fn is(uid: &EntityUID, kind: &str) -> bool {
     uid.entity_type().to_string() == format!("Mcp::{kind}")
 }
 
+/// A slip of the pen away, and not a name of its own such as `tool1` beside `tool2`.
+pub(super) fn nearest<S: AsRef<str>>(mut known: impl Iterator<Item = S>, name: &str) -> Option<S> {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '_', '.'], "");
+    let numbered = |text: &str| {
+        text.trim_end_matches(|c: char| c.is_ascii_digit())
+            .to_owned()
+    };
+    known.find(|known| {
+        let known = known.as_ref();
+        let same = plain(known) == plain(name);
+        let few = known.chars().count().min(name.chars().count()) / 4;
+        let letters = numbered(known) != numbered(name);
+        same || letters && strsim::osa_distance(known, name) <= few.min(2)
+    })
+}
+
 /// A string, or an array of them.
 fn strings(table: &toml::Value, key: &str) -> Vec<String> {
     let value = table.get(key);
@@ -379,7 +381,7 @@ mod tests {
         let texts = [
             (
                 "agents.toml",
-                "[teams.audit]\nroles = [\"auditor\"]\n[agents.nightly]\nteams = [\"audit\", \"ops\"]\nroles = \"editor\"\nuser = \"alice\"\n",
+                "[teams.audit]\nroles = [\"auditor\"]\n[teams.ops]\nroles = []\n[agents.nightly]\nteams = [\"audit\", \"ops\"]\nroles = \"editor\"\nuser = \"alice\"\n",
             ),
             ("roots.toml", "[roots.work]\npath = \"/srv\"\n"),
             (

@@ -62,6 +62,10 @@ fn of_name(uid: &EntityUID) -> String {
     let name: &str = uid.eid().as_ref();
     let name = name.replace('?', "*").escape_debug().to_string();
     match kind {
+        "Method" => format!(
+            "write `resource is Mcp::Method` in the scope and `when {{ resource.name like \"{name}\" \
+             }}`; `[extensions]` of the configuration says which there are"
+        ),
         "Tool" | "Prompt" => format!(
             "write `resource is Mcp::{kind}` in the scope and `when {{ resource.name like \"{name}\" \
              }}`; or give the ones that are meant a group and write `resource in \

@@ -4,7 +4,7 @@ use super::found::Found;
 use super::material::World;
 use super::{
     actions, appearance, breadth, contradictions, levels, locked, names, never_said, overflow,
-    patterns, pointers, repeated, spelling, strings, untested, words,
+    patterns, pointers, repeated, spelling, strings, unlabelled, untested, words,
 };
 
 /// One lint.
@@ -38,6 +38,7 @@ pub const ALL: &[&Lint] = &[
     &pointers::UNKNOWN_ARGUMENT,
     &names::UNKNOWN_NAME,
     &never_said::UNKNOWN_WORD,
+    &unlabelled::UNLABELLED_PATH,
     &appearance::UNSEEN_CHARACTER,
     &untested::UNTESTED_TOOL,
 ];

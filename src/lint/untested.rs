@@ -39,21 +39,39 @@ fn look(world: &World<'_>, found: &mut Found) {
         }
     }
     let labelled = |name: &str| world.given.said.tools.contains_key(name);
-    for (name, _) in world.given.lock.tools() {
+    for (name, tool) in world.given.lock.tools() {
         if tested.contains(name) || labelled(name) {
             continue;
         }
         let message = format!("no test names `{}`, which is locked", name.escape_debug());
         let problem = PolicyProblem::warning(UNTESTED_TOOL.code, message)
             .with_help("test a call of it, or list it in `visible` or `hidden`");
+        let mut sources = world.label_files("tools.lock");
+        let problem = match sources.find(|source| source.name == tool.origin.file) {
+            Some(source) => problem.on_line(source, tool.origin.line, "locked here"),
+            None => problem,
+        };
         found.add(&UNTESTED_TOOL, problem);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{check_in, source};
+    use super::super::fixture::{check_in, found, locking, source};
     use super::super::material::Material;
+
+    #[test]
+    fn a_locked_tool_that_no_test_names_is_found_on_its_line() {
+        let material = Material {
+            labels: vec![source("tools.lock", "{\n  \"name\": \"a\"\n}")],
+            lock: std::sync::Arc::new(locking(&["a"])),
+            tested: Some([].into()),
+            ..Material::default()
+        };
+        let found = found("untested-tool", &material);
+        let place = found[0].labels[0].inner();
+        assert_eq!((place.offset(), place.len()), (4, 11), "{found:?}");
+    }
 
     #[test]
     fn a_labelled_tool_that_no_test_names_is_found() {

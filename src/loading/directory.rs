@@ -16,6 +16,9 @@ pub(super) const MAX_FILE: u64 = 4 << 20;
 /// The code of what is said of a file that is not read.
 const UNREAD: &str = "policy::unread";
 
+/// Files that no engine reads and that are told one by one.
+const MOST_UNREAD: usize = 20;
+
 const ASIDE: &str = "what is no policy belongs elsewhere, or begins with a dot";
 
 /// What was found.
@@ -38,6 +41,7 @@ impl Directory {
     pub(super) fn read(&mut self, dir: &Path, engines: &Kinds) {
         dir.clone_into(&mut self.root);
         self.walk(dir, engines, &mut Vec::new());
+        self.sum_up_unread();
         if self.sources.is_empty() && self.problems.is_empty() {
             let message = format!("`{}` holds no policy file", dir.display());
             self.notices
@@ -168,6 +172,25 @@ impl Directory {
             }
         };
         self.problems.push(problem);
+    }
+
+    /// A directory that is none of policies would be told file by file.
+    fn sum_up_unread(&mut self) {
+        let is_unread = |problem: &PolicyProblem| problem.code == UNREAD;
+        let all = self.problems.iter().filter(|it| is_unread(it)).count();
+        let left_out = all.saturating_sub(MOST_UNREAD);
+        if left_out == 0 {
+            return;
+        }
+        let mut told = 0;
+        self.problems.retain(|problem| {
+            told += usize::from(is_unread(problem));
+            !is_unread(problem) || told <= MOST_UNREAD
+        });
+        let message = format!("and {left_out} more files of names that no engine reads");
+        let help = "is this the directory of the policies?";
+        self.problems
+            .push(PolicyProblem::error(UNREAD, message).with_help(help));
     }
 
     /// The text would be another one than the bytes that digests are made of.

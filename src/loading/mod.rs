@@ -261,7 +261,7 @@ fn compile_one(
         }
     };
     let mut notices = found.notices;
-    notices.extend(lock::notices(&lock));
+    notices.extend(lock::notices(&lock, &found.labels));
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
     if compiled.surfaces.tools == OpenTools::None {

@@ -72,7 +72,7 @@ impl Network {
 @advice("After what was read in this session only some hosts can be reached.")
 forbid (
   principal is Mcp::Agent,
-  action in Mcp::Action::"call_tool",
+  action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
   resource in Mcp::Permission::"connect"
 )
 when {{ context.env.session.level >= {level}{until} }}
@@ -89,7 +89,7 @@ fn closed_rule(level: usize) -> String {
 @advice("Sensitive data was read in this session, so nothing can connect any more. Connect in a new session.")
 forbid (
   principal is Mcp::Agent,
-  action in Mcp::Action::"call_tool",
+  action in [Mcp::Action::"call_tool", Mcp::Action::"extension"],
   resource in Mcp::Permission::"connect"
 )
 when {{ context.env.session.level >= {level} }};

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
-    Action, ActionName, Facts, ListFacts, Principal, Prompt, Resource, ResourceFacts, Uses,
+    Action, ActionName, ExtensionMethod, Facts, ListFacts, Principal, Prompt, Resource,
+    ResourceFacts, Uses,
 };
 
 const PERMIT_ALL: &str = "@id(\"all\") permit(principal, action, resource);";
@@ -677,6 +678,7 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
         ..ResourceFacts::default()
     };
     let prompt = Prompt::named("p");
+    let method = ExtensionMethod::named("vendor/do");
     let allowed: Vec<&str> = ActionName::ALL
         .into_iter()
         .filter(|name| {
@@ -705,6 +707,13 @@ fn check_open(loaded: &Loaded, expected: &[&str]) {
                     prompt,
                 ),
                 ActionName::Complete => world.facts(Action::Complete { argument: "a" }, prompt),
+                ActionName::Extension => world.facts(
+                    Action::Extension {
+                        arguments: &world.arguments,
+                        touch: &world.touch,
+                    },
+                    Resource::Method(&method),
+                ),
                 ActionName::ReceiveResult => world.facts(result, Resource::Tool(&tool)),
                 ActionName::Sample => world.server_facts(Action::Sample {
                     max_tokens: 1,
@@ -909,4 +918,28 @@ fn a_policy_has_a_name() {
     };
     check(Warnings::Allow, &[]);
     check(Warnings::Error, &["policy::no_id"]);
+}
+
+#[test]
+fn a_directory_of_other_things_is_told_in_few_words() {
+    let check = |files: usize, told: usize, last: Option<&str>| {
+        let dir = tempfile::tempdir().unwrap();
+        for number in 0..files {
+            std::fs::write(dir.path().join(format!("{number}.rs")), "").unwrap();
+        }
+        let settings = Settings {
+            dir: Some(dir.path().to_owned()),
+            ..Settings::default()
+        };
+        let problems = load(&settings).unwrap_err().problems;
+        assert_eq!(problems.len(), told, "{problems:#?}");
+        let message = &problems.last().unwrap().message;
+        assert!(
+            last.is_none_or(|last| message.starts_with(last)),
+            "{message}"
+        );
+    };
+    check(20, 20, None);
+    check(21, 21, Some("and 1 more files"));
+    check(150, 21, Some("and 130 more files"));
 }

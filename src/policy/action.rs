@@ -29,6 +29,11 @@ pub enum Action<'a> {
     Complete {
         argument: &'a str,
     },
+    /// A method of an extension that the configuration lists, either way.
+    Extension {
+        arguments: &'a Arguments<'a>,
+        touch: &'a Touch,
+    },
     /// A result on its way to the agent.
     ReceiveResult {
         received: &'a Received,
@@ -71,6 +76,7 @@ pub enum ActionName {
     Subscribe,
     GetPrompt,
     Complete,
+    Extension,
     ReceiveResult,
     Sample,
     Elicit,
@@ -102,6 +108,7 @@ impl Action<'_> {
             Self::Subscribe => ActionName::Subscribe,
             Self::GetPrompt { .. } => ActionName::GetPrompt,
             Self::Complete { .. } => ActionName::Complete,
+            Self::Extension { .. } => ActionName::Extension,
             Self::ReceiveResult { .. } => ActionName::ReceiveResult,
             Self::Sample { .. } => ActionName::Sample,
             Self::Elicit { .. } => ActionName::Elicit,
@@ -133,6 +140,7 @@ impl<'a> Action<'a> {
             ActionName::Subscribe => Self::Subscribe,
             ActionName::GetPrompt => Self::GetPrompt { arguments },
             ActionName::Complete => Self::Complete { argument: "" },
+            ActionName::Extension => Self::Extension { arguments, touch },
             ActionName::ReceiveResult => Self::ReceiveResult { received },
             ActionName::Sample => Self::Sample {
                 max_tokens: 0,
@@ -151,9 +159,35 @@ impl<'a> Action<'a> {
         }
     }
 
+    /// What it reaches for, if that is known of it.
+    pub fn touch(&self) -> Option<&'a Touch> {
+        match self {
+            Self::CallTool { touch, .. } | Self::Extension { touch, .. } => Some(touch),
+            Self::Initialize
+            | Self::Ping
+            | Self::SetLevel
+            | Self::Cancel
+            | Self::Notify { .. }
+            | Self::ListTool
+            | Self::ListResource
+            | Self::ListPrompt
+            | Self::Listen
+            | Self::ReadResource
+            | Self::Subscribe
+            | Self::GetPrompt { .. }
+            | Self::Complete { .. }
+            | Self::ReceiveResult { .. }
+            | Self::Sample { .. }
+            | Self::Elicit { .. }
+            | Self::ListRoots => None,
+        }
+    }
+
     pub fn arguments(&self) -> Option<&'a Arguments<'a>> {
         match self {
-            Self::CallTool { arguments, .. } | Self::GetPrompt { arguments } => Some(arguments),
+            Self::CallTool { arguments, .. }
+            | Self::GetPrompt { arguments }
+            | Self::Extension { arguments, .. } => Some(arguments),
             Self::Initialize
             | Self::Ping
             | Self::SetLevel
@@ -175,7 +209,7 @@ impl<'a> Action<'a> {
 }
 
 impl ActionName {
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Initialize,
         Self::Ping,
         Self::SetLevel,
@@ -190,6 +224,7 @@ impl ActionName {
         Self::Subscribe,
         Self::GetPrompt,
         Self::Complete,
+        Self::Extension,
         Self::ReceiveResult,
         Self::Sample,
         Self::Elicit,
@@ -213,6 +248,7 @@ impl ActionName {
             Self::Subscribe => "subscribe",
             Self::GetPrompt => "get_prompt",
             Self::Complete => "complete",
+            Self::Extension => "extension",
             Self::ReceiveResult => "receive_result",
             Self::Sample => "sample",
             Self::Elicit => "elicit",

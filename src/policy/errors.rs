@@ -83,6 +83,22 @@ impl PolicyProblem {
         self
     }
 
+    /// Points at one of the lines of a text, from 1, where there is such a line.
+    #[must_use]
+    pub fn on_line(self, source: &PolicySource, line: u32, label: impl Into<String>) -> Self {
+        let mut start = 0;
+        for (number, text) in (1..).zip(source.text.split_inclusive('\n')) {
+            let whole = text.trim_end();
+            let blank = whole.len() - whole.trim_start().len();
+            if number == line && !whole.is_empty() {
+                let place = start + blank..start + whole.len();
+                return self.in_source(source).at(place, label);
+            }
+            start += text.len();
+        }
+        self
+    }
+
     #[must_use]
     pub fn at(mut self, span: std::ops::Range<usize>, label: impl Into<String>) -> Self {
         self.labels.push(LabeledSpan::at(span, label));

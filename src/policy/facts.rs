@@ -64,6 +64,7 @@ pub enum Resource<'a> {
     Tool(&'a Tool),
     Resource(&'a ResourceFacts),
     Prompt(&'a Prompt),
+    Method(&'a ExtensionMethod),
     Server(&'a Server),
     Client(&'a Client),
 }
@@ -140,6 +141,18 @@ pub struct Prompt {
     pub pin: Pin,
     /// As of a tool.
     pub flags: Vec<String>,
+}
+
+/// A method of an extension, as the configuration lists it. All but the name is what the host says of
+/// tools that nobody labelled.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExtensionMethod {
+    /// Exactly as on the wire; compared byte for byte.
+    pub name: String,
+    pub level: i64,
+    /// Dotted names, as of a tool.
+    pub capabilities: Vec<String>,
+    pub permissions: Permissions,
 }
 
 /// What the arguments reach for, derived by the gate; never written by the agent.
@@ -248,6 +261,15 @@ pub struct Consent {
 
 impl Tool {
     /// As the server lists it: nobody has said anything of it yet.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl ExtensionMethod {
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),

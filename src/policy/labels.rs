@@ -25,7 +25,8 @@ pub use roots::{Root, RootProblem, Roots};
 use super::action::Action;
 use super::engine::ListFacts;
 use super::facts::{
-    Agent, Facts, Hints, Permissions, Principal, Prompt, Resource, ResourceFacts, Tool, Touch,
+    Agent, ExtensionMethod, Facts, Hints, Permissions, Principal, Prompt, Resource, ResourceFacts,
+    Tool, Touch,
 };
 
 /// The highest sensitivity there is: of what nobody can tell.
@@ -111,6 +112,7 @@ pub(super) enum LabelledItem {
     Tool(Tool),
     Resource(ResourceFacts),
     Prompt(Prompt),
+    Method(ExtensionMethod),
 }
 
 impl Labels {
@@ -186,6 +188,12 @@ impl Labels {
                     ..(*prompt).clone()
                 }))
             }
+            Resource::Method(method) => Some(LabelledItem::Method(ExtensionMethod {
+                name: method.name.clone(),
+                level: self.unlabelled.level,
+                capabilities: self.unlabelled.capabilities.clone(),
+                permissions: self.unlabelled.permissions,
+            })),
             Resource::Server(_) | Resource::Client(_) => None,
         }
     }
@@ -223,6 +231,9 @@ impl Labels {
                 self.of_tool(&tool.name)
                     .touch(&self.roots, arguments, touch),
             ),
+            (Resource::Method(_), Action::Extension { arguments, touch }) => {
+                Some(self.unlabelled.touch(&self.roots, arguments, touch))
+            }
             _ => None,
         };
         Labelled {
@@ -258,8 +269,14 @@ impl Labelled {
         if let Some(agent) = &self.agent {
             facts.principal = Principal::Agent(agent);
         }
-        if let (Some(touch), Action::CallTool { arguments, .. }) = (&self.touch, facts.action) {
-            facts.action = Action::CallTool { arguments, touch };
+        match (&self.touch, facts.action) {
+            (Some(touch), Action::CallTool { arguments, .. }) => {
+                facts.action = Action::CallTool { arguments, touch };
+            }
+            (Some(touch), Action::Extension { arguments, .. }) => {
+                facts.action = Action::Extension { arguments, touch };
+            }
+            _ => {}
         }
         facts
     }
@@ -271,6 +288,7 @@ impl LabelledItem {
             Self::Tool(tool) => Resource::Tool(tool),
             Self::Resource(facts) => Resource::Resource(facts),
             Self::Prompt(prompt) => Resource::Prompt(prompt),
+            Self::Method(method) => Resource::Method(method),
         }
     }
 }

@@ -44,8 +44,9 @@ pub use engine::{
 };
 pub use errors::{PolicyErrors, PolicyProblem};
 pub use facts::{
-    Agent, Arguments, Client, Consent, Environment, Facts, Hints, Leaf, Permissions, Pin,
-    Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Agent, Arguments, Client, Consent, Environment, ExtensionMethod, Facts, Hints, Leaf,
+    Permissions, Pin, Principal, Prompt, Received, Resource, ResourceFacts, Server, SessionState,
+    Tool, Touch,
 };
 pub use held::Held;
 pub use labels::{

@@ -81,6 +81,25 @@ fn differences(expect: &Expect, got: &Got) -> Vec<String> {
                 .map(|it| format!("the decision asks for `{it}`, which is not in `obligations`")),
         );
     }
+    if let Some(expected) = &expect.edits {
+        let missing = expected.iter().filter(|it| !got.edits.contains(it));
+        problems.extend(missing.map(|it| format!("the gate did not change `{it}`")));
+        let surplus = got.edits.iter().filter(|it| !expected.contains(it));
+        problems
+            .extend(surplus.map(|it| format!("the gate changed `{it}`, which is not in `edits`")));
+    }
+    if let Some(expected) = expect.reaches
+        && got.reached != Some(expected)
+    {
+        let expected = expected.word();
+        problems.push(match got.reached {
+            Some(other) => format!(
+                "expected it at the {expected} server, got the {} one",
+                other.word()
+            ),
+            None => format!("expected it at the {expected} server, and there are no two"),
+        });
+    }
     let words = [
         ("code", &expect.code, &got.code),
         ("advice", &expect.advice, &got.advice),

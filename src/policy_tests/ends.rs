@@ -1,28 +1,60 @@
 //! The two ends that a message goes between when nothing else is there.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::fixture::Reached;
 use crate::gate::{Agent, AgentGone, Permit, Upstream, UpstreamFault};
 
 /// An agent or an upstream in this process: writes down what reaches it.
 #[derive(Debug, Default)]
-pub(super) struct End(Mutex<Vec<String>>);
+pub(super) struct End {
+    lines: Mutex<Vec<(Reached, String)>>,
+    /// What is sent goes to the isolated server.
+    is_isolated: AtomicBool,
+}
 
 impl End {
     /// What has reached it since it was last asked.
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let lines = std::mem::take(&mut *self.lines());
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// The first line of those that went to the isolated server.
+    pub(super) fn take_isolated(&self) -> Option<String> {
+        let mut lines = self.lines();
+        let place = lines.iter().position(|(to, _)| *to == Reached::Isolated)?;
+        Some(lines.remove(place).1)
+    }
+
+    /// Where the first of the lines went that nobody has taken.
+    pub(super) fn reached(&self) -> Option<Reached> {
+        self.lines().first().map(|(to, _)| *to)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<(Reached, String)>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn take_in(&self, permit: Permit) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.push(permit.into_line());
+        let to = if self.is_isolated.load(Ordering::Relaxed) {
+            Reached::Isolated
+        } else {
+            Reached::Open
+        };
+        self.lines().push((to, permit.into_line()));
     }
 }
 
 impl Upstream for End {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         self.take_in(permit);
+        Ok(())
+    }
+
+    fn isolate(&self) -> Result<(), UpstreamFault> {
+        self.is_isolated.store(true, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use super::fixture::Test;
 use super::judge::Bench;
 use super::load::Suite;
 use super::report::TestReport;
-use super::run::STACK_BYTES;
+use super::run::{STACK_BYTES, timed_runtime};
 use super::witness::Witness;
 use crate::gate;
 use crate::policy::{PolicyStore, Server};
@@ -30,7 +30,7 @@ pub(super) fn server(suite: &Suite) -> Server {
 pub(super) fn on_gate_stack<T: Send>(
     work: impl FnOnce(&tokio::runtime::Runtime) -> T + Send,
 ) -> Option<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let runtime = timed_runtime().ok()?;
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new()
             .name("gate".to_owned())

@@ -11,7 +11,7 @@ use super::changed::Changed;
 use super::errors::Source;
 use super::replay::Recording;
 use crate::policy::Agent;
-use crate::wire::{Fragment, Side};
+use crate::wire::{Extensions, Fragment, Side};
 
 /// One file: a suite of tests under the same policies and before the same upstream.
 #[derive(Debug)]
@@ -19,10 +19,14 @@ pub(super) struct Fixture {
     pub(super) source: Source,
     /// The suite's name; the file's where it has none of its own.
     pub(super) suite: String,
+    /// The configuration of the gate that judges, by its path, where the fixture names one.
+    pub(super) gate: Option<Spanned<String>>,
     /// The name of the upstream, where the fixture gives one.
     pub(super) server: Option<String>,
     /// Exact tool names that are permitted beside what the policies say.
     pub(super) allow: Option<Spanned<Vec<String>>>,
+    /// Methods of extensions that the gate knows, beside those of its configuration.
+    pub(super) extensions: Extensions,
     pub(super) offers: Offers,
     /// By the names that tests use for them.
     pub(super) agents: BTreeMap<String, Agent>,
@@ -195,6 +199,14 @@ pub enum Decision {
     Deny,
 }
 
+/// Which of the two servers of a gate that has an isolated one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reached {
+    Open,
+    Isolated,
+}
+
 /// What must become of a message.
 #[derive(Debug, Clone)]
 pub(super) struct Expect {
@@ -205,6 +217,10 @@ pub(super) struct Expect {
     pub(super) because_exactly: Option<Vec<Spanned<String>>>,
     /// Exactly what the decision must ask of the gate.
     pub(super) obligations: Option<Vec<String>>,
+    /// Exactly what the gate must have changed in the message.
+    pub(super) edits: Option<Vec<String>>,
+    /// Which of two servers it must reach.
+    pub(super) reaches: Option<Reached>,
     /// The `@code` of a deciding policy.
     pub(super) code: Option<String>,
     /// The `@advice` of a deciding policy.
@@ -237,6 +253,8 @@ impl Expect {
             because: Vec::new(),
             because_exactly: None,
             obligations: None,
+            edits: None,
+            reaches: None,
             code: None,
             advice: None,
             reason: None,
@@ -294,6 +312,15 @@ impl Offers {
             Listed::Tools => &mut self.tools,
             Listed::Prompts => &mut self.prompts,
             Listed::Resources => &mut self.resources,
+        }
+    }
+}
+
+impl Reached {
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Isolated => "isolated",
         }
     }
 }

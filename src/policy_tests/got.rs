@@ -3,7 +3,7 @@
 use crate::audit::{self, Record};
 use crate::gate::Stage;
 
-use super::fixture::Decision;
+use super::fixture::{Decision, Reached};
 
 /// What became of a message.
 #[derive(Debug)]
@@ -14,6 +14,10 @@ pub(super) struct Got {
     pub(super) policies: Vec<String>,
     /// What the decision asked of the gate.
     pub(super) obligations: Vec<String>,
+    /// What the gate changed in it: what asked for that, and where.
+    pub(super) edits: Vec<String>,
+    /// The server that it reached, where there are two.
+    pub(super) reached: Option<Reached>,
     /// The `@code` of the policy that refused.
     pub(super) code: Option<String>,
     /// The `@advice` of the policy that refused.
@@ -67,7 +71,9 @@ impl Got {
         let said = text(&record.reason.text);
         let by_policy = stage.as_deref() == Some(Stage::Decide.name());
         let failed = recorded == audit::Decision::Error;
-        if failed && !by_policy {
+        // A gate that fell over has judged nothing, at whatever step it was.
+        let fell = text(&record.reason.code).as_deref() == Some(PANIC);
+        if failed && (!by_policy || fell) {
             return Err(Broken::NotJudged(said.unwrap_or_default()));
         }
         let policies: Vec<String> = record
@@ -96,6 +102,8 @@ impl Got {
                 .iter()
                 .map(|obligation| obligation.as_str().to_owned())
                 .collect(),
+            edits: record.edits.iter().map(told).collect(),
+            reached: None,
             policies,
             code,
             advice: text(&record.reason.advice),
@@ -111,6 +119,17 @@ impl Got {
         self.decision == Decision::Allow
     }
 }
+
+fn told(edit: &audit::Edit) -> String {
+    let pointer = edit.pointer.as_str();
+    match &edit.because {
+        Some(because) => format!("{}: {pointer}", because.as_str()),
+        None => pointer.to_owned(),
+    }
+}
+
+/// The gate's word for a message over which it fell.
+const PANIC: &str = "panic";
 
 /// The gate's word for what a policy forbids.
 const FORBIDDEN: &str = "forbidden";

@@ -12,11 +12,13 @@ use crate::consent::{self, Answer, By, Desk, Way};
 use crate::gate::{self, Gate, Talk};
 use crate::policy::{Agent, Consent, Held, PolicyStore, Server};
 use crate::session::{Established, Session, SessionId};
-use crate::wire::{Fragment, KnownMethod, Message, Side, Stream};
+use crate::wire::{Extensions, Fragment, KnownMethod, Message, Side, Stream};
 
 use super::clock::MovedClock;
 use super::ends::End;
-use super::fixture::{Answered, Consented, Listed, Offers, Plan, Reply, Says, Sends, Step, Test};
+use super::fixture::{
+    Answered, Consented, Listed, Offers, Plan, Reached, Reply, Says, Sends, Step, Test,
+};
 use super::got::{At, Broken, Got};
 use super::lines;
 use super::listing::{self, Catalogue, Sight};
@@ -40,6 +42,8 @@ pub(super) struct Bench<'s> {
     pub(super) catalogue: Catalogue,
     /// Hears what the rules are asked, but for the handshake that begins a session.
     pub(super) witness: Option<&'s Witness>,
+    /// Methods of extensions that the suite lists.
+    pub(super) extensions: &'s Extensions,
     /// By the names that tests use for them.
     pub(super) agents: &'s BTreeMap<String, Agent>,
 }
@@ -54,10 +58,10 @@ pub(super) struct Came {
 
 /// One agent and one upstream, for one test.
 pub(super) struct Conversation<'s> {
-    bench: &'s Bench<'s>,
+    pub(super) bench: &'s Bench<'s>,
     test: &'s Test,
-    gate: Gate,
-    talk: Talk<End, End>,
+    pub(super) gate: Gate,
+    pub(super) talk: Talk<End, End>,
     kept: Kept,
     clock: Arc<MovedClock>,
     /// Where somebody is asked, if the test says what they say.
@@ -67,17 +71,18 @@ pub(super) struct Conversation<'s> {
     /// The session has begun, or whoever speaks first does without.
     begun: Cell<bool>,
     /// The upstream's list of tools, as far as the test needs it.
-    tools: Fragment,
+    pub(super) tools: Fragment,
 }
 
 impl<'s> Bench<'s> {
     pub(super) fn new(suite: &'s Suite, server: &'s Server, settings: &'s gate::Settings) -> Self {
         Self {
             policies: Arc::clone(&suite.policies),
-            settings,
+            settings: suite.gate.as_ref().unwrap_or(settings),
             server,
             catalogue: Catalogue::new(&suite.fixture.offers, suite.policies.current().lock()),
             offers: &suite.fixture.offers,
+            extensions: &suite.fixture.extensions,
             agents: &suite.fixture.agents,
             witness: None,
         }
@@ -121,6 +126,7 @@ impl<'s> Conversation<'s> {
         if let Some(links) = &test.start.links {
             settings.guards.links = gate::Links::Said(Arc::clone(links));
         }
+        settings.extensions = settings.extensions.with(bench.extensions);
         let gate = Gate::new(policies, audit, Arc::<MovedClock>::clone(&clock), settings);
         let desk = asks(test).then(|| {
             let settings = consent::Settings {
@@ -230,29 +236,43 @@ impl<'s> Conversation<'s> {
             Side::Agent => &self.talk.upstream,
             Side::Upstream => &self.talk.agent,
         };
+        let mut reached = other.reached();
         let mut arrived = other.take();
         // The gate asks what there is before it lets a first call through.
         if from == Side::Agent && method != Some(KnownMethod::ToolsList) {
             while let Some(id) = arrived.iter().find_map(|line| lines::tools_list(line)) {
                 let answer = lines::offer(&id, Listed::Tools, self.tools.clone());
                 self.hear(Side::Upstream, &answer).await;
+                reached = other.reached();
                 arrived = other.take();
             }
         }
-        arrived.extend(self.somebody_says(other).await);
-        let got = self
+        if self.somebody_says().await {
+            reached = reached.or(other.reached());
+            arrived.extend(other.take());
+        }
+        let mut got = self
             .record(from)
             .and_then(|record| Got::of(&record, At::Message, !arrived.is_empty()));
+        if let (Ok(got), Side::Agent, Some(_)) = (&mut got, from, self.bench.settings.isolate_from)
+        {
+            got.reached = reached;
+        }
         let allowed = got.as_ref().is_ok_and(Got::allowed);
         let id = arrived.iter().find_map(|line| lines::asked_id(line));
-        let asked = id.filter(|_| allowed).map(|id| Asked { from, id, method });
+        let asked = id.filter(|_| allowed).map(|id| Asked {
+            from,
+            id,
+            method,
+            reached: reached.unwrap_or(Reached::Open),
+        });
         (got, asked)
     }
 
-    /// Answers what the gate asks of people; yields what arrives then.
-    async fn somebody_says(&self, other: &End) -> Vec<String> {
+    /// Answers what the gate asks of people; yields whether there is anybody who does.
+    async fn somebody_says(&self) -> bool {
         let Some(desk) = &self.desk else {
-            return Vec::new();
+            return false;
         };
         for question in desk.pending() {
             let answer = match self.says.get() {
@@ -268,7 +288,7 @@ impl<'s> Conversation<'s> {
         }
         let went_on = Box::pin(self.gate.answered(&self.talk)).await;
         debug_assert!(went_on.is_ok(), "an end in this process does not go away");
-        other.take()
+        true
     }
 
     async fn list(&self, list: Listed) -> Result<Got, Broken> {
@@ -313,9 +333,15 @@ impl<'s> Conversation<'s> {
         // What the request itself brought is behind us.
         end.take();
         let line = lines::reply(&asked.id, reply);
-        self.hear(from, &line).await;
+        if from == Side::Upstream && asked.reached == Reached::Open && self.has_left() {
+            self.hear_left(&line).await;
+        } else {
+            self.hear(from, &line).await;
+        }
         let mut delivered = end.take();
-        delivered.extend(self.somebody_says(end).await);
+        if self.somebody_says().await {
+            delivered.extend(end.take());
+        }
         let arrived = delivered.iter().any(|other| lines::carries(other, &line));
         let got = self
             .record(from)
@@ -385,6 +411,9 @@ impl<'s> Conversation<'s> {
         };
         // `End` takes everything, so that the agent never is gone.
         debug_assert!(heard.is_ok(), "an end in this process does not go away");
+        if self.bench.settings.isolate_from.is_some() {
+            self.follow().await;
+        }
     }
 
     /// The record of what that side has just sent; what follows from it is recorded after it.
@@ -429,6 +458,8 @@ pub(super) struct Asked {
     /// The id that the other side knows.
     id: Fragment,
     pub(super) method: Option<KnownMethod>,
+    /// The server that was asked.
+    reached: Reached,
 }
 
 /// Whether a test says what people say when they are asked.

@@ -11,10 +11,13 @@ use super::changed;
 use super::errors::FixtureProblem;
 use super::find::{self, Found};
 use super::fixture::{Fixture, Plan};
+use super::gate_file;
 use super::groups;
 use super::read::{self, Read};
 use super::replay;
 use super::suggest;
+use crate::config::Config;
+use crate::gate;
 use crate::loading;
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicyStore};
 
@@ -26,7 +29,12 @@ pub struct Configured {
     pub policies: loading::Settings,
     /// The name of the upstream.
     pub server: String,
+    /// The gate, with all its limits.
+    pub gate: gate::Settings,
 }
+
+/// What a configuration comes to, by its path.
+pub type Reads = fn(&Config, &Path) -> Configured;
 
 /// A fixture and the policies that judge it.
 pub(super) struct Suite {
@@ -37,6 +45,8 @@ pub(super) struct Suite {
     /// Where they came from.
     pub(super) settings: loading::Settings,
     pub(super) server: String,
+    /// The gate that the fixture asks for.
+    pub(super) gate: Option<gate::Settings>,
 }
 
 /// Everything that keeps the tests from running.
@@ -56,9 +66,11 @@ const SERVER: &str = "upstream";
 pub(super) fn load(
     paths: &[PathBuf],
     configured: Option<&Configured>,
+    reads: Reads,
 ) -> Result<Vec<Suite>, Problems> {
     let mut loader = Loader {
         configured,
+        reads,
         loaded: HashMap::new(),
         problems: Problems::default(),
     };
@@ -75,11 +87,13 @@ pub(super) fn load(
     }
 }
 
-/// What policies are made of: a directory, and an allowlist beside it.
-type Key = (Option<PathBuf>, Option<Vec<String>>);
+/// What policies are made of: a directory, an allowlist beside it, and the configuration of a
+/// fixture's own.
+type Key = (Option<PathBuf>, Option<Vec<String>>, Option<PathBuf>);
 
 struct Loader<'c> {
     configured: Option<&'c Configured>,
+    reads: Reads,
     /// Nothing where they could not be loaded, which is told once.
     loaded: HashMap<Key, Option<Arc<PolicyStore>>>,
     problems: Problems,
@@ -114,12 +128,13 @@ impl Loader<'_> {
             groups,
         } = read::read(&found.fixture.to_string_lossy(), &text);
         problems.extend(recordings(&mut fixture, &found));
-        let loaded = self
-            .settings(&fixture, found, &mut problems)
-            .and_then(|settings| {
-                let policies = self.policies(&settings)?;
-                Some((settings, policies))
-            });
+        let own = self.own(&fixture, &found, &mut problems);
+        let judging = self.configured.or(own.as_ref());
+        let loaded = settings(judging, &fixture, found, &mut problems).and_then(|settings| {
+            let file = own.as_ref().map(|own| own.file.clone());
+            let policies = self.policies(&settings, file)?;
+            Some((settings, policies))
+        });
         if let Some((_, policies)) = &loaded {
             let policies = policies.current();
             problems.extend(unknown_policies(&fixture, &named, &policies));
@@ -129,10 +144,13 @@ impl Loader<'_> {
         let sound = problems.is_empty();
         self.problems.fixtures.append(&mut told(problems, &fixture));
         let (settings, policies) = loaded.filter(|_| sound)?;
-        let configured = self.configured.map(|configured| &configured.server);
-        let server = fixture.server.as_ref().or(configured);
+        let server = judging.map(|judging| &judging.server);
+        let server = fixture.server.as_ref().or(server);
         Some(Suite {
             server: server.map_or_else(|| SERVER.to_owned(), Clone::clone),
+            gate: judging
+                .filter(|_| fixture.gate.is_some())
+                .map(|judging| judging.gate.clone()),
             fixture,
             pack: settings.dir.clone(),
             policies,
@@ -140,37 +158,32 @@ impl Loader<'_> {
         })
     }
 
-    /// Where the policies of a fixture come from.
-    fn settings(
+    /// The configuration that the fixture names, unless whoever runs the tests names one.
+    fn own(
         &self,
         fixture: &Fixture,
-        found: Found,
+        found: &Found,
         problems: &mut Vec<FixtureProblem>,
-    ) -> Option<loading::Settings> {
-        if let Some(configured) = self.configured {
-            problems.extend(other_allowlist(configured, fixture));
-            return Some(configured.policies.clone());
+    ) -> Option<Configured> {
+        let named = fixture
+            .gate
+            .as_ref()
+            .filter(|_| self.configured.is_none())?;
+        match gate_file::load(named, &fixture.source, found, self.reads) {
+            Ok(configured) => Some(configured),
+            Err(mut wrong) => {
+                problems.append(&mut wrong);
+                None
+            }
         }
-        // A pack without policies is an allowlist and nothing else, as it may be in a configuration.
-        let dir = found.pack.filter(|pack| find::has_policies(pack));
-        if dir.is_none() && fixture.allow.is_none() {
-            let problem =
-                FixtureProblem::about(&found.fixture, "test::no-policies", "it tests no policies");
-            problems.push(problem.with_help(
-                "put it into `tests/` beside the policies, give it an `allow = […]`, or name a \
-                 configuration with `--config`",
-            ));
-            return None;
-        }
-        Some(loading::Settings {
-            allow: fixture.allow.as_ref().map(|names| names.get_ref().clone()),
-            dir,
-            ..loading::Settings::default()
-        })
     }
 
-    fn policies(&mut self, settings: &loading::Settings) -> Option<Arc<PolicyStore>> {
-        let key = (settings.dir.clone(), settings.allow.clone());
+    fn policies(
+        &mut self,
+        settings: &loading::Settings,
+        own: Option<PathBuf>,
+    ) -> Option<Arc<PolicyStore>> {
+        let key = (settings.dir.clone(), settings.allow.clone(), own);
         if let Some(loaded) = self.loaded.get(&key) {
             return loaded.clone();
         }
@@ -180,7 +193,7 @@ impl Loader<'_> {
                 let told = self
                     .loaded
                     .iter()
-                    .any(|((dir, _), loaded)| *dir == key.0 && loaded.is_none());
+                    .any(|((dir, ..), loaded)| *dir == key.0 && loaded.is_none());
                 if !told {
                     self.problems.policies.extend(errors.problems);
                 }
@@ -190,6 +203,35 @@ impl Loader<'_> {
         self.loaded.insert(key, loaded.clone());
         loaded
     }
+}
+
+/// Where the policies of a fixture come from.
+fn settings(
+    judging: Option<&Configured>,
+    fixture: &Fixture,
+    found: Found,
+    problems: &mut Vec<FixtureProblem>,
+) -> Option<loading::Settings> {
+    if let Some(configured) = judging {
+        problems.extend(other_allowlist(configured, fixture));
+        return Some(configured.policies.clone());
+    }
+    // A pack without policies is an allowlist and nothing else, as it may be in a configuration.
+    let dir = found.pack.filter(|pack| find::has_policies(pack));
+    if dir.is_none() && fixture.allow.is_none() {
+        let problem =
+            FixtureProblem::about(&found.fixture, "test::no-policies", "it tests no policies");
+        problems.push(problem.with_help(
+            "put it into `tests/` beside the policies, give it an `allow = […]`, or name a \
+                 configuration with `--config`",
+        ));
+        return None;
+    }
+    Some(loading::Settings {
+        allow: fixture.allow.as_ref().map(|names| names.get_ref().clone()),
+        dir,
+        ..loading::Settings::default()
+    })
 }
 
 /// The tests beside the policies that a configuration names.
@@ -247,7 +289,7 @@ fn recordings(fixture: &mut Fixture, found: &Found) -> Vec<FixtureProblem> {
 }
 
 /// The text of a file, or why there is none.
-fn text(path: &Path) -> Result<String, String> {
+pub(super) fn text(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     if fs::metadata(path).map_err(unreadable)?.len() > MAX_BYTES {
         return Err(format!("larger than {MAX_BYTES} bytes"));

@@ -7,6 +7,7 @@
 //!
 //! [`Gate`]: crate::gate::Gate
 
+mod below;
 mod changed;
 mod clock;
 mod compare;
@@ -16,6 +17,7 @@ mod errors;
 mod exercise;
 mod find;
 mod fixture;
+mod gate_file;
 mod got;
 mod groups;
 mod json;
@@ -23,6 +25,7 @@ mod judge;
 mod lines;
 mod listing;
 mod load;
+mod moving;
 mod mutate;
 mod printable;
 mod read;
@@ -43,8 +46,8 @@ mod witness;
 
 pub use coverage::{ConditionCoverage, Coverage, RuleCoverage, Seen, WantedCoverage};
 pub use errors::{FixtureErrors, FixtureProblem};
-pub use fixture::{Decision, Start};
-pub use load::Configured;
+pub use fixture::{Decision, Reached, Start};
+pub use load::{Configured, Reads};
 pub use mutate::{Mutants, Mutation, Near, Needless, Survivor};
 pub use read_start::read_start;
 pub(crate) use rehearsal::{Rehearsal, Rehearsed};

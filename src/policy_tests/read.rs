@@ -21,7 +21,7 @@ use super::suggest;
 use super::table::{Reading, Table, in_order};
 use crate::findings::{misleads, printable};
 use crate::policy::{Agent, Client};
-use crate::wire::{Limits, Message, Side};
+use crate::wire::{Extensions, Limits, ListedMethod, ListedProblem, Message, Side};
 
 /// When a fixture says nothing of the time: 2026-01-01T00:00:00Z, so that results never depend on
 /// the day they are asked for.
@@ -64,8 +64,10 @@ pub(super) fn read(name: &str, text: &str) -> Read {
             Some(suite) => suite.into_inner(),
             None => stem.to_string_lossy().into_owned(),
         },
+        gate: top.text("gate"),
         server: server(&top),
         allow: allow(&top),
+        extensions: extensions(&reading, &top),
         offers: offers(&top, &tests),
         agents: surroundings.agents,
         tests,
@@ -159,6 +161,19 @@ fn server(top: &Table<'_>) -> Option<String> {
 fn allow(top: &Table<'_>) -> Option<Spanned<Vec<String>>> {
     let names = plain(top.texts("allow")?);
     Some(Spanned::new(top.get("allow")?.span(), names))
+}
+
+/// Methods of extensions, as `[extensions]` of a configuration lists them.
+fn extensions(reading: &Reading, top: &Table<'_>) -> Extensions {
+    let names = top.texts("extensions").unwrap_or_default();
+    let listed = names.iter().filter_map(|name| {
+        let told = |problem: ListedProblem| {
+            let message = format!("`{}` {problem}", printable(name.get_ref()));
+            reading.tell(&name.span(), "test::value", message, None);
+        };
+        ListedMethod::named(name.get_ref()).map_err(told).ok()
+    });
+    listed.collect()
 }
 
 fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::fixture::{Decision, Expect};
+use super::fixture::{Decision, Expect, Reached};
 use super::read::plain;
 use super::section::Section;
 use super::suggest;
@@ -14,7 +14,7 @@ use super::table::{Reading, Table, Value, in_order};
 /// What is expected of one message in each cell of a matrix.
 pub(super) enum Expectations {
     /// The same of everybody.
-    Alike(Expect),
+    Alike(Box<Expect>),
     /// By agent; whoever is not listed is denied.
     Each(BTreeMap<String, Expect>),
 }
@@ -32,7 +32,7 @@ pub(super) fn expectations(table: &Table<'_>, agents: &[Spanned<String>]) -> Opt
         of_agents.then_some((value, entries))
     };
     match (each("expect"), each("visible")) {
-        (None, None) => expect(table).map(Expectations::Alike),
+        (None, None) => Some(Expectations::Alike(Box::new(expect(table)?))),
         (Some(_), Some((value, _))) => {
             let message = "`expect` and `visible` both say it for each agent";
             let help =
@@ -122,7 +122,7 @@ fn by_agent(
 impl Expectations {
     pub(super) fn of(&self, agent: &str) -> Expect {
         match self {
-            Self::Alike(expect) => expect.clone(),
+            Self::Alike(expect) => Expect::clone(expect),
             Self::Each(each) => each
                 .get(agent)
                 .cloned()
@@ -179,6 +179,8 @@ fn expect(table: &Table<'_>) -> Option<Expect> {
 
 const DECISIONS: [(&str, Decision); 2] = [("allow", Decision::Allow), ("deny", Decision::Deny)];
 
+const SERVERS: [(&str, Reached); 2] = [("open", Reached::Open), ("isolated", Reached::Isolated)];
+
 fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     if value.get_ref().is_str() {
         let decision = reading.word(&reading.text(value)?, &DECISIONS);
@@ -192,6 +194,9 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     let because = table.texts("because");
     let because_exactly = table.texts("because_exactly");
     let obligations = table.texts("obligations");
+    let edits = table.texts("edits");
+    let reaches = table.text("reaches");
+    let reaches = reaches.and_then(|word| reading.word(&word, &SERVERS));
     for named in [&because, &because_exactly] {
         reading.name(named.as_deref().unwrap_or_default());
     }
@@ -220,9 +225,11 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
     match decision {
         Decision::Allow => only_denials(reading, &table),
         Decision::Deny => {
-            if let Some(value) = table.get("obligations") {
-                let message = "only what is allowed has `obligations`";
-                reading.tell(&value.span(), "test::conflict", message, None);
+            for key in ["obligations", "edits", "reaches"] {
+                if let Some(value) = table.get(key) {
+                    let message = format!("only what is allowed has `{key}`");
+                    reading.tell(&value.span(), "test::conflict", message, None);
+                }
             }
         }
     }
@@ -230,6 +237,8 @@ fn told(reading: &Reading, value: &Value<'_>) -> Option<Expect> {
         because: because.unwrap_or_default(),
         because_exactly,
         obligations: obligations.map(plain),
+        edits: edits.map(plain),
+        reaches,
         code: code.map(Spanned::into_inner),
         advice: advice.map(Spanned::into_inner),
         reason: reason.map(Spanned::into_inner),

@@ -235,7 +235,11 @@ pub(super) fn raw(table: &Table<'_>) -> Option<String> {
 
 /// A message as its sender would write it. What is known to be a notification has no id.
 fn frame(from: Side, method: &str, params: Option<&[(String, Fragment)]>) -> Sends {
-    let notification = KnownMethod::from_name(method).is_some_and(|known| !known.is_request());
+    let known = KnownMethod::from_name(method);
+    let notification = known.map_or_else(
+        || method.starts_with("notifications/"),
+        |known| !known.is_request(),
+    );
     let id = (!notification).then(|| Fragment::string("test"));
     let members = [
         ("jsonrpc", Some(Fragment::string("2.0"))),

@@ -12,11 +12,11 @@ use super::fixture::{Decision, Expect, Offers, Plan, Sends, Start, Step, Test};
 use super::got::{At, Broken, Got};
 use super::judge::Bench;
 use super::listing::{self, Catalogue};
-use super::run::STACK_BYTES;
+use super::run::{STACK_BYTES, timed_runtime};
 use super::witness::{Heard, Witness};
 use crate::gate;
 use crate::policy::{Agent, Observer, PolicySnapshot, PolicyStore, Server};
-use crate::wire::{Message, Side};
+use crate::wire::{Extensions, Message, Side};
 
 /// A message, and the circumstances in which it is sent.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl Rehearsal {
             tools: called.into_iter().collect(),
             ..Offers::default()
         };
-        let agents = BTreeMap::new();
+        let (agents, extensions) = (BTreeMap::new(), Extensions::default());
         let bench = Bench {
             catalogue: Catalogue::new(&offers, policies.lock()),
             policies: Arc::new(PolicyStore::new(policies.observed_by(&observer))),
@@ -101,6 +101,7 @@ impl Rehearsal {
             server: &server,
             offers: &offers,
             witness: Some(&witness),
+            extensions: &extensions,
             agents: &agents,
         };
         let step = Step {
@@ -125,8 +126,7 @@ impl Rehearsal {
             changed: Changed::default(),
             plan: Plan::Message(Box::new(step)),
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime.map_err(|error| error.to_string())?;
+        let runtime = timed_runtime().map_err(|error| error.to_string())?;
         let came = runtime.block_on(bench.judge(&test)).pop();
         let got = came.map_or(Err(Broken::NotRecorded), |came| came.message);
         let got: Got = got.map_err(|broken| broken.to_string())?;

@@ -9,7 +9,7 @@ use super::errors::{FixtureErrors, FixtureProblem};
 use super::find::{self, Found};
 use super::fixture::{Fixture, Test};
 use super::judge::Bench;
-use super::load::{self, Configured, Problems, Suite};
+use super::load::{self, Configured, Problems, Reads, Suite};
 use super::mutate::Mutants;
 use super::report::{NotRun, Report, SuiteReport, TestReport};
 use crate::gate;
@@ -31,6 +31,8 @@ pub struct Settings {
     pub gate: gate::Settings,
     /// Policies to test in place of those beside each fixture.
     pub configured: Option<Configured>,
+    /// What a configuration that a fixture names comes to.
+    pub reads: Reads,
 }
 
 /// How far a run is, for whoever waits for it.
@@ -62,7 +64,11 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
 /// # Errors
 /// As [`run`].
 pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, NotRun> {
-    let mut suites = load::load(&settings.paths, settings.configured.as_ref())?;
+    let mut suites = load::load(
+        &settings.paths,
+        settings.configured.as_ref(),
+        settings.reads,
+    )?;
     let left_out = match &settings.filter {
         Some(filter) => keep(&mut suites, filter)?,
         None => 0,
@@ -185,6 +191,13 @@ fn judge(
     Some(of_suite.collect())
 }
 
+/// What a gate runs on: parts of it wait no longer than so long, as for a disk.
+pub(super) fn timed_runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+}
+
 fn threads(tests: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     tests
@@ -198,7 +211,7 @@ fn work(
     next: &AtomicUsize,
     done: &AtomicUsize,
 ) -> Option<Vec<(usize, TestReport)>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
+    let runtime = timed_runtime().ok()?;
     let mut reports = Vec::new();
     loop {
         let place = next.fetch_add(1, Ordering::Relaxed);

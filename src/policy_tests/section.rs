@@ -40,8 +40,10 @@ impl Section {
         match self {
             Self::File => &[
                 "suite",
+                "gate",
                 "now",
                 "allow",
+                "extensions",
                 "tools",
                 "prompts",
                 "resources",
@@ -92,6 +94,8 @@ impl Section {
                 "because",
                 "because_exactly",
                 "obligations",
+                "edits",
+                "reaches",
                 "code",
                 "advice",
                 "reason",
@@ -105,7 +109,6 @@ impl Section {
         match self {
             Self::File => &["sessions", "defaults"],
             Self::Test | Self::Step => &["skip"],
-            Self::Expect => &["edits"],
             Self::Server
             | Self::Agent
             | Self::Client
@@ -113,7 +116,8 @@ impl Section {
             | Self::Consent
             | Self::Send
             | Self::Result
-            | Self::Error => &[],
+            | Self::Error
+            | Self::Expect => &[],
         }
     }
 

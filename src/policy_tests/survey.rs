@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find;
-use super::load::{self, Configured};
+use super::load::{self, Configured, Reads};
 use crate::loading;
 
 /// What the tests of one directory say of themselves.
@@ -20,7 +20,7 @@ pub struct Survey {
 }
 
 /// Reads the tests beside some policies.
-pub fn survey(pack: &Path, configured: Option<&Configured>) -> Survey {
+pub fn survey(pack: &Path, configured: Option<&Configured>, reads: Reads) -> Survey {
     match find::tests_of(pack) {
         Ok(tests) if tests.is_empty() => return Survey::default(),
         Ok(_) => {}
@@ -31,7 +31,7 @@ pub fn survey(pack: &Path, configured: Option<&Configured>) -> Survey {
             };
         }
     }
-    match load::load(&[pack.join("tests")], configured) {
+    match load::load(&[pack.join("tests")], configured, reads) {
         Ok(suites) => {
             let offered = suites.into_iter().flat_map(|it| it.fixture.offers.tools);
             Survey {

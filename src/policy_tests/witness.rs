@@ -118,7 +118,10 @@ impl Observer for Witness {
                     ),
                     Resource::Resource(_) => (Action::ListResource, Action::ReadResource),
                     // Nothing else is listed.
-                    Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => (
+                    Resource::Prompt(_)
+                    | Resource::Method(_)
+                    | Resource::Server(_)
+                    | Resource::Client(_) => (
                         Action::ListPrompt,
                         Action::GetPrompt {
                             arguments: &arguments,
@@ -184,6 +187,7 @@ impl Asked {
             Resource::Tool(tool) => ("tool", &tool.name),
             Resource::Resource(resource) => ("resource", &resource.uri),
             Resource::Prompt(prompt) => ("prompt", &prompt.name),
+            Resource::Method(method) => ("method", &method.name),
             Resource::Server(server) => ("server", &server.name),
             Resource::Client(client) => ("client", &client.name),
         };

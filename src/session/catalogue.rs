@@ -317,7 +317,7 @@ mod tests {
             definition: Some(Offered {
                 print: print(words),
                 schemas: None,
-                mirrors: std::sync::Arc::default(),
+                mirrors: Ok(std::sync::Arc::default()),
                 flags: None,
                 looks: crate::guard::Looks::of(name),
             }),

@@ -27,6 +27,8 @@ pub enum Lent {
     Sample(u64),
     /// By what is told of the agent's task of this id.
     Task(Arc<str>),
+    /// By the request that brings the answers to an unfinished result, which is known by this digest.
+    Round([u8; 32]),
     /// By time alone.
     Untold,
 }

@@ -92,6 +92,9 @@ pub enum OutOfOrder {
     NotInitialized,
     #[error("the session has been initialized already")]
     AlreadyInitialized,
+    /// Of a notification, which nobody waits for.
+    #[error("it is not known yet whether the server needs a session: send a request first")]
+    Undiscovered,
 }
 
 impl Probe {

@@ -9,6 +9,7 @@ mod asked;
 mod catalogue;
 mod drifts;
 mod forsaken;
+mod kept;
 mod ledger;
 mod lending;
 mod lifecycle;
@@ -16,7 +17,7 @@ mod offered_names;
 mod pages;
 mod pending;
 mod place;
-mod ratchet;
+mod trial;
 mod visibility;
 
 use std::collections::{HashMap, VecDeque};
@@ -35,17 +36,19 @@ pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use forsaken::Forsaken;
+pub use kept::{
+    Answer, Counted, InMemory, JournalError, Kept, OnDisk, Places, Raised, Room, SessionKey,
+    SessionStore, StoreFault, Whose,
+};
 pub use ledger::{Keep, Ledger, TooLarge};
 pub use lending::{Lending, Lent};
 pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
-    Admitted, Asker, Exchange, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
+    Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
 pub use place::{LeftBehind, Place, Run, Travelling};
-pub use ratchet::{
-    Answer, InMemory, JournalError, OnDisk, Raised, RatchetKey, RatchetStore, StoreFault, Whose,
-};
+pub use trial::{Opening, Trial};
 pub use visibility::Visibilities;
 
 /// One agent's session with the gate.
@@ -127,6 +130,8 @@ pub struct State {
     pub listed: Vec<KnownMethod>,
     /// Whether the upstream is asked what it speaks.
     pub probe: Probe,
+    /// What has come of the handshake that the gate asks for itself, if that is what the session is for.
+    pub trial: Trial,
     /// Calls that wait for the catalogue, and requests that wait until it is known what the upstream
     /// speaks, in the order in which they came.
     pub parked: VecDeque<Parked>,
@@ -184,7 +189,7 @@ pub struct Established {
 
 /// A request that waits until the gate knows what the upstream speaks, or a call until it knows what
 /// that offers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Parked {
     /// Who waits for the call, so that it can be cancelled while it waits.
     pub asker: Asker,
@@ -211,6 +216,17 @@ pub struct Parked {
     pub reference: Arc<str>,
     /// The number of the question that a person has said yes to, if it waits with that.
     pub agreed_to: Option<Arc<str>>,
+    pub attempt: Attempt,
+    /// What a person had agreed to when it was sent the first time.
+    pub agreed: Option<Agreed>,
+}
+
+/// Whether a request was sent before, and was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Attempt {
+    #[default]
+    First,
+    Second,
 }
 
 /// Whether the upstream can be spoken to.
@@ -277,6 +293,7 @@ impl Session {
                 promised: Vec::new(),
                 listed: Vec::new(),
                 probe: Probe::default(),
+                trial: Trial::default(),
                 parked: VecDeque::new(),
                 asking: Asking::default(),
                 follows_resources: false,

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::guard::text::Flags;
 use crate::guard::{Looks, ToolSchemas};
 use crate::policy::Fingerprint;
-use crate::wire::Mirror;
+use crate::wire::{Mirror, Misannotated};
 
 /// The items of a page that can be judged, and those that nobody can use.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub struct Offered {
     /// What instructs or hides in it, if that was looked at.
     pub flags: Option<Flags>,
     pub schemas: Option<Arc<ToolSchemas>>,
-    /// Which arguments of a call headers must repeat.
-    pub mirrors: Arc<[Mirror]>,
+    /// Which arguments of a call headers must repeat, if that is said as the rules want it.
+    pub mirrors: Result<Arc<[Mirror]>, Misannotated>,
     pub looks: Looks,
 }
 
@@ -171,7 +171,7 @@ impl Page {
                 print: Fingerprint::of("{}", "0"),
                 flags: Some(Flags::default()),
                 schemas: None,
-                mirrors: Arc::default(),
+                mirrors: Ok(Arc::default()),
                 looks: Looks::of(name),
             }),
             flags: Some(Flags::default()),

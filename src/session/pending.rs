@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::{Agent, Held, PolicySnapshot};
-use crate::wire::{Id, KnownMethod, Span, Stream};
+use crate::wire::{Id, KnownMethod, ListedMethod, Span, Stream};
 
+use super::Parked;
 use super::asked::Agreed;
 use super::pages::Offered;
+use super::trial::Opening;
 
 /// Requests sent to one peer, by the ids that the gate minted for them.
 #[derive(Debug, Default)]
@@ -59,8 +61,8 @@ pub struct Exchange {
     pub progress_token: Option<String>,
     /// Which page the request asks for, if it is for a list; `None` is the first.
     pub cursor: Option<String>,
-    /// Of which news it asks to hear, if it is a `subscriptions/listen`.
-    pub news: Vec<KnownMethod>,
+    /// Of what it asks to hear, if it is a `subscriptions/listen`.
+    pub news: News,
     /// What the asker said it can do (`2026-07-28`: on each request).
     pub spoken: super::Spoken,
     /// Which round of one request it is, if its result may ask for more.
@@ -81,6 +83,19 @@ pub struct Exchange {
     pub correlation: Vec<(&'static str, String)>,
     /// Its place in a trace.
     pub span: Option<Span>,
+    /// The call that it is, if it may be made once more when the peer does not take it.
+    pub again: Option<Arc<Parked>>,
+}
+
+/// Of what a `subscriptions/listen` asks to hear.
+#[derive(Debug, Clone, Default)]
+pub struct News {
+    /// The kinds of news, by the notification that tells them.
+    pub asked: Vec<KnownMethod>,
+    /// All that was asked for, as JSON text as it was sent, until the server has said what it grants.
+    pub filter: Option<Arc<str>>,
+    /// The kinds that the server has granted.
+    pub granted: Vec<KnownMethod>,
 }
 
 /// Where a request stands among those that ask for one thing.
@@ -139,6 +154,8 @@ pub enum Origin {
     Discovery,
     /// The gate: it tells a restarted upstream what the session had agreed on.
     Handshake,
+    /// The gate: it needs to know whether the upstream can serve at all.
+    Trial(Opening),
     /// The gate: the agent's client asks a person, about the question with this number.
     Consent(Arc<str>),
 }
@@ -149,6 +166,8 @@ pub enum Target {
     Tool(String),
     Resource(String),
     Prompt(String),
+    /// What the method of an extension does.
+    Method(ListedMethod),
     Server,
 }
 
@@ -187,7 +206,7 @@ impl Origin {
     pub fn is_gate(&self) -> bool {
         matches!(
             self,
-            Self::Catalogue | Self::Discovery | Self::Handshake | Self::Consent(_)
+            Self::Catalogue | Self::Discovery | Self::Handshake | Self::Trial(_) | Self::Consent(_)
         )
     }
 }
@@ -197,7 +216,8 @@ impl Target {
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Tool(name) | Self::Resource(name) | Self::Prompt(name) => Some(name),
-            Self::Server => None,
+            // The record has its method.
+            Self::Method(_) | Self::Server => None,
         }
     }
 }
@@ -352,6 +372,12 @@ impl PendingTable {
     pub fn by_minted(&self, id: &Id) -> Option<(u64, &Exchange)> {
         let minted = u64::try_from(id.as_integer()?).ok()?;
         Some((minted, self.by_minted.get(&minted)?))
+    }
+
+    /// Of what the request asks to hear for which the gate has minted this id.
+    pub fn news_of(&mut self, minted: u64) -> Option<&mut News> {
+        let exchange = self.by_minted.get_mut(&minted);
+        exchange.map(|exchange| &mut exchange.news)
     }
 
     /// Spends the entries whose replies would be waited for on this stream, oldest first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Taken;
-use super::{Announced, Asked, Lifecycle, Probe, Readiness, Session, State};
+use super::{Announced, Asked, Attempt, Lifecycle, Probe, Readiness, Session, State};
 use crate::wire::{KnownMethod, Stream, TraceContext};
 
 /// Where a session stands.
@@ -41,6 +41,7 @@ pub struct Travelling {
     pub trace: Option<TraceContext>,
     /// When it came: time since the clock was made.
     pub came: Duration,
+    pub attempt: Attempt,
 }
 
 /// What a session does not take with it from the open server.

@@ -165,7 +165,7 @@ fn name<'r>(item: &'r Resource<'_>) -> &'r str {
         Resource::Tool(tool) => &tool.name,
         Resource::Resource(facts) => &facts.uri,
         Resource::Prompt(prompt) => &prompt.name,
-        Resource::Server(_) | Resource::Client(_) => "",
+        Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => "",
     }
 }
 
@@ -180,7 +180,7 @@ impl Item {
                 let (name, flags) = (prompt.name.clone(), prompt.flags.clone());
                 Some(Self::Prompt(name, prompt.pin, flags))
             }
-            Resource::Server(_) | Resource::Client(_) => None,
+            Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => None,
         }
     }
 }

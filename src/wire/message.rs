@@ -1,5 +1,7 @@
 //! One JSON-RPC message: exactly one of request, notification and reply.
 
+use std::borrow::Cow;
+
 use super::envelope::{Fault, META, Members, read_envelope, remains};
 use super::error::{Likeness, WireError, WireErrorKind};
 use super::id::Id;
@@ -111,6 +113,11 @@ impl Message {
     /// Always an object.
     pub fn result(&self) -> Option<Value<'_>> {
         self.value(self.members.result)
+    }
+
+    /// The revision that a result of `initialize` agrees to.
+    pub fn agreed_revision(&self) -> Option<Cow<'_, str>> {
+        self.result()?.get("protocolVersion")?.as_str()
     }
 
     /// Always an object with an integer `code` and a string `message`.

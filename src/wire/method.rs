@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Side;
+use super::extensions::ListedMethod;
 use super::json::{Kind, Value};
 
 /// A method by name.
@@ -43,28 +44,45 @@ macro_rules! methods {
         /// The methods that the gate understands (schemas of revisions 2024-11-05 to 2026-07-28, and
         /// of the extension `io.modelcontextprotocol/tasks`).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum KnownMethod { $($method,)+ }
+        pub enum KnownMethod {
+            $($method,)+
+            /// A method of another extension, which the configuration lists.
+            Extension(ListedMethod),
+        }
 
         impl KnownMethod {
+            /// The protocol's own, and those of tasks.
             pub const ALL: &[Self] = &[$(Self::$method,)+];
 
             pub fn name(self) -> &'static str {
-                match self { $(Self::$method => $name,)+ }
+                match self {
+                    $(Self::$method => $name,)+
+                    Self::Extension(listed) => listed.name(),
+                }
             }
 
-            /// Exact: `tools/call ` and `Tools/Call` are other, unknown methods.
+            /// Of those in [`ALL`](Self::ALL). Exact: `tools/call ` and `Tools/Call` are other, unknown methods.
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$method),)+ _ => None }
             }
 
             fn form(self) -> Form {
-                match self { $(Self::$method => Form::$form,)+ }
+                match self {
+                    $(Self::$method => Form::$form,)+
+                    Self::Extension(listed) if listed.is_request() => Form::Request,
+                    Self::Extension(_) => Form::Notification,
+                }
             }
 
             fn eras(self, side: Side) -> Eras {
                 match (self, side) {
                     $((Self::$method, Side::Agent) => Eras::$agent,
                     (Self::$method, Side::Upstream) => Eras::$upstream,)+
+                    (Self::Extension(_), Side::Agent) => Eras::Both,
+                    // What a server asks of an agent is a closed set: nobody here could say what its
+                    // answer tells the server.
+                    (Self::Extension(listed), Side::Upstream) if listed.is_request() => Eras::Never,
+                    (Self::Extension(_), Side::Upstream) => Eras::Both,
                 }
             }
         }

@@ -25,11 +25,25 @@ pub struct Mirror {
     path: Vec<Box<str>>,
 }
 
+/// How an annotation breaks the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Misannotated {
+    #[error("its `x-mcp-header` is no name of a header")]
+    Name,
+    #[error("two of its `x-mcp-header` name the same header")]
+    Twice,
+    #[error("its `x-mcp-header` stands on what is no string, integer or boolean")]
+    Kind,
+    #[error("its `x-mcp-header` stands where not only `properties` lead")]
+    Place,
+}
+
 impl Mirrors {
     /// Takes in a page of a list of tools. What it says of a tool replaces what an earlier one said.
     ///
     /// A tool with an annotation that breaks the rules has no mirrors: no agent may call it over
-    /// HTTP, and what a server makes of such a call is its own affair.
+    /// HTTP, and what a server makes of such a call is its own affair. Where the gate alone speaks HTTP,
+    /// it is not called at all.
     pub fn learn(&self, list: &Message) {
         let listed = list.result().and_then(|result| result.get("tools"));
         let Some(listed) = listed.filter(|tools| tools.is_array()) else {
@@ -40,12 +54,11 @@ impl Mirrors {
             let Some(name) = tool.get("name").and_then(Value::as_str) else {
                 continue;
             };
-            let mirrors = tool.get("inputSchema").and_then(of_schema);
-            match mirrors.filter(|mirrors| !mirrors.is_empty()) {
-                Some(mirrors) if tools.len() < MAX_TOOLS => {
-                    tools.insert(name.into(), mirrors.into());
+            match Mirror::of_definition(tool) {
+                Ok(mirrors) if !mirrors.is_empty() && tools.len() < MAX_TOOLS => {
+                    tools.insert(name.into(), mirrors);
                 }
-                Some(_) | None => {
+                Ok(_) | Err(_) => {
                     tools.remove(&*name);
                 }
             }
@@ -66,11 +79,35 @@ impl Mirror {
     /// How the names of such headers begin, in lower case.
     pub const PREFIX: &str = "mcp-param-";
 
-    /// Those of one item of a list of tools; none if it has none, or an annotation of it breaks the
-    /// rules.
-    pub fn of_definition(definition: Value<'_>) -> Arc<[Self]> {
-        let schema = definition.get("inputSchema");
-        schema.and_then(of_schema).unwrap_or_default().into()
+    /// Those of one item of a list of tools.
+    ///
+    /// # Errors
+    /// How an annotation of it breaks the rules: then nobody may call the tool over HTTP.
+    pub fn of_definition(definition: Value<'_>) -> Result<Arc<[Self]>, Misannotated> {
+        let mut found = Vec::new();
+        if let Some(schema) = definition.get("inputSchema") {
+            collect(schema, Some(&mut Vec::new()), &mut found)?;
+        }
+        Ok(found.into())
+    }
+
+    fn of_property(
+        property: Value<'_>,
+        annotation: Value<'_>,
+        path: &[Cow<'_, str>],
+    ) -> Result<Self, Misannotated> {
+        let name = annotation.as_str().ok_or(Misannotated::Name)?;
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(Misannotated::Name);
+        }
+        let scalar = property.get("type").and_then(Value::as_str);
+        if !scalar.is_some_and(|it| matches!(&*it, "string" | "integer" | "boolean")) {
+            return Err(Misannotated::Kind);
+        }
+        Ok(Self {
+            header: format!("{}{}", Self::PREFIX, name.to_ascii_lowercase()).into(),
+            path: path.iter().map(|step| Box::from(&**step)).collect(),
+        })
     }
 
     /// The header's name, in lower case.
@@ -146,40 +183,62 @@ impl Decimal {
     }
 }
 
-/// None if an annotation breaks the rules.
-fn of_schema(schema: Value<'_>) -> Option<Vec<Mirror>> {
-    let mut found = Vec::new();
-    collect(schema, &mut Vec::new(), &mut found)?;
-    Some(found)
-}
+/// What of a schema holds schemas by names of the author's choice, and what holds no schema at all
+/// (JSON Schema 2020-12; `definitions` and `dependencies` of older drafts).
+const NAMED_SCHEMAS: [&str; 5] = [
+    "patternProperties",
+    "$defs",
+    "definitions",
+    "dependentSchemas",
+    "dependencies",
+];
+const PLAIN_DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// Annotations are reached through `properties` alone; what stands elsewhere is not ours to read.
+/// Takes in the annotations of a schema's properties. `path` leads from the arguments to what the schema
+/// is about; there is none where anything else than `properties` leads to the schema, and an annotation
+/// there breaks the rules.
 fn collect<'s>(
     schema: Value<'s>,
-    path: &mut Vec<Cow<'s, str>>,
+    mut path: Option<&mut Vec<Cow<'s, str>>>,
     found: &mut Vec<Mirror>,
-) -> Option<()> {
-    let properties = schema.get("properties").filter(|it| it.is_object());
-    for (name, property) in properties.into_iter().flat_map(Value::entries) {
-        path.push(name);
-        if let Some(annotation) = property.get(ANNOTATION) {
-            let name = annotation.as_str()?;
-            let scalar = property.get("type").and_then(Value::as_str)?;
-            let fits = matches!(&*scalar, "string" | "integer" | "boolean");
-            let header = format!("{}{}", Mirror::PREFIX, name.to_ascii_lowercase());
-            let twice = found.iter().any(|mirror| *mirror.header == *header);
-            if name.is_empty() || !name.bytes().all(is_token) || !fits || twice {
-                return None;
-            }
-            found.push(Mirror {
-                header: header.into(),
-                path: path.iter().map(|step| Box::from(&**step)).collect(),
-            });
+) -> Result<(), Misannotated> {
+    if let Some(annotation) = schema.get(ANNOTATION) {
+        let path = path.as_deref().filter(|path| !path.is_empty());
+        let mirror = Mirror::of_property(schema, annotation, path.ok_or(Misannotated::Place)?)?;
+        if found.iter().any(|other| other.header == mirror.header) {
+            return Err(Misannotated::Twice);
         }
-        collect(property, path, found)?;
-        path.pop();
+        found.push(mirror);
     }
-    Some(())
+    for (keyword, value) in schema.entries() {
+        let keyword = &*keyword;
+        if keyword == ANNOTATION || PLAIN_DATA.contains(&keyword) {
+            continue;
+        }
+        if keyword == "properties" {
+            for (name, property) in value.entries() {
+                match path.as_deref_mut() {
+                    Some(path) => {
+                        path.push(name);
+                        collect(property, Some(path), found)?;
+                        path.pop();
+                    }
+                    None => collect(property, None, found)?,
+                }
+            }
+        } else if NAMED_SCHEMAS.contains(&keyword) {
+            for (_, schema) in value.entries() {
+                collect(schema, None, found)?;
+            }
+        } else if value.is_array() {
+            for schema in value.items() {
+                collect(schema, None, found)?;
+            }
+        } else {
+            collect(value, None, found)?;
+        }
+    }
+    Ok(())
 }
 
 /// RFC 9110, 5.6.2.

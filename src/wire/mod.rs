@@ -10,6 +10,7 @@ mod carrier;
 mod definition;
 mod envelope;
 mod error;
+mod extensions;
 mod folding;
 mod header_value;
 mod id;
@@ -30,6 +31,9 @@ mod trace_state;
 pub use carrier::Carrier;
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
+pub use extensions::{
+    Extensions, ListedMethod, ListedProblem, MOST_METHODS, blurred, name_of_extension,
+};
 pub use header_value::{header_value, of_header_value};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{
@@ -39,9 +43,9 @@ pub(crate) use line_writer::{Closed, End, LineWriter};
 pub use lines::{Frame, LineReader};
 pub use message::{Message, Outcome, Shape};
 pub use method::{Era, KnownMethod, MAX_METHOD_BYTES, Method, MethodProblem};
-pub use mirrors::{Mirror, Mirrors};
+pub use mirrors::{Mirror, Mirrors, Misannotated};
 pub use params::{ParamsError, ParamsProblem};
-pub use repeated::{Repeated, Said, Unrepeated};
+pub use repeated::{Misrepeated, Repeated, Said, Unrepeated};
 pub use sse::{EventKind, MAX_EVENT_ID_BYTES, SseDecoder, SseEvent};
 pub use stream::{Form, Stream};
 pub use trace::{Sampled, Span, SpanId, TraceContext, TraceId};

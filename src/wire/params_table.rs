@@ -98,7 +98,9 @@ pub(super) fn rule(method: KnownMethod) -> &'static Rule {
         | M::RootsList
         | M::ToolsListChanged
         | M::ResourcesListChanged
-        | M::PromptsListChanged => &OBJECT,
+        | M::PromptsListChanged
+        // What it must have is the extension's affair.
+        | M::Extension(_) => &OBJECT,
     }
 }
 

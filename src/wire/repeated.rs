@@ -19,16 +19,25 @@ pub enum Said {
     Unreadable,
 }
 
-/// How headers do not say what the call says. No name is told, and no value.
+/// A header that does not say what the call says. No value is told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{header}` {how}")]
+pub struct Unrepeated {
+    /// Its name, in lower case, as the tool's definition has it.
+    pub header: Box<str>,
+    pub how: Misrepeated,
+}
+
+/// How a header does not say it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unrepeated {
-    #[error("`Mcp-Param-*` is missing")]
+pub enum Misrepeated {
+    #[error("is missing")]
     Missing,
-    #[error("`Mcp-Param-*` is not what the body says")]
+    #[error("is not what the body says")]
     Differs,
-    #[error("`Mcp-Param-*` stands twice")]
+    #[error("stands twice")]
     Twice,
-    #[error("`Mcp-Param-*` cannot be read")]
+    #[error("cannot be read")]
     Unreadable,
 }
 
@@ -40,14 +49,16 @@ impl Repeated {
     pub fn repeats(&self, mirror: &Mirror, call: &Message) -> Result<(), Unrepeated> {
         let mut said = self.0.iter();
         let said = said.find(|(name, _)| **name == *mirror.header());
-        match said.map(|(_, said)| said) {
-            None if mirror.value(call).is_some() => Err(Unrepeated::Missing),
-            None => Ok(()),
-            Some(Said::Once(said)) if mirror.is_said_by(call, said) => Ok(()),
-            Some(Said::Once(_)) => Err(Unrepeated::Differs),
-            Some(Said::Twice) => Err(Unrepeated::Twice),
-            Some(Said::Unreadable) => Err(Unrepeated::Unreadable),
-        }
+        let how = match said.map(|(_, said)| said) {
+            None if mirror.value(call).is_some() => Misrepeated::Missing,
+            None => return Ok(()),
+            Some(Said::Once(said)) if mirror.is_said_by(call, said) => return Ok(()),
+            Some(Said::Once(_)) => Misrepeated::Differs,
+            Some(Said::Twice) => Misrepeated::Twice,
+            Some(Said::Unreadable) => Misrepeated::Unreadable,
+        };
+        let header = mirror.header().into();
+        Err(Unrepeated { header, how })
     }
 }
 
@@ -58,7 +69,7 @@ impl FromIterator<(Box<str>, Said)> for Repeated {
     }
 }
 
-impl Unrepeated {
+impl Misrepeated {
     /// A stable word for records.
     pub fn code(self) -> &'static str {
         match self {

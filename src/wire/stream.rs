@@ -16,6 +16,8 @@ pub enum Form {
     /// As the whole body of a response.
     #[default]
     Whole,
+    /// The same, with a status that says that what it answers was not taken (400).
+    Rejected,
     /// As an event of a stream. What comes over standard streams is taken for one.
     Event,
 }

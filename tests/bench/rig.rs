@@ -15,7 +15,12 @@ use mcp_protector::session::{Session, SessionId};
 use mcp_protector::wire::{Limits, Side, Stream};
 
 pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate {
-    let settings = Settings {
+    Gate::new(store, audit, Arc::new(SystemClock::new()), settings(rates))
+}
+
+/// As without a word in the configuration.
+pub(crate) fn settings(rates: Rates) -> Settings {
+    Settings {
         from_agent: Limits::default(),
         from_upstream: Limits::default(),
         request_timeout: Duration::from_mins(1),
@@ -23,7 +28,6 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate 
         max_in_flight: 8,
         rates,
         denial: DenialForm::Error,
-        // As without a word in the configuration.
         guards: Guards {
             arguments: Level::Warn,
             results: Level::Off,
@@ -34,19 +38,27 @@ pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate 
         isolate_from: None,
         unconfined: mcp_protector::gate::Unconfined::default(),
         eras: mcp_protector::gate::Eras::Unasked,
-    };
-    Gate::new(store, audit, Arc::new(SystemClock::new()), settings)
+        over_http: mcp_protector::gate::OverHttp::default(),
+        extensions: mcp_protector::wire::Extensions::default(),
+    }
 }
 
 /// A session that has done its handshake and knows the tool `write_file`.
 pub(crate) async fn ready(gate: &Gate) -> Talk<End, End> {
+    ready_with(gate, r#"{"name":"write_file","inputSchema":{}}"#).await
+}
+
+/// The same with the definitions of other tools.
+pub(crate) async fn ready_with(gate: &Gate, tools: &str) -> Talk<End, End> {
     let server = Server {
         name: "files".to_owned(),
         ..Server::default()
     };
     let session = Session::new(SessionId::from_random(1), "stdio", server, 0);
     let talk = Talk::new(session, End::default(), End::default());
-    for (from, frame) in HANDSHAKE {
+    let listed = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{{"tools":[{tools}]}}}}"#);
+    let handshake = HANDSHAKE.into_iter().chain([(Side::Upstream, &*listed)]);
+    for (from, frame) in handshake {
         gate.handle(&talk, from, Stream::MAIN, frame.as_bytes())
             .await
             .expect("an agent");
@@ -56,10 +68,10 @@ pub(crate) async fn ready(gate: &Gate) -> Talk<End, End> {
     talk
 }
 
-const HANDSHAKE: [(Side, &str); 5] = [
+const HANDSHAKE: [(Side, &str); 4] = [
     (
         Side::Agent,
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}"#,
     ),
     (
         Side::Upstream,
@@ -72,10 +84,6 @@ const HANDSHAKE: [(Side, &str); 5] = [
     (
         Side::Agent,
         r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
-    ),
-    (
-        Side::Upstream,
-        r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"write_file","inputSchema":{}}]}}"#,
     ),
 ];
 

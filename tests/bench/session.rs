@@ -11,7 +11,7 @@ use mcp_protector::consent::{
     Answer, Binding, By, Desk, Found, Holds, Question, Request, Settings, Way,
 };
 use mcp_protector::policy::Held;
-use mcp_protector::session::{InMemory, OnDisk, RatchetKey, RatchetStore};
+use mcp_protector::session::{InMemory, OnDisk, SessionKey, SessionStore};
 use mcp_protector::wire::KnownMethod;
 use tokio::sync::Notify;
 
@@ -28,15 +28,18 @@ fn level(level: i64) -> Held {
 )]
 fn ratchet(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("ratchet");
-    let key = RatchetKey::of("agent", Some("session"));
+    let key = SessionKey::of("agent", Some("session"));
     let memory = InMemory::holding(10_000);
     let _ = memory.raise(&key, &level(2));
     group.bench_function("held in memory", |bench| {
-        bench.iter(|| drop(black_box(memory.held(&key))));
+        bench.iter(|| drop(black_box(memory.kept(&key))));
     });
     group.bench_function("raised to what is held", |bench| {
         let less = level(1);
         bench.iter(|| drop(black_box(memory.raise(&key, &less))));
+    });
+    group.bench_function("a call counted in memory", |bench| {
+        bench.iter(|| drop(black_box(memory.count(&key, i64::MAX))));
     });
     let place = tempfile::tempdir().expect("a directory");
     let journal = OnDisk::open(&place.path().join("journal"), 1_000_000).expect("a journal");
@@ -51,9 +54,15 @@ fn ratchet(criterion: &mut Criterion) {
     group.bench_function("raised on disk", |bench| {
         bench.iter(|| {
             next += 1;
-            let key = RatchetKey::of("agent", Some(&next.to_string()));
+            let key = SessionKey::of("agent", Some(&next.to_string()));
             let raised = runtime.block_on(async { journal.raise(&key, &private).get().await });
             black_box(raised).expect("it is written");
+        });
+    });
+    group.bench_function("a call counted on disk", |bench| {
+        bench.iter(|| {
+            let counted = runtime.block_on(async { journal.count(&key, i64::MAX).get().await });
+            black_box(counted).expect("it is written");
         });
     });
     group.finish();

@@ -1,10 +1,20 @@
 //! What looking at one text costs.
 //!
 //! Texts of 64 KiB: prose, source code, prose in two other scripts, and some that are made to cost.
+//! `inspected` is all that the gate looks for in a result with `text = "clean"` and `secrets =
+//! "redact"`; behind it stands how long the slowest of a hundred looks takes (`p99`).
+
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "to take the time and to tell it is what this is for"
+)]
 
 use std::hint::black_box;
+use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use mcp_protector::guard::secrets::Rules;
 use mcp_protector::guard::text::{What, clean, flags};
 
 const SIZE: usize = 64 * 1024;
@@ -18,6 +28,15 @@ const CODE: &str =
 const PERSIAN: &str = "این متن را می\u{200c}خواهم بخوانم؛ کتاب\u{200c}ها روی میز است.\n";
 
 const JAPANESE: &str = "これは文章です。読む人がいます。\n";
+
+const GERMAN: &str = "Über den Fluss führt eine Brücke – die älteste der Stadt. „Schön“, sagte \
+    sie, „aber für Fußgänger zu schmal.“ Die Straße dahinter heißt nach einem Bürgermeister.\n";
+
+const HTML: &str = "<div class=\"item\"><a href=\"https://docs.example.com/a/b?id=7&amp;x=1\" \
+    title=\"A page\">A page</a> <span>of <b>many</b> words</span></div>\n";
+
+/// Looks that are timed one by one.
+const LOOKS: usize = 2_000;
 
 fn filled(with: &str) -> String {
     let mut text = with.repeat(SIZE / with.len() + 1);
@@ -52,5 +71,42 @@ fn text(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, text);
+fn inspected(criterion: &mut Criterion) {
+    let rules = Rules::builtin();
+    let mut group = criterion.benchmark_group("inspected");
+    for (name, with) in [
+        ("prose", PROSE),
+        ("german", GERMAN),
+        ("html", HTML),
+        ("tags", "<b>a</b><i>b</i> "),
+        ("code", CODE),
+        ("persian", PERSIAN),
+        ("japanese", JAPANESE),
+    ] {
+        let text = filled(with);
+        let look = || {
+            let plain = clean(black_box(&text), What::Content);
+            let found = rules.redact(&plain.text);
+            assert!(found.findings.is_empty(), "nothing is secret");
+        };
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |bencher| bencher.iter(look));
+        let mut times: Vec<_> = (0..LOOKS)
+            .map(|_| {
+                let begin = Instant::now();
+                look();
+                begin.elapsed()
+            })
+            .collect();
+        times.sort_unstable();
+        let slowest = times.get(LOOKS * 99 / 100);
+        println!(
+            "inspected/{name}: p99 {:?}",
+            slowest.copied().unwrap_or_default()
+        );
+    }
+    group.finish();
+}
+
+criterion_group!(benches, text, inspected);
 criterion_main!(benches);

@@ -38,7 +38,9 @@ impl Agent {
                 (Setup::before(&server.url), Some(server))
             }
         };
-        let setup = setup.policies(ALLOW_ALL);
+        let mut setup = setup.policies(ALLOW_ALL);
+        // What the server is told is the agent's doing.
+        setup.trial = Some(false);
         let reached = match pair.agent {
             Transport::Stdio => Reached::Stdio(Box::new((Peer::start(setup.gate()), setup))),
             Transport::Http => Reached::Http(Box::new(Serving::start(setup.over_http()))),

@@ -11,6 +11,8 @@ mod eras;
 #[path = "../support/fixtures.rs"]
 mod fixtures;
 #[cfg(test)]
+mod headers;
+#[cfg(test)]
 #[path = "../service/http.rs"]
 mod http;
 #[cfg(test)]

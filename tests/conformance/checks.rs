@@ -55,6 +55,17 @@ impl Checks {
         found
     }
 
+    /// One check of one scenario, for tests of comparisons.
+    pub(crate) fn one(scenario: &str, fails: bool) -> Self {
+        let status = if fails {
+            Status::Failure
+        } else {
+            Status::Success
+        };
+        let key = (scenario.to_owned(), "check".to_owned());
+        Self(BTreeMap::from([(key, (status, String::new()))]))
+    }
+
     /// All that did not succeed.
     pub(crate) fn blemishes(&self) -> Vec<(&Key, &(Status, String))> {
         let all = self.0.iter();

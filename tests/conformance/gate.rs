@@ -13,6 +13,9 @@ pub(crate) const GATE: &str = env!("CARGO_BIN_EXE_mcp-protector");
 /// Valid under strict checking as it stands, since it reads no attribute.
 const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 
+/// The methods of the extension for skills (SEP-2640). Those of tasks the gate knows by itself.
+const METHODS: [&str; 3] = ["skills/list", "skills/get", "resources/directory/read"];
+
 /// What a gate is told: a file in a directory of its own.
 #[derive(Debug)]
 pub(crate) struct Configuration(TempDir);
@@ -27,7 +30,8 @@ impl Configuration {
         fs::write(policies.join("all.cedar"), ALLOW_ALL).unwrap();
         let text = format!(
             "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\
-             [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n"
+             [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n\
+             [extensions]\nmethods = {METHODS:?}\n"
         );
         fs::write(path("gate.toml"), text).unwrap();
         Self(directory)

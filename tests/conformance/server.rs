@@ -8,7 +8,7 @@ use crate::fixtures::fixture;
 use crate::gate::Gate;
 use crate::peers::Listening;
 use crate::relay::relay;
-use crate::suite::{Selection, VERSIONS, judge_extension, judge_server, tasks_scenarios};
+use crate::suite::{Selection, VERSIONS, extension_scenarios, judge_extension, judge_server};
 
 fn server() -> Listening {
     let mut command = Command::new(fixture("everything-server"));
@@ -69,10 +69,10 @@ fn a_bridge_makes_a_server_without_sessions_the_same_as_one_with_them_at_2025_11
     check_bridged("2025-11-25");
 }
 
-/// The same for the extension that makes tasks of calls.
+/// The same for extensions, with a gate that lists their methods.
 #[track_caller]
-fn check_tasks(direct: &str, through: &str) {
-    let all = tasks_scenarios();
+fn check_extensions(direct: &str, through: &str) {
+    let all = extension_scenarios();
     let judge = |url: &str, again: Option<&[String]>| {
         let mut found = Checks::default();
         for scenario in again.unwrap_or(&all) {
@@ -81,7 +81,7 @@ fn check_tasks(direct: &str, through: &str) {
         found
     };
     compare(&Comparison {
-        version: "tasks",
+        version: "extensions",
         direct: &|again| judge(direct, again),
         through: &|again| judge(through, again),
     });
@@ -89,18 +89,18 @@ fn check_tasks(direct: &str, through: &str) {
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
-fn a_gate_before_a_server_over_http_makes_no_difference_to_tasks() {
+fn a_gate_before_a_server_over_http_makes_no_difference_to_extensions() {
     let (direct, behind) = (server(), server());
     let gate = Gate::before(&behind.url);
-    check_tasks(&direct.url, gate.url());
+    check_extensions(&direct.url, gate.url());
 }
 
 #[test]
 #[ignore = "needs the suite: see fixtures/real/README.md"]
-fn a_gate_that_starts_its_server_makes_no_difference_to_tasks() {
+fn a_gate_that_starts_its_server_makes_no_difference_to_extensions() {
     let direct = server();
     let gate = Gate::starting(&[&fixture("everything-server"), "--suite"]);
-    check_tasks(&direct.url, gate.url());
+    check_extensions(&direct.url, gate.url());
 }
 
 /// If a difference is found here, it is the comparison that is wrong.

@@ -34,23 +34,43 @@ pub(crate) fn judge_extension(url: &str, scenario: &str) -> Checks {
     judge(suite, "server-")
 }
 
-/// The scenarios for servers that belong to the extension for tasks.
-pub(crate) fn tasks_scenarios() -> Vec<String> {
+/// The scenarios for servers that belong to extensions, and so to no revision.
+pub(crate) fn extension_scenarios() -> Vec<String> {
     let listed = listed();
     let (listed, _) = listed.split_once("Client scenarios").unwrap();
-    let scenarios = listed.lines().filter_map(|line| {
-        let (name, source) = line.trim().strip_prefix("- ")?.split_once(" [")?;
-        (source == "extension]" && name.starts_with("tasks-")).then(|| name.to_owned())
-    });
-    let scenarios: Vec<String> = scenarios.collect();
-    assert!(!scenarios.is_empty(), "no scenarios of tasks: {listed}");
+    let scenarios: Vec<String> = of_extensions(listed).collect();
+    for begins in ["tasks-", "sep-2640-skills-"] {
+        let found = scenarios.iter().any(|name| name.starts_with(begins));
+        assert!(found, "no scenarios of `{begins}`: {listed}");
+    }
     scenarios
+}
+
+/// The same for clients.
+pub(crate) fn client_extension_scenarios() -> Vec<String> {
+    let listed = listed();
+    let (_, listed) = listed.split_once("Client scenarios").unwrap();
+    let (listed, _) = listed.split_once("\n\n").unwrap();
+    let scenarios = of_extensions(listed).filter(|name| !name.starts_with("auth/"));
+    let scenarios: Vec<String> = scenarios.collect();
+    assert!(
+        !scenarios.is_empty(),
+        "no scenarios of extensions: {listed}"
+    );
+    scenarios
+}
+
+fn of_extensions(listed: &str) -> impl Iterator<Item = String> {
+    listed.lines().filter_map(|line| {
+        let (name, source) = line.trim().strip_prefix("- ")?.split_once(" [")?;
+        (source == "extension]").then(|| name.to_owned())
+    })
 }
 
 /// Lets the suite be the server of a client, which it starts.
 ///
 /// Its servers listen on all interfaces, so they get a network of their own where the system permits.
-pub(crate) fn judge_client(command: &str, version: &str, scenario: &str) -> Checks {
+pub(crate) fn judge_client(command: &str, version: Option<&str>, scenario: &str) -> Checks {
     const ALONE: [&str; 5] = ["unshare", "--map-root-user", "--net", "sh", "-c"];
     let enter = |script: &str| {
         let mut shell = Command::new(ALONE[0]);
@@ -65,8 +85,10 @@ pub(crate) fn judge_client(command: &str, version: &str, scenario: &str) -> Chec
     } else {
         Command::new(program())
     };
-    suite.args(["client", "--command", command, "--spec-version", version]);
-    suite.args(["--scenario", scenario]);
+    suite.args(["client", "--command", command, "--scenario", scenario]);
+    if let Some(version) = version {
+        suite.args(["--spec-version", version]);
+    }
     judge(suite, "")
 }
 

@@ -69,6 +69,7 @@ fn with_files(workshop: &Workshop, text: &str) -> String {
     for (place, name, text) in [
         ("/run/secrets/", "token", "a-token-of-the-documents"),
         ("/etc/mcp-protector/jwks.json", "jwks.json", KEYS),
+        ("/var/log/mcp-protector/", "audit.jsonl", ""),
     ] {
         let mut quoted = quoted_from(&written, place);
         quoted.sort_unstable();

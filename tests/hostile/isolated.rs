@@ -276,3 +276,74 @@ fn a_session_before_servers_that_have_none_goes_on_with_the_isolated_one() {
     session.until_servers(1);
     session.talk.end();
 }
+
+/// A server that connects to whatever port it is told, and answers what came of it.
+#[cfg(target_os = "linux")]
+const CONNECTING: &str = r#"
+import errno, json, socket, sys
+TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in ("add", "connect")]
+def called(params):
+    if params["name"] == "add": return "42"
+    try:
+        with socket.create_connection(("127.0.0.1", params["arguments"]["port"]), 5): return "connected"
+    except OSError as e: return errno.errorcode.get(e.errno, str(e))
+for line in sys.stdin:
+    said = json.loads(line)
+    method, params = said.get("method"), said.get("params", {})
+    if "id" not in said or method is None: continue
+    result = {}
+    if method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    if method == "tools/list": result = {"tools": TOOLS}
+    if method == "tools/call": result = {"content": [{"type": "text", "text": called(params)}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_that_has_become_confidential_goes_on_with_a_server_that_has_no_network() {
+    let show = Command::new("python3")
+        .args([
+            "-c",
+            "import sys; print(sys.executable); print(sys.base_prefix)",
+        ])
+        .output()
+        .unwrap();
+    let shown = String::from_utf8(show.stdout).unwrap();
+    let [python, prefix] = shown.lines().collect::<Vec<_>>()[..] else {
+        panic!("{shown}");
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = [python, "-u", "-c", CONNECTING];
+    let sandbox =
+        format!("[upstream.isolated.sandbox]\nexecute = [{prefix:?}]\nnetwork = \"none\"\n");
+    let setup = Setup::of(server)
+        .policies(ALLOW_ALL)
+        .labels(LABELS)
+        .isolated(server, &sandbox);
+    let mark = setup.mark().to_owned();
+    let mut talk = Talk::through(setup);
+    talk.open();
+    let mut call = |id: &str, tool: &str| {
+        let arguments = format!(r#"{{"port":{port}}}"#);
+        let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+        talk.request(id, &format!(r#""tools/call","params":{params}"#));
+        talk.answer(id)
+    };
+    let before = call("2", "connect");
+    assert!(before.contains("\"connected\""), "{before}");
+    let read = call("3", "add");
+    assert!(read.contains("\"42\""), "{read}");
+    // Not one call is denied: it is the kernel that keeps it in.
+    for id in ["4", "5"] {
+        let after = call(id, "connect");
+        assert!(after.contains("\"EACCES\""), "{after}");
+    }
+    listener.set_nonblocking(true).unwrap();
+    let came = std::iter::from_fn(|| listener.accept().ok()).count();
+    assert_eq!(came, 1, "nothing more got out");
+    let past = talk.end();
+    assert_eq!(past.ended.code, Some(0));
+    all_end(&mark);
+}

@@ -140,7 +140,7 @@ fn what_a_server_says_to_models_beside_its_tools_is_locked_as_well() {
     );
     let told = tools(&setup, &["diff"]).stdout;
     assert!(!String::from_utf8_lossy(&told).contains("instructions"));
-    assert!(tools(&setup, &["approve"]).status.success());
+    assert!(tools(&setup, &["approve", "--all"]).status.success());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), whole);
     let mut talk = Talk::through(setup);
     assert!(talk.open().contains("instructions"));

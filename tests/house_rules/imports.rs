@@ -9,7 +9,7 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 25] = [
+const TABLE: [(&str, May); 26] = [
     ("wire", May::Only(&[])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&[])),
@@ -28,12 +28,18 @@ const TABLE: [(&str, May); 25] = [
         ]),
     ),
     ("outward", May::Only(&[])),
+    ("inward", May::Only(&[])),
     ("upstream", May::Only(&["gate", "wire", "clock", "outward"])),
     ("identity", May::Only(&["wire", "clock", "outward"])),
-    ("agent", May::Only(&["gate", "session", "wire", "identity"])),
+    (
+        "agent",
+        May::Only(&["gate", "session", "wire", "identity", "inward"]),
+    ),
     (
         "admin",
-        May::Only(&["agent", "audit", "clock", "consent", "identity", "wire"]),
+        May::Only(&[
+            "agent", "audit", "clock", "consent", "identity", "inward", "wire",
+        ]),
     ),
     ("telemetry", May::Only(&["audit", "wire", "clock"])),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),

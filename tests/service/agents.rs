@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -192,4 +193,45 @@ fn a_fatal_error_ends_one_session_over_http_and_no_other() {
     recorded(&gate, |record| {
         record["kind"] == "session_end" && record["session_id"] == fatal["session_id"]
     });
+}
+
+#[test]
+fn a_session_that_its_agent_ends_answers_what_waits_in_it_once_and_under_its_own_id() {
+    for waits in [Duration::ZERO, Duration::from_secs(3)] {
+        let gate = Serving::start(before_everything().allow(&["slow"]));
+        let agent = Agent::at(&gate.url).in_session();
+        let asking = agent.clone();
+        let call = r#"{"jsonrpc":"2.0","id":"mine","method":"tools/call","params":{"name":"slow","arguments":{"steps":100,"delay_ms":1000}}}"#;
+        let waiting = thread::spawn(move || asking.post(call));
+        let is_call = |it: &Value| it["kind"] == "tool_call" && it["decision"] == "ALLOW";
+        recorded(&gate, is_call);
+        // By then it is answered with a stream.
+        thread::sleep(waits);
+        assert_eq!(agent.request("DELETE", "").status, 204);
+        let answer = waiting.join().unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert_eq!(
+            answer.body.matches(r#""id":"mine""#).count(),
+            1,
+            "{answer:?}"
+        );
+        assert!(answer.body.contains("the session has ended"), "{answer:?}");
+        assert!(!answer.body.contains("server"), "{answer:?}");
+        assert_eq!(agent.post(call).status, 404);
+        let records = eventually(|| {
+            let file = fs::read_to_string(gate.setup().audit_file()).unwrap();
+            let records: Vec<Value> = file.lines().map(json).collect();
+            let ended = records.iter().any(|it| it["kind"] == "session_end");
+            ended.then_some(records).ok_or(file)
+        });
+        let calls = records.iter().filter(|it| is_call(it));
+        for call in calls {
+            let outcomes = records
+                .iter()
+                .filter(|it| it["kind"] == "tool_result" && it["reference"] == call["reference"]);
+            assert_eq!(outcomes.count(), 1, "{call}");
+        }
+        let refused = records.iter().filter(|it| it["reason"]["code"] == "ended");
+        assert_eq!(refused.count(), 0, "{records:?}");
+    }
 }

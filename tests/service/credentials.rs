@@ -129,7 +129,7 @@ fn an_access_token_is_fetched_before_the_first_request_and_renewed_before_it_exp
 #[test]
 fn a_token_that_the_server_refuses_is_renewed_once_and_not_again() {
     let guarded = Guarded::start();
-    let gate = Serving::start(client(&guarded, &endpoint(&guarded)));
+    let gate = Serving::start(client(&guarded, &endpoint(&guarded)).without_trial());
     let agent = Agent::at(&gate.url).in_session();
     answered(&agent.echo(1, "one"), "one");
     assert_eq!(guarded.asked(), 1);

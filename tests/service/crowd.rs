@@ -8,8 +8,9 @@
 //!
 //! The pause is what each agent waits between two calls, in milliseconds.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs;
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use mcp_protector::clock::{Clock as _, SystemClock};
 use serde_json::Value;
 
 use crate::fixtures::fixture;
@@ -30,6 +32,9 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 
 /// All agents use these, over and over.
 const IDS: u64 = 3;
+
+/// Longer than an agent waits for its first answer on any machine.
+const NEVER: Duration = Duration::from_mins(10);
 
 #[test]
 fn a_crowd_before_servers_that_are_killed_gets_each_its_own_answers() {
@@ -69,7 +74,7 @@ fn before(setup: Setup) -> Serving {
     Serving::start(setup.policies(ALLOW_ALL).over_http())
 }
 
-/// What came of all calls.
+/// What came of calls.
 #[derive(Debug, Default)]
 struct Tally {
     answered: AtomicU64,
@@ -81,10 +86,11 @@ struct Tally {
 fn check(gate: &Serving, mut kill: impl FnMut()) {
     let (agents, rounds) = (setting("CROWD_AGENTS", 12), setting("CROWD_SECONDS", 4));
     let ended = Arc::new(AtomicBool::new(false));
-    let tally = Arc::new(Tally::default());
-    let crowd: Vec<_> = (0..agents)
-        .map(|number| {
-            let (ended, tally) = (Arc::clone(&ended), Arc::clone(&tally));
+    let tallies: Vec<Arc<Tally>> = (0..agents).map(|_| Arc::default()).collect();
+    let crowd: Vec<_> = (0..)
+        .zip(&tallies)
+        .map(|(number, tally)| {
+            let (ended, tally) = (Arc::clone(&ended), Arc::clone(tally));
             let agent = Agent::at(&gate.url);
             thread::spawn(move || act(&agent, number, &ended, &tally))
         })
@@ -100,47 +106,136 @@ fn check(gate: &Serving, mut kill: impl FnMut()) {
         if round % 10 == 2 {
             kill();
         }
-        used.push((resident(gate), descriptors(gate)));
+        used.push(Used::by(gate));
         if round % 20 == 0 {
-            eprintln!(
-                "after {round} s: {tally:?}, (KiB, descriptors) = {:?}",
-                used.last()
-            );
+            eprintln!("after {round} s: {:?}, {:?}", sum(&tallies), used.last());
         }
     }
     ended.store(true, Ordering::Relaxed);
     for agent in crowd {
         agent.join().unwrap();
     }
-    eprintln!("{agents} agents, {rounds} s: {tally:?}, (KiB, descriptors) over time: {used:?}");
-    assert!(tally.answered.load(Ordering::Relaxed) > 0);
-    nothing_is_lost(gate, &tally);
+    let all = sum(&tallies);
+    let fewest = tallies.iter().map(|it| it.answered.load(Ordering::Relaxed));
+    let fewest = fewest.min().unwrap();
+    eprintln!("{agents} agents, {rounds} s: {all:?}, each at least {fewest}; over time: {used:?}");
+    assert!(
+        fewest > 0,
+        "an agent without an answer of its own: {tallies:?}"
+    );
+    is_flat(&used, agents);
+    nothing_is_lost(gate, &all);
     eventually(|| match descriptors(gate) {
-        few if few <= 64 => Ok(()),
+        few if few <= IDLE_DESCRIPTORS => Ok(()),
         many => Err(format!(
             "{many} descriptors are open after everybody has gone"
         )),
     });
 }
 
+fn sum(tallies: &[Arc<Tally>]) -> Tally {
+    let all = Tally::default();
+    for tally in tallies {
+        let answered = tally.answered.load(Ordering::Relaxed);
+        all.answered.fetch_add(answered, Ordering::Relaxed);
+        let told = tally.told.load(Ordering::Relaxed);
+        all.told.fetch_add(told, Ordering::Relaxed);
+    }
+    all
+}
+
+/// What the gate holds at one moment.
+#[derive(Debug, Clone, Copy)]
+struct Used {
+    kib: u64,
+    descriptors: u64,
+}
+
+impl Used {
+    fn by(gate: &Serving) -> Self {
+        Self {
+            kib: resident(gate),
+            descriptors: descriptors(gate),
+        }
+    }
+}
+
+/// The most that a gate without agents has open.
+const IDLE_DESCRIPTORS: u64 = 64;
+
+/// What one agent may make the gate hold: its connection, and a conversation with a server.
+const OF_AN_AGENT: Used = Used {
+    kib: 1024,
+    descriptors: 16,
+};
+
+/// What the gate may hold without any.
+const OF_ALL: Used = Used {
+    kib: 192 * 1024,
+    descriptors: IDLE_DESCRIPTORS,
+};
+
+/// What is held grows with agents, and not with time: the most of the last third is not much more
+/// than the most of the second one, by when everybody is there.
+fn is_flat(used: &[Used], agents: u64) {
+    let third = used.len() / 3;
+    let (early, late) = used.split_at(used.len() - third);
+    let early = early.get(third..).unwrap_or_default();
+    for (what, of, most, spare) in [
+        (
+            "KiB",
+            (|it: &Used| it.kib) as fn(&Used) -> u64,
+            OF_ALL.kib + agents * OF_AN_AGENT.kib,
+            32 * 1024,
+        ),
+        (
+            "descriptors",
+            |it: &Used| it.descriptors,
+            OF_ALL.descriptors + agents * OF_AN_AGENT.descriptors,
+            4 * agents,
+        ),
+    ] {
+        let early = early.iter().map(of).max().unwrap_or_default();
+        let late = late.iter().map(of).max().unwrap_or_default();
+        assert!(late <= early + early / 4 + spare, "{what}: {used:?}");
+        assert!(early.max(late) <= most, "{what}, of {most}: {used:?}");
+    }
+}
+
 fn setting(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |value| value.parse().unwrap())
 }
 
-/// One agent: each answer is its own, or says that there is none.
+/// One agent: each answer is its own, or says that there is none. It goes on until it has got one,
+/// however busy the machine is.
 fn act(agent: &Agent, number: u64, ended: &AtomicBool, tally: &Tally) {
     let (mut call, pause) = (0, Duration::from_millis(setting("CROWD_PAUSE", 0)));
-    while !ended.load(Ordering::Relaxed) {
+    let clock = SystemClock::new();
+    let goes_on = || {
+        let has_one = tally.answered.load(Ordering::Relaxed) > 0;
+        assert!(
+            has_one || clock.elapsed() < NEVER,
+            "{number} gets no answer"
+        );
+        !(has_one && ended.load(Ordering::Relaxed))
+    };
+    while goes_on() {
         let Some(session) = begin(agent) else {
             continue;
         };
-        while !ended.load(Ordering::Relaxed) {
+        while goes_on() {
             thread::sleep(pause);
             call += 1;
             let text = format!("<agent {number}, call {call}>");
-            let answer = session.echo(call % IDS, &text);
+            let id = call % IDS;
+            let answer = session.echo(id, &text);
+            if answer.status == 200 {
+                let own = format!(r#""id":{id},"#);
+                assert!(answer.body.contains(&own), "{text}: {answer:?}");
+            }
             if answer.body.contains(&text) {
                 assert_eq!(answer.status, 200, "{answer:?}");
+                assert_eq!(answer.body.matches("<agent").count(), 1, "{answer:?}");
                 tally.answered.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
@@ -167,44 +262,85 @@ fn begin(agent: &Agent) -> Option<Agent> {
     Some(session)
 }
 
-/// Records follow each other without a gap; each call that was let through has one outcome, and each
-/// answer that an agent got has a call.
-fn nothing_is_lost(gate: &Serving, tally: &Tally) {
-    let answered = tally.answered.load(Ordering::Relaxed);
-    eventually(|| {
-        let file = fs::read_to_string(gate.setup().audit_file()).unwrap();
-        let records: Vec<Value> = file.lines().map(json).collect();
-        let mut outcomes: HashMap<String, i64> = HashMap::new();
-        let mut revisions = BTreeSet::new();
-        let (mut calls, mut starts, mut ends) = (0, 0, 0);
-        for (index, record) in records.iter().enumerate() {
-            assert_eq!(record["seq"], index + 1, "{record}");
-            let reference = record["reference"].as_str().unwrap_or_default().to_owned();
-            match record["kind"].as_str().unwrap() {
-                "tool_call" => {
-                    revisions.insert(record["revision"].as_str().unwrap().to_owned());
-                    calls += 1;
-                    if record["decision"] == "ALLOW" {
-                        *outcomes.entry(reference).or_default() += 1;
-                    }
+/// What the records say, read as they come: of a long run there are more than fit into memory.
+#[derive(Debug, Default)]
+struct Ledger {
+    records: u64,
+    revisions: BTreeSet<String>,
+    /// The references of all calls, each with one decision.
+    calls: HashSet<String>,
+    /// Those that were let through and have no outcome yet.
+    open: HashSet<String>,
+    results: u64,
+    starts: u64,
+    ends: u64,
+}
+
+impl Ledger {
+    fn take(&mut self, record: &Value) {
+        self.records += 1;
+        assert_eq!(record["seq"], self.records, "{record}");
+        let reference = || record["reference"].as_str().unwrap_or_default().to_owned();
+        match record["kind"].as_str().unwrap() {
+            "tool_call" => {
+                let revision = record["revision"].as_str().unwrap();
+                if !self.revisions.contains(revision) {
+                    self.revisions.insert(revision.to_owned());
                 }
-                "tool_result" => *outcomes.entry(reference).or_default() -= 1,
-                "session_start" => starts += 1,
-                "session_end" => ends += 1,
-                "audit_gap" => panic!("{record}"),
-                _ => {}
+                assert!(self.calls.insert(reference()), "decided twice: {record}");
+                if record["decision"] == "ALLOW" {
+                    self.open.insert(reference());
+                }
+            }
+            "tool_result" => {
+                assert!(
+                    self.open.remove(&reference()),
+                    "no call, or twice: {record}"
+                );
+                self.results += u64::from(record["decision"] == "ALLOW");
+            }
+            "session_start" => self.starts += 1,
+            "session_end" => self.ends += 1,
+            "audit_gap" => panic!("{record}"),
+            _ => {}
+        }
+    }
+}
+
+/// Records follow each other without a gap; each call has one decision and, if it was let through, one
+/// outcome; and each answer that an agent got is the outcome of a call.
+fn nothing_is_lost(gate: &Serving, tally: &Tally) {
+    let mut ledger = Ledger::default();
+    let mut file = BufReader::new(File::open(gate.setup().audit_file()).unwrap());
+    let mut line = String::new();
+    eventually(|| {
+        while file.read_line(&mut line).unwrap() > 0 {
+            // The rest of a line may be on its way.
+            if line.ends_with('\n') {
+                ledger.take(&json(&line));
+                line.clear();
             }
         }
-        assert!(calls >= answered, "{calls} calls, {answered} answers");
-        assert!(revisions.len() > 1, "{revisions:?}");
-        let open: Vec<_> = outcomes.iter().filter(|(_, left)| **left != 0).collect();
-        if !open.is_empty() || starts != ends {
+        if !ledger.open.is_empty() || ledger.starts != ledger.ends {
+            let Ledger {
+                open, starts, ends, ..
+            } = &ledger;
             return Err(format!(
                 "{starts} starts, {ends} ends, without outcome: {open:?}"
             ));
         }
         Ok(())
     });
+    let answered = tally.answered.load(Ordering::Relaxed);
+    // A server over HTTP may itself have told what became of another.
+    let told = tally.told.load(Ordering::Relaxed);
+    let results = answered..=answered + told;
+    assert!(
+        results.contains(&ledger.results),
+        "{} {results:?}",
+        ledger.results
+    );
+    assert!(ledger.revisions.len() > 1, "{:?}", ledger.revisions);
 }
 
 fn resident(gate: &Serving) -> u64 {
@@ -214,8 +350,7 @@ fn resident(gate: &Serving) -> u64 {
     kib.unwrap().parse().unwrap()
 }
 
-fn descriptors(gate: &Serving) -> usize {
-    fs::read_dir(format!("/proc/{}/fd", gate.child.id()))
-        .unwrap()
-        .count()
+fn descriptors(gate: &Serving) -> u64 {
+    let open = fs::read_dir(format!("/proc/{}/fd", gate.child.id())).unwrap();
+    u64::try_from(open.count()).unwrap()
 }

@@ -38,11 +38,11 @@ pub(crate) struct State {
     url: String,
 }
 
-struct Request {
-    method: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
     path: String,
     authorization: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Guarded {
@@ -90,7 +90,7 @@ fn serve(state: Arc<Mutex<State>>, answer: fn(&mut State, &Request) -> String) -
     origin
 }
 
-fn read(stream: &mut TcpStream) -> Option<Request> {
+pub(crate) fn read(stream: &mut TcpStream) -> Option<Request> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         let mut byte = [0];
@@ -115,7 +115,7 @@ fn read(stream: &mut TcpStream) -> Option<Request> {
     })
 }
 
-fn answer(status: &str, headers: &str, body: &str) -> String {
+pub(crate) fn answer(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
         "HTTP/1.1 {status}\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\n\
@@ -158,6 +158,12 @@ fn protected(state: &mut State, request: &Request) -> String {
             let text = message["params"]["arguments"]["text"].as_str().unwrap();
             let shown = &request.authorization;
             format!(r#"{{"content":[{{"type":"text","text":"{text}, and I was shown {shown}"}}]}}"#)
+        }
+        "server/discover" => {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"unknown"}}}}"#
+            );
+            return answer("200 OK", "", &body);
         }
         other => panic!("{other}"),
     };

@@ -12,6 +12,7 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use crate::fixtures::fixture;
 use crate::http::Agent;
+use crate::operators::{get, until_healthy, with_admin};
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
 
@@ -74,7 +75,7 @@ fn publish(text: Arc<Mutex<Option<String>>>) -> String {
 
 fn gate_before_everything(jwks_url: &str) -> Serving {
     let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
-    let mut setup = setup.over_http();
+    let mut setup = with_admin(setup.over_http(), "");
     let auth = format!(
         "\nauth = {{ type = \"jwt\", issuer = \"https://issuer.example\", audience = \"gate\", \
          jwks_url = {jwks_url:?} }}"
@@ -104,4 +105,21 @@ fn while_an_issuer_has_given_no_keys_nobody_is_known_and_the_gate_says_why() {
     let answer = agent.echo(1, "x");
     assert_eq!(answer.status, 503, "{answer:?}");
     assert!(!answer.body.contains("127.0.0.1"), "{answer:?}");
+}
+
+#[test]
+fn without_an_issuers_keys_a_gate_is_not_ready_and_it_fetches_them_without_being_asked() {
+    let keys = Arc::<Mutex<Option<String>>>::default();
+    let gate = gate_before_everything(&publish(Arc::clone(&keys)));
+    let health = || get(&gate, "/health");
+    until_healthy(health, 503, "keys-unavailable");
+    let key = Key::new();
+    *keys.lock().unwrap() = Some(key.set());
+    until_healthy(health, 200, "ok");
+    let with = Agent::at(&gate.url).with(format!("Authorization: Bearer {}", key.token("ada")));
+    let answer = with.in_session().echo(1, "it is ada");
+    assert!(answer.body.contains("it is ada"), "{answer:?}");
+    // They are good for a while.
+    *keys.lock().unwrap() = None;
+    assert_eq!(health().status, 200);
 }

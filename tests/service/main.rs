@@ -51,3 +51,5 @@ mod setup;
 mod tools;
 #[cfg(test)]
 mod traces;
+#[cfg(test)]
+mod trials;

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::fixtures::fixture;
+use crate::guarded::answer;
 use crate::http::{Agent, Answer};
 use crate::processes::eventually;
 use crate::serving::Serving;
@@ -17,7 +18,7 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","param
 const TOKEN: &str = "operators-0123456789";
 
 /// With a listener of its own for operators, and more about it.
-fn with_admin(mut setup: Setup, more: &str) -> Setup {
+pub(crate) fn with_admin(mut setup: Setup, more: &str) -> Setup {
     let port = free_port();
     setup.limits = format!("[admin]\nport = {port}\n{more}");
     setup
@@ -42,7 +43,7 @@ fn admin(gate: &Serving, path: &str) -> Agent {
     operators_of(gate.setup(), path)
 }
 
-fn get(gate: &Serving, path: &str) -> Answer {
+pub(crate) fn get(gate: &Serving, path: &str) -> Answer {
     admin(gate, path).request("GET", "")
 }
 
@@ -52,7 +53,7 @@ pub(crate) fn sample(text: &str, wanted: &str) -> f64 {
     value.map_or(0.0, |value| value.trim().parse().unwrap())
 }
 
-fn until_healthy(ask: impl Fn() -> Answer, status: u16, word: &str) {
+pub(crate) fn until_healthy(ask: impl Fn() -> Answer, status: u16, word: &str) {
     eventually(|| {
         let answer = ask();
         let said = (answer.status, answer.body.as_str());
@@ -69,7 +70,7 @@ fn a_scrape_tells_what_a_gate_has_done() {
     let policy = r#"
         @id("open") permit (principal, action, resource) unless { resource == Mcp::Tool::"add" };
     "#;
-    let setup = Setup::of([fixture("everything-server")]);
+    let setup = Setup::of([fixture("everything-server")]).without_trial();
     let gate = Serving::start(with_admin(setup.policies(policy).over_http(), ""));
     let agent = Agent::at(&gate.url).in_session();
     agent.echo(1, "one");
@@ -161,6 +162,7 @@ fn numbers_are_for_those_who_show_the_token_and_health_is_for_everybody() {
         200,
     );
     check(metrics().with("Host: metrics.evil.example"), 403);
+    until_healthy(|| get(&gate, "/health"), 200, "ok");
     check(admin(&gate, "/health"), 200);
     check(
         admin(&gate, "/health").with("Origin: http://localhost"),
@@ -194,9 +196,12 @@ fn health_says_whether_a_server_over_http_is_there() {
         until_healthy(|| get(&gate, "/health"), status, word);
     };
     both(503, "upstream-down");
-    let mut last = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
-    last.listen = format!("transport = \"http\"\nport = {port}");
-    let last = Serving::start(last);
+    let start = || {
+        let mut last = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+        last.listen = format!("transport = \"http\"\nport = {port}");
+        Serving::start(last)
+    };
+    let last = start();
     // Nobody asks but the gate itself.
     both(200, "ok");
     drop(last);
@@ -205,9 +210,15 @@ fn health_says_whether_a_server_over_http_is_there() {
     );
     assert!(answer.body.contains(r#""error""#), "{answer:?}");
     both(503, "upstream-down");
+    let last = start();
+    both(200, "ok");
+    // It has shaken hands with each of the two.
+    let audit = std::fs::read_to_string(last.setup().audit_file()).unwrap();
+    assert!(audit.contains(r#""method":"initialize""#), "{audit}");
 }
 
-/// A server that says nothing but a status, to whatever it is asked; where that is empty, it hangs up.
+/// A server that says nothing but a status, to whatever it is asked; where that is empty, it hangs up. With
+/// 405 it shakes hands first, if that is asked.
 fn saying(status: &Arc<Mutex<&'static str>>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -220,6 +231,13 @@ fn saying(status: &Arc<Mutex<&'static str>>) -> String {
             let _ = stream.read(&mut head);
             let status = *status.lock().unwrap();
             if status.is_empty() {
+                continue;
+            }
+            let head = String::from_utf8_lossy(&head).to_lowercase();
+            if status.starts_with("405") && head.contains("mcp-method: server/discover") {
+                let body =
+                    r#"{"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"]}}"#;
+                let _ = stream.write_all(answer("200 OK", "", body).as_bytes());
                 continue;
             }
             let answer =
@@ -278,8 +296,21 @@ fn a_command_that_cannot_be_started_is_no_health() {
     let gate = Serving::start(with_admin(setup.over_http(), ""));
     until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
     // It is installed while the gate runs, and does not do what it should.
-    std::os::unix::fs::symlink("/bin/false", &program).unwrap();
+    let install = |what: &str| {
+        let next = place.path().join("next");
+        std::os::unix::fs::symlink(what, &next).unwrap();
+        std::fs::rename(next, &program).unwrap();
+    };
+    install("/bin/false");
+    eventually(|| {
+        let said = gate.said.lock().unwrap().clone();
+        let told = said.contains("the server does not shake hands");
+        told.then_some(()).ok_or(said)
+    });
+    until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
+    install(&fixture("everything-server"));
     until_healthy(|| get(&gate, "/health"), 200, "ok");
+    install("/bin/false");
     Agent::at(&gate.url).post(INITIALIZE);
     until_healthy(|| get(&gate, "/health"), 503, "upstream-down");
 }

@@ -15,11 +15,15 @@ const LABELS: &str = "[tools.add]\npermission = \"read\"\nsensitivity = \"confid
 
 /// A gate that remembers in this file, with whatever else `[ratchet]` says.
 fn remembering(file: &Path, ratchet: &str, listen: &str) -> Serving {
+    Serving::start(remembered(file, ratchet, listen))
+}
+
+fn remembered(file: &Path, ratchet: &str, listen: &str) -> Setup {
     let setup = Setup::of([fixture("everything-server")]);
     let mut setup = setup.policies(ALLOW_ALL).labels(LABELS).over_http();
     setup.more = format!("[ratchet]\nfile = {file:?}\n{ratchet}\n");
     setup.listen.push_str(listen);
-    Serving::start(setup)
+    setup
 }
 
 fn reads(agent: &Agent) {
@@ -99,4 +103,118 @@ fn what_the_session_of_a_token_has_read_belongs_to_it_and_its_principal() {
     everybody(&gate);
     drop(gate);
     everybody(&start());
+}
+
+const NAMED: &str = "session_header = \"X-Session-Id\"";
+
+fn named(gate: &Serving, name: &str) -> Agent {
+    Agent::at(&gate.url).with(format!("X-Session-Id: {name}"))
+}
+
+#[test]
+fn a_budget_is_what_is_left_of_it_in_whatever_session_and_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ratchet.jsonl");
+    let start = || {
+        let mut setup = remembered(&file, NAMED, "");
+        setup.limits.push_str("calls_per_session = 4\n");
+        Serving::start(setup)
+    };
+    let passes = |agent: &Agent| {
+        let answer = agent.clone().in_session().echo(2, "it comes back");
+        let spent = answer.body.contains("budget_spent");
+        assert_ne!(answer.body.contains("it comes back"), spent, "{answer:?}");
+        !spent
+    };
+    let gate = start();
+    assert!((0..3).all(|_| passes(&named(&gate, "one"))));
+    drop(gate);
+    let gate = start();
+    assert!(passes(&named(&gate, "one")));
+    // Neither another session of the protocol nor one without is another budget.
+    assert!(!passes(&named(&gate, "one")));
+    let stateless = connects_stateless(named(&gate, "one"));
+    assert!(stateless.body.contains("budget_spent"), "{stateless:?}");
+    assert!(passes(&named(&gate, "other")));
+    drop(gate);
+    assert!(!passes(&named(&start(), "one")));
+}
+
+#[test]
+fn a_named_session_that_failed_for_good_does_not_begin_again_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ratchet.jsonl");
+    let start = || {
+        let mut setup = remembered(&file, NAMED, "");
+        setup.guards.push_str("fatal = \"end_session\"\n");
+        Serving::start(setup)
+    };
+    let fails = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fail","arguments":{"text":"[FATAL] it is gone"}}}"#;
+    let gate = start();
+    let told = named(&gate, "one").in_session().post(fails);
+    assert!(told.body.contains("[FATAL] it is gone"), "{told:?}");
+    let ended = |gate: &Serving| {
+        let answer = connects_stateless(named(gate, "one"));
+        assert!(answer.body.contains("session_ended"), "{answer:?}");
+        let answer = connects_stateless(named(gate, "other"));
+        assert!(answer.body.contains("out it goes"), "{answer:?}");
+    };
+    ended(&gate);
+    drop(gate);
+    ended(&start());
+}
+
+#[test]
+fn a_yes_of_before_a_restart_is_good_for_nothing_after_it_spent_or_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("ratchet.jsonl");
+    let start = || {
+        let mut setup = remembered(&file, NAMED, "");
+        setup.more.push_str("[consent]\nways = [\"elicitation\"]\n");
+        let policies = setup.path("policies").join("asks.cedar");
+        let asks = "@id(\"asks\") @on_deny(\"ask_consent\") forbid (principal, action == \
+                    Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"echo\") \
+                    unless { context.env.consent.granted };\n";
+        std::fs::write(policies, asks).unwrap();
+        Serving::start(setup)
+    };
+    let call = |gate: &Serving, more: &str| {
+        let agent = named(gate, "one")
+            .with("MCP-Protocol-Version: 2026-07-28")
+            .with("Mcp-Method: tools/call")
+            .with("Mcp-Name: echo");
+        agent.post(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"out it goes"}},{more}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{}}}},"io.modelcontextprotocol/clientInfo":{{"name":"tester","version":"1"}}}}}}}}"#
+        )).body
+    };
+    let asked = |gate: &Serving| {
+        let body = call(gate, "");
+        let state = body
+            .split("\"requestState\":\"")
+            .nth(1)
+            .unwrap_or_else(|| panic!("{body}"));
+        let state = state.split('"').next().unwrap();
+        format!(
+            r#""inputResponses":{{"mcp-protector/consent":{{"action":"accept","content":{{"approve":true}}}}}},"requestState":"{state}","#
+        )
+    };
+    let gate = start();
+    let (spent, unspent) = (asked(&gate), asked(&gate));
+    assert!(call(&gate, &spent).contains("out it goes"));
+    let again = call(&gate, &spent);
+    assert!(again.contains("consent_used"), "{again}");
+    drop(gate);
+    let gate = start();
+    for yes in [&spent, &unspent] {
+        let body = call(&gate, yes);
+        assert!(
+            body.contains("-32602") && !body.contains("\"result\""),
+            "{body}"
+        );
+    }
+    let yes = asked(&gate);
+    assert!(
+        call(&gate, &yes).contains("out it goes"),
+        "the gate still asks"
+    );
 }

@@ -54,7 +54,7 @@ fn a_session_at_a_server_over_http_ends_with_the_agents() {
         .over_http();
     let server = Serving::start(server);
     let gate = Setup::before(&server.url).policies(ALLOW_ALL).over_http();
-    let gate = Serving::start(gate);
+    let gate = Serving::start(gate.without_trial());
     let ended = |times: usize| {
         eventually(|| {
             let said = server.said.lock().unwrap().clone();
@@ -86,7 +86,7 @@ fn what_is_refused_before_the_server_is_needed_starts_none() {
     setup.listen.push_str(
         "\nauth = { type = \"bearer\", tokens = { alice = \"alice-0123456789-0123456789\", bob = \"bob-0123456789-0123456789-\" } }",
     );
-    let gate = Serving::start(setup);
+    let gate = Serving::start(setup.without_trial());
     let with = |token: &str| Agent::at(&gate.url).with(format!("Authorization: Bearer {token}"));
     let (alice, bob) = ("alice-0123456789-0123456789", "bob-0123456789-0123456789-");
     let revised = |revision: &str, token| {

@@ -110,7 +110,7 @@ fn a_server_that_wants_a_token_is_shown_it_for_the_lock_which_does_not_hold_it()
     assert!(lock.contains("echo"), "{lock}");
     // A definition that repeats what the server was shown is not written anywhere.
     guarded.state().leaks = true;
-    let output = tools(&setup, &["approve"]);
+    let output = tools(&setup, &["approve", "--all"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("holds a secret"), "{said}");

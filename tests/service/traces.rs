@@ -390,7 +390,9 @@ fn the_state_of_a_trace_goes_on_with_it_to_a_server_over_http() {
         ),
     ] {
         let (url, asked) = asked_once();
-        let mut setup = Setup::before(&url).policies(ALLOW_ALL).over_http();
+        // The server takes one message.
+        let setup = Setup::before(&url).policies(ALLOW_ALL);
+        let mut setup = setup.over_http().without_trial();
         setup.limits = format!(
             "[telemetry]\notlp_endpoint = {:?}\nheaders = {{ authorization = \"Bearer {TOKEN}\" }}\n",
             nobody()

@@ -25,6 +25,8 @@ pub(crate) struct Setup {
     pub(crate) command: Vec<String>,
     /// The server, if it is reached over HTTP instead.
     pub(crate) url: Option<String>,
+    /// Whether the gate shakes hands before an agent does, where that is said.
+    pub(crate) trial: Option<bool>,
     /// Lines of `[upstream]` besides it.
     pub(crate) reaching: String,
     /// The lines of `[upstream.sandbox]`, if there is one.
@@ -63,6 +65,7 @@ impl Setup {
             directory,
             command: command.into_iter().map(|it| it.as_ref().into()).collect(),
             url: None,
+            trial: None,
             reaching: String::new(),
             sandbox: None,
             isolated: String::new(),
@@ -141,6 +144,8 @@ impl Setup {
             Some(url) => format!("url = {url:?}\n{}", self.reaching),
             None => format!("command = {:?}\n[upstream.env]\n{env}", self.command),
         };
+        let trial = self.trial.map(|it| format!("trial = {it}\n"));
+        let upstream = trial.unwrap_or_default() + &upstream;
         let sandbox = self.sandbox.as_ref();
         let sandbox = sandbox.map_or(String::new(), |lines| {
             format!("[upstream.sandbox]\n{lines}")

@@ -47,6 +47,7 @@ fn rig() -> Rig {
         health: Health::Ready,
         revision: "r".into(),
         sessions: super::super::Sessions::default(),
+        kept: None,
         connections: None,
         audit: crate::audit::Figures::default(),
         traces: None,

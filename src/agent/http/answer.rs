@@ -6,17 +6,17 @@ use std::sync::Arc;
 use hyper::body::{Body, Incoming};
 use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
-use hyper::{Method, Request, Version};
+use hyper::{Method, Request};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::identity::{Authenticate, Identity, Proof, Term};
+use crate::inward::Misframed;
 use crate::wire::{Carrier, Id};
 
 use super::alarm::Alarm;
 use super::conversations::{Brought, Conversations};
 use super::door::Door;
 use super::health::AskHealth;
-use super::progress::Answering;
 use super::refusal::{HttpRefusal, Refused};
 use super::respond::{self, Hearing, Names, Response};
 use super::serve::Outside;
@@ -130,7 +130,6 @@ impl Server {
         &self,
         peer: IpAddr,
         request: Request<Incoming>,
-        answering: Answering,
         alarm: &Alarm,
     ) -> Response {
         let (parts, mut body) = request.into_parts();
@@ -155,8 +154,14 @@ impl Server {
         {
             share::share(&mut response, origin);
         }
-        response.body_mut().hold(answering);
         response
+    }
+
+    /// Answers what is no request.
+    pub(super) fn refuse(&self, peer: IpAddr, misframed: Misframed) -> Response {
+        let rejection = Rejection::from(Refused::Misframed(misframed));
+        self.record(peer, &rejection.refused, None);
+        respond::refusal(&rejection, None)
     }
 
     /// A place among the streams that have no end of their own, until what this returns is dropped.
@@ -200,9 +205,6 @@ impl Server {
         subject: &mut Option<String>,
     ) -> Result<Response, Rejection> {
         let Sender { peer, alarm } = sender;
-        if parts.version != Version::HTTP_11 {
-            return Err(Refused::HttpVersion.into());
-        }
         fields::refuse_repeated(&parts.headers)?;
         self.door
             .check_host(fields::text(&parts.headers, "Host")?, &parts.uri)?;

@@ -34,8 +34,8 @@ pub(super) struct Room<'s> {
     pub(super) all: &'s Semaphore,
 }
 
-/// Reads a body whose length was said. Without a length, or in chunks, it is refused: a length is
-/// known before memory is taken, and there are no two ways to find the end (RFC 9112 §6.3).
+/// Reads a body whose length was said, so that it is known before memory is taken. INVARIANT: what
+/// comes in chunks was refused with its head.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: &mut Incoming,
@@ -78,10 +78,6 @@ pub(super) async fn discard(
 }
 
 fn length(headers: &HeaderMap) -> Result<usize, Refused> {
-    // hyper drops `Content-Length` beside `Transfer-Encoding`, so that only the latter tells.
-    if headers.contains_key(hyper::header::TRANSFER_ENCODING) {
-        return Err(Refused::Length);
-    }
     headers
         .get(hyper::header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse().ok())

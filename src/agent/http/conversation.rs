@@ -142,11 +142,12 @@ impl Conversation {
         piece: Piece,
         line: Bytes,
     ) -> Result<(), AgentGone> {
-        if self.has_ended() {
-            return Err(AgentGone);
-        }
         let channel = {
             let streams = self.streams();
+            let main = streams.get(&Stream::MAIN);
+            if main.is_none_or(|main| main.channel.has_ended()) {
+                return Err(AgentGone);
+            }
             let own = streams
                 .get(&stream)
                 .filter(|open| open.takes != Takes::ReplyOnly || piece != Piece::Other);
@@ -196,6 +197,13 @@ impl Conversation {
             .filter(|channel| channel.is_promised())
             .and_then(|channel| channel.resume(after))
             .ok_or(Refused::EventId)
+    }
+
+    /// Nothing more is taken, and what belongs to no request is not told any more. What waits for a
+    /// reply gets one of the gate's, which ends the conversation then.
+    pub(super) fn take_leave(&self) {
+        self.inbox().take();
+        self.stop_listening();
     }
 
     /// The inbox is closed and every stream ends. Does nothing the second time.

@@ -150,7 +150,7 @@ impl Conversations {
 
     /// Ends a session, if it is this identity's.
     pub(super) fn delete(&self, id: &str, identity: &Identity) -> Result<(), Refused> {
-        self.session(id, identity)?.end();
+        self.session(id, identity)?.take_leave();
         self.sessions().remove(id);
         Ok(())
     }

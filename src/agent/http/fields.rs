@@ -18,12 +18,14 @@ const OF_SESSIONS: &str = "ratchet.session_header";
 const TRACEPARENT: &str = "traceparent";
 const TRACESTATE: &str = "tracestate";
 
-/// Fields of which peers and proxies could take the one or the other.
-const SINGLE: [&str; 12] = [
+/// Fields that stand once, since one reader could take the first of two and another the last. A field
+/// whose value is a list may be repeated (RFC 9110 §5.3), and is read as a whole: `Accept`,
+/// `Accept-Encoding`. Only `Content-Encoding`, a list as well, may not: of codings none is taken.
+/// `Content-Length` stands here for whoever reads the list; its second is refused with the head.
+const SINGLE: [&str; 11] = [
     "Host",
     "Origin",
     "Authorization",
-    "Accept-Encoding",
     "Content-Type",
     "Content-Length",
     "Content-Encoding",

@@ -7,10 +7,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Health {
     Ready,
-    /// The server has not been reached yet.
+    /// Nobody has shaken hands with the server since it could be reached.
     Starting,
+    /// The server is there, and shakes no hands.
+    NoHandshake,
     /// The server cannot be reached, or cannot be started.
     UpstreamDown,
+    /// The keys that agents' tokens are signed with are not at hand.
+    KeysUnavailable,
     /// Records cannot be written, so that calls are refused.
     AuditFault,
     /// The gate takes nothing new.
@@ -21,10 +25,12 @@ pub enum Health {
 pub type AskHealth = Arc<dyn Fn() -> Health + Send + Sync>;
 
 impl Health {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Ready,
         Self::Starting,
+        Self::NoHandshake,
         Self::UpstreamDown,
+        Self::KeysUnavailable,
         Self::AuditFault,
         Self::Stopping,
     ];
@@ -33,7 +39,12 @@ impl Health {
     pub fn status(self) -> u16 {
         match self {
             Self::Ready => 200,
-            Self::Starting | Self::UpstreamDown | Self::AuditFault | Self::Stopping => 503,
+            Self::Starting
+            | Self::NoHandshake
+            | Self::UpstreamDown
+            | Self::KeysUnavailable
+            | Self::AuditFault
+            | Self::Stopping => 503,
         }
     }
 
@@ -42,7 +53,9 @@ impl Health {
         match self {
             Self::Ready => "ok",
             Self::Starting => "starting",
+            Self::NoHandshake => "no-handshake",
             Self::UpstreamDown => "upstream-down",
+            Self::KeysUnavailable => "keys-unavailable",
             Self::AuditFault => "audit-fault",
             Self::Stopping => "stopping",
         }

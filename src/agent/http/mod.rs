@@ -22,9 +22,7 @@ mod event_id;
 mod fields;
 mod health;
 mod listen;
-mod patient;
 mod post;
-mod progress;
 mod refusal;
 mod repeated;
 mod respond;
@@ -40,7 +38,6 @@ mod tests;
 
 pub use conversations::{Arrival, Brought, ConversationKind, Inbound};
 pub use health::{AskHealth, Health};
-pub use patient::Patient;
 pub use refusal::HttpRefusal;
 pub use serve::{Connections, Listener, Outside};
 pub use settings::Settings;

@@ -62,6 +62,7 @@ pub(super) async fn post(
         return stateless::post(server, asked, bytes, message).await;
     }
     let kind = Kind::of(&message);
+    let id = message.id().cloned();
     drop(message);
     let session = fields::text(headers, fields::SESSION)?;
     let conversation = match session {
@@ -72,11 +73,16 @@ pub(super) async fn post(
     let names = names(version)?;
     match kind {
         Kind::Initialize | Kind::Request => {
-            let post = conversation
-                .ask(bytes, Takes::Everything, asked.brought())
-                .await?;
-            let hearing = asked.hearing(server, names);
-            Ok(answered(server, asked, post, Manner::Legacy, hearing).await?)
+            let answered = async {
+                let post = conversation
+                    .ask(bytes, Takes::Everything, asked.brought())
+                    .await?;
+                let hearing = asked.hearing(server, names);
+                answered(server, asked, post, Manner::Legacy, hearing).await
+            };
+            // It has an id by which its agent knows it.
+            let answered = answered.await;
+            answered.map_err(|refused| Rejection { refused, id })
         }
         Kind::Told => {
             conversation.tell(bytes, asked.brought()).await?;
@@ -104,7 +110,9 @@ pub(super) async fn answered(
             Piece::Reply { error, form } => match (form, status(manner, error)) {
                 (Form::Event, 200) => respond::post_stream(post, Some(event), hearing),
                 // A status of its own is only where the answer is the whole body.
-                (Form::Whole | Form::Event, status) => respond::json(status, event.line),
+                (Form::Whole | Form::Rejected | Form::Event, status) => {
+                    respond::json(status, event.line)
+                }
             },
             Piece::Other => respond::post_stream(post, Some(event), hearing),
         }),

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use crate::identity::Challenge;
+use crate::inward::Misframed;
 use crate::wire::WireError;
 
 /// A request that got no further than HTTP, for whoever keeps records. Nothing in it was written by
@@ -21,8 +22,8 @@ pub struct HttpRefusal {
 /// Why a request is refused. Text goes to the peer; it quotes nothing of the peer's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    #[error("only HTTP/1.1 is spoken here")]
-    HttpVersion,
+    #[error("{0}")]
+    Misframed(Misframed),
     #[error("there must be exactly one `Host`")]
     HostMissing,
     #[error("this host is not served here")]
@@ -83,7 +84,7 @@ pub(super) enum Refused {
     TooManyBodies,
     #[error("`Last-Event-ID` names nothing that is still known")]
     EventId,
-    #[error("the conversation has ended")]
+    #[error("the session has ended")]
     Ended,
     #[error("the gate takes nothing more")]
     Closed,
@@ -95,7 +96,7 @@ const HEADER_MISMATCH: i32 = -32020;
 impl Refused {
     pub(super) fn status(&self) -> u16 {
         match self {
-            Self::HttpVersion => 505,
+            Self::Misframed(misframed) => misframed.status(),
             Self::Host | Self::Origin => 403,
             Self::Path | Self::SessionUnknown | Self::Ended | Self::NoSessions => 404,
             Self::Method(_) => 405,
@@ -129,7 +130,7 @@ impl Refused {
     /// A stable word for records and tests.
     pub(super) fn code(&self) -> &'static str {
         match self {
-            Self::HttpVersion => "http-version",
+            Self::Misframed(misframed) => misframed.code(),
             Self::HostMissing => "host-missing",
             Self::Host => "host",
             Self::Origin => "origin",
@@ -174,7 +175,7 @@ impl Refused {
             Self::NoSessions => -32601,
             Self::MetaMissing(_) => -32602,
             Self::Ended | Self::Closed => -32603,
-            Self::HttpVersion
+            Self::Misframed(_)
             | Self::HostMissing
             | Self::Host
             | Self::Origin
@@ -207,7 +208,7 @@ impl Refused {
     pub(super) fn ends_connection(&self) -> bool {
         matches!(
             self,
-            Self::HttpVersion
+            Self::Misframed(_)
                 | Self::HostMissing
                 | Self::Length
                 | Self::TooLarge(_)

@@ -24,7 +24,6 @@ use super::conversation::Post;
 use super::event_id::EventId;
 use super::fields::SESSION;
 use super::health::Health;
-use super::progress::Answering;
 use super::refusal::Refused;
 
 pub(super) type Response = HyperResponse<Outbound>;
@@ -53,13 +52,7 @@ pub(super) struct Hearing {
 }
 
 /// The body of a response.
-pub(super) struct Outbound {
-    content: Content,
-    /// Dropped with it, when all of it is written or nobody reads it.
-    answering: Option<Answering>,
-}
-
-enum Content {
+pub(super) enum Outbound {
     Whole(Option<Bytes>),
     Events(Events),
 }
@@ -185,7 +178,7 @@ impl Source {
             ready,
             next: Some(Box::pin(self.step())),
         };
-        let mut response = HyperResponse::new(Outbound::of(Content::Events(events)));
+        let mut response = HyperResponse::new(Outbound::Events(events));
         let headers = response.headers_mut();
         let fixed = HeaderValue::from_static;
         headers.insert(CONTENT_TYPE, fixed("text/event-stream"));
@@ -238,20 +231,6 @@ impl Source {
     }
 }
 
-impl Outbound {
-    fn of(content: Content) -> Self {
-        Self {
-            content,
-            answering: None,
-        }
-    }
-
-    /// The request is being answered for as long as this is not written.
-    pub(super) fn hold(&mut self, answering: Answering) {
-        self.answering = Some(answering);
-    }
-}
-
 impl Body for Outbound {
     type Data = Bytes;
     type Error = Infallible;
@@ -260,28 +239,28 @@ impl Body for Outbound {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut self.content {
-            Content::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
-            Content::Events(events) => events
+        match &mut *self {
+            Self::Whole(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Events(events) => events
                 .poll(cx)
                 .map(|text| text.map(|text| Ok(Frame::data(text)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.content {
-            Content::Whole(text) => text.is_none(),
-            Content::Events(events) => events.ready.is_empty() && events.next.is_none(),
+        match self {
+            Self::Whole(text) => text.is_none(),
+            Self::Events(events) => events.ready.is_empty() && events.next.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.content {
-            Content::Whole(text) => {
+        match self {
+            Self::Whole(text) => {
                 let length = text.as_ref().map_or(0, Bytes::len);
                 SizeHint::with_exact(u64::try_from(length).unwrap_or(u64::MAX))
             }
-            Content::Events(_) => SizeHint::default(),
+            Self::Events(_) => SizeHint::default(),
         }
     }
 }
@@ -313,7 +292,7 @@ impl Events {
 }
 
 fn whole(status: u16, text: Option<Bytes>) -> Response {
-    let mut response = HyperResponse::new(Outbound::of(Content::Whole(text)));
+    let mut response = HyperResponse::new(Outbound::Whole(text));
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let no_store = HeaderValue::from_static("no-store");

@@ -8,23 +8,22 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::identity::Authenticate;
+use crate::inward::{Checked, Limits, Misframed, Place, Places, Protocol};
 
 use super::alarm::Alarm;
 use super::answer::Server;
 use super::at_once::AtOnce;
 use super::conversations::Arrival;
 use super::health::AskHealth;
-use super::patient::Patient;
 use super::refusal::{HttpRefusal, Refused};
 use super::settings::Settings;
 
@@ -33,16 +32,13 @@ use super::settings::Settings;
 pub struct Listener {
     socket: TcpListener,
     address: SocketAddr,
-    places: Arc<Semaphore>,
+    places: Places,
     settings: Settings,
 }
 
 /// How many connections there are.
 #[derive(Debug, Clone)]
-pub struct Connections {
-    places: Arc<Semaphore>,
-    most: usize,
-}
+pub struct Connections(Places);
 
 /// What the listener works with.
 pub struct Outside {
@@ -55,9 +51,6 @@ pub struct Outside {
     pub health: AskHealth,
 }
 
-/// hyper has no buffer smaller than this, in bytes.
-const MIN_BUFFER: usize = 8 * 1024;
-
 /// How long nothing is accepted after the system refused to (no descriptors left).
 const RESPITE: Duration = Duration::from_millis(100);
 
@@ -65,20 +58,16 @@ impl Listener {
     pub async fn bind(settings: Settings) -> io::Result<Self> {
         let socket = TcpListener::bind(settings.listen).await?;
         let address = socket.local_addr()?;
-        let places = settings.max_connections.min(Semaphore::MAX_PERMITS);
         Ok(Self {
             socket,
             address,
-            places: Arc::new(Semaphore::new(places)),
+            places: Places::new(settings.max_connections),
             settings,
         })
     }
 
     pub fn connections(&self) -> Connections {
-        Connections {
-            places: Arc::clone(&self.places),
-            most: self.places.available_permits(),
-        }
+        Connections(self.places.clone())
     }
 
     /// The address that was bound, with the port that was taken.
@@ -111,19 +100,15 @@ impl Listener {
                     }
                 }
                 accepted = accept(socket.as_ref()) => match accepted {
-                    Ok((stream, peer)) => match Arc::clone(&places).try_acquire_owned() {
-                        Ok(place) => {
+                    Ok((stream, peer)) => match places.take(peer.ip()).await {
+                        Some(place) => {
                             let connection = Connection {
                                 server: Arc::clone(&server),
                                 peer,
                             };
-                            let protocol = protocol.clone();
-                            connections.spawn(async move {
-                                connection.run(stream, &protocol).await;
-                                drop(place);
-                            });
+                            connections.spawn(connection.run(stream, place, protocol));
                         }
-                        Err(_) => turn_away(&server, stream, peer).await,
+                        None => turn_away(&server, stream, peer).await,
                     },
                     Err(error) => {
                         tracing::warn!("cannot accept a connection: {error}");
@@ -139,7 +124,7 @@ impl Listener {
 impl Connections {
     /// At this moment.
     pub fn open(&self) -> usize {
-        self.most.saturating_sub(self.places.available_permits())
+        self.0.taken()
     }
 }
 
@@ -158,23 +143,36 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(self, stream: TcpStream, protocol: &http1::Builder) {
+    async fn run(self, stream: TcpStream, place: Place, protocol: Protocol) {
         // A message is written as a whole; waiting for more costs 40 ms.
         if stream.set_nodelay(true).is_err() {
             return;
         }
         let (server, peer) = (self.server, self.peer.ip());
-        let stream = Patient::new(stream, server.settings.write_deadline);
+        let stream = Checked::new(stream, place, protocol);
         let progress = stream.progress();
         let alarm = Alarm::default();
         let service = service_fn(|request| {
-            let (server, alarm, answering) = (&server, &alarm, progress.take());
-            async move { Ok::<_, Infallible>(server.answer(peer, request, answering, alarm).await) }
+            let (server, alarm, (answering, misframed)) = (&server, &alarm, progress.take());
+            async move {
+                let response = match misframed {
+                    None => server.answer(peer, request, alarm).await,
+                    Some(misframed) => server.refuse(peer, misframed),
+                };
+                Ok::<_, Infallible>(response.map(|body| answering.lasts(body)))
+            }
         });
-        let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
+        let serving = protocol
+            .hyper()
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(serving);
         let at_once = AtOnce::new();
         let ended = tokio::select! {
             ended = poll_fn(|cx| at_once.poll(cx, connection.as_mut())) => ended,
+            () = progress.displaced() => {
+                tracing::debug!(%peer, "a connection made room for another");
+                return;
+            }
             () = server.stopping() => {
                 if progress.is_half_sent() {
                     return;
@@ -184,6 +182,13 @@ impl Connection {
             }
         };
         if let Err(error) = ended {
+            if error.is_parse() {
+                server.record(
+                    peer,
+                    &Refused::Misframed(Misframed::Malformed("the target")),
+                    None,
+                );
+            }
             tracing::debug!(%peer, "a connection ended: {error}");
         }
     }
@@ -196,15 +201,15 @@ async fn accept(socket: Option<&TcpListener>) -> io::Result<(TcpStream, SocketAd
     }
 }
 
-fn protocol(settings: &Settings) -> http1::Builder {
-    let mut protocol = http1::Builder::new();
-    protocol
-        .timer(TokioTimer::new())
-        .header_read_timeout(settings.header_deadline)
-        .max_headers(settings.max_headers)
-        .max_header_size(settings.max_header_bytes)
-        .max_buf_size(settings.max_header_bytes.max(MIN_BUFFER));
-    protocol
+fn protocol(settings: &Settings) -> Protocol {
+    Protocol {
+        header_deadline: settings.header_deadline,
+        write_deadline: settings.write_deadline,
+        limits: Limits {
+            bytes: settings.max_header_bytes,
+            fields: settings.max_headers,
+        },
+    }
 }
 
 /// One connection too many is told so, if its buffer takes a line without waiting.

@@ -35,7 +35,8 @@ pub struct Settings {
     pub max_headers: usize,
     /// Bytes of bodies that are being read, of all connections together.
     pub max_waiting_bodies: usize,
-    /// Sockets at once; one more is answered 503 and closed. A quarter of them is kept from streams
+    /// Sockets at once. For one more, one makes room that waits for its peer; if none does, the new one
+    /// is answered 503 and closed. A quarter of them is kept from streams
     /// that have no end of their own, so that there is always a way in for messages.
     pub max_connections: usize,
     /// Conversations at once, of both kinds.

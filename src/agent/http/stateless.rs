@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use hyper::HeaderMap;
 
-use crate::wire::{KnownMethod, Message, Method, Shape, Value, of_header_value};
+use crate::wire::{self, KnownMethod, Message, Method, Shape, Value, of_header_value};
 
 use super::answer::{Asked, Rejection, Server};
 use super::conversation::Takes;
@@ -94,7 +94,10 @@ fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
     if method.known() == Some(KnownMethod::Initialize) {
         return Err(Refused::NoSessions);
     }
-    let Some(key) = method.known().and_then(named_by) else {
+    let Method::Known(known) = method else {
+        return check_extension(message, headers);
+    };
+    let Some(key) = named_by(*known) else {
         return Ok(());
     };
     // A name that is missing or no string is the gate's to refuse.
@@ -106,6 +109,16 @@ fn check(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
         return Ok(());
     };
     equal(headers, fields::NAME, &name)
+}
+
+/// Of a method that is not the protocol's nobody here knows whether it has to have a name. One that it has
+/// must be what the gate would make of the body for the server.
+fn check_extension(message: &Message, headers: &HeaderMap) -> Result<(), Refused> {
+    if fields::text(headers, fields::NAME)?.is_none() {
+        return Ok(());
+    }
+    let name = wire::name_of_extension(message.params());
+    equal(headers, fields::NAME, &name.unwrap_or_default())
 }
 
 /// The member of `params` that `Mcp-Name` repeats.
@@ -146,7 +159,8 @@ fn named_by(method: KnownMethod) -> Option<&'static str> {
         | KnownMethod::TasksResult
         | KnownMethod::TasksList
         | KnownMethod::TaskStatus
-        | KnownMethod::TaskNews => None,
+        | KnownMethod::TaskNews
+        | KnownMethod::Extension(_) => None,
     }
 }
 

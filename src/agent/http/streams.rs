@@ -31,7 +31,7 @@ impl Streams {
 
     /// Ends the conversation, as a DELETE does: from then on its session is unknown.
     pub fn end(&self) {
-        self.0.0.end();
+        self.0.0.take_leave();
     }
 
     /// Private, so that nothing but a [`Permit`] gets here.

@@ -55,7 +55,7 @@ pub struct CheckArgs {
     #[arg(long)]
     pub allow_warnings: bool,
 
-    /// Leave out these lints: names, with commas between them or repeated.
+    /// Leave out these lints, or `policy::untyped`: names, with commas between them or repeated.
     #[arg(long, value_name = "LINTS", value_delimiter = ',')]
     pub allow: Vec<String>,
 

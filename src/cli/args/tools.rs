@@ -49,15 +49,19 @@ pub enum ToolsCommand {
         #[command(flatten)]
         source: ToolsSource,
     },
-    /// Take over definitions into the lock, what is named or everything.
-    #[command(after_help = "Example:
-  mcp-protector tools approve read_file write_file --config gate.toml")]
+    /// Take over definitions into the lock: what is named, or with `--all` everything.
+    #[command(after_help = "Examples:
+  mcp-protector tools approve read_file write_file --config gate.toml
+  mcp-protector tools approve --all --config gate.toml")]
     Approve {
         #[command(flatten)]
         source: ToolsSource,
 
-        /// Exact names of tools; if nothing is named, everything that differs is taken over.
-        #[arg(value_name = "TOOLS")]
+        /// Exact names of tools.
+        #[arg(
+            value_name = "TOOLS",
+            required_unless_present_any = ["prompts", "instructions", "all"]
+        )]
         tools: Vec<String>,
 
         /// Take over the definition of this prompt; may be given several times.
@@ -67,6 +71,10 @@ pub enum ToolsCommand {
         /// Take over the server's instructions.
         #[arg(long)]
         instructions: bool,
+
+        /// Take over everything that differs.
+        #[arg(long, conflicts_with_all = ["tools", "prompts", "instructions"])]
+        all: bool,
     },
 }
 

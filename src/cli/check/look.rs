@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Told, one};
+use super::{Told, Without, one};
 use crate::cli::args::CheckArgs;
-use crate::cli::proxy;
+use crate::cli::unmet::Expected;
+use crate::cli::{proxy, test_policy};
 use crate::config::Config;
 use crate::guard::secrets::Rules;
 use crate::guard::text::Flag;
-use crate::lint::{self, Lint, Material, Words};
+use crate::lint::{self, Material, Words};
 use crate::loading::{self, Warnings};
 use crate::policy::engines::cedar::schema_text;
 use crate::policy::{PolicyProblem, PolicySource};
@@ -26,6 +27,8 @@ pub(super) struct Target {
     settings: loading::Settings,
     /// The configuration that names them.
     configuration: Option<(PolicySource, Configured)>,
+    /// What that presupposes of them.
+    expected: Option<Expected>,
     /// Kinds of credentials that only its author knows.
     secrets: Vec<String>,
 }
@@ -41,6 +44,7 @@ impl Target {
             name: display(settings.dir.as_deref()),
             settings,
             configuration: None,
+            expected: None,
             secrets: Vec::new(),
         }
     }
@@ -59,9 +63,8 @@ impl Target {
             text: fs::read_to_string(file).unwrap_or_default().into(),
         };
         let configured = Configured {
-            file: file.to_owned(),
             policies: settings.clone(),
-            server: config.upstream.name.clone(),
+            ..test_policy::configured(config, file)
         };
         let secrets = config.guards.secret_rules.names();
         let secrets: Vec<String> = secrets.map(str::to_owned).collect();
@@ -72,12 +75,14 @@ impl Target {
                 ..settings.clone()
             },
             configuration: None,
+            expected: Some(Expected::by(config)),
             secrets: secrets.clone(),
         });
         let own = Self {
             name: display(Some(file)),
             settings,
             configuration: Some((source, configured)),
+            expected: Some(Expected::by(config)),
             secrets,
         };
         std::iter::once(own).chain(candidate).collect()
@@ -85,7 +90,7 @@ impl Target {
 
     /// Everything that is wrong or looks wrong: first what keeps the policies from loading, then
     /// what lints find, then what keeps the tests from running.
-    pub(super) fn look(&self, without: &[&Lint]) -> Result<Vec<Told>, Vec<Told>> {
+    pub(super) fn look(&self, without: &Without) -> Result<Vec<Told>, Vec<Told>> {
         let loading::Survey {
             policies,
             labels,
@@ -94,13 +99,22 @@ impl Target {
             loaded,
         } = loading::survey(&self.settings);
         let mut problems = match loaded {
-            Ok(loaded) => loaded.notices,
+            Ok(mut loaded) => {
+                let expected = self.expected.iter();
+                let missing = expected.flat_map(|it| it.missing_in(&loaded.snapshot));
+                loaded.notices.extend(missing);
+                loaded.notices
+            }
             Err(errors) => errors.problems,
         };
         let configured = self.configuration.as_ref();
         self.point_at_doubts(&mut problems);
+        problems.retain(|it| !without.notices.contains(&it.code));
         let tests = match &self.settings.dir {
-            Some(dir) => policy_tests::survey(dir, configured.map(|(_, configured)| configured)),
+            Some(dir) => {
+                let configured = configured.map(|(_, configured)| configured);
+                policy_tests::survey(dir, configured, test_policy::configured)
+            }
             None => policy_tests::Survey::default(),
         };
         let material = Material {
@@ -114,7 +128,7 @@ impl Target {
             words: self.words(),
             server: configured.map(|(_, configured)| configured.server.clone()),
         };
-        let linted = lint::lint(&material, without).map_err(one)?;
+        let linted = lint::lint(&material, &without.lints).map_err(one)?;
         let known: Vec<&str> = problems.iter().map(|known| known.code).collect();
         let is_news = |new: &PolicyProblem| {
             let mut twins = TOLD.iter().filter(|(lint, _)| *lint == new.code);

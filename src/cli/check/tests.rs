@@ -664,3 +664,80 @@ fn what_cannot_be_checked_says_nothing_of_tests() {
         assert!(told.contains(&*path.to_string_lossy()), "{told}");
     }
 }
+
+#[test]
+fn what_is_told_of_a_locked_tool_has_its_line_and_can_be_done_without() {
+    let lock = locking(r#"{"properties":{"x":{}},"type":"object"}"#);
+    let dir = directory(&[
+        ("p.cedar", GOOD),
+        ("tools.lock", &lock),
+        ("tests/t.toml", &TEST.replace("'read'", "'other'")),
+    ]);
+    let mut args = args(&[dir.path()]);
+    let (exit, out, _) = run_with(&args);
+    assert_eq!(exit, Exit::Findings, "{out}");
+    let report: Value = out.parse().unwrap();
+    let findings = report["findings"].as_array().unwrap();
+    for code in ["policy::untyped", "lint::untested-tool"] {
+        let finding = findings.iter().find(|it| it["code"] == code);
+        let finding = finding.unwrap_or_else(|| panic!("{code}: {out}"));
+        let file = finding["file"].as_str().unwrap();
+        assert!(file.ends_with("tools.lock"), "{finding}");
+        assert_eq!(finding["line"], 4, "{finding}");
+    }
+    args.format = CheckFormat::Sarif;
+    let (_, out, _) = run_with(&args);
+    let log: Value = out.parse().unwrap();
+    for result in log["runs"][0]["results"].as_array().unwrap() {
+        assert!(result["locations"][0].is_object(), "{result}");
+    }
+    args.format = CheckFormat::Github;
+    let (_, out, _) = run_with(&args);
+    assert!(out.lines().all(|line| line.contains("file=")), "{out}");
+
+    args.format = CheckFormat::Json;
+    args.allow = vec!["policy::untyped".to_owned(), "untested-tool".to_owned()];
+    assert_eq!(codes(&args), (Exit::Success, Vec::new()));
+    args.allow = vec!["policy::syntax".to_owned()];
+    assert_eq!(codes(&args).0, Exit::NotChecked);
+}
+
+/// A lock of the tool `read` on the fourth line; the schema is canonical.
+fn locking(schema: &str) -> String {
+    use sha2::Digest as _;
+    use std::fmt::Write as _;
+    let definition = format!("{{\"inputSchema\":{schema}}}");
+    let named = format!("{{\"inputSchema\":{schema},\"name\":\"read\"}}");
+    let digest = sha2::Sha256::digest(named);
+    let digest = digest.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    });
+    format!(
+        "{{\n\"version\": 1,\n\"tools\": [\n{{\"name\": \"read\", \"sha256\": \"{digest}\", \"definition\": {definition}}}\n]}}\n"
+    )
+}
+
+#[test]
+fn what_is_of_another_type_says_what_to_write_instead() {
+    let lock =
+        locking(r#"{"properties":{"head":{"type":"number"}},"required":["head"],"type":"object"}"#);
+    let check = |action: &str, condition: &str, says: &str| {
+        let policy = format!(
+            "@id(\"a\") permit (principal is Mcp::Agent, action == Mcp::Action::\"{action}\", resource) when {{ {condition} }};"
+        );
+        let dir = directory(&[("p.cedar", &policy), ("tools.lock", &lock)]);
+        let (_, out, _) = run_with(&args(&[dir.path()]));
+        let report: Value = out.parse().unwrap();
+        let findings = report["findings"].as_array().unwrap();
+        let wrong = findings.iter().find(|it| it["code"] == "policy::type");
+        let help = wrong.map(|it| it["help"].to_string()).unwrap_or_default();
+        assert!(help.contains(says), "{condition}: {out}");
+    };
+    check(
+        "call_tool/read",
+        "context.arguments.head > 100",
+        "greaterThan(decimal(",
+    );
+    check("call_tool", "context.args[\"/path\"] == \"x\"", "getTag");
+}

@@ -10,7 +10,7 @@ use tracing::{error, info, warn};
 
 use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
-use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream};
+use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream, UpstreamFault};
 use crate::session::Place;
 use crate::shutdown::{Cause, Shutdown};
 use crate::wire::Side;
@@ -103,7 +103,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         }
     }
     // Whatever could not finish is answered, once, and recorded.
-    if gate.conversation_ends(talk).await.is_err() {
+    if gate.conversation_ends(talk, &end.why()).await.is_err() {
         info!("the agent has gone before it was answered");
     }
     end
@@ -324,7 +324,8 @@ async fn keep_time<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End
     }
 }
 
-async fn sleep(duration: Option<Duration>) {
+/// For ever, if nothing is said.
+pub(super) async fn sleep(duration: Option<Duration>) {
     match duration {
         Some(duration) => tokio::time::sleep(duration).await,
         None => pending().await,
@@ -347,6 +348,14 @@ pub(super) async fn note(audit: &Audit, record: Record) {
 }
 
 impl End {
+    /// What whoever still waits is told.
+    fn why(&self) -> UpstreamFault {
+        match self {
+            Self::AgentClosed | Self::Stopped(_) => UpstreamFault::SessionOver,
+            Self::UpstreamGone(_) | Self::AuditFault => UpstreamFault::Died,
+        }
+    }
+
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::AgentClosed | Self::Stopped(_) => Exit::Success,

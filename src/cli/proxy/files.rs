@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::audit::Redactor;
+use crate::audit::{self, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen};
 use crate::policy::Roots;
-use crate::upstream::Concealing;
+use crate::session::OnDisk;
+use crate::upstream::{Concealing, StartError};
 
 use super::network;
 use super::servers::Upstreams;
@@ -26,10 +27,45 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         Listen::Http(listen) => network::authenticate(listen).map(drop),
         Listen::Stdio => Ok(()),
     };
+    let servers = match &upstreams {
+        Ok((open, isolated)) => starts(open, isolated.as_ref()),
+        Err(_) => Vec::new(),
+    };
     let told = [
         operators.err().map(|cause| cause.to_string()),
         upstreams.err().map(|cause| cause.to_string()),
         entrance.err().map(|cause| cause.to_string()),
+        log(config),
+        journal(config),
     ];
-    told.into_iter().flatten().collect()
+    told.into_iter().flatten().chain(servers).collect()
+}
+
+/// What no start of a server would get past.
+fn starts(open: &Upstreams, isolated: Option<&Upstreams>) -> Vec<String> {
+    // What keeps it from being confined is told by whoever looks at sandboxes.
+    let told = |of: &Upstreams| {
+        of.check()
+            .err()
+            .filter(|it| !matches!(it, StartError::Sandbox(_)))
+    };
+    let open = told(open).map(|cause| cause.to_string());
+    let isolated = isolated.and_then(told);
+    // A server does not know that it is the second one.
+    let isolated = isolated.map(|it| {
+        it.to_string()
+            .replacen("`upstream.", "`upstream.isolated.", 1)
+    });
+    open.into_iter().chain(isolated).collect()
+}
+
+fn log(config: &Config) -> Option<String> {
+    let cause = audit::check_file(config.audit.file.as_deref()?).err()?;
+    Some(format!("`audit.file`: {cause}"))
+}
+
+fn journal(config: &Config) -> Option<String> {
+    let ratchet = &config.ratchet;
+    let cause = OnDisk::check(ratchet.file.as_deref()?, ratchet.max_sessions).err()?;
+    Some(format!("`ratchet.file`: {cause}"))
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use tracing::{error, warn};
 
 use crate::admin::{Metrics, Serving};
-use crate::agent::http::{AskHealth, Listener};
+use crate::agent::http::{AskHealth, Connections, Listener};
 use crate::audit::{Audit, Kind, Observe, Record};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Listen};
+use crate::config::{Config, Listen, Trial};
 use crate::gate::{self, Gate};
 use crate::identity::Authenticate;
 use crate::loading::{Loaded, Watch};
@@ -19,11 +19,13 @@ use crate::telemetry::{Exporter, Spans};
 use crate::upstream::open_files;
 
 use super::super::exit::Exit;
+use super::super::unmet::Expected;
 use super::conversations::Conversations;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
 use super::servers::Upstreams;
+use super::trials::Trials;
 use super::{
     Parts, broken, gate_settings, invalid, lines, network, operators, policy_settings, reading,
     session, settings, traces,
@@ -37,6 +39,24 @@ pub(super) enum Entrance {
         path: String,
         authenticate: Arc<dyn Authenticate>,
     },
+}
+
+impl Entrance {
+    /// For how many it is, who tells them apart, and the connections that they have.
+    fn serves(&self) -> (Serves, Option<Arc<dyn Authenticate>>, Option<Connections>) {
+        match self {
+            Self::Stdio(_) => (Serves::One, None, None),
+            Self::Http {
+                listener,
+                authenticate,
+                ..
+            } => (
+                Serves::Many,
+                Some(Arc::clone(authenticate)),
+                Some(listener.connections()),
+            ),
+        }
+    }
 }
 
 /// A gate that is about to serve.
@@ -74,21 +94,20 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
     let concealing = settings::concealing(&judging.guards);
     let (upstreams, isolated) = Upstreams::both(config, roots, &secrets, &concealing, &clock)
         .map_err(|cause| invalid(&cause))?;
+    let missing = Expected::by(config).missing_in(&loaded.snapshot);
     let shutdown = Shutdown::listen(config.limits.drain_deadline)
         .map_err(|cause| broken("cannot listen for signals", &cause))?;
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
     let renewal = renewal(config, &store)
         .map_err(|cause| broken("cannot read policies again while the gate runs", &cause))?;
+    let unconfined = gate::Unconfined {
+        open: upstreams.unconfined(),
+        isolated: isolated.as_ref().and_then(Upstreams::unconfined),
+    };
     let settings = gate::Settings {
         secrets,
-        tracing: traces::tracing(config),
-        rates: config.limits.rates.clone(),
-        unconfined: gate::Unconfined {
-            open: upstreams.unconfined(),
-            isolated: isolated.as_ref().and_then(Upstreams::unconfined),
-        },
-        eras: gate::Eras::Asked,
-        ..judging
+        unconfined,
+        ..serving(config, judging)
     };
     let gate = Gate::new(store, audit.clone(), Arc::clone(&clock), settings);
     let gate = reading::remembering(config, gate)?;
@@ -106,16 +125,19 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         }
         return Err(Exit::Unrecoverable);
     }
-    for notice in &loaded.notices {
+    for notice in loaded.notices.iter().chain(&missing) {
         warn!("{notice}");
     }
     lines::is_up(&entrance, config, &gate.revision(), &loaded.surfaces);
+    let (serves, authenticate, connections) = entrance.serves();
+    let trials = Trials::new(trial(config, serves, &upstreams));
     let parts = Parts {
         gate: Arc::new(gate),
         audit,
         upstreams,
         isolated,
         conversations: Conversations::default(),
+        trials,
         metrics,
         upstream,
         shutdown,
@@ -123,11 +145,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         names: reading::Names::of(&config.ratchet),
         clock,
     };
-    let (serves, connections) = match &entrance {
-        Entrance::Stdio(_) => (Serves::One, None),
-        Entrance::Http { listener, .. } => (Serves::Many, Some(listener.connections())),
-    };
-    let health = pulse::health(&parts, serves);
+    let health = pulse::health(&parts, serves, authenticate);
     let operators = admin.zip(parts.metrics.clone()).map(|(listener, metrics)| {
         operators::serve(
             listener,
@@ -150,6 +168,26 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         operators,
         exporter,
     })
+}
+
+/// What only a gate that serves has to know.
+fn serving(config: &Config, judging: gate::Settings) -> gate::Settings {
+    gate::Settings {
+        tracing: traces::tracing(config),
+        rates: config.limits.rates.clone(),
+        eras: gate::Eras::Asked,
+        over_http: settings::over_http(config),
+        ..judging
+    }
+}
+
+/// Whether the gate shakes hands itself.
+fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> Trial {
+    match (serves, upstreams) {
+        // The only process there is belongs to the only agent.
+        (Serves::One, Upstreams::Command { .. }) => Trial::Off,
+        (Serves::One, Upstreams::Http(_)) | (Serves::Many, _) => config.upstream.trial,
+    }
 }
 
 /// The log, and those who are told of its records.

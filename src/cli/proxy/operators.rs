@@ -7,7 +7,9 @@ use std::sync::Arc;
 use secrecy::SecretString;
 use tracing::info;
 
-use crate::admin::{Approvals, Figures, Listener, Metrics, Serving, Settings, Sources, Traces};
+use crate::admin::{
+    Approvals, Figures, Listener, Metrics, Places, Serving, Settings, Sources, Traces,
+};
 use crate::agent::http::{AskHealth, Connections};
 use crate::clock::Clock;
 use crate::config::Config;
@@ -112,6 +114,10 @@ pub(super) fn serve(
         health: asked(),
         revision: gate.revision(),
         sessions: conversations.count(),
+        kept: gate.places().map(|it| Places {
+            taken: it.taken,
+            most: it.most,
+        }),
         connections: connections.as_ref().map(Connections::open),
         audit: audit.figures(),
         traces: traces.as_ref().map(|spans| {

@@ -1,4 +1,4 @@
-//! Whether the server can serve a conversation, as `GET /health` says it (decisions 24 and 47).
+//! Whether the server can serve a conversation, as `GET /health` says it (decisions 24, 47 and 68).
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
 use crate::clock::Clock;
-use crate::gate::{Carried, Permit};
+use crate::identity::Authenticate;
 use crate::session::Readiness;
 use crate::upstream::ChildProcess;
 use crate::upstream::http::{HttpClient, Reach};
@@ -18,6 +18,7 @@ use crate::upstream::http::{HttpClient, Reach};
 use super::Parts;
 use super::conversations::Conversations;
 use super::servers::Upstreams;
+use super::trials::Trials;
 
 /// How often is looked whether anybody has attempted to reach a server over HTTP.
 const LOOK: Duration = Duration::from_secs(5);
@@ -26,8 +27,8 @@ const LOOK: Duration = Duration::from_secs(5);
 /// not be, for one.
 const QUIET: u32 = 3;
 
-/// How long the failure of one start is held against the next: whoever keeps agents away because of it
-/// would else never see a better one.
+/// How long the failure of one start is held against the next where no trial is made: whoever keeps agents
+/// away because of it would else never see a better one.
 const HELD_AGAINST: Duration = Duration::from_secs(30);
 
 /// How the latest start of a command went, of whatever conversation.
@@ -52,8 +53,6 @@ pub(super) struct Started {
     starts: Starts,
     /// The process that runs now has done what shows that it can serve.
     completed: Arc<AtomicBool>,
-    /// Its conversation has no handshake, so that any answer shows it.
-    stateless: Arc<AtomicBool>,
 }
 
 impl Starts {
@@ -68,7 +67,6 @@ impl Starts {
         Started {
             starts: self.clone(),
             completed: Arc::default(),
-            stateless: Arc::default(),
         }
     }
 
@@ -78,6 +76,27 @@ impl Starts {
 
     fn set(&self, start: Start) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = start;
+    }
+
+    /// Whether a server that was started has shaken hands, and none has failed to since.
+    pub(super) fn are_good(&self) -> bool {
+        self.last() == Start::Completed
+    }
+
+    /// What they say of servers that will be started.
+    fn of_many(&self, trials: &Trials) -> Health {
+        let last = self.last();
+        let held = match last {
+            // Until a trial has shown a better one.
+            Start::Failed(_) if trials.are_made() => true,
+            Start::Failed(at) => self.clock.elapsed().saturating_sub(at) < HELD_AGAINST,
+            Start::Unknown | Start::Completed => false,
+        };
+        if held {
+            Health::UpstreamDown
+        } else {
+            trials.of(last == Start::Completed)
+        }
     }
 
     fn last(&self) -> Start {
@@ -93,23 +112,6 @@ impl Started {
         }
     }
 
-    /// A message goes to the server.
-    pub(super) fn told(&self, permit: &Permit) {
-        if let Carried::Request {
-            revision: Some(_), ..
-        } = permit.passage().carried
-        {
-            self.stateless.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// It said something.
-    pub(super) fn said(&self) {
-        if self.stateless.load(Ordering::Relaxed) {
-            self.completed();
-        }
-    }
-
     /// It ended.
     pub(super) fn ended(&self) {
         if !self.completed.swap(false, Ordering::Relaxed) {
@@ -118,10 +120,15 @@ impl Started {
     }
 }
 
-/// What `GET /health` says from now on.
-pub(super) fn health(parts: &Parts, serves: Serves) -> AskHealth {
+/// What `GET /health` says from now on, of a gate whose agents are known in this way.
+pub(super) fn health(
+    parts: &Parts,
+    serves: Serves,
+    authenticate: Option<Arc<dyn Authenticate>>,
+) -> AskHealth {
     let (upstreams, conversations) = (parts.upstreams.clone(), parts.conversations.clone());
     let (audit, shutdown) = (parts.audit.clone(), parts.shutdown.clone());
+    let trials = parts.trials.clone();
     Arc::new(move || {
         if shutdown.is_requested() {
             return Health::Stopping;
@@ -129,27 +136,19 @@ pub(super) fn health(parts: &Parts, serves: Serves) -> AskHealth {
         if audit.figures().state == LogState::Denying {
             return Health::AuditFault;
         }
+        if authenticate.as_ref().is_some_and(|it| !it.is_able()) {
+            return Health::KeysUnavailable;
+        }
         match &upstreams {
             Upstreams::Http(client) => match client.reach() {
                 Reach::Unknown => Health::Starting,
-                Reach::Reached | Reach::Doubted => Health::Ready,
                 Reach::Failed => Health::UpstreamDown,
+                Reach::Reached | Reach::Doubted => trials.of(client.is_shaken()),
             },
             Upstreams::Command { settings, starts } => match serves {
                 Serves::One => of_the_one(starts.last(), &conversations),
-                Serves::Many => {
-                    let held = HELD_AGAINST;
-                    let now = starts.clock.elapsed();
-                    let failed = match starts.last() {
-                        Start::Failed(at) => now.saturating_sub(at) < held,
-                        Start::Unknown | Start::Completed => false,
-                    };
-                    if failed || ChildProcess::check(settings).is_err() {
-                        Health::UpstreamDown
-                    } else {
-                        Health::Ready
-                    }
-                }
+                Serves::Many if ChildProcess::check(settings).is_err() => Health::UpstreamDown,
+                Serves::Many => starts.of_many(&trials),
             },
         }
     })

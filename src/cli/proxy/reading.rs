@@ -6,7 +6,7 @@ use crate::config::{self, Config};
 use crate::gate::Gate;
 use crate::identity::Identity;
 use crate::session::{
-    Ids, InMemory, JournalError, OnDisk, RatchetKey, RatchetStore, Session, Whose,
+    Ids, InMemory, JournalError, OnDisk, Session, SessionKey, SessionStore, Whose,
 };
 
 use super::super::exit::Exit;
@@ -23,7 +23,7 @@ pub(super) fn remembering(config: &Config, gate: Gate) -> Result<Gate, Exit> {
 ///
 /// # Errors
 /// [`JournalError`] where there is a journal that cannot be used.
-fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn RatchetStore>, JournalError> {
+fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn SessionStore>, JournalError> {
     let most = ratchet.max_sessions;
     Ok(match &ratchet.file {
         Some(file) => Arc::new(OnDisk::open(file, most)?),
@@ -38,7 +38,7 @@ pub(super) fn of_process(session: Session, ratchet: &config::Ratchet) -> Session
         return session;
     }
     let principal = session.state().agent.id.clone();
-    let key = RatchetKey::of(&principal, ratchet.session.as_deref());
+    let key = SessionKey::of(&principal, ratchet.session.as_deref());
     session.reading_as(Whose::Common(key))
 }
 
@@ -46,10 +46,10 @@ pub(super) fn of_process(session: Session, ratchet: &config::Ratchet) -> Session
 /// if it has no other name, with what its principal did without any; of all that an agent does, where it has not even that.
 pub(super) fn of_agent(identity: &Identity, ids: Ids, names: Names) -> Whose {
     match (&identity.session, names, ids) {
-        (Some(session), _, _) => Whose::Common(RatchetKey::of(&identity.subject, Some(session))),
+        (Some(session), _, _) => Whose::Common(SessionKey::of(&identity.subject, Some(session))),
         (None, Names::Required, _) => Whose::Unnamed,
         (None, Names::Unknown, ids) => {
-            let principal = RatchetKey::of(&identity.subject, None);
+            let principal = SessionKey::of(&identity.subject, None);
             match ids {
                 Ids::OfStream => Whose::Common(principal),
                 // Of those who have proved nothing, each may be another.
@@ -93,14 +93,14 @@ mod tests {
                 "{session:?} {ids:?}"
             );
         };
-        let common = |session| Whose::Common(RatchetKey::of("ada", session));
+        let common = |session| Whose::Common(SessionKey::of("ada", session));
         for ids in [Ids::OfSession, Ids::OfStream] {
             for names in [Names::Required, Names::Unknown] {
                 check(Some("s"), ids, names, &common(Some("s")));
             }
             check(None, ids, Names::Required, &Whose::Unnamed);
         }
-        let with_hers = Whose::OwnAnd(RatchetKey::of("ada", None));
+        let with_hers = Whose::OwnAnd(SessionKey::of("ada", None));
         check(None, Ids::OfSession, Names::Unknown, &with_hers);
         let anonymous = of_agent(
             &Identity::named("anonymous"),

@@ -219,6 +219,15 @@ impl Server {
         }
     }
 
+    /// Waits until what was sent and gets no answer has arrived, as far as that can be known. To end a
+    /// process in good order sends what is queued.
+    pub(super) async fn flushed(&self) {
+        match self {
+            Self::Http(sender) => sender.flushed().await,
+            Self::Child(..) | Self::Later(_) | Self::Absent => {}
+        }
+    }
+
     pub(super) async fn kill(&self) {
         match self {
             Self::Child(child, _) => child.kill().await,
@@ -236,9 +245,9 @@ impl Server {
 impl Upstream for Server {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
         match self {
-            Self::Child(child, started) => send_to(child, started, permit).await,
+            Self::Child(child, _) => send_to(child, permit).await,
             Self::Later(later) => match later.start() {
-                Some((child, started)) => send_to(child, started, permit).await,
+                Some((child, _)) => send_to(child, permit).await,
                 None => Err(UpstreamFault::Down),
             },
             Self::Http(sender) => match timeout(STALLED, sender.send(permit)).await {
@@ -288,12 +297,7 @@ impl Upstream for Server {
 }
 
 /// One line to a process, which may take some time to read it.
-async fn send_to(
-    child: &ChildSender,
-    started: &Started,
-    permit: Permit,
-) -> Result<(), UpstreamFault> {
-    started.told(&permit);
+async fn send_to(child: &ChildSender, permit: Permit) -> Result<(), UpstreamFault> {
     match timeout(STALLED, child.send(permit.into_line())).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => Err(UpstreamFault::Down),
@@ -345,9 +349,8 @@ impl ServerEvents {
 
 fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e> {
     match &event {
-        upstream::Event::Line(_) => started.said(),
         upstream::Event::Died { .. } | upstream::Event::GaveUp { .. } => started.ended(),
-        upstream::Event::TooLong | upstream::Event::Restarted => {}
+        upstream::Event::Line(_) | upstream::Event::TooLong | upstream::Event::Restarted => {}
     }
     match event {
         upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Event, frame),

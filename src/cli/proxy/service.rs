@@ -83,6 +83,7 @@ pub(super) async fn serve(
     });
     let (arrivals, arriving) = mpsc::channel(ARRIVALS);
     let (refusals, refused) = mpsc::channel(REFUSALS);
+    let identity = Arc::clone(&authenticate);
     let lost = Arc::new(AtomicU64::new(0));
     let uncounted = Arc::clone(&lost);
     let metrics = service.parts.metrics.clone();
@@ -126,6 +127,7 @@ pub(super) async fn serve(
             return End::AuditFault;
         }
         never = renewal.run(&gate, &upstream) => match never {},
+        never = identity.keep_ready() => match never {},
     }
     End::Stopped(shutdown.requested().await)
 }

@@ -16,7 +16,7 @@ use crate::loading;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
 use crate::upstream::{self, Concealing};
-use crate::wire::Limits;
+use crate::wire::{Extensions, Limits};
 
 /// Words in the name of a variable that holds a secret.
 const SECRET_WORDS: [&str; 15] = [
@@ -245,6 +245,17 @@ pub(super) fn gate(
         isolate_from: None,
         unconfined: gate::Unconfined::default(),
         eras: gate::Eras::Unasked,
+        over_http: gate::OverHttp::default(),
+        extensions: Extensions::default(),
+    }
+}
+
+/// Which servers are reached over HTTP.
+pub(super) fn over_http(config: &Config) -> gate::OverHttp {
+    let isolated = config.upstream.isolated.as_ref();
+    gate::OverHttp {
+        open: config.upstream.http.is_some(),
+        isolated: isolated.is_some_and(|isolated| isolated.server.http.is_some()),
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::lines;
+use crate::guard::text::{self, Flags};
 use crate::loading::{LockFile, Locked};
 
 /// What is not the same.
@@ -26,6 +27,9 @@ struct Difference {
     kind: Kind,
     /// The lines that went and came, `-` and `+` before them.
     lines: Vec<String>,
+    /// What in the text that is offered instructs a model, or hides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    flags: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -44,7 +48,8 @@ impl Differences {
         let counts = |what: &Locked<'_>| offered.has_words() || matches!(what, Locked::Tool(_));
         let differs = |what| {
             let (before, after) = (locked.shown(what), offered.shown(what));
-            Difference::new(what, before.as_deref(), after.as_deref())
+            let flags = offered.said(what).map(flagged).unwrap_or_default();
+            Difference::new(what, before.as_deref(), after.as_deref(), flags)
         };
         let added = offered.all().filter(|it| locked.said(*it).is_none());
         let known = || locked.all().filter(counts);
@@ -97,6 +102,10 @@ impl Differences {
                 for line in &one.lines {
                     writeln!(out, "  {line}")?;
                 }
+                if !one.flags.is_empty() {
+                    let flags = one.flags.join(", ");
+                    writeln!(out, "  ! instructs a model, or hides something: {flags}")?;
+                }
             }
         }
         Ok(())
@@ -104,7 +113,7 @@ impl Differences {
 }
 
 impl Difference {
-    fn new(what: Locked<'_>, before: Option<&str>, after: Option<&str>) -> Self {
+    fn new(what: Locked<'_>, before: Option<&str>, after: Option<&str>, flags: Flags) -> Self {
         let (kind, name) = match what {
             Locked::Tool(name) => (Kind::Tool, name),
             Locked::Prompt(name) => (Kind::Prompt, name),
@@ -114,6 +123,7 @@ impl Difference {
             name: name.to_owned(),
             kind,
             lines: lines::difference(before.unwrap_or_default(), after.unwrap_or_default()),
+            flags: flags.names(),
         }
     }
 
@@ -134,4 +144,24 @@ impl Kind {
     fn is_tool(&self) -> bool {
         *self == Self::Tool
     }
+}
+
+/// What instructs a model in any text of a definition, or in instructions as they are.
+fn flagged(said: &str) -> Flags {
+    let Ok(definition) = said.parse::<serde_json::Value>() else {
+        return text::flags(said);
+    };
+    let mut found = Flags::default();
+    let mut open = vec![&definition];
+    while let Some(value) = open.pop() {
+        if let Some(text) = value.as_str() {
+            found = found.and(text::flags(text));
+        }
+        for (name, value) in value.as_object().into_iter().flatten() {
+            found = found.and(text::flags(name));
+            open.push(value);
+        }
+        open.extend(value.as_array().into_iter().flatten());
+    }
+    found
 }

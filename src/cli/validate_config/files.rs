@@ -1,11 +1,17 @@
-//! Whether the files that a configuration names can be used: certificates, tokens, keys.
+//! Whether what a configuration names can be used: certificates, tokens, keys, logs, programs.
 
 use crate::cli::proxy;
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, Policy};
 use crate::policy::Roots;
 
 const HELP: &str = "the gate reads it at its start, as the user that it runs as; make it, or change \
                     where it is looked for";
+
+const KEPT: &str = "the gate opens it at its start, as the user that it runs as, and without it does \
+                    not start";
+
+const STARTED: &str = "the gate starts it, in this directory and with this `PATH`: install it, or name \
+                       another";
 
 /// Those that are not told yet.
 pub(super) fn problems(config: &Config, roots: &Roots, told: &[ConfigError]) -> Vec<ConfigError> {
@@ -15,13 +21,41 @@ pub(super) fn problems(config: &Config, roots: &Roots, told: &[ConfigError]) -> 
         .collect()
 }
 
+/// Directories of policies that are not there.
+pub(super) fn absent(policy: &Policy) -> Vec<ConfigError> {
+    let named = [
+        ("policy.dir", &policy.dir),
+        ("policy.shadow", &policy.shadow),
+    ];
+    let absent = named.into_iter().filter_map(|(field, directory)| {
+        let directory = directory.as_deref()?;
+        let why = match std::fs::metadata(directory) {
+            Ok(found) if found.is_dir() => return None,
+            Ok(_) => "it is no directory".to_owned(),
+            Err(cause) => cause.to_string(),
+        };
+        let why = format!("`{}` cannot be read: {why}", directory.display());
+        let help = "relative paths start at the directory of this file: make it, or name the \
+                    directory that holds the policies";
+        Some(ConfigError::of_a_file(field, why, help))
+    });
+    absent.collect()
+}
+
 /// What the gate says of a file begins with the key that names it.
 fn problem(message: &str) -> ConfigError {
     let parts = message
         .strip_prefix('`')
         .and_then(|rest| rest.split_once("`: "));
     let (field, why) = parts.unwrap_or(("", message));
-    ConfigError::of_a_file(field, why.to_owned(), HELP)
+    let help = match field {
+        "audit.file" | "ratchet.file" => KEPT,
+        _ => match field.rsplit_once('.') {
+            Some((_, "command" | "cwd")) => STARTED,
+            Some(_) | None => HELP,
+        },
+    };
+    ConfigError::of_a_file(field, why.to_owned(), help)
 }
 
 #[cfg(test)]
@@ -88,5 +122,84 @@ mod tests {
             &[("keys.json", "{}")],
             &[("listen.auth.jwks_file", "no key")],
         );
+    }
+
+    #[test]
+    fn a_directory_of_policies_that_is_not_there_hides_nothing() {
+        let text = "policy.dir = 'none'\nupstream.command = ['/no/such']\n";
+        let config = "policy.shadow = 'file'\nupstream.command = ['sh']\n";
+        let program = ("upstream.command", "was not found");
+        check(text, &[], &[("policy.dir", "`"), program]);
+        let file = [("file", "")];
+        check(config, &file, &[("policy.shadow", "it is no directory")]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_the_gate_would_not_start_with_makes_the_configuration_invalid() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let server = "upstream.command = ['/bin/sh']\n";
+        let with = |more: &str| format!("{server}{more}");
+        let field = "audit.file";
+        check(&with("audit.file = 'new.jsonl'"), &[], &[]);
+        check(
+            &with("audit.file = 'old.jsonl'"),
+            &[("old.jsonl", "{}\n")],
+            &[],
+        );
+        check(
+            &with("audit.file = 'no/such/a.jsonl'"),
+            &[],
+            &[(field, "the directory")],
+        );
+        check(
+            &with("audit.file = '/dev/null'"),
+            &[],
+            &[(field, "not a regular file")],
+        );
+        let beside = tempfile::tempdir().unwrap();
+        let link = beside.path().join("link");
+        symlink(beside.path().join("target"), &link).unwrap();
+        let linked = with(&format!("audit.file = '{}'", link.display()));
+        check(&linked, &[], &[(field, "not a regular file")]);
+        assert!(!beside.path().join("target").exists());
+
+        check(&with("ratchet.file = 'new'"), &[], &[]);
+        check(
+            &with("ratchet.file = 'journal'"),
+            &[("journal", "no such thing\n")],
+            &[("ratchet.file", "no journal of a ratchet")],
+        );
+        let open = beside.path().join("open");
+        std::fs::write(&open, "").unwrap();
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o666)).unwrap();
+        check(
+            &with(&format!("ratchet.file = '{}'", open.display())),
+            &[],
+            &[("ratchet.file", "others than its owner may write")],
+        );
+        check(
+            &with("upstream.cwd = 'no-such'"),
+            &[],
+            &[("upstream.cwd", "is not a directory")],
+        );
+        check(
+            &with("upstream.cwd = 'file'"),
+            &[("file", "")],
+            &[("upstream.cwd", "is not a directory")],
+        );
+        let program = "upstream.command";
+        for (command, says) in [
+            ("no-such-program-anywhere", "was not found in PATH"),
+            ("/no/such/program", "was not found"),
+            ("/etc/passwd", "is not an executable file"),
+            ("/etc", "is not an executable file"),
+        ] {
+            let text = format!("upstream.command = ['{command}']\n");
+            check(&text, &[], &[(program, says)]);
+        }
+        check("upstream.command = ['sh', '-c', 'exit 1']\n", &[], &[]);
+        let elsewhere = "upstream.command = ['sh']\nupstream.env.PATH = '/no/such'\n";
+        check(elsewhere, &[], &[(program, "was not found in PATH")]);
     }
 }

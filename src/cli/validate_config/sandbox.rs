@@ -77,7 +77,7 @@ mod tests {
             "policies/a.cedar",
             "@id(\"a\") forbid(principal, action, resource);",
         );
-        let text = format!("upstream.command = ['server']\npolicy.dir = 'policies'\n{text}");
+        let text = format!("upstream.command = ['sh']\npolicy.dir = 'policies'\n{text}");
         write("gate.toml", &text);
         let args = ValidateConfigArgs {
             config: dir.path().join("gate.toml"),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use crate::config::{
-    Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, ServerAuth, Upstream,
+    Bearer, Config, HttpListen, HttpUpstream, Listen, ListenAuth, ServerAuth, Trial, Upstream,
 };
 use crate::upstream::http::TokenServer;
 
@@ -39,6 +39,20 @@ pub(super) fn isolated(open: &Upstream) -> String {
             }
         )
     })
+}
+
+/// A line for a server that is not tried before agents come, where it would be.
+pub(super) fn trial(config: &Config) -> &'static str {
+    let is_possible = match config.listen {
+        Listen::Http(_) => true,
+        Listen::Stdio => config.upstream.http.is_some() && config.admin.port.is_some(),
+    };
+    match config.upstream.trial {
+        Trial::Off if is_possible => {
+            "  trial     none: `GET /health` does not wait for a handshake\n"
+        }
+        Trial::Off | Trial::On => "",
+    }
 }
 
 /// A line for each socket that the gate would open.

@@ -234,7 +234,18 @@ fn a_url_is_one_that_all_readers_read_alike() {
     let cases = [
         ("stdoi", "unknown value"),
         ("", "unknown value"),
-        ("https:a", "unknown value"),
+        (
+            "https:a",
+            "expected a URL that begins with `https://`, or `http://`",
+        ),
+        (
+            "localhost:3000/mcp",
+            "expected a URL that begins with `https://`, or `http://`",
+        ),
+        (
+            "mcp.example.com",
+            "expected a URL that begins with `https://`, or `http://`",
+        ),
         ("ws://a", url),
         ("file:///a", url),
         (" https://a", url),

@@ -8,7 +8,9 @@ use crate::session::{Lent, Session, State, Taken};
 use crate::wire::{KnownMethod, Side, Value};
 
 use crate::gate::identify::{Identified, Role};
-use crate::gate::tasks;
+use crate::gate::rounds::Digest;
+use crate::gate::understand::{Doing, Understood};
+use crate::gate::{failures, tasks};
 
 /// The longest that a task of the agent's is taken to work of which nothing is heard.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -30,6 +32,38 @@ pub(in crate::gate) fn in_time(taken: &Taken) -> Duration {
 pub(in crate::gate) fn after_time(taken: &Taken) -> Duration {
     let deadline = in_time(taken);
     deadline.saturating_add(deadline.saturating_sub(taken.exchange.started))
+}
+
+/// An unfinished result asks for a sample, and the agent is about to get it. No message says when its model
+/// begins; it is done when the request is repeated with the answers, or else counts as such after as long as
+/// a request for a sample would be waited for, and once more that time.
+///
+/// Not where the bridge stands between, which knows better, and not among agents that know nothing of each
+/// other: none is held back for what another is asked.
+pub(in crate::gate) fn asked_within(
+    understood: &Understood<'_>,
+    session: &Session,
+    round: Digest,
+    now: Duration,
+    timeout: Duration,
+) {
+    let mut asked = understood.questions.iter();
+    let samples = asked.any(|question| matches!(question.doing, Doing::Sample { .. }));
+    if !samples || !failures::is_one_agents(session) {
+        return;
+    }
+    let mut state = session.state();
+    if state.bridged.is_none() {
+        let until = now.saturating_add(timeout).saturating_add(timeout);
+        state.lending.note(Lent::Round(round), until);
+    }
+}
+
+/// A request brings what a server has asked for within a result.
+pub(in crate::gate) fn answered_within(session: &Session, round: Option<Digest>) {
+    if let Some(round) = round {
+        session.state().lending.ended(&Lent::Round(round));
+    }
 }
 
 /// Takes in what the agent says of samples that have become tasks, whatever becomes of its message.

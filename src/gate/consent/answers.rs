@@ -37,10 +37,8 @@ enum Pick {
 enum End {
     Answered(Box<Outcome>),
     Cancelled,
-    /// The server has ended, or everything has.
-    Died,
-    /// The session has left the server that asks.
-    Left,
+    /// What it was for is not to be had any more: the server has ended, or the session has left it.
+    Lost(UpstreamFault),
 }
 
 impl Gate {
@@ -76,6 +74,7 @@ impl Gate {
     pub(in crate::gate) async fn end_questions<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        fault: &UpstreamFault,
     ) -> Result<(), AgentGone> {
         let waiting = std::mem::take(&mut talk.session.state().asking.waiting);
         let mut told = Ok(());
@@ -83,7 +82,7 @@ impl Gate {
             if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(&asked.ticket)) {
                 desk.withdraw(&ticket);
             }
-            told = told.and(self.go_on(talk, asked, End::Died).await);
+            told = told.and(self.go_on(talk, asked, End::Lost(fault.clone())).await);
         }
         told
     }
@@ -99,7 +98,10 @@ impl Gate {
             if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(&asked.ticket)) {
                 desk.withdraw(&ticket);
             }
-            told = told.and(self.go_on(talk, asked, End::Left).await);
+            told = told.and(
+                self.go_on(talk, asked, End::Lost(UpstreamFault::Left))
+                    .await,
+            );
         }
         told
     }
@@ -260,6 +262,7 @@ impl Gate {
             .known_as(request.reference)
             .since(run);
         trail.carrier.clone_from(&request.carrier);
+        trail.attempt = request.attempt;
         let message = Message::decode(&request.frame, self.limits(from));
         if let Ok(message) = &message {
             trail.decoded(talk, message, from);
@@ -270,7 +273,7 @@ impl Gate {
         let outcome = match end {
             End::Answered(outcome) => *outcome,
             // Its request is ended by whoever ends it here.
-            End::Cancelled | End::Died | End::Left if reply.is_some() => return Ok(()),
+            End::Cancelled | End::Lost(_) if reply.is_some() => return Ok(()),
             End::Cancelled => {
                 // Who cancels expects no answer.
                 trail.answer_to = AnswerTo::Nobody;
@@ -279,15 +282,11 @@ impl Gate {
                 }
                 return self.refuse(talk, &trail, Refusal::Cancelled).await;
             }
-            End::Died | End::Left => {
+            End::Lost(fault) => {
                 // Nobody is left who could be answered.
                 if from == Side::Upstream {
                     trail.answer_to = AnswerTo::Nobody;
                 }
-                let fault = match end {
-                    End::Left => UpstreamFault::Left,
-                    End::Answered(_) | End::Cancelled | End::Died => UpstreamFault::Died,
-                };
                 return self.refuse(talk, &trail, fault.into()).await;
             }
         };

@@ -294,7 +294,11 @@ fn whose<'t>(trail: &'t Trail, reply: Option<&'t Reply>) -> Option<(Side, &'t As
     };
     match &reply.exchange.origin {
         Origin::Peer(asker) => Some((Side::Upstream, asker)),
-        Origin::Catalogue | Origin::Discovery | Origin::Handshake | Origin::Consent(_) => None,
+        Origin::Catalogue
+        | Origin::Discovery
+        | Origin::Handshake
+        | Origin::Trial(_)
+        | Origin::Consent(_) => None,
     }
 }
 

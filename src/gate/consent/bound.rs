@@ -55,7 +55,7 @@ pub(super) fn binding(
         _ if is_reply => None,
         Target::Tool(name) => session.state().tools.defined(name),
         Target::Prompt(name) => session.state().prompts.defined(name),
-        Target::Resource(_) | Target::Server => None,
+        Target::Resource(_) | Target::Method(_) | Target::Server => None,
     };
     let params = understood.identified.message.params();
     let said = match params {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::consent::TicketId;
-use crate::session::{Admitted, Exchange, Origin, Spoken, Target, Task, Turn};
+use crate::session::{Admitted, Exchange, News, Origin, Spoken, Target, Task, Turn};
 use crate::wire::{Fragment, KnownMethod, Side};
 
 use super::super::Gate;
@@ -47,7 +47,7 @@ impl Gate {
                 snapshot: Arc::clone(&asked.snapshot),
                 progress_token: None,
                 cursor: None,
-                news: Vec::new(),
+                news: News::default(),
                 spoken: Spoken::default(),
                 turn: Turn::default(),
                 task: Task::None,
@@ -57,6 +57,7 @@ impl Gate {
                 deadline: Some(asked.request.deadline),
                 reference: Arc::clone(&trail.reference),
                 correlation: Vec::new(),
+                again: None,
             };
             let Ok(Admitted(minted)) = state.to_agent.admit(exchange) else {
                 return Ok(());

@@ -21,12 +21,24 @@ use super::lift::Brought;
 impl Gate {
     /// Puts by the yes of a request that may come again.
     pub(in crate::gate) fn keep_consent(&self, stop: &Stop, trail: &mut Trail) {
-        if matches!(
+        let may_come_again = matches!(
             stop,
-            Stop::Refused(Refusal::TooOften { .. } | Refusal::Spent(_) | Refusal::WhileSampling)
-        ) {
-            let _ = self.put_by(trail);
+            Stop::Refused(
+                Refusal::TooOften { .. }
+                    | Refusal::Spent(_)
+                    | Refusal::NoRoom
+                    | Refusal::WhileSampling
+            )
+        );
+        if !may_come_again {
+            return;
         }
+        // Of two that made the last call of a budget one has begun in vain.
+        let begun = trail.begun_with.take();
+        if let Some((desk, receipt)) = self.desk.as_ref().zip(begun) {
+            desk.keep(receipt);
+        }
+        let _ = self.put_by(trail);
     }
 
     /// Puts by the yes of a request that waits; yields the number of its question.

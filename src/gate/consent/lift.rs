@@ -48,10 +48,10 @@ impl Brought {
     }
 
     /// The request goes on: what it brought is good for nothing else.
-    pub(in crate::gate) fn spend(&mut self) {
-        if self.take_receipt().is_some() {
-            *self = Self::Spent;
-        }
+    pub(in crate::gate) fn spend(&mut self) -> Option<Receipt> {
+        let receipt = self.take_receipt()?;
+        *self = Self::Spent;
+        Some(receipt)
     }
 
     pub(super) fn take_receipt(&mut self) -> Option<Receipt> {

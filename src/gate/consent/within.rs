@@ -121,6 +121,7 @@ pub(in crate::gate) fn method_of(question: &Question<'_>) -> Option<KnownMethod>
             | Doing::Subscribe
             | Doing::GetPrompt(_)
             | Doing::Complete(_)
+            | Doing::Extend(..)
             | Doing::ReceiveResult(_),
         )
         | (Asks::Agent, _) => None,

@@ -46,7 +46,10 @@ impl Gate {
         // cannot answer in its place.
         let is_awaited = talk.session.state().to_upstream.answer_behind(answered);
         if is_awaited {
-            let told = self.handle_upstreams(talk, stream, form, frame).await;
+            let came = Came::of_the_server(stream, form, self.clock.elapsed());
+            let mut trail = Trail::begin(talk, came);
+            trail.is_of_the_open_server(talk);
+            let told = self.handle_on(talk, came, frame, &mut trail).await;
             talk.session.state().to_upstream.answer_behind(None);
             told?;
         } else {
@@ -90,10 +93,19 @@ impl Gate {
         &self,
         talk: &Talk<U, A>,
     ) -> Result<(), AgentGone> {
+        self.left_lost(talk, &UpstreamFault::Died).await
+    }
+
+    /// The same where more is known of why.
+    pub(in crate::gate) async fn left_lost<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        why: &UpstreamFault,
+    ) -> Result<(), AgentGone> {
         let waiting = talk.session.state().to_upstream.take_behind();
         let mut told = Ok(());
         for taken in waiting {
-            let refusal = UpstreamFault::Died.into();
+            let refusal = why.clone().into();
             told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
         }
         leave_for_good(talk);
@@ -117,7 +129,11 @@ impl Gate {
                     told = told.and(self.give_up(talk, Side::Agent, &taken, refusal).await);
                 }
                 // What the isolated server lists or speaks is asked for when a request needs it.
-                Origin::Catalogue | Origin::Discovery | Origin::Handshake | Origin::Consent(_) => {
+                Origin::Catalogue
+                | Origin::Discovery
+                | Origin::Handshake
+                | Origin::Trial(_)
+                | Origin::Consent(_) => {
                     self.close(talk, &taken, &refusal).await;
                 }
             }
@@ -148,6 +164,7 @@ impl Gate {
     ) {
         let came = Came::of_the_server(stream, form, self.clock.elapsed());
         let mut trail = Trail::begin(talk, came);
+        trail.is_of_the_open_server(talk);
         if let Some(message) = message {
             trail.decoded(talk, message, Side::Upstream);
         }

@@ -18,6 +18,7 @@ impl Gate {
     pub(in crate::gate) async fn end_travelling<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
+        why: &UpstreamFault,
     ) -> Result<(), AgentGone> {
         let travelling = std::mem::take(&mut talk.session.state().travelling);
         let mut told = Ok(());
@@ -29,8 +30,9 @@ impl Gate {
             };
             let came = Came::with(source, Side::Agent, message.came);
             let mut trail = Trail::begin(talk, came).known_as(message.reference);
+            trail.attempt = message.attempt;
             let decoded = self.decode(talk, Side::Agent, &message.frame, &mut trail);
-            let refusal = decoded.err().unwrap_or(UpstreamFault::Died.into());
+            let refusal = decoded.err().unwrap_or_else(|| why.clone().into());
             told = told.and(self.refuse(talk, &trail, refusal).await);
         }
         told
@@ -52,6 +54,7 @@ pub(super) async fn until_arrived<U, A>(
         peer: came.peer,
         trace: came.trace,
         came: came.at,
+        attempt: trail.attempt,
     };
     talk.session.until_arrived(travelling).await
 }

@@ -10,11 +10,12 @@ mod table;
 
 use std::time::Duration;
 
-use crate::session::Session;
+use crate::session::{self, Attempt, Room, Session, Whose};
 use crate::wire::Side;
 
 use super::Gate;
 use super::decide::called_tool;
+use super::extensions;
 use super::identify::{Identified, Role};
 use super::record::Trail;
 use super::refuse::Refusal;
@@ -53,8 +54,9 @@ impl Pace {
 }
 
 impl Gate {
-    /// Whether a request of the agent's may come now. Notifications are not counted: to drop one
-    /// could be to drop a cancellation, and none is answered.
+    /// Whether a request of the agent's may come now. The protocol's own notifications are not counted:
+    /// to drop one could be to drop a cancellation, and none is answered. Those of extensions are, for
+    /// they may do whatever a call does.
     pub(super) fn look_at_rates(
         &self,
         identified: &Identified<'_>,
@@ -63,7 +65,10 @@ impl Gate {
         let Some(table) = &self.pace.table else {
             return Ok(());
         };
-        if identified.from == Side::Agent && matches!(identified.role, Role::Request { .. }) {
+        let is_counted = matches!(identified.role, Role::Request { .. })
+            || extensions::method(&identified.role).is_some();
+        // What was sent before was paid for then.
+        if trail.attempt == Attempt::First && identified.from == Side::Agent && is_counted {
             let principal = owner(&identified.scene.agent);
             table.look(principal, self.clock.elapsed())?;
             trail.counted = Counted::Owed(principal.to_owned());
@@ -80,10 +85,11 @@ impl Gate {
     ) -> Result<(), Refusal> {
         let tool = called_tool(understood);
         // INVARIANT: of a call, nothing is awaited between here and `route`, which counts it.
-        if let (Some(most), Some(_)) = (self.pace.calls_per_session, tool)
-            && session.state().calls >= most
-        {
-            return Err(Refusal::Spent(most));
+        let identified = &understood.identified;
+        let calls = tool.is_some()
+            || identified.from == Side::Agent && extensions::method(&identified.role).is_some();
+        if let (Some(most), true) = (self.pace.calls_per_session, calls) {
+            within_budget(understood, session, most, trail.attempt)?;
         }
         let Counted::Owed(principal) = std::mem::take(&mut trail.counted) else {
             return Ok(());
@@ -92,6 +98,27 @@ impl Gate {
             table.take(&principal, tool, self.clock.elapsed())?;
         }
         Ok(())
+    }
+
+    /// Counts a call against the budget of its session, where that outlives it: whoever else makes calls
+    /// in it may have made the last one meanwhile. It stays counted, whatever becomes of it.
+    pub(super) async fn count_call(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        trail: &mut Trail,
+    ) -> Result<(), Refusal> {
+        let (Some(most), Attempt::First) = (self.pace.calls_per_session, trail.attempt) else {
+            return Ok(());
+        };
+        let refusal = match self.ratchet.count(session, most).await {
+            Ok(session::Counted::Yes) => return Ok(()),
+            Ok(session::Counted::Spent) => Refusal::Spent(most),
+            Ok(session::Counted::NoRoom) => Refusal::NoRoom,
+            Err(fault) => fault.into(),
+        };
+        self.give_back(understood, trail);
+        Err(refusal)
     }
 
     /// A request of a session's comes to nothing that was not paid for when it came.
@@ -109,6 +136,29 @@ impl Gate {
         {
             table.charge(&principal, self.clock.elapsed());
         }
+    }
+}
+
+/// Whether a session may make one more call, as far as is known without asking again.
+fn within_budget(
+    understood: &Understood<'_>,
+    session: &Session,
+    most: i64,
+    attempt: Attempt,
+) -> Result<(), Refusal> {
+    let kept = &understood.identified.scene.kept;
+    let made = match &session.whose {
+        Whose::Own | Whose::OwnAnd(_) => session.state().calls,
+        Whose::Common(key) if !key.is_somebodys() => session.state().calls,
+        // What was sent before was counted then, and is not taken back there.
+        Whose::Common(_) | Whose::Unnamed if attempt == Attempt::Second => return Ok(()),
+        Whose::Common(_) if kept.room == Room::None => return Err(Refusal::NoRoom),
+        Whose::Common(_) | Whose::Unnamed => kept.calls,
+    };
+    if made < most {
+        Ok(())
+    } else {
+        Err(Refusal::Spent(most))
     }
 }
 

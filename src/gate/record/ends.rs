@@ -9,10 +9,16 @@ use crate::gate::refuse::Refusal;
 use crate::gate::resources;
 use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
+use crate::session::Attempt;
 use crate::wire::{KnownMethod, Side};
 
 const NOBODY_TO_ASK: &str =
     "a human who agrees to it would lift this, and nobody is asked: there is no `[consent]`";
+
+/// What records call a call that the server does not take because of headers that the gate has made, and
+/// that it is made once more.
+const NOT_TAKEN: &str = "headers-refused";
+const CALLED_AGAIN: &str = "called-again";
 
 impl Trail {
     /// The record of a message that is about to leave.
@@ -22,6 +28,10 @@ impl Trail {
             Side::Upstream => Stage::Forward,
         };
         let mut record = self.record.clone();
+        if self.attempt == Attempt::Second {
+            record.kind = Kind::GateDecision;
+            record.reason = audit::Reason::code(CALLED_AGAIN);
+        }
         record.decision = Some(audit::Decision::Allow);
         record.stage = Some(stage.name().into());
         record.duration_us = Some(self.micros(now));
@@ -33,6 +43,15 @@ impl Trail {
     pub(in crate::gate) fn taken_in(&self, now: Duration) -> Record {
         let mut record = self.passed(Side::Agent, now);
         record.stage = Some(Stage::Inspect.name().into());
+        record
+    }
+
+    /// The record of a reply that says that a call was not taken: no outcome, since it is made once more.
+    pub(in crate::gate) fn not_taken(&self, now: Duration) -> Record {
+        let mut record = self.passed(Side::Agent, now);
+        record.kind = Kind::GateDecision;
+        record.stage = Some(Stage::Inspect.name().into());
+        record.reason = audit::Reason::code(NOT_TAKEN);
         record
     }
 
@@ -62,6 +81,9 @@ impl Trail {
     /// The record of a message that does not leave.
     pub(in crate::gate) fn refused(&self, refusal: &Refusal, now: Duration) -> Record {
         let mut record = self.record.clone();
+        if self.attempt == Attempt::Second {
+            record.kind = kind::of_outcome(KnownMethod::ToolsCall);
+        }
         record.decision = Some(refusal.decision());
         record.duration_us = Some(self.micros(now));
         record.stage = Some(refusal.stage().name().into());

@@ -9,7 +9,7 @@ use crate::gate::consent::Brought;
 use crate::gate::failures::Ends;
 use crate::gate::rates::Counted;
 use crate::gate::talk::Talk;
-use crate::session::{Exchange, Origin, Target};
+use crate::session::{Attempt, Exchange, Origin, Target};
 use crate::wire::{Carrier, Likeness, Side, WireError};
 
 impl Trail {
@@ -30,7 +30,10 @@ impl Trail {
             brings: Arc::default(),
             held: None,
             brought: Brought::Nothing,
+            begun_with: None,
             agreed: None,
+            attempt: Attempt::First,
+            again: None,
             started: exchange.started,
             stream: exchange.stream,
             peer: exchange.peer,
@@ -96,6 +99,7 @@ impl Trail {
             own @ (Origin::Catalogue
             | Origin::Discovery
             | Origin::Handshake
+            | Origin::Trial(_)
             | Origin::Consent(_)) => {
                 self.asked_by_gate = Some(own.clone());
                 // It goes no further than the gate.

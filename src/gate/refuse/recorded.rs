@@ -28,6 +28,7 @@ impl Refusal {
             Self::TooMany(_) => "too-many-in-flight",
             Self::TooOften { .. } => "rate-limited",
             Self::Spent(_) => "budget-spent",
+            Self::NoRoom => "ratchet-full",
             Self::Ended { .. } => "session-ended",
             Self::WhileSampling => "while-sampling",
             Self::Unaskable(Unaskable::Secret(_)) => "secret-asked",
@@ -68,6 +69,7 @@ impl Refusal {
             Self::Cancelled => "cancelled",
             Self::Audit(_) => "audit-fault",
             Self::CancelledInTime(_) => "cancelled-in-time",
+            Self::TooManyUris(_) => "too-many-uris",
             Self::ArgumentsTooWide(_) => "arguments-too-wide",
             Self::Secret => "secret",
             Self::BadResult(_) => "result",
@@ -77,7 +79,7 @@ impl Refusal {
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",
             Self::Unheld(_) => "ratchet-fault",
-            Self::Unrepeated(unrepeated) => unrepeated.code(),
+            Self::Unrepeated(unrepeated) => unrepeated.how.code(),
             Self::Unbridged(_) => "unbridged",
         }
     }
@@ -134,6 +136,7 @@ impl Refusal {
             | Self::Stray => Stage::Identify,
             Self::Params(_)
             | Self::ArgumentsTooWide(_)
+            | Self::TooManyUris(_)
             | Self::UnknownMethod(_)
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
@@ -147,6 +150,7 @@ impl Refusal {
             | Self::Unconsented { .. }
             | Self::ForeignState
             | Self::Unheld(_)
+            | Self::NoRoom
             | Self::Panicked => Stage::Decide,
             Self::TooOften { .. } | Self::Spent(_) => Stage::Limit,
             Self::Unfit(_)

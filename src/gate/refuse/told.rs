@@ -99,6 +99,8 @@ pub(super) fn limited(refusal: &Refusal, reference: &str) -> Option<Fragment> {
         ("budget_spent", Vec::new())
     } else if matches!(refusal, Refusal::Ended { .. }) {
         ("session_ended", Vec::new())
+    } else if matches!(refusal, Refusal::NoRoom) {
+        ("ratchet_full", Vec::new())
     } else if matches!(refusal, Refusal::WhileSampling) {
         ("while_sampling", Vec::new())
     } else {

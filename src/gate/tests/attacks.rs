@@ -208,22 +208,58 @@ async fn replies_that_answer_nothing_are_dropped_and_counted() {
 
 #[tokio::test]
 async fn a_reply_that_cannot_be_read_is_answered_as_a_fault_of_the_upstream() {
-    let bench = Bench::ready(open, &["echo"]).await;
+    let check = async |result: &str, why: &str| {
+        for id_first in [true, false] {
+            let bench = Bench::ready(open, &["echo"]).await;
+            bench.agent(&call("1", "echo")).await;
+            let minted = id_of(&bench.to_upstream()[0]);
+            let reply = if id_first {
+                format!(r#"{{"jsonrpc":"2.0","id":{minted},"result":{result}}}"#)
+            } else {
+                format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{minted}}}"#)
+            };
+            bench.upstream(&reply).await;
+            let answers = bench.to_agent();
+            assert_eq!(answers.len(), 1, "{why}");
+            // Not -32600 or -32700: the agent's own request was in order.
+            assert!(
+                answers[0].starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"#),
+                "{answers:?}"
+            );
+            assert!(answers[0].contains(why), "{answers:?}");
+        }
+    };
+    let nested = |inner: &str| {
+        let depth = 100;
+        [&"[".repeat(depth), inner, &"]".repeat(depth)].concat()
+    };
+    check(r#"{"a":1,"a":2}"#, "duplicate-key").await;
+    check(&format!(r#"{{"a":{}}}"#, nested("")), "too-deep").await;
+    check(
+        &format!(r#"{{"a":{},"b":1}}"#, nested(r#""]\"}""#)),
+        "too-deep",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_list_that_nests_too_deep_is_answered_at_once() {
+    let deep = ["{\"items\":".repeat(100), "{}".to_owned(), "}".repeat(100)].concat();
+    let bench = Bench::with(open, |_| {});
+    bench.shake_hands().await;
     bench.agent(&call("1", "echo")).await;
-    let minted = id_of(&bench.to_upstream()[0]);
+    let asked = bench.to_upstream();
+    assert!(asked[0].contains(r#""method":"tools/list""#), "{asked:?}");
+    let minted = id_of(&asked[0]);
     bench
         .upstream(&format!(
-            r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"a":1,"a":2}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{minted},"result":{{"tools":[{{"name":"echo","inputSchema":{deep}}}]}}}}"#
         ))
         .await;
     let answers = bench.to_agent();
-    assert_eq!(answers.len(), 1);
-    // Not -32600 or -32700: the agent's own request was in order.
-    assert!(
-        answers[0].starts_with(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"#),
-        "{answers:?}"
-    );
-    assert!(answers[0].contains("duplicate-key"), "{answers:?}");
+    assert_eq!(answers.len(), 1, "{answers:?}");
+    let told = "did not list what it offers";
+    assert!(answers[0].contains(told), "{answers:?}");
 }
 
 #[tokio::test]

@@ -187,6 +187,75 @@ async fn what_one_agent_was_refused_is_not_believed_for_others() {
 }
 
 #[tokio::test]
+async fn a_server_that_speaks_like_an_older_one_is_asked_again_once_a_minute_at_most() {
+    let plain = |code: i64| format!(r#""error":{{"code":{code},"message":"no"}}"#);
+    let older = r#""error":{"code":-32022,"message":"no","data":{"supported":["2025-11-25"]}}"#;
+    let newer = r#""error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#;
+    for (says, doubts) in [
+        (plain(-32_600), true),
+        (plain(-32_601), true),
+        (plain(-32_602), true),
+        (plain(-32_000), true),
+        (older.to_owned(), true),
+        (r#""result":{"tools":[]}"#.to_owned(), true),
+        (newer.to_owned(), false),
+        (plain(-32_603), false),
+        (plain(-32_020), false),
+        (plain(-32_021), false),
+        (plain(17), false),
+        (
+            r#""result":{"resultType":"complete","tools":[]}"#.to_owned(),
+            false,
+        ),
+    ] {
+        let bench = bench();
+        bench.agent(&modern("1", "tools/list")).await;
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, SPEAKS)).await;
+        let listing = id_of(&bench.to_upstream()[0]);
+        // It may have meant the request: nothing is asked at once, and the error passes.
+        bench.upstream(&answer(&listing, &says)).await;
+        assert_eq!(bench.to_agent().len(), 1, "{says}");
+        bench.agent(&modern("2", "prompts/list")).await;
+        let soon = bench.to_upstream();
+        assert!(soon[0].contains("prompts/list"), "{says}: {soon:?}");
+        let empty = r#""result":{"resultType":"complete","prompts":[]}"#;
+        bench.upstream(&answer(&id_of(&soon[0]), empty)).await;
+        bench.to_agent();
+        bench.clock.advance(Duration::from_mins(1));
+        bench.agent(&modern("3", "tools/list")).await;
+        if doubts {
+            let asked = question(&bench);
+            bench.upstream(&answer(&asked, LACKS)).await;
+            refused(&bench, "3", -32_022, WITH_SESSIONS);
+        } else {
+            let sent = bench.to_upstream();
+            assert!(sent[0].contains("tools/list"), "{says}: {sent:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_status_without_a_message_is_a_reason_to_ask_again() {
+    for (status, doubts) in [(400, true), (404, true), (429, false), (503, false)] {
+        let bench = bench();
+        bench.agent(&modern("1", "tools/list")).await;
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, SPEAKS)).await;
+        let listing = id_of(&bench.to_upstream()[0]).parse().unwrap();
+        bench.clock.advance(Duration::from_secs(59));
+        let fault = UpstreamFault::Status(status);
+        let failed = bench.gate.upstream_failed(&bench.talk, listing, fault);
+        failed.await.unwrap();
+        assert_eq!(bench.to_agent().len(), 1);
+        bench.clock.advance(Duration::from_secs(1));
+        bench.agent(&modern("2", "tools/list")).await;
+        let sent = bench.to_upstream();
+        assert_eq!(sent[0].contains("server/discover"), doubts, "{status}");
+    }
+}
+
+#[tokio::test]
 async fn a_call_waits_for_the_era_and_then_for_the_catalogue() {
     for (says, lists) in [(SPEAKS, 1), (LACKS, 0)] {
         let bench = bench().with_ids(Ids::OfStream);
@@ -263,4 +332,25 @@ async fn what_is_denied_and_what_belongs_to_a_session_asks_nothing() {
     let sent = bench.to_upstream();
     assert_eq!(sent.len(), 1);
     assert!(sent[0].contains("tools/call"));
+}
+
+#[tokio::test]
+async fn a_notification_of_an_extensions_reaches_no_server_that_may_need_a_session() {
+    for (said, passes) in [(SPEAKS, true), (LACKS, false)] {
+        let bench = Bench::with(open, |settings| {
+            settings.eras = Eras::Asked;
+            settings.extensions = extensions::listed(&extensions::METHODS);
+        });
+        let tell = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/vendor/tell","params":{{{META}}}}}"#
+        );
+        bench.agent(&tell).await;
+        assert!(bench.to_upstream().is_empty(), "before it is known");
+        bench.agent(&modern("1", "prompts/list")).await;
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, said)).await;
+        bench.to_upstream();
+        bench.agent(&tell).await;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{said}");
+    }
 }

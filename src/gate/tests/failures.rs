@@ -1,7 +1,7 @@
 //! Errors of tools, and sessions that end with one.
 
 use super::*;
-use crate::session::{RatchetKey, Whose};
+use crate::session::{InMemory, SessionKey, Whose};
 
 fn failed(id: &str, text: &str) -> String {
     format!(
@@ -95,6 +95,68 @@ async fn a_fatal_error_ends_the_session_once_it_was_told() {
 }
 
 #[tokio::test]
+async fn after_a_fatal_error_the_server_reaches_the_agent_no_more_but_with_what_was_asked() {
+    let bench = ending(open).await;
+    bench.agent(&call("2", "safe")).await;
+    let under_way = id_of(&bench.to_upstream()[0]);
+    answered(&bench, "3", |id| failed(id, "[FATAL] gone")).await;
+    for said in [
+        r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":8,"method":"roots/list"}"#,
+    ] {
+        bench.upstream(said).await;
+        assert_eq!(bench.to_agent(), Vec::<String>::new(), "{said}");
+    }
+    // It learns no more than that nobody answers.
+    let told = bench.to_upstream();
+    assert!(
+        told.iter()
+            .all(|it| it.contains("-32601") && !it.contains("safe")),
+        "{told:?}"
+    );
+    bench.upstream(&result(&under_way)).await;
+    assert_eq!(bench.to_agent().len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_somebody_has_named_does_not_begin_again() {
+    let store: Arc<dyn crate::session::SessionStore> = Arc::new(InMemory::default());
+    let key = |principal, session| Whose::Common(SessionKey::of(principal, session));
+    let begun = async |whose: &Whose| {
+        let mut bench = Bench::with(open, |settings| {
+            settings.guards.fatal = OnFatal::EndSession;
+        });
+        bench.gate = bench.gate.remembering(Arc::clone(&store));
+        let session = Arc::into_inner(bench.talk.session).unwrap();
+        bench.talk.session = Arc::new(session.reading_as(whose.clone()));
+        bench
+    };
+    let (named, alone) = (key("ada", Some("s")), key("bob", None));
+    for whose in [&named, &alone] {
+        let bench = begun(whose).await;
+        bench.shake_hands().await;
+        bench.list(&["safe"]).await;
+        let told = answered(&bench, "1", |id| failed(id, "[FATAL] gone")).await;
+        assert_eq!(told.len(), 1);
+    }
+    for (whose, ended) in [
+        (&named, true),
+        (&key("ada", Some("t")), false),
+        (&key("bob", Some("s")), false),
+        // It has no name of its own: the next one is another.
+        (&alone, false),
+    ] {
+        let bench = begun(whose).await;
+        bench.agent(INITIALIZE).await;
+        let told = bench.to_agent().concat();
+        assert_eq!(told.contains("session_ended"), ended, "{whose:?} {told}");
+        assert_eq!(bench.to_upstream().is_empty(), ended, "{whose:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_fatal_error_that_policy_withholds_ends_the_session_too() {
     let nothing_fatal: Rule = |facts| match facts.action {
         Action::ReceiveResult { received } if received.fatal => {
@@ -128,7 +190,7 @@ async fn in_common(whose: Whose) -> Bench {
 
 #[tokio::test]
 async fn a_fatal_error_ends_what_requests_without_sessions_have_in_common_if_they_are_known_to() {
-    let key = |principal, session| Whose::Common(RatchetKey::of(principal, session));
+    let key = |principal, session| Whose::Common(SessionKey::of(principal, session));
     for (whose, ends) in [
         (key("ada", None), true),
         (key("ada", Some("s")), true),

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::policy::Held;
-use crate::session::{Answer, Place, Raised, RatchetKey, RatchetStore, Readiness, Whose};
+use crate::session::{Answer, Kept, Place, Raised, Readiness, SessionKey, SessionStore, Whose};
 use crate::wire::Stream;
 
 const SECRET: i64 = 3;
@@ -464,14 +464,16 @@ impl Rising {
     }
 }
 
-impl RatchetStore for Rising {
-    fn held<'a>(&'a self, _: &'a RatchetKey) -> Answer<'a, Arc<Held>> {
-        Answer::Now(Ok(self.now()))
+impl SessionStore for Rising {
+    fn kept<'a>(&'a self, _: &'a SessionKey) -> Answer<'a, Kept> {
+        Answer::Now(Ok(Kept::having_read(self.now())))
     }
 
-    fn raise<'a>(&'a self, _: &'a RatchetKey, _: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Answer<'a, Raised> {
         Answer::Now(Ok(Raised::unchanged(&self.now())))
     }
+
+    counts_nothing!();
 }
 
 /// A session whose level others raise after it was asked for so often.
@@ -481,7 +483,7 @@ fn rising(mut bench: Bench, after: usize) -> Bench {
         asked: AtomicU64::new(0),
     };
     let session = Arc::into_inner(bench.talk.session).unwrap();
-    let common = Whose::Common(RatchetKey::of("somebody", None));
+    let common = Whose::Common(SessionKey::of("somebody", None));
     bench.talk.session = Arc::new(session.reading_as(common));
     bench.gate = bench.gate.remembering(Arc::new(store));
     bench

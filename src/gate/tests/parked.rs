@@ -1,6 +1,7 @@
 //! Calls that wait for the list of tools have a deadline like every other.
 
 use super::*;
+use crate::gate::UpstreamFault;
 
 /// A gate whose call waits for a list that does not come; the list is asked for under this id.
 async fn waiting(change: impl FnOnce(&mut Settings)) -> (Bench, String) {
@@ -127,16 +128,17 @@ async fn calls_that_wait_for_a_list_when_the_conversation_ends_are_answered_and_
     for bench in [in_a_session, without_one] {
         // Whoever judged it now would first move the session, and wait for a handshake.
         bench.raise(3);
-        Box::pin(bench.gate.conversation_ends(&bench.talk))
-            .await
-            .unwrap();
+        Box::pin(
+            bench
+                .gate
+                .conversation_ends(&bench.talk, &UpstreamFault::SessionOver),
+        )
+        .await
+        .unwrap();
         let answers = bench.to_agent();
         assert_eq!(answers.len(), 1, "{answers:?}");
         assert!(answers[0].contains(r#""id":1,"#), "{answers:?}");
-        assert!(
-            answers[0].contains("ended before it answered"),
-            "{answers:?}"
-        );
+        assert!(answers[0].contains("the session has ended"), "{answers:?}");
         assert_eq!(bench.to_upstream(), Vec::<String>::new());
         assert!(bench.talk.session.is_idle());
         let calls = bench.records_of("tool_call").await;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::policy::engines::cedar::Cedar;
 use crate::policy::{EngineKind as _, Held, Labels, Permissions, Root, Roots, ToolLabels};
-use crate::session::{Answer, InMemory, Raised, RatchetKey, RatchetStore, StoreFault, Whose};
+use crate::session::{Answer, InMemory, Kept, Raised, SessionKey, SessionStore, StoreFault, Whose};
 
 pub(super) const CLOSED: &str = r#"@id("all") permit (principal, action, resource);
 @id("closed") @code("session-sensitive") @advice("Connect in a new session.")
@@ -145,7 +145,7 @@ async fn records_say_how_sensitive_the_session_was_and_became() {
 }
 
 /// One of several that share what is remembered.
-fn sharing(store: &Arc<dyn RatchetStore>, whose: Whose) -> Bench {
+fn sharing(store: &Arc<dyn SessionStore>, whose: Whose) -> Bench {
     let mut bench = Bench::new(open);
     bench.gate = bench.gate.remembering(Arc::clone(store));
     let session = Arc::into_inner(bench.talk.session).unwrap();
@@ -153,13 +153,13 @@ fn sharing(store: &Arc<dyn RatchetStore>, whose: Whose) -> Bench {
     bench
 }
 
-fn under_one_key(store: &Arc<dyn RatchetStore>) -> Bench {
-    sharing(store, Whose::Common(RatchetKey::of("ada", Some("s-1"))))
+fn under_one_key(store: &Arc<dyn SessionStore>) -> Bench {
+    sharing(store, Whose::Common(SessionKey::of("ada", Some("s-1"))))
 }
 
 #[tokio::test]
 async fn sessions_of_one_key_have_read_what_any_of_them_has() {
-    let store: Arc<dyn RatchetStore> = Arc::new(InMemory::default());
+    let store: Arc<dyn SessionStore> = Arc::new(InMemory::default());
     let one = ready(under_one_key(&store)).await;
     let other = ready(under_one_key(&store)).await;
     assert!(passes(&other, "post").await);
@@ -175,8 +175,8 @@ async fn sessions_of_one_key_have_read_what_any_of_them_has() {
 
 #[tokio::test]
 async fn what_a_principal_read_outside_of_its_sessions_counts_in_each_of_them() {
-    let store: Arc<dyn RatchetStore> = Arc::new(InMemory::default());
-    let ada = || RatchetKey::of("ada", None);
+    let store: Arc<dyn SessionStore> = Arc::new(InMemory::default());
+    let ada = || SessionKey::of("ada", None);
     let session = || sharing(&store, Whose::OwnAnd(ada()));
     let [one, other] = [ready(session()).await, ready(session()).await];
     // What is read in a session stays there.
@@ -189,7 +189,7 @@ async fn what_a_principal_read_outside_of_its_sessions_counts_in_each_of_them() 
     assert!(!passes(&ready(session()).await, "fetch").await);
     let calls = other.records_of("tool_call").await;
     assert_eq!(calls[1].get(&["sensitivity", "before"]), "CONFIDENTIAL");
-    let somebody = Whose::OwnAnd(RatchetKey::of("eve", None));
+    let somebody = Whose::OwnAnd(SessionKey::of("eve", None));
     assert!(passes(&ready(sharing(&store, somebody)).await, "post").await);
 }
 
@@ -208,12 +208,12 @@ async fn where_the_session_has_no_name_everything_was_read() {
 #[derive(Debug)]
 struct Overtaken(InMemory);
 
-impl RatchetStore for Overtaken {
-    fn held<'a>(&'a self, key: &'a RatchetKey) -> Answer<'a, Arc<Held>> {
-        self.0.held(key)
+impl SessionStore for Overtaken {
+    fn kept<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, Kept> {
+        self.0.kept(key)
     }
 
-    fn raise<'a>(&'a self, key: &'a RatchetKey, by: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised> {
         let raised = async move {
             tokio::task::yield_now().await;
             self.0.raise(key, &Held::at(2)).get().await?;
@@ -221,6 +221,8 @@ impl RatchetStore for Overtaken {
         };
         Answer::Later(Box::pin(raised))
     }
+
+    counts_nothing!();
 }
 
 #[tokio::test]
@@ -241,19 +243,21 @@ struct Failing {
     knows: bool,
 }
 
-impl RatchetStore for Failing {
-    fn held<'a>(&'a self, _: &'a RatchetKey) -> Answer<'a, Arc<Held>> {
+impl SessionStore for Failing {
+    fn kept<'a>(&'a self, _: &'a SessionKey) -> Answer<'a, Kept> {
         let fault = StoreFault::new("the disk has gone");
         Answer::Now(if self.knows {
-            Ok(Arc::default())
+            Ok(Kept::default())
         } else {
             Err(fault)
         })
     }
 
-    fn raise<'a>(&'a self, _: &'a RatchetKey, _: &'a Held) -> Answer<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Answer<'a, Raised> {
         Answer::Now(Err(StoreFault::new("the disk has gone")))
     }
+
+    counts_nothing!();
 }
 
 #[tokio::test]
@@ -271,7 +275,7 @@ async fn what_cannot_be_kept_is_not_read_and_whoever_asks_is_answered() {
             .contains("the disk has gone")
     );
     // Where it is not known what was read, nothing passes at all.
-    let ada = || RatchetKey::of("ada", None);
+    let ada = || SessionKey::of("ada", None);
     for whose in [Whose::Common(ada()), Whose::OwnAnd(ada())] {
         let bench = sharing(&(Arc::new(Failing { knows: false }) as _), whose);
         bench.agent(INITIALIZE).await;
@@ -393,6 +397,88 @@ async fn what_a_result_holds_of_a_labelled_place_raises_it_before_it_is_delivere
 }
 
 #[tokio::test]
+async fn what_a_question_of_the_servers_has_of_a_labelled_place_raises_it_before_it_is_delivered() {
+    let message = |content: &str| {
+        format!(r#"{{"messages":[{{"role":"user","content":{content}}}],"maxTokens":1}}"#)
+    };
+    let text = r#"{"type":"text","text":"file:///srv/hr/pay"}"#;
+    let embedded = r#"{"type":"resource","resource":{"uri":"file:///srv/hr/pay","text":"word"}}"#;
+    let link = r#"{"type":"resource_link","uri":"file:///srv/hr/pay","name":"word"}"#;
+    let in_result = format!(r#"{{"type":"tool_result","toolUseId":"t","content":[{embedded}]}}"#);
+    let elsewhere = embedded.replace("/hr/", "/public/");
+    for (params, level) in [
+        (message(embedded), 2),
+        (message(link), 2),
+        (message(&format!("[{text},{embedded}]")), 2),
+        (message(&in_result), 2),
+        (message(text), 0),
+        (message(&elsewhere), 0),
+    ] {
+        for within in [false, true] {
+            let bench = Bench::new(open);
+            bench.gate.policy.publish(with_a_place(CLOSED));
+            bench
+                .agent(&INITIALIZE.replace(r#""roots":{}"#, r#""sampling":{}"#))
+                .await;
+            let id = id_of(&bench.to_upstream()[0]);
+            bench
+                .upstream(&format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-11-25","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#
+                ))
+                .await;
+            bench.to_agent();
+            bench.list(&TOOLS).await;
+            if within {
+                bench.agent(&call("1", "post")).await;
+                let id = id_of(&bench.to_upstream()[0]);
+                bench
+                    .upstream(&format!(
+                        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","inputRequests":{{"k":{{"method":"sampling/createMessage","params":{params}}}}}}}}}"#
+                    ))
+                    .await;
+            } else {
+                bench
+                    .upstream(&format!(
+                        r#"{{"jsonrpc":"2.0","id":"q","method":"sampling/createMessage","params":{params}}}"#
+                    ))
+                    .await;
+            }
+            let told = bench.to_agent().concat();
+            assert!(told.contains("maxTokens"), "{params} {told}");
+            let held = Arc::clone(&bench.talk.session.state().held);
+            assert_eq!(held.level, level, "{within} {params}");
+            assert_eq!(held.labels.contains("pii"), level == 2, "{within} {params}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn to_complete_a_template_that_reaches_a_labelled_place_raises_it_before_it_is_sent() {
+    for (template, level) in [
+        ("file:///srv/{path}", 2),
+        ("file:///{+path}", 2),
+        ("file:///srv/hr/{name}", 2),
+        // What could be any URI is as sensitive as any, and always was.
+        ("{+uri}", 3),
+        ("file:///srv/public/{name}", 0),
+        ("notes://{team}/a", 2),
+        ("notes://team/{name}", 0),
+    ] {
+        let bench = ready(Bench::new(open)).await;
+        bench.gate.policy.publish(with_a_place(CLOSED));
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{{"ref":{{"type":"ref/resource","uri":"{template}"}},"argument":{{"name":"path","value":"h"}}}}}}"#
+            ))
+            .await;
+        assert_eq!(bench.to_upstream().len(), 1, "{template}");
+        let held = Arc::clone(&bench.talk.session.state().held);
+        assert_eq!(held.level, level, "{template}");
+        assert_eq!(held.labels.contains("pii"), level >= 2, "{template}");
+    }
+}
+
+#[tokio::test]
 async fn a_result_is_as_sensitive_as_what_was_read() {
     let bench = ready(Bench::new(open)).await;
     let held_back = format!(
@@ -489,7 +575,7 @@ async fn what_is_closed_is_listed_no_more_and_the_agent_is_told_so() {
 
 #[tokio::test]
 async fn an_agent_is_told_of_what_another_session_of_its_key_has_read() {
-    let store: Arc<dyn RatchetStore> = Arc::new(InMemory::default());
+    let store: Arc<dyn SessionStore> = Arc::new(InMemory::default());
     let one = told_of_changes(under_one_key(&store), CLOSED).await;
     let other = told_of_changes(under_one_key(&store), CLOSED).await;
     assert_eq!(hears(&one, "read").await, ["tools/list_changed"]);
@@ -640,4 +726,35 @@ async fn what_a_task_has_read_closes_each_session_that_asks_for_its_output() {
     assert_eq!(bench.to_upstream().len(), 1);
     bench.agent(&post("5")).await;
     assert_eq!(bench.to_upstream(), [""; 0]);
+}
+
+#[tokio::test]
+async fn who_comes_when_all_places_are_taken_is_told_that_and_not_what_it_has_not_read() {
+    let store: Arc<dyn SessionStore> = Arc::new(InMemory::holding(1));
+    let first = ready(under_one_key(&store)).await;
+    assert!(passes(&first, "note").await);
+    let other = Whose::Common(SessionKey::of("bob", Some("s-2")));
+    let denying = format!(
+        "{CLOSED}\nforbid (principal, action == Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"note\");"
+    );
+    let late = ready(sharing(&store, other)).await;
+    late.gate.policy.publish(policies(&denying));
+    // By what it has read it could.
+    for (id, tool, reason) in [("1", "post", "ratchet-full"), ("2", "note", "forbidden")] {
+        late.agent(&call(id, tool)).await;
+        assert_eq!(late.to_upstream(), Vec::<String>::new());
+        let told = late.to_agent().remove(0);
+        assert_eq!(
+            told.contains("ratchet_full"),
+            reason == "ratchet-full",
+            "{told}"
+        );
+        let record = late.records_of("tool_call").await.pop().unwrap();
+        assert_eq!(record.get(&["reason", "code"]), reason);
+    }
+    assert!(passes(&late, "read").await, "what nobody closes stays open");
+    // Whoever has a place is told what it always was.
+    assert!(passes(&first, "read").await);
+    first.agent(&call("9", "post")).await;
+    assert!(first.to_agent()[0].contains("session-sensitive"));
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::ratchet::{CLOSED, TOOLS, policies};
 use super::*;
-use crate::session::{InMemory, RatchetKey, Whose};
+use crate::session::{InMemory, SessionKey, Whose};
 
 type Ends = Talk<Recorder, Recorder>;
 
@@ -19,7 +19,7 @@ async fn say(gate: &Gate, talk: &Ends, from: Side, frame: &str) {
 /// A session of this key that has listed its tools.
 async fn begun(gate: &Gate, pair: u64, session: &str) -> Ends {
     let id = SessionId::from_random(pair.into());
-    let key = RatchetKey::of(&pair.to_string(), Some("s"));
+    let key = SessionKey::of(&pair.to_string(), Some("s"));
     let talk = Session::new(id, "http", Server::default(), 0).reading_as(Whose::Common(key));
     let talk = Talk::new(talk, Recorder::default(), Recorder::default());
     let answer = |asked: &[String], result: &str| {

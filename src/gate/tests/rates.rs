@@ -3,6 +3,9 @@
 use std::num::NonZeroU32;
 
 use super::*;
+use crate::session::{
+    Answer, Counted, InMemory, Kept, Places, Raised, SessionKey, SessionStore, Whose,
+};
 
 fn a_minute(times: u32) -> Option<Rate> {
     let times = NonZeroU32::new(times).unwrap();
@@ -225,4 +228,122 @@ async fn who_asks_for_denials_as_results_gets_limits_so_too() {
     let answer = bench.to_agent().remove(0);
     assert!(answer.contains(r#""isError":true"#), "{answer}");
     assert!(answer.contains("retry after 60000 ms"), "{answer}");
+}
+
+/// One of several sessions that share what is kept, with a budget of three calls.
+async fn sharing(store: &Arc<dyn SessionStore>, whose: Whose) -> Bench {
+    let mut bench = Bench::with(open, |settings| {
+        settings.rates.calls_per_session = Some(3);
+    });
+    bench.gate = bench.gate.remembering(Arc::clone(store));
+    let session = Arc::into_inner(bench.talk.session).unwrap();
+    bench.talk.session = Arc::new(session.reading_as(whose));
+    bench.shake_hands().await;
+    bench.list(&["safe"]).await;
+    bench
+}
+
+/// How many of so many calls reach the server; the others have to be told that the budget is spent.
+async fn passing(bench: &Bench, calls: usize) -> usize {
+    for id in 0..calls {
+        bench.agent(&call(&id.to_string(), "safe")).await;
+    }
+    let (sent, told) = (bench.to_upstream().len(), told(&bench.to_agent()));
+    let refused = (Some(RATE_LIMITED), "budget_spent  ".to_owned());
+    assert_eq!(told, vec![refused; calls - sent]);
+    sent
+}
+
+#[tokio::test]
+async fn a_session_that_begins_anew_under_its_name_goes_on_with_its_budget() {
+    let store: Arc<dyn SessionStore> = Arc::new(InMemory::default());
+    let named = |session| Whose::Common(SessionKey::of("ada", session));
+    assert_eq!(
+        passing(&sharing(&store, named(Some("s"))).await, 2).await,
+        2
+    );
+    assert_eq!(
+        passing(&sharing(&store, named(Some("s"))).await, 2).await,
+        1
+    );
+    assert_eq!(
+        passing(&sharing(&store, named(Some("s"))).await, 2).await,
+        0
+    );
+    // Another session, what the agent does without one, and another agent's have their own.
+    for other in [
+        named(Some("t")),
+        named(None),
+        Whose::Common(SessionKey::of("bob", Some("s"))),
+        Whose::OwnAnd(SessionKey::of("ada", None)),
+        Whose::Own,
+        // Whoever has proved nothing may be anybody: what they have in common is the conversation.
+        Whose::Common(SessionKey::of("anonymous", None)),
+        Whose::Common(SessionKey::of("anonymous", None)),
+    ] {
+        assert_eq!(passing(&sharing(&store, other).await, 4).await, 3);
+    }
+    assert_eq!(passing(&sharing(&store, named(None)).await, 2).await, 0);
+    // Where somebody was to name it, and has not, it may be one that has made all of its calls.
+    assert_eq!(passing(&sharing(&store, Whose::Unnamed).await, 2).await, 0);
+}
+
+#[tokio::test]
+async fn a_call_for_which_there_is_no_place_to_count_it_is_told_so() {
+    let store: Arc<dyn SessionStore> = Arc::new(InMemory::holding(1));
+    let named = |session| Whose::Common(SessionKey::of("ada", Some(session)));
+    assert_eq!(passing(&sharing(&store, named("s")).await, 1).await, 1);
+    let other = sharing(&store, named("t")).await;
+    other.agent(&call("1", "safe")).await;
+    assert_eq!(other.to_upstream(), Vec::<String>::new());
+    assert_eq!(
+        told(&other.to_agent()),
+        [(Some(DENIED), "ratchet_full  ".to_owned())]
+    );
+    let record = other.records_of("tool_call").await.pop().unwrap();
+    assert_eq!(record.get(&["reason", "code"]), "ratchet-full");
+}
+
+/// Somebody else makes the last call of the budget between the look and the count, so often.
+#[derive(Debug)]
+pub(super) struct Overtaken(pub(super) std::sync::atomic::AtomicUsize);
+
+impl SessionStore for Overtaken {
+    fn kept<'a>(&'a self, _: &'a SessionKey) -> Answer<'a, Kept> {
+        Answer::Now(Ok(Kept::default()))
+    }
+
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a crate::policy::Held) -> Answer<'a, Raised> {
+        Answer::Now(Ok(Raised::unchanged(&Arc::default())))
+    }
+
+    fn count<'a>(&'a self, _: &'a SessionKey, _: i64) -> Answer<'a, Counted> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let left = self
+            .0
+            .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+        let counted = left.map_or(Counted::Yes, |_| Counted::Spent);
+        Answer::Later(Box::pin(async move {
+            tokio::task::yield_now().await;
+            Ok(counted)
+        }))
+    }
+
+    fn end<'a>(&'a self, _: &'a SessionKey, _: &'a str) -> Answer<'a, ()> {
+        Answer::Now(Ok(()))
+    }
+
+    fn places(&self) -> Option<Places> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_another_was_faster_than_is_refused_and_leaves_nothing_waiting() {
+    let store: Arc<dyn SessionStore> = Arc::new(Overtaken(1.into()));
+    let bench = sharing(&store, Whose::Common(SessionKey::of("ada", None))).await;
+    assert_eq!(passing(&bench, 1).await, 0);
+    assert_eq!(bench.talk.session.state().calls, 0);
+    assert!(bench.talk.session.is_idle());
+    assert_eq!(passing(&bench, 1).await, 1);
 }

@@ -44,7 +44,7 @@ impl Folded {
 /// `None` if the text reads as it is written.
 pub(super) fn folded(text: &str) -> Option<Folded> {
     let is_escaped = memmem::find(text.as_bytes(), br"\_").is_some();
-    if !is_escaped && (text.is_ascii() || !is_disguised(text)) {
+    if !is_escaped && (!may_disguise(text.as_bytes()) || !is_disguised(text)) {
         return None;
     }
     let mut folded = Folded {
@@ -65,26 +65,75 @@ pub(super) fn folded(text: &str) -> Option<Folded> {
     Some(folded)
 }
 
+/// Whether a text has any character that is ignored or wide, by its first bytes. Letters with accents,
+/// dashes and quotes of print are none, and most texts have no others. All bytes are compared at once.
+fn may_disguise(text: &[u8]) -> bool {
+    let following = text.get(1..).unwrap_or_default();
+    let mut may = 0;
+    for (byte, next) in text.iter().zip(following) {
+        for (first, least, span) in DISGUISES {
+            may |= u8::from(*byte == first) & u8::from(next.wrapping_sub(least) <= span);
+        }
+    }
+    // In the block of dashes and quotes the third byte tells.
+    let third = text.get(2..).unwrap_or_default();
+    for ((byte, next), third) in text.iter().zip(following).zip(third) {
+        let in_first =
+            u8::from(third.wrapping_sub(0x8b) <= 4) | u8::from(third.wrapping_sub(0xaa) <= 4);
+        let in_second = u8::from(third.wrapping_sub(0xa0) <= 0xf);
+        let hides = (u8::from(*next == 0x80) & in_first) | (u8::from(*next == 0x81) & in_second);
+        may |= u8::from(*byte == 0xe2) & hides;
+    }
+    may != 0
+}
+
+/// First bytes of what is ignored or wide, with what follows them: from where, and how many more.
+const DISGUISES: [(u8, u8, u8); 8] = [
+    // U+00AD.
+    (0xc2, 0xad, 0),
+    // U+034F.
+    (0xcd, 0x8f, 0),
+    // U+061C.
+    (0xd8, 0x9c, 0),
+    // U+115F to U+180F.
+    (0xe1, 0x85, 0x1b),
+    // U+3164.
+    (0xe3, 0x85, 0),
+    // U+FE00 to U+FFFF.
+    (0xef, 0xb8, 7),
+    // U+1D000 to U+1DFFF.
+    (0xf0, 0x9d, 0),
+    // U+E0000 to U+E0FFF.
+    (0xf3, 0xa0, 0),
+];
+
 /// Whether letters of a word are wide, or something that is ignored stands between some.
 fn is_disguised(text: &str) -> bool {
     let of_word = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
-    let mut rest = text;
-    let mut before = None;
-    // Most characters are ASCII, and cost a look at their byte.
-    while let Some(at) = rest.bytes().position(|byte| !byte.is_ascii()) {
-        let (ascii, other) = rest.split_at(at);
-        before = ascii.chars().next_back().or(before);
-        let behind = other.trim_start_matches(is_ignored);
+    let bytes = text
+        .as_bytes()
+        .iter()
+        .zip(text.as_bytes().get(1..).unwrap_or_default());
+    // Of the characters of most texts, whatever their script, none is looked at.
+    let doubtful = bytes.enumerate().filter(|(_, (byte, next))| {
+        let begins = |(first, least, span)| **byte == first && next.wrapping_sub(least) <= span;
+        !byte.is_ascii() && (DISGUISES.into_iter().any(begins) || begins((0xe2, 0x80, 1)))
+    });
+    // Behind what was looked at: each character of a run that is ignored is passed once.
+    let mut seen = 0;
+    for (at, _) in doubtful {
+        let Some((before, from)) = text.split_at_checked(at).filter(|_| at >= seen) else {
+            continue;
+        };
+        let behind = from.trim_start_matches(is_ignored);
+        seen = text.len() - behind.len();
         let next = behind.chars().next();
         let is_wide = next.is_some_and(|it| narrow(it) != it && of_word(narrow(it)));
-        let is_parted = behind.len() < other.len() && before.is_some_and(of_word);
+        let is_parted =
+            behind.len() < from.len() && before.chars().next_back().is_some_and(of_word);
         if is_wide || (is_parted && next.is_some_and(of_word)) {
             return true;
         }
-        before = next;
-        rest = behind
-            .get(next.map_or(0, char::len_utf8)..)
-            .unwrap_or_default();
     }
     false
 }
@@ -108,6 +157,8 @@ fn narrow(character: char) -> char {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -122,6 +173,46 @@ mod tests {
             let all = folded.place_of(&(0..folded.text.len()));
             assert_eq!(all.end, text.len());
             assert!(folded.places.is_sorted() && text.is_char_boundary(all.start));
+        }
+    }
+
+    #[test]
+    fn no_character_that_is_ignored_or_wide_is_passed_over() {
+        let looks = |one: char| may_disguise(one.to_string().as_bytes());
+        for one in '\0'..=char::MAX {
+            let changes = is_ignored(one) || narrow(one) != one;
+            assert!(looks(one) || !changes, "{one:?}");
+        }
+        let usual = "äöüßéñ–—…„“”‚‘’«»€•→中文字かなПриветשלום";
+        assert!(!may_disguise(usual.as_bytes()));
+    }
+
+    /// Each character looked at, as it was written first.
+    fn is_disguised_slowly(text: &str) -> bool {
+        let of_word = |it: char| it.is_ascii_alphanumeric() || "_-".contains(it);
+        let seen: Vec<char> = text.chars().filter(|it| !is_ignored(*it)).collect();
+        let is_wide = |it: &char| narrow(*it) != *it && of_word(narrow(*it));
+        let mut parted = false;
+        let mut before = None;
+        let mut is_behind = false;
+        for one in text.chars() {
+            if is_ignored(one) {
+                is_behind = true;
+                continue;
+            }
+            parted |= is_behind && before.is_some_and(of_word) && of_word(one);
+            (before, is_behind) = (Some(one), false);
+        }
+        parted || seen.iter().any(is_wide)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_passed_over_disguises_nothing(
+            text in "[ab_ \u{e9}\u{2013}\u{200b}\u{200d}\u{ad}\u{61c}\u{627}\u{ff41}\u{ff0c}\u{e0041}\u{fe0f}\u{1d400}]{0,12}"
+        ) {
+            let found = may_disguise(text.as_bytes()) && is_disguised(&text);
+            prop_assert_eq!(found, is_disguised_slowly(&text), "{:?}", text);
         }
     }
 

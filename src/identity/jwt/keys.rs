@@ -1,12 +1,14 @@
 //! The issuer's keys, fetched when they are needed and kept for a while.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
 
 use crate::clock::Clock;
 
@@ -60,6 +62,10 @@ const STALE: Duration = Duration::from_hours(1);
 /// often than that.
 const BETWEEN: Duration = Duration::from_secs(30);
 
+/// The same after the first one that failed: twice as long after each further one, until it is
+/// [`BETWEEN`].
+const AFTER_A_FAILURE: Duration = Duration::from_secs(1);
+
 /// How long one attempt may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -70,21 +76,42 @@ pub(super) struct Keys {
     known: Mutex<Known>,
     /// Held by the one who fetches.
     fetching: tokio::sync::Mutex<()>,
+    /// Rung when they could not be fetched.
+    failed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Known {
     set: Option<(Arc<KeySet>, Duration)>,
     attempted: Option<Duration>,
-    latest: Latest,
+    /// How many of the latest attempts in a row have failed.
+    failures: u32,
+    /// What the log has said of it.
+    said: Option<KeyFault>,
 }
 
-/// What came of the latest attempt.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Latest {
-    #[default]
-    Fetched,
-    Failed,
+impl Known {
+    /// How long after an attempt the next one may be made.
+    fn pause(&self) -> Duration {
+        match self.failures.checked_sub(1) {
+            None => BETWEEN,
+            Some(doublings) => {
+                let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
+                AFTER_A_FAILURE.saturating_mul(factor).min(BETWEEN)
+            }
+        }
+    }
+
+    /// How long until they are to be fetched, whoever may ask for them.
+    fn due(&self, now: Duration) -> Duration {
+        let pause = match (self.attempted, &self.set) {
+            (None, _) => Duration::ZERO,
+            (Some(_), Some(_)) if self.failures == 0 => AGING,
+            (Some(_), _) => self.pause(),
+        };
+        let next = self.attempted.unwrap_or_default().saturating_add(pause);
+        next.saturating_sub(now)
+    }
 }
 
 impl Keys {
@@ -94,6 +121,7 @@ impl Keys {
             clock,
             known: Mutex::default(),
             fetching: tokio::sync::Mutex::new(()),
+            failed: Notify::new(),
         }
     }
 
@@ -140,9 +168,38 @@ impl Keys {
         }
     }
 
+    /// Whether a token could be checked now.
+    pub(super) fn are_at_hand(&self) -> bool {
+        self.younger_than(STALE).is_some()
+    }
+
+    /// Fetches them at once, again before they are too old, and again soon where they could not be
+    /// fetched, also while nobody shows a token.
+    pub(super) async fn keep(&self) -> Infallible {
+        loop {
+            let due = self.known().due(self.clock.elapsed());
+            if due.is_zero() {
+                let _turn = self.fetching.lock().await;
+                // Whoever was faster has done it.
+                if self.known().due(self.clock.elapsed()).is_zero() && self.may_attempt() {
+                    self.attempt().await;
+                }
+                continue;
+            }
+            tokio::select! {
+                () = sleep(due) => {}
+                () = self.failed.notified() => {}
+            }
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn younger_than(&self, age: Duration) -> Option<Arc<KeySet>> {
         let now = self.clock.elapsed();
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         let (set, fetched) = known.set.as_ref()?;
         (now.saturating_sub(*fetched) < age).then(|| Arc::clone(set))
     }
@@ -150,10 +207,11 @@ impl Keys {
     /// Whether it is time to ask again; notes that it was done.
     fn may_attempt(&self) -> bool {
         let now = self.clock.elapsed();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
+        let pause = known.pause();
         let late = known
             .attempted
-            .is_none_or(|attempted| now.saturating_sub(attempted) >= BETWEEN);
+            .is_none_or(|attempted| now.saturating_sub(attempted) >= pause);
         if late {
             known.attempted = Some(now);
         }
@@ -161,8 +219,7 @@ impl Keys {
     }
 
     fn has_failed(&self) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.latest == Latest::Failed
+        self.known().failures > 0
     }
 
     /// Fetches, if it is time to, while others go on.
@@ -183,15 +240,26 @@ impl Keys {
         };
         let set = fetched.and_then(|text| usable(&text));
         let now = self.clock.elapsed();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         match set {
             Ok(set) => {
                 known.set = Some((Arc::new(set), now));
-                known.latest = Latest::Fetched;
+                known.failures = 0;
+                if known.said.take().is_some() {
+                    tracing::info!("the issuer's keys were fetched again");
+                }
             }
             Err(fault) => {
-                known.latest = Latest::Failed;
-                tracing::warn!("the issuer's keys could not be fetched: {fault}");
+                known.failures = known.failures.saturating_add(1);
+                // The pause is one between the end of this attempt and the next.
+                known.attempted = Some(now);
+                if known.said.as_ref() == Some(&fault) {
+                    tracing::debug!("the issuer's keys could still not be fetched: {fault}");
+                } else {
+                    tracing::warn!("the issuer's keys could not be fetched: {fault}");
+                    known.said = Some(fault);
+                }
+                self.failed.notify_one();
             }
         }
     }

@@ -550,6 +550,76 @@ async fn keys_are_fetched_when_a_new_one_is_named_and_not_more_often_than_is_goo
     assert_eq!((challenge.status(), challenge.header(None)), (503, None));
 }
 
+/// A clock that goes with the time of the test.
+#[derive(Debug)]
+struct Paused(tokio::time::Instant);
+
+impl Clock for Paused {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_second(NOW).unwrap()
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_could_not_be_fetched_are_fetched_again_sooner_than_others() {
+    let signer = Signer::p256();
+    let published = Published::keys(&[signer.public("k")]);
+    let good = published.text.lock().unwrap().clone();
+    let away = Err(KeyFault("away".to_owned()));
+    published.publish(away.clone());
+    let source: Arc<dyn KeySource> = Arc::clone(&published) as _;
+    #[expect(clippy::disallowed_methods, reason = "the clock of the test")]
+    let clock = Arc::new(Paused(tokio::time::Instant::now()));
+    let jwt = Jwt::new(settings(), source, clock, None).unwrap();
+    let keeping = async { match jwt.keep_ready().await {} };
+    // At these seconds it was asked so often, and keys are at hand or not. Nobody shows a token.
+    let watching = async {
+        // Between two attempts.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let mut at = 0;
+        for (second, answer, asked, is_able) in [
+            (0, None, 1, false),
+            (1, None, 2, false),
+            (2, None, 2, false),
+            (3, None, 3, false),
+            (7, None, 4, false),
+            (15, None, 5, false),
+            (31, None, 6, false),
+            (60, None, 6, false),
+            (61, None, 7, false),
+            (91, Some(good.clone()), 8, false),
+            (121, None, 9, true),
+            (121 + 479, None, 9, true),
+            (121 + 480, Some(away.clone()), 10, true),
+            (121 + 960, None, 11, true),
+            (121 + 961, None, 12, true),
+            (121 + 480 + 3601, Some(good.clone()), 0, false),
+        ] {
+            tokio::time::sleep(Duration::from_secs(second - at)).await;
+            at = second;
+            assert_eq!(jwt.is_able(), is_able, "{second}");
+            assert!(
+                asked == 0 || published.asked() == asked,
+                "{second}: {}",
+                published.asked()
+            );
+            if let Some(answer) = answer {
+                published.publish(answer);
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(31)).await;
+        assert!(jwt.is_able());
+    };
+    tokio::select! {
+        () = keeping => {}
+        () = watching => {}
+    }
+}
+
 #[tokio::test]
 async fn keys_come_from_a_file() {
     let signer = Signer::ed25519();

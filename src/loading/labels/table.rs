@@ -158,6 +158,21 @@ impl<'p, 't> Table<'p, 't> {
         value
     }
 
+    /// A string that is one of a few words.
+    pub(super) fn one_of<T: Copy>(
+        &mut self,
+        key: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Option<T> {
+        let field = self.take(key)?;
+        let Some(text) = field.value.as_str() else {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            self.wrong(&field, &format!("one of {}", quoted(&known)));
+            return None;
+        };
+        self.word(text, field.place, words)
+    }
+
     /// One of a few words.
     pub(super) fn word<T: Copy>(
         &mut self,

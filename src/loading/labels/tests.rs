@@ -302,3 +302,25 @@ fn places_are_described_once_and_so_that_all_find_them() {
         &["`prompts.p.group` is no known key (did you mean `groups`?)"],
     );
 }
+
+#[test]
+fn what_is_one_of_few_words_is_told_with_them() {
+    let check = |text: &str, says: &str| {
+        let mut problems = Vec::new();
+        let source = PolicySource {
+            name: "p/tools.toml".into(),
+            text: text.into(),
+        };
+        read(&[source], &mut problems);
+        let told: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
+        assert_eq!(told, [says], "{text}");
+    };
+    check(
+        "[tools.c]\nconsent = true\n",
+        "`tools.c.consent` has to be one of `never`, `always`, `once_per_session`",
+    );
+    check(
+        "[tools.c]\nsensitivity = 2\n",
+        "`tools.c.sensitivity` has to be one of `public`, `internal`, `confidential`, `secret`",
+    );
+}

@@ -145,14 +145,11 @@ pub(super) fn capabilities(table: &mut Table<'_, '_>, key: &'static str) -> Vec<
 }
 
 pub(super) fn level(table: &mut Table<'_, '_>) -> Option<i64> {
-    let (text, place) = table.string("sensitivity")?;
-    table.word(&text, place, LEVELS)
+    table.one_of("sensitivity", LEVELS)
 }
 
 fn consent(table: &mut Table<'_, '_>) -> ConsentRule {
-    let given = table.string("consent");
-    let rule = given.and_then(|(text, place)| table.word(&text, place, CONSENT));
-    rule.unwrap_or_default()
+    table.one_of("consent", CONSENT).unwrap_or_default()
 }
 
 /// An empty array says that no argument is a path, which is more than saying nothing.

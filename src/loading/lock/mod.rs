@@ -239,7 +239,7 @@ pub(super) fn read(sources: &[PolicySource], problems: &mut Vec<PolicyProblem>) 
 }
 
 /// Tools whose arguments policies see only in part, or only by tags.
-pub(super) fn notices(lock: &Lock) -> Vec<PolicyProblem> {
+pub(super) fn notices(lock: &Lock, labels: &[PolicySource]) -> Vec<PolicyProblem> {
     const SHOWN: usize = 4;
     let mut notices = Vec::new();
     for (name, tool) in lock.tools() {
@@ -265,7 +265,12 @@ pub(super) fn notices(lock: &Lock) -> Vec<PolicyProblem> {
             }
         };
         let help = "policies see such arguments through `context.args`";
-        notices.push(PolicyProblem::warning("policy::untyped", message).with_help(help));
+        let notice = PolicyProblem::warning("policy::untyped", message).with_help(help);
+        let source = labels.iter().find(|it| it.name == tool.origin.file);
+        notices.push(match source {
+            Some(source) => notice.on_line(source, tool.origin.line, "this tool"),
+            None => notice,
+        });
     }
     notices
 }

@@ -44,7 +44,7 @@ fn means_what_it_says(text: &str) {
             let again = LockFile::read(&source(&written)).expect("what was written is read");
             assert_eq!(again.text(), written);
             assert!(file.names().eq(lock.tools().map(|(name, _)| name)));
-            told(&notices(&lock));
+            told(&notices(&lock, &[]));
         }
         Err(found) => {
             assert!(!found.is_empty(), "refused without a reason: {text:?}");

@@ -1,7 +1,7 @@
 //! What the host says that a message brings into its session, should it be permitted.
 
 use super::super::action::Action;
-use super::super::facts::{Arguments, Facts, Principal, Resource};
+use super::super::facts::{Arguments, Facts, Principal, Resource, Touch};
 use super::super::held::Held;
 use super::super::location::Location;
 use super::touch::found_at;
@@ -19,31 +19,43 @@ impl Labels {
         }
         match (facts.resource, facts.action) {
             (Resource::Tool(tool), Action::CallTool { arguments, touch }) => {
-                let labels = self.of_tool(&tool.name);
-                let mut held = labels.held();
-                // Where nobody said which arguments are paths, or where places are, there are none.
-                let reaches = labels.paths.as_ref().is_some_and(|paths| !paths.is_empty());
-                if reaches && !self.roots.is_empty() {
-                    let touched = labels.touch(&self.roots, arguments, touch);
-                    held.level = held.level.max(touched.level);
-                    held.labels.extend(self.kinds(labels, arguments));
-                }
-                held
+                self.called(self.of_tool(&tool.name), arguments, touch)
+            }
+            (Resource::Method(_), Action::Extension { arguments, touch }) => {
+                self.called(&self.unlabelled, arguments, touch)
             }
             (
-                Resource::Resource(facts),
+                Resource::Resource(resource),
                 Action::ReadResource | Action::Subscribe | Action::Complete { .. },
             ) => {
-                let described = self.resources.describe(&self.roots, facts);
+                let described = self.resources.describe(&self.roots, resource);
                 let described = described.unwrap_or_default();
-                Held {
+                let mut held = Held {
                     level: described.level,
                     labels: described.labels.into_iter().collect(),
                     untrusted: false,
+                };
+                if let Action::Complete { .. } = facts.action {
+                    let reached = self.resources.within_reach(&self.roots, &resource.uri);
+                    held.level = held.level.max(reached.level.unwrap_or_default());
+                    held.labels.extend(reached.labels);
                 }
+                held
             }
             _ => Held::default(),
         }
+    }
+
+    fn called(&self, labels: &ToolLabels, arguments: &Arguments<'_>, touch: &Touch) -> Held {
+        let mut held = labels.held();
+        // Where nobody said which arguments are paths, or where places are, there are none.
+        let reaches = labels.paths.as_ref().is_some_and(|paths| !paths.is_empty());
+        if reaches && !self.roots.is_empty() {
+            let touched = labels.touch(&self.roots, arguments, touch);
+            held.level = held.level.max(touched.level);
+            held.labels.extend(self.kinds(labels, arguments));
+        }
+        held
     }
 
     /// What is brought by what lies at a URI, as a server says of what it sends. Nothing where the host says

@@ -26,6 +26,12 @@ pub enum Uncanonical {
         .pointer.escape_debug()
     )]
     NoUri { pointer: String, odd: Odd },
+    /// Of a method of an extension.
+    #[error(
+        "the name of a member is a URI that is not written as all readers take it, or one of a file: \
+         names are sent as they are"
+    )]
+    Name,
 }
 
 impl Labels {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::facts::ResourceFacts;
-use super::super::location::Location;
+use super::super::location::{Below, Location};
 use super::super::uris;
 use super::roots::{Place, Roots};
 use super::{MAX_LEVEL, join};
@@ -139,6 +139,34 @@ impl Resources {
         }
     }
 
+    /// What is said of all that a template could name, whatever is put in place of its expressions: of
+    /// what lies below the last slash before the first of them, and of what that lies in. Whoever
+    /// completes it is told what there is.
+    pub(super) fn within_reach(&self, roots: &Roots, template: &str) -> ResourceLabels {
+        let mut all = ResourceLabels::default();
+        let Some((head, _)) = template.split_once('{') else {
+            return all;
+        };
+        // Where not even the authority stands fast, it could be anywhere.
+        let path = head.split_once("://").map(|(_, rest)| rest);
+        let top = path.and_then(|path| path.contains('/').then(|| head.rfind('/'))?);
+        let top = top.and_then(|at| Location::of_uri(head.get(..=at)?));
+        let is_reached = |place: &Location| {
+            let top = top.as_ref();
+            top.is_none_or(|top| place.below(top) != Below::No || top.below(place) != Below::No)
+        };
+        for root in roots.iter().filter(|root| is_reached(root.location())) {
+            all.level = all.level.max(Some(root.level));
+            join(&mut all.labels, &root.labels);
+        }
+        let named = self.by_place.iter().filter(|(place, _)| is_reached(place));
+        for (_, labels) in named {
+            all.level = all.level.max(labels.level);
+            join(&mut all.labels, &labels.labels);
+        }
+        all
+    }
+
     /// `None` where it is not sure which resource is meant.
     fn find<'r>(
         &self,
@@ -225,6 +253,31 @@ mod tests {
         check("notes://team/Salaries", " 3");
         check("notes://team/x y", " 3");
         check("NOT A URI", " 3");
+    }
+
+    #[test]
+    fn a_template_reaches_what_could_be_put_into_it() {
+        let (roots, resources) = host();
+        let check = |template: &str, expected: (Option<i64>, &[&str])| {
+            let reached = resources.within_reach(&roots, template);
+            let labels: Vec<&str> = reached.labels.iter().map(String::as_str).collect();
+            assert_eq!((reached.level, labels.as_slice()), expected, "{template}");
+        };
+        let all = (Some(3), &["internal-use", "pii"][..]);
+        let nothing = (None, &[][..]);
+        check("notes://team/{note}", all);
+        check("notes://team/{+note}", all);
+        check("notes://team/sal{note}", all);
+        check("notes://TEAM/{note}", all);
+        check("notes://{team}/a", all);
+        check("notes://{team}", all);
+        check("{+uri}", all);
+        check("urn:{x}", all);
+        check("notes://team/sub/{note}", (Some(1), &["internal-use"]));
+        check("notes://others/{note}", nothing);
+        check("file:///{path}", nothing);
+        // Without an expression it is what it names.
+        check("notes://team/salaries", nothing);
     }
 
     fn host() -> (Roots, Resources) {

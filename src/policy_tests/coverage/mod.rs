@@ -103,6 +103,11 @@ impl RuleCoverage {
         usize::from(self.seen == Seen::Decided) + seen.sum::<usize>()
     }
 
+    /// Whether the tests have seen all of it.
+    pub(super) fn is_seen(&self) -> bool {
+        self.covered() == 1 + 2 * self.conditions.len()
+    }
+
     fn is_permit(&self) -> bool {
         self.effect == RuleEffect::Permit.word()
     }

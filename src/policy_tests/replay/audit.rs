@@ -172,7 +172,15 @@ impl Recorded {
         if self.incomplete {
             return unknown("the record is cut, or a secret was taken out of it");
         }
-        let Some(method) = KnownMethod::from_name(&self.method) else {
+        let known = KnownMethod::from_name(&self.method);
+        let listed = || {
+            bench
+                .settings
+                .extensions
+                .with(bench.extensions)
+                .find(&self.method)
+        };
+        let Some(method) = known.or_else(listed) else {
             return unknown("its method is not known to this version");
         };
         let has_definition = matches!(method, KnownMethod::ToolsCall | KnownMethod::PromptsGet);
@@ -323,8 +331,8 @@ impl Recorded {
                     | KnownMethod::ResourcesSubscribe
                     | KnownMethod::ResourcesUnsubscribe,
                 ) => Resource::Resource(&things.resource),
-                // Of a prompt, or of a resource.
-                (Side::Upstream, KnownMethod::Complete) => return None,
+                // Of a prompt, or of a resource; with what its params named.
+                (Side::Upstream, KnownMethod::Complete | KnownMethod::Extension(_)) => return None,
                 (Side::Upstream, _) => Resource::Server(server),
             };
             return one(of_agent, ActionName::ReceiveResult, about);
@@ -374,7 +382,9 @@ impl Recorded {
             | KnownMethod::TasksGet
             | KnownMethod::TasksResult
             | KnownMethod::TasksUpdate
-            | KnownMethod::TaskNews => None,
+            | KnownMethod::TaskNews
+            // Which resources its params name.
+            | KnownMethod::Extension(_) => None,
             KnownMethod::ToolsList
             | KnownMethod::PromptsList
             | KnownMethod::ResourcesList

@@ -7,7 +7,10 @@
 mod audit;
 mod certain;
 mod load;
+#[cfg(test)]
+mod oracle;
 mod read;
+mod said;
 mod transcript;
 
 use std::sync::Arc;
@@ -24,7 +27,7 @@ use read::{Unread, read};
 #[derive(Debug, Clone)]
 pub(super) enum Recording {
     Audit(Arc<[audit::Entry]>),
-    Transcript(Arc<[transcript::Said]>),
+    Transcript(Arc<[said::Said]>),
 }
 
 /// One recorded decision beside today's.

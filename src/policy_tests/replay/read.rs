@@ -2,7 +2,7 @@
 
 use super::Recording;
 use super::audit::Entry;
-use super::transcript::{self, Line};
+use super::said::{self, Line};
 use crate::wire::{Document, Limits, Value};
 
 /// Why a recording cannot be read, and in which line.
@@ -26,9 +26,9 @@ pub(in super::super) fn read(text: &str) -> Result<Recording, Unread> {
     for (text, line) in &lines {
         let Ok(document) = decode(text) else { continue };
         let root = document.root();
-        if transcript::is_said(root) {
+        if said::is_said(root) {
             let said = lines.iter().map(|(text, line)| Line::read(text, *line));
-            return Ok(Recording::Transcript(transcript::in_order(said).into()));
+            return Ok(Recording::Transcript(said::in_order(said).into()));
         }
         if root.get("kind").is_some() && root.get("seq").is_some() {
             let version = root.get("schema").and_then(Value::as_i64);

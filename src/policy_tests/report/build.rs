@@ -39,6 +39,8 @@ impl Report {
             coverage: Vec::new(),
             mutation: Vec::new(),
             problems: Vec::new(),
+            least: 0,
+            untried: false,
         }
     }
 }
@@ -205,6 +207,8 @@ impl Expected {
             because: plain(&expect.because),
             because_exactly: expect.because_exactly.as_deref().map(plain),
             obligations: expect.obligations.clone(),
+            edits: expect.edits.clone(),
+            reaches: expect.reaches,
             code: expect.code.clone(),
             advice: expect.advice.clone(),
             reason: expect.reason.clone(),
@@ -231,6 +235,8 @@ impl Actual {
                 .map(|id| DecidingPolicy::new(id, snapshot))
                 .collect(),
             obligations: got.obligations,
+            edits: got.edits,
+            reached: got.reached,
             code: got.code,
             advice: got.advice,
             reason: got.reason,

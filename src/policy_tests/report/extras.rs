@@ -19,6 +19,7 @@ impl Report {
             WantedCoverage::Told => 0,
             WantedCoverage::AtLeast(percent) => usize::from(percent),
         };
+        self.least = least;
         self.coverage = coverage::measure(suites, &settings.gate)?;
         let too_low = self.coverage.iter().any(|pack| pack.percent < least);
         if self.outcome == Outcome::Passed && too_low {
@@ -26,6 +27,7 @@ impl Report {
         }
         Some(())
     }
+
     /// Adds which changes of the policies the tests notice, if that is wanted. Tests that fail
     /// anyway notice nothing. `None` if the gate that judges has failed.
     pub(in super::super) fn add_mutation(
@@ -33,7 +35,11 @@ impl Report {
         suites: &[Suite],
         settings: &Settings,
     ) -> Option<()> {
-        if settings.mutants == Mutants::Untried || self.outcome == Outcome::Failed {
+        if settings.mutants == Mutants::Untried {
+            return Some(());
+        }
+        if self.outcome == Outcome::Failed {
+            self.untried = true;
             return Some(());
         }
         self.mutation = mutate::mutate(suites, &settings.gate)?;

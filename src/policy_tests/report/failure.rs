@@ -7,7 +7,7 @@ use crate::findings::{Finding, Level, Place, printable};
 pub(super) const FAILED: &str = "test::failed";
 
 impl Report {
-    /// Failed tests where they stand, and what kept tests from running.
+    /// Failed tests where they stand, what kept tests from running, and where they fall short.
     pub(super) fn findings(&self) -> Vec<Finding> {
         let failed = self.suites.iter().flat_map(|suite| {
             let failed = suite.tests.iter();
@@ -16,6 +16,7 @@ impl Report {
         });
         failed
             .chain(self.problems.iter().map(Problem::finding))
+            .chain(self.shortfalls())
             .collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Workflow commands of GitHub: an annotation for each failed test.
+//! Workflow commands of GitHub: an annotation for each failed test, and for each shortfall.
 
 use std::io::{self, Write};
 

@@ -61,7 +61,9 @@ fn unknown_method(step: &Step) -> Option<String> {
     });
     Some(match sent_by_other {
         Some(method) => format!("`{method}` comes `from = \"{}\"`", other.1),
-        None => "the gate refuses methods that it does not know".to_owned(),
+        None => "the gate refuses methods that it does not know: one of an extension belongs into \
+                 `extensions` of the fixture, or `[extensions]` of the configuration"
+            .to_owned(),
     })
 }
 

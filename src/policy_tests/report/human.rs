@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::super::fixture::Decision;
+use super::super::fixture::{Decision, Reached};
 use super::super::suggest;
 use super::{
     Actual, DecidingPolicy, Expected, ReplayReport, Report, SuiteReport, TestOutcome, TestReport,
@@ -74,6 +74,9 @@ impl Report {
         for mutation in &self.mutation {
             writeln!(out)?;
             mutation.write(out)?;
+        }
+        if self.untried {
+            writeln!(out, "\nchanges were not tried: a test fails")?;
         }
         Ok(())
     }
@@ -236,6 +239,10 @@ impl Expected {
         if let Some(obligations) = &self.obligations {
             parts.push(format!("asking for {}", names(obligations)));
         }
+        if let Some(edits) = &self.edits {
+            parts.push(format!("changed at {}", names(edits)));
+        }
+        parts.extend(self.reaches.map(at_the_server));
         if let Some(errors) = &self.errors {
             parts.push(format!(
                 "with an error that holds {}",
@@ -253,6 +260,10 @@ impl Expected {
         }
         parts.join(", ")
     }
+}
+
+fn at_the_server(reached: Reached) -> String {
+    format!("at the {} server", reached.word())
 }
 
 impl Actual {
@@ -289,6 +300,10 @@ impl Actual {
         if !self.obligations.is_empty() {
             parts.push(format!("asking for {}", names(&self.obligations)));
         }
+        if !self.edits.is_empty() {
+            parts.push(format!("changed at {}", names(&self.edits)));
+        }
+        parts.extend(self.reached.map(at_the_server));
         if let (Some(stage), Some(text)) = (elsewhere, &self.text) {
             parts.push(format!("refused at `{stage}`: {text}"));
         }

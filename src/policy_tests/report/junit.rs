@@ -9,27 +9,39 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::failure::FAILED;
 use super::{Problem, Report, SuiteReport, TestOutcome, TestReport};
-use crate::findings::printable;
+use crate::findings::{Finding, printable};
 
 type Xml = Writer<Vec<u8>>;
 
 const NOT_RUN: &str = "not run";
 
+/// The suite of what was asked of the tests, beside that they pass.
+const SHORT: &str = "what the tests see and notice";
+
 impl Report {
-    /// Each fixture is a suite. What kept tests from running is a suite of errors.
+    /// Each fixture is a suite. Where the tests fall short is one of failures, what kept tests from
+    /// running one of errors.
     pub fn junit(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut xml = Writer::new_with_indent(Vec::new(), b' ', 2);
         xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
         let errors = self.problems.len();
-        let tests = self.summary.tests + errors;
+        let shortfalls = self.shortfalls();
+        let short = shortfalls.len();
+        let tests = self.summary.tests + errors + short;
+        let failures = self.summary.failed + short;
         xml.create_element("testsuites")
             .with_attribute(("name", "mcp-protector test-policy"))
             .with_attribute(("tests", tests.to_string().as_str()))
-            .with_attribute(("failures", self.summary.failed.to_string().as_str()))
+            .with_attribute(("failures", failures.to_string().as_str()))
             .with_attribute(("errors", errors.to_string().as_str()))
             .write_inner_content(|xml| {
                 for suite in &self.suites {
                     suite.junit(xml)?;
+                }
+                if short > 0 {
+                    suite(xml, SHORT, None, [short, short, 0], |xml| {
+                        shortfalls.iter().try_for_each(|it| shortfall(it, xml))
+                    })?;
                 }
                 if self.problems.is_empty() {
                     return Ok(());
@@ -90,6 +102,19 @@ impl Problem {
             .write_inner_content(|xml| told(xml, "error", code, &self.message, &lines))?;
         Ok(())
     }
+}
+
+fn shortfall(short: &Finding, xml: &mut Xml) -> io::Result<()> {
+    let code = short.code.as_deref().unwrap_or_default();
+    let place = short.place.as_ref();
+    let place = place.map(|place| format!("{}:{}", place.file, place.line));
+    let mut lines: Vec<String> = place.into_iter().collect();
+    lines.extend(short.told().lines().map(str::to_owned));
+    xml.create_element("testcase")
+        .with_attribute(("name", printable(&short.message).as_str()))
+        .with_attribute(("classname", SHORT))
+        .write_inner_content(|xml| told(xml, "failure", code, &short.message, &lines))?;
+    Ok(())
 }
 
 /// `counts`: tests, failures, errors.

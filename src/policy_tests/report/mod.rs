@@ -13,6 +13,7 @@ mod human;
 mod junit;
 mod not_run;
 mod sarif;
+mod short;
 mod tap;
 
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::coverage::Coverage;
-use super::fixture::Decision;
+use super::fixture::{Decision, Reached};
 use super::mutate::Mutation;
 
 pub use human::Paint;
@@ -44,6 +45,12 @@ pub struct Report {
     pub mutation: Vec<Mutation>,
     /// What kept the tests from running.
     pub problems: Vec<Problem>,
+    /// Of 100: packs of which the tests have seen less are told of.
+    #[serde(skip)]
+    least: usize,
+    /// Changes of the policies were asked for, and not tried.
+    #[serde(skip)]
+    untried: bool,
 }
 
 /// How it went as a whole.
@@ -193,6 +200,10 @@ pub struct Expected {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obligations: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaches: Option<Reached>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
@@ -221,6 +232,12 @@ pub struct Actual {
     /// What the decision asked of the gate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub obligations: Vec<String>,
+    /// What the gate changed in it: what asked for that, and where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<String>,
+    /// The server that it reached, where there are two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<Reached>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -46,6 +46,8 @@ impl Report {
             coverage: Vec::new(),
             mutation: Vec::new(),
             problems,
+            least: 0,
+            untried: false,
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::Report;
 use super::failure::FAILED;
+use super::{Report, short};
 use crate::findings::{self, Rule, Tool};
 
 impl Report {
-    /// One result for each failed test, or for each thing that kept tests from running.
+    /// One result for each failed test and each shortfall, or for each thing that kept tests from
+    /// running.
     pub fn sarif(&self, out: &mut dyn Write) -> io::Result<()> {
         let failed = Rule {
             code: FAILED.to_owned(),
@@ -15,7 +16,7 @@ impl Report {
             help_uri: None,
         };
         let tool = Tool {
-            rules: vec![failed],
+            rules: std::iter::once(failed).chain(short::rules()).collect(),
         };
         findings::sarif(&tool, &self.findings(), out)
     }

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 
 use super::{Report, SuiteReport, TestOutcome, TestReport};
-use crate::findings::printable;
+use crate::findings::{Finding, printable};
 
 impl Report {
-    /// A test point for each suite, with its tests inside.
+    /// A test point for each suite, with its tests inside, and one for each shortfall.
     pub fn tap(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "TAP version 14")?;
         if let Some(first) = self.problems.first() {
@@ -15,9 +15,13 @@ impl Report {
             }
             return writeln!(out, "Bail out! {}", printable(&first.message));
         }
-        writeln!(out, "1..{}", self.suites.len())?;
+        let shortfalls = self.shortfalls();
+        writeln!(out, "1..{}", self.suites.len() + shortfalls.len())?;
         for (suite, number) in self.suites.iter().zip(1..) {
             suite.tap(number, out)?;
+        }
+        for (shortfall, number) in shortfalls.iter().zip(self.suites.len() + 1..) {
+            short(shortfall, number, out)?;
         }
         Ok(())
     }
@@ -53,6 +57,20 @@ impl TestReport {
         writeln!(out, "        line: {}", self.line)?;
         writeln!(out, "      ...")
     }
+}
+
+fn short(shortfall: &Finding, number: usize, out: &mut dyn Write) -> io::Result<()> {
+    let name = description(&shortfall.message);
+    writeln!(out, "not ok {number} - {name}")?;
+    writeln!(out, "  ---")?;
+    writeln!(out, "  message: {}", quoted(&shortfall.told()))?;
+    writeln!(out, "  severity: fail")?;
+    if let Some(place) = &shortfall.place {
+        writeln!(out, "  at:")?;
+        writeln!(out, "    file: {}", quoted(&place.file))?;
+        writeln!(out, "    line: {}", place.line)?;
+    }
+    writeln!(out, "  ...")
 }
 
 const fn verdict(failed: bool) -> &'static str {

@@ -29,6 +29,7 @@ fn under(dir: Option<&Path>, allow: Option<&[&str]>, paths: &[&Path]) -> Setting
                 ..loading::Settings::default()
             },
             server: "configured".to_owned(),
+            gate: default_gate(),
         }),
         ..settings(paths)
     }

@@ -224,3 +224,67 @@ fn failed_tests_are_results_of_a_sarif_log() {
     }
     jsonschema::validate(&schema, &log).unwrap();
 }
+
+/// A pack whose tests see and notice too little.
+fn short(least: u8, mutants: Mutants, tests: &str) -> (Pack, Report) {
+    let more = "@id(\"never\")\nforbid (principal, action in Mcp::Action::\"call_tool\", resource == Mcp::Tool::\"x\");\n";
+    let pack = Pack::new(&format!("{POLICIES}{more}"), tests);
+    let mut settings = settings(&[pack.path()]);
+    settings.coverage = WantedCoverage::AtLeast(least);
+    settings.mutants = mutants;
+    let report = run(&settings).unwrap();
+    (pack, report)
+}
+
+#[test]
+fn what_the_tests_do_not_see_or_notice_is_told_in_every_format() {
+    let passing = TESTS.replace("expect = \"deny\"", "expect = \"allow\"");
+    for (least, mutants) in [
+        (100, Mutants::Untried),
+        (0, Mutants::Tried),
+        (100, Mutants::Tried),
+    ] {
+        let (pack, report) = short(least, mutants, &passing);
+        let survivors: usize = report.mutation.iter().map(|it| it.survivors.len()).sum();
+        let expected = usize::from(least > 0) + survivors;
+        assert!(expected > 0, "{least}");
+        let place = |text: &str| text.contains("policies.cedar");
+
+        let commands = written(|out| report.github(out));
+        let errors: Vec<&str> = commands.lines().collect();
+        assert_eq!(errors.len(), expected, "{commands}");
+        let is_error = |line: &&str| line.starts_with("::error file=") && place(line);
+        assert!(errors.iter().all(is_error), "{commands}");
+
+        let log: Value = written(|out| report.sarif(out)).parse().unwrap();
+        let results = log["runs"][0]["results"].as_array().unwrap();
+        assert_eq!(results.len(), expected, "{log:#}");
+        assert!(results.iter().all(|it| it["locations"][0].is_object()));
+
+        let junit = elements(&written(|out| report.junit(out)));
+        let failures = junit.iter().filter(|(name, ..)| name == "failure");
+        assert_eq!(failures.clone().count(), expected, "{junit:#?}");
+        assert!(failures.clone().all(|(_, _, text)| place(text)));
+        assert_eq!(junit[0].1["failures"], expected.to_string());
+        let cases = junit.iter().filter(|(name, ..)| name == "testcase");
+        assert_eq!(junit[0].1["tests"], cases.count().to_string());
+
+        let tap = pack.nameless(&written(|out| report.tap(out)));
+        let points = tap.lines().filter(|line| line.starts_with("not ok "));
+        assert_eq!(points.count(), expected, "{tap}");
+        assert!(tap.contains(&format!("\n1..{}\n", expected + 1)), "{tap}");
+    }
+    let (_, enough) = short(0, Mutants::Untried, &passing);
+    assert_eq!(written(|out| enough.github(out)), "");
+}
+
+#[test]
+fn that_changes_were_not_tried_is_said() {
+    let said = |report: &Report| {
+        written(|out| report.write_extras(out)).contains("changes were not tried: a test fails")
+    };
+    let (_, failing) = short(0, Mutants::Tried, TESTS);
+    assert!(said(&failing));
+    let (_, unasked) = short(0, Mutants::Untried, TESTS);
+    assert!(!said(&unasked));
+}

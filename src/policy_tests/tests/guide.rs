@@ -84,10 +84,11 @@ fn the_policies_of_the_guide_pass_its_tests() {
         out
     };
     let under_config = check(None, Some("gate.toml"));
-    assert!(under_config.contains("in 11 suites: "), "{under_config}");
+    assert!(under_config.contains("in 12 suites: "), "{under_config}");
     check(Some("policies"), None);
     check(Some("allowlist"), None);
     check(Some("locked/policies"), None);
+    check(Some("metered"), None);
 }
 
 #[test]
@@ -194,5 +195,5 @@ fn commands_of_the_guide_are_accepted() {
             seen += 1;
         }
     }
-    assert_eq!(seen, 16);
+    assert_eq!(seen, 17);
 }

@@ -5,7 +5,9 @@ mod changed;
 mod configured;
 mod conversations;
 mod coverage;
+mod extensions;
 mod formats;
+mod gates;
 mod guide;
 mod judged;
 mod matrices;
@@ -66,6 +68,7 @@ pub(super) fn settings(paths: &[&Path]) -> Settings {
         mutants: Mutants::Untried,
         gate: default_gate(),
         configured: None,
+        reads: crate::cli::test_policy::configured,
     }
 }
 

@@ -297,7 +297,8 @@ fn every_member_that_the_schema_names_is_written_somewhere() {
     let not_run = Pack::new(POLICIES, "suit = 'x'").run().unwrap_err();
     let not_run = Report::not_run(not_run.outcome(), not_run.diagnostics());
     let tried = super::mutate::everything_there_is_to_tell();
-    let written = [failing, allowed, not_run, tried]
+    let gated = super::gates::everything_a_gate_adds();
+    let written = [failing, allowed, not_run, tried, gated]
         .iter()
         .map(|report| serde_json::to_string(report).unwrap())
         .collect::<String>();

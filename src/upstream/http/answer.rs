@@ -3,7 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
-use crate::wire::{Id, Likeness, Limits, Message, Outcome, Shape, Value};
+use crate::wire::{Form, Id, Likeness, Limits, Message, Outcome, Shape};
 
 use super::connections::Response;
 use super::failure::Failure;
@@ -37,7 +37,7 @@ pub(super) async fn of_request(response: Response, asked: &Asked<'_>) -> Result<
     };
     let bytes = whole(response, asked.limits.max_bytes).await?;
     match reply(&bytes, asked.limits) {
-        Some(reply) if reply.id == Some(asked.id) => Ok(Answered::Error(bytes)),
+        Some(reply) if reply.id == Some(asked.id) => Ok(Answered::Error(bytes, form(status))),
         Some(_) | None => Err(Failure::status(status)),
     }
 }
@@ -59,7 +59,16 @@ pub(super) enum Within {
 pub(super) enum Answered {
     Body(Answer),
     /// A message that is an error and answers the request.
-    Error(Vec<u8>),
+    Error(Vec<u8>, Form),
+}
+
+/// What a status says of the request that is answered with it.
+fn form(status: StatusCode) -> Form {
+    if status == StatusCode::BAD_REQUEST {
+        Form::Rejected
+    } else {
+        Form::Whole
+    }
 }
 
 /// The body of a response that succeeded, by its type.
@@ -111,12 +120,10 @@ pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
     match Message::decode(bytes, limits) {
         Ok(message) => match message.shape() {
             Shape::Reply { id, outcome } => {
-                let result = message.result().filter(|_| *outcome == Outcome::Result);
-                let revision = result.and_then(|result| result.get("protocolVersion"));
-                let revision = revision.and_then(Value::as_str);
+                let is_result = *outcome == Outcome::Result;
+                let revision = message.agreed_revision().filter(|_| is_result);
                 let revision = revision.map(std::borrow::Cow::into_owned);
                 let id = number(id.as_ref());
-                let is_result = result.is_some();
                 Some(Reply {
                     id,
                     revision,

@@ -65,6 +65,11 @@ impl HttpClient {
         self.parts.reachability.last()
     }
 
+    /// Whether it has shaken hands, with whomever, and was not lost since.
+    pub fn is_shaken(&self) -> bool {
+        self.parts.reachability.is_shaken()
+    }
+
     /// How many attempts to reach it have ended.
     pub fn attempts(&self) -> u64 {
         self.parts.reachability.attempts()

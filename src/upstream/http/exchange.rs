@@ -110,8 +110,8 @@ impl Exchange {
             life.known().begin(session);
         }
         match answer::of_request(response, &asked).await? {
-            Answered::Error(bytes) => {
-                self.tell(bytes).await;
+            Answered::Error(bytes, form) => {
+                self.tell(bytes, form).await;
                 Ok(())
             }
             Answered::Body(Answer::Json(response)) => {
@@ -121,7 +121,7 @@ impl Exchange {
                 }
                 let reply = answer::reply(&bytes, limits);
                 let answered = reply.is_some_and(|reply| self.answers(&reply));
-                self.tell(bytes).await;
+                self.tell(bytes, Form::Whole).await;
                 if answered {
                     Ok(())
                 } else {
@@ -203,10 +203,9 @@ impl Exchange {
         Stream::numbered(self.open.id())
     }
 
-    async fn tell(&self, bytes: Vec<u8>) {
+    async fn tell(&self, bytes: Vec<u8>, form: Form) {
         let stream = self.stream();
         // Without a reader there is nobody to tell.
-        let form = Form::Whole;
         let frame = HttpEvent::Frame {
             stream,
             form,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hyper::Method;
 use hyper::header::HeaderValue;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -33,6 +33,8 @@ pub(super) struct Life {
     requests: Mutex<Requests>,
     /// Messages in the queue, with the one that is being sent.
     queued: AtomicUsize,
+    /// Rung when there is none left.
+    emptied: Notify,
     pub(super) slots: Semaphore,
     over: watch::Sender<Option<Loss>>,
 }
@@ -102,6 +104,7 @@ impl Life {
                 events: Some(events),
             }),
             queued: AtomicUsize::new(0),
+            emptied: Notify::new(),
             slots,
             over: watch::Sender::new(None),
         }
@@ -317,6 +320,20 @@ impl Life {
         self.over.borrow().clone()
     }
 
+    /// Waits until nothing is queued, or nothing of it will be sent.
+    pub(super) async fn emptied(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            if self.queued.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            tokio::select! {
+                () = emptied => {}
+                () = self.over() => return,
+            }
+        }
+    }
+
     async fn over(&self) {
         let mut over = self.over.subscribe();
         // The sender lives as long as `self`.
@@ -389,7 +406,9 @@ impl Drop for Open {
 
 impl Drop for InQueue {
     fn drop(&mut self) {
-        self.0.queued.fetch_sub(1, Ordering::AcqRel);
+        if self.0.queued.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.emptied.notify_waiters();
+        }
     }
 }
 

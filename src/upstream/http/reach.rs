@@ -38,6 +38,8 @@ struct Seen {
     /// the last of those.
     in_a_row: u32,
     counted: u64,
+    /// It has shaken hands, and was not lost since.
+    shaken: bool,
     log: Log,
 }
 
@@ -147,6 +149,16 @@ impl Reachability {
         self.seen().reach
     }
 
+    /// The server has answered as one that serves. What it said before it was lost counts no more.
+    pub(super) fn shaken(&self) {
+        let mut seen = self.seen();
+        seen.shaken |= seen.reach != Reach::Failed;
+    }
+
+    pub(super) fn is_shaken(&self) -> bool {
+        self.seen().shaken
+    }
+
     /// How many attempts have ended.
     pub(super) fn attempts(&self) -> u64 {
         self.seen().attempts
@@ -208,6 +220,7 @@ impl Seen {
                 }
             }
         };
+        self.shaken &= self.reach != Reach::Failed;
     }
 }
 
@@ -335,6 +348,26 @@ mod tests {
         let refused = Failure::Unreachable("refused".to_owned());
         note(By::Conversation, Err(&refused));
         assert_eq!(reachability.last(), Reach::Failed);
+    }
+
+    #[test]
+    fn a_handshake_counts_until_the_server_is_lost() {
+        let reachability = Reachability::default();
+        let note = |status| {
+            let attempt = reachability.begin(By::Gate);
+            reachability.note(&attempt, answer(status), Duration::ZERO);
+            reachability.is_shaken()
+        };
+        assert!(!note(200));
+        reachability.shaken();
+        assert!(note(200));
+        assert!(note(503));
+        assert!(!note(0));
+        // What was said before comes late.
+        reachability.shaken();
+        assert!(!note(200));
+        reachability.shaken();
+        assert!(note(405));
     }
 
     #[test]

@@ -84,6 +84,14 @@ impl HttpSender {
         }
     }
 
+    /// Waits until the server has taken, or refused, what was queued so far and is no request.
+    pub async fn flushed(&self) {
+        let present = self.conversation.present().clone();
+        if let Some(Present { life, .. }) = present {
+            life.emptied().await;
+        }
+    }
+
     /// Closes all streams and ends the session at the server, which has `notice_timeout` for it.
     /// There is no other session after it.
     pub async fn stop(&self) {
@@ -120,6 +128,7 @@ impl Upstream for HttpSender {
     /// From now on a session that is lost is begun anew for as long as it takes.
     fn handshake_completed(&self) {
         self.conversation.handshaken.store(true, Ordering::Relaxed);
+        self.conversation.parts.reachability.shaken();
     }
 
     /// The session is ended at the server, and another one may begin after a delay.

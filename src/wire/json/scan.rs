@@ -36,13 +36,17 @@ pub(super) fn scan(input: &[u8], limits: &Limits) -> Result<Scanned, JsonError> 
         parent: NONE,
         depth: 0,
         fault: None,
+        passed_over: None,
         limits: *limits,
     };
-    scanner.document()?;
+    if let Err(error) = scanner.document() {
+        // What was passed over may be why the rest cannot be read.
+        return Err(scanner.passed_over.unwrap_or(error));
+    }
     Ok(Scanned {
         text: scanner.compact.finish(),
         nodes: scanner.nodes,
-        fault: scanner.fault,
+        fault: scanner.fault.or(scanner.passed_over),
     })
 }
 
@@ -61,6 +65,8 @@ struct Scanner<'i> {
     parent: u32,
     depth: usize,
     fault: Option<JsonError>,
+    /// The first value that nests too deep, which was not read.
+    passed_over: Option<JsonError>,
     limits: Limits,
 }
 
@@ -117,10 +123,7 @@ impl Scanner<'_> {
 
     fn open(&mut self, kind: Kind, key: Option<Key>) -> Result<Next, JsonError> {
         if self.depth >= self.limits.max_depth {
-            return Err(JsonErrorKind::TooDeep {
-                limit: self.limits.max_depth,
-            }
-            .at(self.at));
+            return self.pass_over(kind, key);
         }
         let node = self.node(kind, key, Escapes::None)?;
         let index = narrow(self.nodes.len());
@@ -137,6 +140,23 @@ impl Scanner<'_> {
             (Kind::Object, _) => self.key(),
             _ => Ok(Next::Value(None)),
         }
+    }
+
+    /// Goes on behind a value that nests too deep, so that whoever waits for the message can be told.
+    /// Nothing is known of what is in it: its brackets are counted and not paired.
+    fn pass_over(&mut self, kind: Kind, key: Option<Key>) -> Result<Next, JsonError> {
+        let limit = self.limits.max_depth;
+        let too_deep = JsonErrorKind::TooDeep { limit }.at(self.at);
+        let node = self.node(kind, key, Escapes::None)?;
+        let Some(end) = tokens::balanced(self.bytes, self.at) else {
+            return Err(too_deep);
+        };
+        self.passed_over.get_or_insert(too_deep);
+        self.at = end;
+        let end = self.position();
+        let next = narrow(self.nodes.len() + 1);
+        self.nodes.push(Node { end, next, ..node });
+        Ok(Next::AfterValue)
     }
 
     fn close(&mut self) -> Next {

@@ -48,6 +48,26 @@ pub(super) fn number(bytes: &[u8], start: usize) -> Result<usize, JsonError> {
     Ok(at)
 }
 
+/// The position after the bracket that closes the one at `open`, by their number. `None` if none does.
+pub(super) fn balanced(bytes: &[u8], open: usize) -> Option<usize> {
+    let (mut at, mut depth) = (open, 0_usize);
+    loop {
+        match bytes.get(at)? {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            b'"' => {
+                at = string(bytes, at).ok()?.0;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
 /// The first byte from `at` on that is a quote, a backslash or a control character.
 ///
 /// Eight bytes at a time: long texts in results are most of what passes through the gate. The

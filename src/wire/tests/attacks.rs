@@ -539,7 +539,12 @@ fn j12_bombs_stop_at_the_limit() {
         format!(r#"{{"jsonrpc":"2.0","id":7,"method":"x","params":{{"a":{value}}}}}"#)
     };
     decode(&deep(62));
-    check(deep(63), -32700, "too-deep", None);
+    check(deep(63), -32700, "too-deep", Some(7));
+    // Whoever is to be told is looked for behind it as well, unless nobody can say where it ends.
+    let behind = |close: &str| format!(r#"{{"a":{}{close},"id":7}}"#, "[".repeat(70));
+    check(behind(&"]".repeat(70)), -32700, "too-deep", Some(7));
+    check(behind(&"]".repeat(69)), -32700, "too-deep", None);
+    check(behind(&"]".repeat(71)), -32700, "too-deep", None);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Arguments that are repeated in headers.
 
-use crate::wire::{Limits, Message, Mirror, Mirrors, Repeated, Said, Unrepeated};
+use crate::wire::{
+    Limits, Message, Mirror, Mirrors, Misannotated, Misrepeated, Repeated, Said, Unrepeated,
+};
 
 fn message(text: &str) -> Message {
     Message::decode(text.as_bytes(), &Limits::default()).unwrap()
@@ -58,12 +60,50 @@ fn scalars_are_repeated_as_they_are_written_and_the_rest_is_not() {
 }
 
 #[test]
-fn an_annotation_may_be_deeper_but_only_in_properties() {
+fn an_annotation_may_be_deeper() {
     check(
-        r#"{"o":{"type":"object","properties":{"in":{"type":"string","x-mcp-header":"Deep"}}},
-            "l":{"type":"array","items":{"type":"string","x-mcp-header":"Item"}}}"#,
-        r#"{"o":{"in":"x"},"l":["y"]}"#,
+        r#"{"o":{"type":"object","properties":{"in":{"type":"string","x-mcp-header":"Deep"}}}}"#,
+        r#"{"o":{"in":"x"}}"#,
         &[("mcp-param-deep", Some("x"))],
+    );
+}
+
+#[test]
+fn an_annotation_that_not_only_properties_lead_to_is_wrong_and_what_only_looks_like_one_is_none() {
+    let inner = r#"{"type":"string","x-mcp-header":"H"}"#;
+    let check = |schema: String, expected: Result<usize, Misannotated>| {
+        let tool = message(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"t","inputSchema":{schema}}}]}}}}"#
+        ));
+        let tools = tool.result().and_then(|it| it.get("tools")).unwrap();
+        let found = Mirror::of_definition(tools.items().next().unwrap());
+        assert_eq!(found.map(|found| found.len()), expected, "{schema}");
+    };
+    for place in [
+        r#"{"properties":{"a":{"type":"array","items":INNER}}}"#,
+        r#"{"properties":{"a":{"type":"array","prefixItems":[INNER]}}}"#,
+        r#"{"properties":{"a":{"additionalProperties":INNER}}}"#,
+        r#"{"anyOf":[{"properties":{"a":INNER}}]}"#,
+        r#"{"properties":{"a":{"not":{"properties":{"b":INNER}}}}}"#,
+        r#"{"if":{"properties":{"a":INNER}}}"#,
+        r##"{"properties":{"a":{"$ref":"#/$defs/d"}},"$defs":{"d":INNER}}"##,
+        r#"{"definitions":{"properties":INNER}}"#,
+        r#"{"patternProperties":{"x":INNER}}"#,
+        "INNER",
+    ] {
+        check(place.replace("INNER", inner), Err(Misannotated::Place));
+    }
+    for place in [
+        r#"{"properties":{"a":{"default":INNER}}}"#,
+        r#"{"properties":{"a":{"enum":[INNER]}}}"#,
+        r#"{"properties":{"x-mcp-header":{"type":"string"}}}"#,
+        r#"{"description":"x-mcp-header"}"#,
+    ] {
+        check(place.replace("INNER", inner), Ok(0));
+    }
+    check(
+        r#"{"properties":{"properties":INNER}}"#.replace("INNER", inner),
+        Ok(1),
     );
 }
 
@@ -103,8 +143,8 @@ fn a_later_list_counts() {
 fn headers_repeat_what_a_tool_wants_and_what_none_wants_means_nothing() {
     let tool = listing(r#"{"a":{"type":"string","x-mcp-header":"Region"}}"#);
     let tools = tool.result().and_then(|it| it.get("tools")).unwrap();
-    let mirrors = Mirror::of_definition(tools.items().next().unwrap());
-    let check = |arguments: &str, said: &[(&str, Said)], expected: Result<(), Unrepeated>| {
+    let mirrors = Mirror::of_definition(tools.items().next().unwrap()).unwrap();
+    let check = |arguments: &str, said: &[(&str, Said)], expected: Result<(), Misrepeated>| {
         let call = message(&format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{arguments}}}}}"#
         ));
@@ -115,6 +155,8 @@ fn headers_repeat_what_a_tool_wants_and_what_none_wants_means_nothing() {
         let [mirror] = &*mirrors else {
             panic!("{mirrors:?}");
         };
+        let header = "mcp-param-region".into();
+        let expected = expected.map_err(|how| Unrepeated { header, how });
         assert_eq!(repeated.repeats(mirror, &call), expected, "{arguments}");
     };
     let region = |said| [("mcp-param-region", said)];
@@ -123,19 +165,27 @@ fn headers_repeat_what_a_tool_wants_and_what_none_wants_means_nothing() {
     check("{}", &[], Ok(()));
     check(r#"{"a":null}"#, &[], Ok(()));
     check("{}", &[("mcp-param-other", Said::Twice)], Ok(()));
-    check(r#"{"a":"x"}"#, &[], Err(Unrepeated::Missing));
+    check(r#"{"a":"x"}"#, &[], Err(Misrepeated::Missing));
     check(
         r#"{"a":"x"}"#,
         &[("mcp-param-other", once("x"))],
-        Err(Unrepeated::Missing),
+        Err(Misrepeated::Missing),
     );
-    check(r#"{"a":"x"}"#, &region(once("y")), Err(Unrepeated::Differs));
-    check("{}", &region(once("x")), Err(Unrepeated::Differs));
-    check(r#"{"a":"x"}"#, &region(Said::Twice), Err(Unrepeated::Twice));
+    check(
+        r#"{"a":"x"}"#,
+        &region(once("y")),
+        Err(Misrepeated::Differs),
+    );
+    check("{}", &region(once("x")), Err(Misrepeated::Differs));
+    check(
+        r#"{"a":"x"}"#,
+        &region(Said::Twice),
+        Err(Misrepeated::Twice),
+    );
     check(
         r#"{"a":"x"}"#,
         &region(Said::Unreadable),
-        Err(Unrepeated::Unreadable),
+        Err(Misrepeated::Unreadable),
     );
 }
 

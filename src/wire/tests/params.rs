@@ -191,7 +191,8 @@ fn valid(method: KnownMethod) -> &'static str {
         | KnownMethod::RootsList
         | KnownMethod::ToolsListChanged
         | KnownMethod::ResourcesListChanged
-        | KnownMethod::PromptsListChanged => "{}",
+        | KnownMethod::PromptsListChanged
+        | KnownMethod::Extension(_) => "{}",
     }
 }
 

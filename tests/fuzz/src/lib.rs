@@ -127,7 +127,7 @@ pub fn seal(input: &[u8]) {
 }
 
 /// What sessions have read, as it is kept on disk, from its source.
-#[path = "../../../src/session/ratchet"]
+#[path = "../../../src/session/kept"]
 #[expect(dead_code, reason = "who keeps it asks for more than the laws do")]
 mod ratchet {
     mod journal;
@@ -135,9 +135,13 @@ mod ratchet {
     mod memory;
     mod oracle;
     mod store;
-    use key::RatchetKey;
+    use key::SessionKey;
     use memory::InMemory;
-    use store::{Answer, Raised, RatchetStore, StoreFault};
+    /// Nobody is told of anything here.
+    mod room {
+        pub(super) fn tell(_: usize, _: usize) {}
+    }
+    use store::{Answer, Counted, Kept, Places, Raised, SessionStore, StoreFault};
     pub(super) fn laws(text: &str) {
         oracle::laws(text);
     }
@@ -146,6 +150,26 @@ mod ratchet {
 /// A journal is refused with a reason, or what it says is held after every restart.
 pub fn journal(input: &[u8]) {
     ratchet::laws(&String::from_utf8_lossy(input));
+}
+
+/// Recorded conversations, from their source. INVARIANT: these parts import nothing else of the gate but
+/// the decoder, and the code of a denial.
+#[path = "../../../src/policy_tests/replay"]
+#[expect(dead_code, reason = "who plays a recording asks for more than the laws do")]
+mod replay {
+    mod oracle;
+    mod said;
+    pub(super) fn laws(text: &str) {
+        oracle::laws(text);
+    }
+}
+mod gate {
+    pub const DENIED: i64 = 4030;
+}
+
+/// A reply of a recording answers one request, and what is read of a line does not depend on later ones.
+pub fn transcript(input: &[u8]) {
+    replay::laws(&String::from_utf8_lossy(input));
 }
 
 /// What authorization servers answer, from its source.
@@ -259,4 +283,21 @@ pub fn canonical_roundtrip(input: &[u8]) {
 /// Events are what the standard's algorithm gives, whatever the sizes of the reads.
 pub fn sse(input: &[u8]) {
     oracle::sse(input);
+}
+
+/// Heads of requests, from their source. INVARIANT: they import nothing else of the gate.
+#[path = "../../../src/inward"]
+mod inward {
+    #[expect(dead_code, reason = "who answers asks for more than the laws do")]
+    mod head;
+    mod oracle;
+    /// What is taken for a head is one for the parser behind it.
+    pub fn head_laws(input: &[u8]) {
+        oracle::laws(input);
+    }
+}
+
+/// What the gate takes for a head is one for the parser behind it, with the same end.
+pub fn head(input: &[u8]) {
+    inward::head_laws(input);
 }

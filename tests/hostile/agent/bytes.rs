@@ -123,7 +123,7 @@ fn deep_and_large_frames_are_refused_in_bounded_memory() {
     none_of(&[
         attack(&vec![b'['; 100_000], "null", -32700),
         attack(&br#"{"a":"#.repeat(100_000), "null", -32700),
-        attack(&deep_arguments, "null", -32700),
+        attack(&deep_arguments, "1", -32700),
         attack(&many_keys, "null", -32700),
         attack(&vec![b'7'; 5 << 20], "null", -32600),
     ]);

@@ -277,73 +277,6 @@ async fn raw(rig: &Rig, bytes: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_request_whose_end_two_readers_could_see_at_two_places_is_refused_and_the_connection_closed()
- {
-    let mut rig = Rig::new().await;
-    let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-                Accept: */*\r\n";
-    let evil = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let cases = [
-        (
-            "both, length first",
-            "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        ),
-        (
-            "both, chunks first",
-            "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
-        ),
-        ("chunks", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-        ("an unknown coding", "Transfer-Encoding: xchunked\r\n\r\n"),
-        (
-            "two codings",
-            "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
-        ),
-        (
-            "a coding with a tab",
-            "Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n",
-        ),
-        (
-            "a space before the colon",
-            "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
-        ),
-        (
-            "two lengths",
-            "Content-Length: 4\r\nContent-Length: 5\r\n\r\n{}{}",
-        ),
-        ("a list of lengths", "Content-Length: 4, 4\r\n\r\n{}{}"),
-        ("a signed length", "Content-Length: +4\r\n\r\n{}{}"),
-        ("a negative length", "Content-Length: -4\r\n\r\n{}{}"),
-        ("a hexadecimal length", "Content-Length: 0x4\r\n\r\n{}{}"),
-        (
-            "a folded line",
-            "X-A: b\r\n c\r\nContent-Length: 4\r\n\r\n{}{}",
-        ),
-        (
-            "a carriage return in a name",
-            "X\rA: b\r\nContent-Length: 4\r\n\r\n{}{}",
-        ),
-        (
-            "a NUL in a value",
-            "X-A: \0\r\nContent-Length: 4\r\n\r\n{}{}",
-        ),
-    ];
-    for (what, rest) in cases {
-        let status = raw(&rig, &format!("{head}{rest}{evil}")).await;
-        assert!([400, 411].contains(&status), "{what}: {status}");
-        assert!(rig.arrivals.try_recv().is_err(), "{what}");
-    }
-    for line in [
-        "POST /mcp HTTP/1.0",
-        "POST /mcp HTTP/2.0",
-        "PRI * HTTP/2.0",
-        "POST /mcp",
-    ] {
-        let status = raw(&rig, &format!("{line}\r\nHost: localhost\r\n\r\n")).await;
-        assert!([400, 505].contains(&status), "{line}: {status}");
-    }
-}
-
-#[tokio::test]
 async fn heads_are_limited() {
     let rig = Rig::with(Settings {
         max_headers: 10,
@@ -478,22 +411,6 @@ async fn one_agent_has_so_many_sessions_and_leaves_places_for_others() {
     assert_eq!(rig.agent().await.ask(&delete).await.status, 204);
     drop(gate);
     rig.session_of(Some("alpha")).await;
-}
-
-#[tokio::test]
-async fn one_connection_too_many_is_turned_away() {
-    let rig = Rig::with(Settings {
-        max_connections: 1,
-        ..patient()
-    })
-    .await;
-    let health = Request::new("GET").path("/health");
-    let mut first = rig.agent().await;
-    assert_eq!(first.ask(&health).await.status, 200);
-    let mut second = rig.agent().await;
-    assert_eq!(second.answer().await.status, 503);
-    assert_eq!(first.ask(&health).await.status, 200);
-    assert_eq!(rig.refused(), ["too-many-connections"]);
 }
 
 #[tokio::test]

@@ -95,12 +95,15 @@ async fn a_session_ends_with_delete_and_is_unknown_from_then_on() {
     assert_eq!(listening.ask(&listen(&id)).await.status, 200);
     let mut waiting = rig.agent().await;
     waiting.send(&ping(&id)).await;
-    gate.frame().await;
+    let (stream, _) = gate.frame().await;
     let delete = Request::new("DELETE").session(&id);
     assert_eq!(rig.agent().await.ask(&delete).await.status, 204);
     assert_eq!(gate.inbox.recv().await, None);
-    assert_eq!(waiting.answer().await.status, 404);
     while listening.event().await.is_some() {}
+    // Whoever waits hears of it from the gate, and so under the id of its request.
+    gate.reply(stream, RESULT, &reply("7", "{}")).await;
+    let answer = waiting.answer().await;
+    assert_eq!((answer.status, answer.at("/id")), (200, 7.into()));
     for request in [ping(&id), listen(&id), delete] {
         assert_eq!(rig.agent().await.ask(&request).await.status, 404);
     }
@@ -114,7 +117,10 @@ async fn a_session_that_the_gate_gave_up_is_unknown_from_then_on() {
     waiting.send(&ping(&id)).await;
     gate.frame().await;
     drop(gate);
-    assert_eq!(waiting.answer().await.status, 404);
+    let answer = waiting.answer().await;
+    assert_eq!((answer.status, answer.at("/id")), (404, 7.into()));
+    let message = answer.at("/error/message");
+    assert_eq!(message, "the session has ended");
     assert_eq!(rig.agent().await.ask(&ping(&id)).await.status, 404);
 }
 

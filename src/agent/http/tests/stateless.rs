@@ -39,6 +39,11 @@ fn read() -> Request {
     Request::stateless(&read, "resources/read", None)
 }
 
+/// A method that is not the protocol's own.
+fn of_extension(params: &str, name: Option<&str>) -> Request {
+    Request::stateless(&message("vendor/do", params), "vendor/do", name)
+}
+
 #[tokio::test]
 async fn headers_that_say_what_the_body_says_are_taken() {
     let address = Rig::new().await.echo();
@@ -53,6 +58,10 @@ async fn headers_that_say_what_the_body_says_are_taken() {
         ),
         list(),
         list().header("Mcp-Param-Unknown", "x"),
+        of_extension("", None),
+        of_extension(r#""uri":"memo:a","#, None),
+        of_extension(r#""name":"b","uri":"memo:a","#, Some("memo:a")),
+        of_extension(r#""name":"b","#, Some("b")),
     ];
     for request in good {
         let answer = super::agent::Agent::connect(address)
@@ -150,13 +159,40 @@ async fn headers_must_say_what_the_body_says() {
         ),
     ];
     for (what, request, code) in bad {
-        let before = rig.refused().len();
-        let answer = rig.agent().await.ask(&request).await;
-        assert_eq!(answer.status, 400, "{what}");
-        assert_eq!(answer.at("/error/code"), -32020, "{what}: {answer:?}");
-        assert_eq!(rig.refused()[before..], [code], "{what}");
-        assert!(rig.arrivals.try_recv().is_err(), "{what}");
+        refused(&mut rig, what, &request, code).await;
     }
+}
+
+#[tokio::test]
+async fn headers_of_an_extensions_method_must_say_what_the_body_says() {
+    let mut rig = Rig::new().await;
+    let bad = [
+        (
+            "another name of an extension's",
+            of_extension(r#""uri":"memo:a","#, Some("memo:b")),
+        ),
+        (
+            "a name of an extension's that the body has not",
+            of_extension(r#""id":"a","#, Some("a")),
+        ),
+        (
+            "another method of an extension's",
+            of_extension("", None).instead("Mcp-Method", Some("vendor/Do")),
+        ),
+    ];
+    for (what, request) in bad {
+        refused(&mut rig, what, &request, "header-mismatch").await;
+    }
+}
+
+/// The request is refused for its headers, and goes no further.
+async fn refused(rig: &mut Rig, what: &str, request: &Request, code: &str) {
+    let before = rig.refused().len();
+    let answer = rig.agent().await.ask(request).await;
+    assert_eq!(answer.status, 400, "{what}");
+    assert_eq!(answer.at("/error/code"), -32020, "{what}: {answer:?}");
+    assert_eq!(rig.refused()[before..], [code], "{what}");
+    assert!(rig.arrivals.try_recv().is_err(), "{what}");
 }
 
 #[tokio::test]

@@ -132,3 +132,110 @@ async fn a_sample_whose_time_is_over_holds_calls_as_long_again() {
     bench.clock.advance(Duration::from_secs(1));
     assert!(!holds(&bench).await);
 }
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{},"elicitation":{}}}"#;
+
+/// A call of an agent without a session.
+fn stateless(id: &str, tool: &str, more: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}{more},{META}}}}}"#
+    )
+}
+
+/// Agents without sessions, that have this in common and have listed their tools.
+async fn in_common(whose: crate::session::Whose) -> Bench {
+    let mut bench = Bench::new(open);
+    let session = Arc::into_inner(bench.talk.session).unwrap();
+    bench.talk.session = Arc::new(session.reading_as(whose));
+    let bench = bench.with_ids(crate::session::Ids::OfStream);
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{{{META}}}}}"#
+        ))
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":[{{"name":"write","inputSchema":{{}}}},{{"name":"other","inputSchema":{{}}}}]}}}}"#
+        ))
+        .await;
+    bench.to_agent();
+    bench
+}
+
+/// The server asks for this in answer to a call of `write`.
+async fn asks_within(bench: &Bench, question: &str) {
+    bench.agent(&stateless("1", "write", "")).await;
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required","requestState":"s","inputRequests":{{"k":{question}}}}}}}"#
+        ))
+        .await;
+    assert_eq!(bench.to_agent().len(), 1);
+}
+
+/// Whether another call that changes something reaches the server.
+async fn other_passes(bench: &Bench) -> bool {
+    bench.agent(&stateless("7", "other", "")).await;
+    let (sent, told) = (bench.to_upstream(), bench.to_agent());
+    if sent.is_empty() {
+        assert!(told[0].contains("while_sampling"), "{told:?}");
+    } else {
+        let answer = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"resultType":"complete","content":[]}}}}"#,
+            id_of(&sent[0])
+        );
+        bench.upstream(&answer).await;
+        bench.to_agent();
+    }
+    !sent.is_empty()
+}
+
+const SAMPLE: &str =
+    r#"{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}"#;
+const FORM_WITHIN: &str = r#"{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}"#;
+
+#[tokio::test]
+async fn an_agent_without_a_session_is_held_from_the_question_to_the_call_that_answers_it() {
+    use crate::session::{SessionKey, Whose};
+    let key = |principal, session| Whose::Common(SessionKey::of(principal, session));
+    for (whose, question, holds) in [
+        (key("ada", None), SAMPLE, true),
+        (key("ada", Some("s")), SAMPLE, true),
+        (key("ada", None), FORM_WITHIN, false),
+        // None is held for what another is asked.
+        (key("anonymous", None), SAMPLE, false),
+    ] {
+        let bench = in_common(whose.clone()).await;
+        assert!(other_passes(&bench).await);
+        asks_within(&bench, question).await;
+        assert_eq!(other_passes(&bench).await, !holds, "{whose:?} {question}");
+        // What merely repeats the state answers nothing.
+        let again = stateless("8", "write", r#","requestState":"s""#);
+        bench.agent(&again).await;
+        assert_eq!(
+            bench.to_upstream().is_empty(),
+            holds,
+            "{whose:?} {question}"
+        );
+        bench.to_agent();
+        let answer = r#","requestState":"s","inputResponses":{"k":{"role":"assistant"}}"#;
+        bench.agent(&stateless("9", "write", answer)).await;
+        assert_eq!(bench.to_upstream().len(), 1, "{whose:?} {question}");
+        assert!(other_passes(&bench).await, "{whose:?} {question}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_without_a_session_that_never_answers_is_held_for_twice_the_time_of_a_request() {
+    use crate::session::{SessionKey, Whose};
+    let bench = in_common(Whose::Common(SessionKey::of("ada", None))).await;
+    asks_within(&bench, SAMPLE).await;
+    let timeout = Duration::from_mins(1);
+    let moment = Duration::from_millis(1);
+    bench.clock.advance((timeout * 2).saturating_sub(moment));
+    assert!(!other_passes(&bench).await);
+    bench.clock.advance(moment);
+    assert!(other_passes(&bench).await);
+}

@@ -7,7 +7,7 @@ use super::sessions::once_per_session;
 use super::*;
 use crate::gate::rates::Pace;
 use crate::policy::Held;
-use crate::session::{Answer as Stored, Ids, Raised, RatchetKey, RatchetStore, Whose};
+use crate::session::{Answer as Stored, Ids, Kept, Raised, SessionKey, SessionStore, Whose};
 use crate::wire::Stream;
 
 const CANCEL: &str =
@@ -95,6 +95,27 @@ async fn a_yes_that_was_put_by_is_for_the_same_call_and_no_younger() {
 }
 
 #[tokio::test]
+async fn a_yes_is_put_by_when_another_call_is_faster_with_the_last_one_of_a_budget() {
+    let mut asked = Asked::session(with_consent, &[Way::Page]).await;
+    let session = Arc::into_inner(asked.bench.talk.session).unwrap();
+    let common = Whose::Common(SessionKey::of("somebody", None));
+    asked.bench.talk.session = Arc::new(session.reading_as(common));
+    asked.limit(&Rates {
+        calls_per_session: Some(9),
+        ..Rates::default()
+    });
+    let store = super::super::rates::Overtaken(1.into());
+    asked.bench.gate = asked.bench.gate.remembering(Arc::new(store));
+    let ticket = asked.call("1", "ask").await;
+    asked.answer(&ticket, Answer::Approve).await;
+    assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+    asked.bench.agent(&call("2", "ask")).await;
+    assert_eq!(asked.bench.to_upstream().len(), 1, "nobody is asked again");
+    asked.bench.agent(&call("3", "ask")).await;
+    assert_eq!(asked.bench.to_upstream(), Vec::<String>::new(), "once");
+}
+
+#[tokio::test]
 async fn an_agent_without_a_session_brings_the_same_state_again_when_it_came_too_often() {
     let mut asked = has_listed(Asked::new(with_consent, &[Way::Elicitation])).await;
     let state = asked_by_result(&asked, "1").await;
@@ -163,21 +184,23 @@ impl Forgetting {
     }
 }
 
-impl RatchetStore for Forgetting {
-    fn held<'a>(&'a self, _: &'a RatchetKey) -> Stored<'a, Arc<Held>> {
-        Stored::Now(Ok(self.now()))
+impl SessionStore for Forgetting {
+    fn kept<'a>(&'a self, _: &'a SessionKey) -> Stored<'a, Kept> {
+        Stored::Now(Ok(Kept::having_read(self.now())))
     }
 
-    fn raise<'a>(&'a self, _: &'a RatchetKey, _: &'a Held) -> Stored<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Stored<'a, Raised> {
         Stored::Now(Ok(Raised::unchanged(&self.now())))
     }
+
+    counts_nothing!();
 }
 
 #[tokio::test]
 async fn a_round_whose_tool_becomes_unknown_meanwhile_goes_on_with_its_consent() {
     let mut asked = Asked::new(with_consent, &[Way::Elicitation]);
     let session = Arc::into_inner(asked.bench.talk.session).unwrap();
-    let common = Whose::Common(RatchetKey::of("somebody", None));
+    let common = Whose::Common(SessionKey::of("somebody", None));
     asked.bench.talk.session = Arc::new(session.reading_as(common));
     let asked = has_listed(asked).await;
     let state = asked_by_result(&asked, "1").await;

@@ -3,9 +3,10 @@
 use super::rounds::{META, approving, has_listed, state_of};
 use super::servers::of_servers;
 use super::*;
+use crate::gate::UpstreamFault;
 use crate::gate::tests::isolate::elsewhere::begin;
 use crate::policy::Held;
-use crate::session::{Answer as Stored, Raised, RatchetKey, RatchetStore, Whose};
+use crate::session::{Answer as Stored, Kept, Raised, SessionKey, SessionStore, Whose};
 
 const SAMPLE: &str = r#""s":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
@@ -122,7 +123,7 @@ async fn a_result_waits_for_a_yes_and_goes_to_the_agent_as_it_came() {
         assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
         assert_eq!(asked.results().await, ["ALLOW"]);
         // What the agent answers goes on with its request.
-        let answer = r#""inputResponses":{},"requestState":"servers","#;
+        let answer = r#""inputResponses":{"s":{},"f":{},"r":{}},"requestState":"servers","#;
         asked.bench.agent(&calls("2", "more", ALL, answer)).await;
         assert_eq!(asked.bench.to_upstream().len(), 1);
     }
@@ -365,9 +366,13 @@ impl Ends {
                 Box::pin(bench.gate.keep_apart(&bench.talk)).await.unwrap();
             }
             Self::Over => {
-                Box::pin(bench.gate.conversation_ends(&bench.talk))
-                    .await
-                    .unwrap();
+                Box::pin(
+                    bench
+                        .gate
+                        .conversation_ends(&bench.talk, &UpstreamFault::Died),
+                )
+                .await
+                .unwrap();
             }
         }
     }
@@ -539,21 +544,23 @@ impl Slow {
     }
 }
 
-impl RatchetStore for Slow {
-    fn held<'a>(&'a self, _: &'a RatchetKey) -> Stored<'a, Arc<Held>> {
-        Self::later(Arc::default())
+impl SessionStore for Slow {
+    fn kept<'a>(&'a self, _: &'a SessionKey) -> Stored<'a, Kept> {
+        Self::later(Kept::default())
     }
 
-    fn raise<'a>(&'a self, _: &'a RatchetKey, _: &'a Held) -> Stored<'a, Raised> {
+    fn raise<'a>(&'a self, _: &'a SessionKey, _: &'a Held) -> Stored<'a, Raised> {
         Self::later(Raised::unchanged(&Arc::default()))
     }
+
+    counts_nothing!();
 }
 
 #[tokio::test]
 async fn no_other_frame_takes_the_place_of_a_result_that_somebody_agreed_to() {
     let mut bench = Bench::new(of_servers);
     let session = Arc::into_inner(bench.talk.session).unwrap();
-    let common = Whose::Common(RatchetKey::of("somebody", None));
+    let common = Whose::Common(SessionKey::of("somebody", None));
     bench.talk.session = Arc::new(session.reading_as(common));
     bench.gate = bench.gate.remembering(Arc::new(Slow));
     let asked = listed(Asked::before(bench, &[Way::Page], |_| {})).await;

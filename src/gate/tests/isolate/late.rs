@@ -3,6 +3,7 @@
 use super::super::pins::{PROMPT, prompts, speaking};
 use super::elsewhere::{begin, dies, moved, strict};
 use super::*;
+use crate::gate::UpstreamFault;
 use crate::policy::LockMode;
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
@@ -52,6 +53,43 @@ async fn whatever_is_in_flight_when_the_session_moves_is_answered_by_the_open_se
         bench.left(&replied(&asked, result)).await;
         assert_eq!(bench.to_agent(), [replied("1", result)], "{method}");
         assert!(bench.talk.upstream.is_left(), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_the_open_server_says_late_is_recorded_under_its_own_name() {
+    let news = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#.to_owned();
+    let question = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#.to_owned();
+    let reply = |id: &str| replied(id, r#"{"content":[]}"#);
+    let cases: [fn(&str) -> String; 4] = [
+        |id| replied(id, r#"{"content":[]}"#),
+        |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"a":1,"a":2}}}}"#),
+        |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}},"error":{{}}}}"#),
+        |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":1,"message":"no"}}}}"#),
+    ];
+    for case in cases {
+        for ends in [false, true] {
+            let bench = ready(&["read"]).await;
+            bench.agent(&call("1", "read")).await;
+            let asked = id_of(&bench.to_upstream()[0]);
+            leaves(&bench).await;
+            let before = bench.records().await.len();
+            for frame in [news.clone(), question.clone(), reply("77")] {
+                bench.left(&frame).await;
+            }
+            if ends {
+                Box::pin(bench.gate.left_died(&bench.talk)).await.unwrap();
+            } else {
+                bench.left(&case(&asked)).await;
+            }
+            assert_eq!(bench.to_agent().len(), 1);
+            let records = bench.records().await;
+            let late = &records[before..];
+            assert!(late.len() >= 4, "{}", late.len());
+            for record in late {
+                assert_eq!(record.get(&["upstream"]), "fixture", "{record:?}");
+            }
+        }
     }
 }
 
@@ -231,9 +269,13 @@ async fn what_waits_for_the_isolated_server_when_the_conversation_ends_is_answer
             () = std::future::ready(()) => {}
         }
         let before = bench.records().await.len();
-        Box::pin(bench.gate.conversation_ends(&bench.talk))
-            .await
-            .unwrap();
+        Box::pin(
+            bench
+                .gate
+                .conversation_ends(&bench.talk, &UpstreamFault::SessionOver),
+        )
+        .await
+        .unwrap();
         assert_eq!(bench.to_agent().len(), told, "{frame}");
         let records = bench.records().await;
         let ended: Vec<_> = records[before..]

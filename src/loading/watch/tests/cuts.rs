@@ -58,6 +58,7 @@ impl Pack {
             mutants: Mutants::Untried,
             gate: default_gate_settings(),
             configured: None,
+            reads: crate::cli::test_policy::configured,
         })
     }
 

@@ -79,18 +79,11 @@ pub(super) fn check_types(
             let mut problem = placed(&places, error.policy_id(), error);
             let draft = places.get(AsRef::<str>::as_ref(error.policy_id()));
             let draft = draft.map(|(_, draft)| *draft);
-            if let ValidationError::UnrecognizedActionId(_) = error {
-                problem.1.help = nearest_action(words, lock, &problem.1);
-            } else if let (ValidationError::InvalidActionApplication(_), Some(true)) =
-                (error, draft.map(Draft::is_scoped_to_root))
-            {
-                problem.1.help = Some(hints::OF_TOOLS.to_owned());
+            problem.1.help = if let ValidationError::UnrecognizedActionId(_) = error {
+                nearest_action(words, lock, &problem.1)
             } else {
-                let label = problem.1.labels.first();
-                let within = label.map(|at| at.offset()..at.offset() + at.len());
-                let hint = draft.and_then(|it| names.hint(it.condition(), within.as_ref()));
-                problem.1.help = hint.or(problem.1.help);
-            }
+                help(error, draft, &names, &problem.1).or(problem.1.help)
+            };
             found.push(problem);
         }
         for warning in result.validation_warnings() {
@@ -131,6 +124,24 @@ pub(super) fn check_types(
     let found = found.into_iter().map(|(_, problem)| problem);
     problems.extend(folded(found.collect()));
     sound
+}
+
+/// What helps about an error in this policy, besides what Cedar says.
+fn help(
+    error: &ValidationError,
+    draft: Option<&Draft<'_>>,
+    names: &Names,
+    problem: &PolicyProblem,
+) -> Option<String> {
+    if let ValidationError::InvalidActionApplication(_) = error
+        && draft.is_some_and(Draft::is_scoped_to_root)
+    {
+        return Some(hints::OF_TOOLS.to_owned());
+    }
+    let label = problem.labels.first();
+    let within = label.map(|at| at.offset()..at.offset() + at.len());
+    let of_types = hints::of_types(&problem.message).map(str::to_owned);
+    of_types.or_else(|| names.hint(draft?.condition(), within.as_ref()))
 }
 
 /// What Cedar says, with the labels that it gives.

@@ -78,7 +78,7 @@ pub(super) fn assemble(
         | Action::Subscribe
         | Action::ListRoots => {}
         Action::Notify { method } => put("method", literal(*method)),
-        Action::CallTool { touch, .. } => {
+        Action::CallTool { touch, .. } | Action::Extension { touch, .. } => {
             let idle = Touch::default();
             put(
                 "touch",

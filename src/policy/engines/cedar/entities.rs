@@ -67,6 +67,15 @@ pub(super) fn resource_entities(
             let pin = ("pin", pin_record(prompt.pin));
             build(subject, [name(), own, flags, pin])
         }
+        Resource::Method(method) => {
+            let own = [
+                name(),
+                ("name", literal(method.name.as_str())),
+                ("level", literal(method.level)),
+                ("capabilities", capabilities(words, &method.capabilities)),
+            ];
+            build(subject, own)
+        }
         Resource::Server(server) => {
             refers = false;
             build(subject, server_fields(server))

@@ -21,6 +21,24 @@ pub(super) const OF_TOOLS: &str = "tools lie in no root, resources do: ask where
 
 const AN_ENTITY: &str = "roots are entities: write `Mcp::Root::\"…\"` in place of the text";
 
+const DECIMAL: &str = "where the lock says `number`, the argument is a decimal: compare it by \
+                       `.greaterThan(decimal(\"100.0\"))`, `.lessThanOrEqual(…)` and the like";
+
+const TAGS: &str = "arguments are tags: ask `context.args.hasTag(\"/path\")` first, and then \
+                    `context.args.getTag(\"/path\")`, of which a text is `s` and an integer `i`";
+
+/// About what the checker says of types, which names none of what to write instead.
+pub(super) fn of_types(message: &str) -> Option<&'static str> {
+    let is_decimal = message.contains("expected Long but saw decimal")
+        || message.contains("expected decimal but saw Long");
+    let is_tag = message.starts_with("attribute `[") && message.contains("`Mcp::Args`");
+    if is_decimal {
+        Some(DECIMAL)
+    } else {
+        is_tag.then_some(TAGS)
+    }
+}
+
 /// What there is to look up, anywhere.
 pub(super) struct Names(BTreeSet<String>);
 

@@ -22,7 +22,7 @@ pub(super) struct Idle {
     contexts: Vec<Context>,
     pub(super) env: Value,
     /// By `ActionName as usize`, then by kind of principal and of resource.
-    scopes: Vec<[[bool; 5]; 2]>,
+    scopes: Vec<[[bool; 6]; 2]>,
 }
 
 static IDLE: LazyLock<Result<Idle, String>> =
@@ -47,8 +47,8 @@ impl Idle {
         principal: Principal<'_>,
         resource: Resource<'_>,
     ) -> bool {
-        let [agent, server] = self.scopes.get(name as usize).unwrap_or(&[[false; 5]; 2]);
-        let [tool, uri, prompt, upstream, client] = match principal {
+        let [agent, server] = self.scopes.get(name as usize).unwrap_or(&[[false; 6]; 2]);
+        let [tool, uri, prompt, method, upstream, client] = match principal {
             Principal::Agent(_) => agent,
             Principal::Server(_) => server,
         };
@@ -56,6 +56,7 @@ impl Idle {
             Resource::Tool(_) => tool,
             Resource::Resource(_) => uri,
             Resource::Prompt(_) => prompt,
+            Resource::Method(_) => method,
             Resource::Server(_) => upstream,
             Resource::Client(_) => client,
         }
@@ -92,11 +93,12 @@ pub(super) fn check(words: &Vocabulary, verb: Verb, context: &Context) -> Result
     result.map_err(|error| error.to_string())
 }
 
-fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 5]; 2] {
+fn scopes(words: &Vocabulary, name: ActionName) -> [[bool; 6]; 2] {
     let resources = [
         &words.tool,
         &words.resource,
         &words.prompt,
+        &words.method,
         &words.server,
         &words.client,
     ];

@@ -125,6 +125,7 @@ impl CedarEngine {
             Resource::Tool(tool) => self.lock.tool(&tool.name),
             Resource::Resource(_)
             | Resource::Prompt(_)
+            | Resource::Method(_)
             | Resource::Server(_)
             | Resource::Client(_) => None,
         };

@@ -128,7 +128,7 @@ fn open_context(question: &OpenQuestion<'_>, verb: Verb, peer: Peer) -> Context 
 fn beside_env(action: ActionName, verb: Verb) -> &'static [&'static str] {
     match action {
         ActionName::CallTool if verb.call().is_some() => &["touch", "args", "arguments"],
-        ActionName::CallTool => &["touch", "args"],
+        ActionName::CallTool | ActionName::Extension => &["touch", "args"],
         ActionName::GetPrompt => &["args"],
         ActionName::Complete => &["argument"],
         ActionName::ReceiveResult => &["result"],

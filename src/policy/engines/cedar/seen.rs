@@ -139,11 +139,7 @@ impl<'a> View<'a> {
     }
 
     fn touch(&self) -> Option<&'a Touch> {
-        if let Action::CallTool { touch, .. } = self.context.as_ref()?.action {
-            Some(touch)
-        } else {
-            None
-        }
+        self.context.as_ref()?.action.touch()
     }
 
     fn result(&self) -> Option<&'a Received> {
@@ -166,7 +162,22 @@ impl<'a> View<'a> {
         match self.what {
             Resource::Tool(tool) => Some(tool.pin),
             Resource::Prompt(prompt) => Some(prompt.pin),
-            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
+            Resource::Resource(_)
+            | Resource::Method(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
+        }
+    }
+
+    /// The names of its capabilities, where it has some.
+    fn capabilities(&self) -> Option<&'a [String]> {
+        match self.what {
+            Resource::Tool(tool) => Some(&tool.capabilities),
+            Resource::Method(method) => Some(&method.capabilities),
+            Resource::Resource(_)
+            | Resource::Prompt(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
         }
     }
 
@@ -404,14 +415,16 @@ fn in_resource(path: &[&str]) -> Option<Look> {
         ["name"] => |view| match view.what {
             Resource::Tool(tool) => Some(Seen::Text(&tool.name)),
             Resource::Prompt(prompt) => Some(Seen::Text(&prompt.name)),
+            Resource::Method(method) => Some(Seen::Text(&method.name)),
             Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
         },
         ["level"] => |view| match view.what {
             Resource::Tool(tool) => Some(Seen::Long(tool.level)),
             Resource::Resource(resource) => Some(Seen::Long(resource.level)),
+            Resource::Method(method) => Some(Seen::Long(method.level)),
             Resource::Prompt(_) | Resource::Server(_) | Resource::Client(_) => None,
         },
-        ["capabilities"] => |view| Some(Seen::capabilities(&view.tool()?.capabilities)),
+        ["capabilities"] => |view| Some(Seen::capabilities(view.capabilities()?)),
         ["consent"] => |view| Some(Seen::Text(view.tool()?.consent.as_str())),
         ["uri"] => |view| Some(Seen::Text(&view.of_uri()?.uri)),
         ["scheme"] => |view| Some(Seen::Text(&view.of_uri()?.scheme)),
@@ -426,7 +439,10 @@ fn in_resource(path: &[&str]) -> Option<Look> {
         ["flags"] => |view| match view.what {
             Resource::Tool(tool) => Some(Seen::Texts(Texts::Owned(&tool.flags))),
             Resource::Prompt(prompt) => Some(Seen::Texts(Texts::Owned(&prompt.flags))),
-            Resource::Resource(_) | Resource::Server(_) | Resource::Client(_) => None,
+            Resource::Resource(_)
+            | Resource::Method(_)
+            | Resource::Server(_)
+            | Resource::Client(_) => None,
         },
         _ => return None,
     };

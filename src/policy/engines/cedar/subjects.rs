@@ -86,6 +86,11 @@ impl Subject {
                 let groups = groups.map(|group| uid(&words.prompt_group, group));
                 own.child(uid(&words.prompt, &prompt.name), groups)
             }
+            Resource::Method(method) => {
+                let granted = capabilities(words, &method.capabilities);
+                let acts = permissions(words, method.permissions);
+                own.child(uid(&words.method, &method.name), granted.chain(acts))
+            }
             Resource::Server(server) => Self::of_server(words, server),
             Resource::Client(client) => Self {
                 uid: uid(&words.client, &client.name),
@@ -124,23 +129,30 @@ fn tool_ancestors(words: &Vocabulary, groups: &ToolGroups, tool: &Tool) -> Vec<E
     let groups = groups.0.get(&tool.name).into_iter().flatten();
     let groups = groups.chain(&tool.groups);
     let groups = groups.map(|group| uid(&words.tool_group, group));
-    let capabilities = tool.capabilities.iter().flat_map(|name| {
+    let capabilities = capabilities(words, &tool.capabilities);
+    let permissions = permissions(words, tool.permissions);
+    groups.chain(capabilities).chain(permissions).collect()
+}
+
+/// Those named, and those that they are in.
+fn capabilities(words: &Vocabulary, names: &[String]) -> impl Iterator<Item = EntityUID> {
+    names.iter().flat_map(|name| {
         let ends = name
             .match_indices('.')
             .map(|(end, _)| end)
             .chain([name.len()]);
         ends.filter_map(|end| name.get(..end))
             .map(|name| uid(&words.capability, name))
-    });
+    })
+}
+
+fn permissions(words: &Vocabulary, has: Permissions) -> impl Iterator<Item = EntityUID> {
     let Permissions {
         read,
         write,
         connect,
-    } = tool.permissions;
+    } = has;
     let permissions = [("read", read), ("write", write), ("connect", connect)];
-    let permissions = permissions
-        .into_iter()
-        .filter(|(_, has)| *has)
-        .map(|(name, _)| uid(&words.permission, name));
-    groups.chain(capabilities).chain(permissions).collect()
+    let permissions = permissions.into_iter().filter(|(_, has)| *has);
+    permissions.map(|(name, _)| uid(&words.permission, name))
 }

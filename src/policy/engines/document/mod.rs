@@ -93,7 +93,7 @@ fn listing<'a>(list: &ListFacts<'a>, item: Resource<'a>) -> Option<Facts<'a>> {
         Resource::Tool(_) => Action::ListTool,
         Resource::Resource(_) => Action::ListResource,
         Resource::Prompt(_) => Action::ListPrompt,
-        Resource::Server(_) | Resource::Client(_) => return None,
+        Resource::Method(_) | Resource::Server(_) | Resource::Client(_) => return None,
     };
     Some(Facts {
         principal: list.principal,
@@ -118,7 +118,8 @@ pub(super) const fn action_groups(name: ActionName) -> &'static [&'static str] {
         | ActionName::ReadResource
         | ActionName::Subscribe
         | ActionName::GetPrompt
-        | ActionName::Complete => &["use", "any"],
+        | ActionName::Complete
+        | ActionName::Extension => &["use", "any"],
         ActionName::Sample | ActionName::Elicit | ActionName::ListRoots => {
             &["server_request", "any"]
         }

@@ -48,6 +48,15 @@ pub(super) fn resource<'a>(
             ("pin", pin_node(*pin)),
             ("flags", texts(flags)),
         ])),
+        Resource::Method(method) => belongs(object([
+            ("type", text("Method")),
+            ("id", text(&method.name)),
+            ("name", text(&method.name)),
+            ("level", Node::Integer(method.level)),
+            ("capabilities", capabilities(&method.capabilities)),
+            ("declaredCapabilities", texts(&method.capabilities)),
+            ("permissions", permissions(method.permissions)),
+        ])),
         Resource::Server(server) => Node::Object(server_members(server)),
         Resource::Client(client) => Node::Object(client_members(client)),
     }
@@ -75,6 +84,10 @@ pub(super) fn context<'a>(
             put("method", text(method));
         }
         Action::CallTool {
+            arguments: given,
+            touch,
+        }
+        | Action::Extension {
             arguments: given,
             touch,
         } => {

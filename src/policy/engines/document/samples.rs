@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use super::super::cedar::ToolGroups;
 use super::{Node, Object, of};
 use crate::policy::{
-    Action, Agent, Arguments, Consent, Environment, Facts, Leaf, Principal, Prompt, Received,
-    Resource, ResourceFacts, Server, SessionState, Tool, Touch,
+    Action, Agent, Arguments, Consent, Environment, ExtensionMethod, Facts, Leaf, Principal,
+    Prompt, Received, Resource, ResourceFacts, Server, SessionState, Tool, Touch,
 };
 
 /// With every member that there can be. Nothing is known of what is below `arguments`.
@@ -31,11 +31,16 @@ pub(in super::super) fn samples() -> Vec<Object<'static>> {
         Resource::Tool(&world.tool),
         Resource::Resource(&world.resource),
         Resource::Prompt(&world.prompt),
+        Resource::Method(&world.method),
         Resource::Server(&world.server),
         Resource::Client(&world.agent.client),
     ];
     let actions = [
         Action::CallTool {
+            arguments: &world.arguments,
+            touch: &world.touch,
+        },
+        Action::Extension {
             arguments: &world.arguments,
             touch: &world.touch,
         },
@@ -84,6 +89,7 @@ struct World {
     tool: Tool,
     resource: ResourceFacts,
     prompt: Prompt,
+    method: ExtensionMethod,
     touch: Touch,
     received: Received,
     arguments: Arguments<'static>,
@@ -104,6 +110,7 @@ impl World {
                 ..ResourceFacts::default()
             },
             prompt: Prompt::default(),
+            method: ExtensionMethod::default(),
             touch: Touch::default(),
             received: Received::default(),
             arguments: Arguments(vec![(String::new(), Leaf::EmptyObject)]),

@@ -293,11 +293,17 @@ async fn a_notification_that_is_not_accepted_holds_up_nothing() {
 async fn a_reply_is_told_in_the_form_in_which_it_came() {
     let mut server = Server::start().await;
     let mut talk = server.talk();
-    for (id, form) in [(1, Form::Whole), (2, Form::Event)] {
+    for (id, form) in [(1, Form::Whole), (2, Form::Event), (3, Form::Rejected)] {
         talk.ask(id, KnownMethod::ToolsCall).await;
         let asked = server.next().await;
         match form {
             Form::Whole => asked.json(&result(id)).await,
+            Form::Rejected => {
+                let head = "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json";
+                let body = result(id);
+                let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                asked.raw(answer.as_bytes()).await;
+            }
             Form::Event => {
                 let mut events = asked.events().await;
                 events.message(&result(id)).await;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::gate::Carried;
 use crate::upstream::http::HttpEvent;
-use crate::wire::KnownMethod;
+use crate::wire::{KnownMethod, ListedMethod};
 
 use super::kit::{Server, frame, line, news, request, result};
 
@@ -249,6 +249,7 @@ async fn without_a_session_each_message_says_what_it_is() {
         }
         carried
     };
+    let extension = KnownMethod::Extension(ListedMethod::named("vendor/do").unwrap());
     for (method, name, header) in [
         (KnownMethod::Discover, None, None),
         (KnownMethod::ToolsCall, Some("read"), Some("read")),
@@ -262,6 +263,8 @@ async fn without_a_session_each_message_says_what_it_is() {
             Some("file:///a"),
             Some("file:///a"),
         ),
+        (extension, Some("memo:a"), Some("memo:a")),
+        (extension, None, None),
     ] {
         talk.send(carried(method, name), &line(1, method)).await;
         let asked = server.next().await;

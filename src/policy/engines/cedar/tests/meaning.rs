@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
-    Action, ActionName, Client, Facts, Prompt, Received, Resource, ResourceFacts, Tool,
+    Action, ActionName, Client, ExtensionMethod, Facts, Prompt, Received, Resource, ResourceFacts,
+    Tool,
 };
 
 const WORDS: [&str; 1] = ["pii"];
@@ -43,7 +44,8 @@ fn the_groups_of_actions_hold_what_the_schema_says() {
             | ActionName::ReadResource
             | ActionName::Subscribe
             | ActionName::GetPrompt
-            | ActionName::Complete => "allow any use",
+            | ActionName::Complete
+            | ActionName::Extension => "allow any use",
             ActionName::ReceiveResult => "allow any",
             ActionName::Sample | ActionName::Elicit | ActionName::ListRoots => {
                 "allow any server_request"
@@ -387,6 +389,7 @@ struct Things {
     tool: Tool,
     resource: ResourceFacts,
     prompt: Prompt,
+    method: ExtensionMethod,
     words: Vec<String>,
 }
 
@@ -404,6 +407,7 @@ impl Things {
             tool: tool("t"),
             resource,
             prompt: Prompt::named("p"),
+            method: ExtensionMethod::named("vendor/do"),
             words,
         }
     }
@@ -448,6 +452,11 @@ fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
     let result = Action::ReceiveResult {
         received: &world.received,
     };
+    let method = Resource::Method(&things.method);
+    let extension = Action::Extension {
+        arguments: &world.arguments,
+        touch: &world.touch,
+    };
     let notify = Action::Notify {
         method: "notifications/progress",
     };
@@ -475,6 +484,8 @@ fn every_action<'a>(world: &'a World, things: &'a Things) -> Vec<Facts<'a>> {
         (result, tool),
         (result, resource),
         (result, prompt),
+        (extension, method),
+        (result, method),
         (result, server),
     ];
     let from_server = [

@@ -1,0 +1,24 @@
+//! What comes to a listener of ours, before any of it is a request: who holds the connections, and
+//! heads that are read strictly before hyper sees them.
+//!
+//! Where to start reading: [`Checked`], through which every byte of a peer's comes.
+
+mod answer;
+mod checked;
+mod head;
+#[cfg(test)]
+mod oracle;
+mod patient;
+mod places;
+mod progress;
+mod protocol;
+
+#[cfg(test)]
+mod tests;
+
+pub use answer::Answer;
+pub use checked::Checked;
+pub use head::{Limits, Misframed};
+pub use places::{Place, Places};
+pub use progress::{Answering, Progress};
+pub use protocol::Protocol;

@@ -1,0 +1,5 @@
+//! Heads as two readers see them, who makes room for whom, and what hyper gets to see.
+
+mod heads;
+mod hyper_sees;
+mod places;

@@ -1,0 +1,70 @@
+//! The configuration of the gate that judges a fixture, where the fixture names one.
+
+use std::fs;
+use std::path::Path;
+
+use toml::Spanned;
+
+use super::below;
+use super::errors::{FixtureProblem, Source};
+use super::find::Found;
+use super::load::{self, Configured, Reads};
+use crate::config::{Config, ConfigError};
+
+/// Reads the configuration that a fixture names. It judges the policies beside the fixture, so that
+/// it has to be theirs. The environment has no variables: what a test comes to depends on its pack
+/// alone, and no report shows what somebody's environment holds.
+pub(super) fn load(
+    named: &Spanned<String>,
+    source: &Source,
+    found: &Found,
+    reads: Reads,
+) -> Result<Configured, Vec<FixtureProblem>> {
+    let name = named.get_ref();
+    let problem =
+        |message: String| FixtureProblem::new("test::gate", message).at(source, named.span());
+    let dir = found.fixture.parent().unwrap_or(Path::new(""));
+    if !below::is_below(Path::new(name), dir, found.pack.as_deref()) {
+        let help = "a pack holds all that its tests need, and the gate that they are about";
+        let outside = problem(format!("`{name}` is outside of the pack"));
+        return Err(vec![outside.with_help(help)]);
+    }
+    let path = dir.join(name);
+    let text = load::text(&path).map_err(|why| {
+        let help = "its path is relative to the fixture's directory";
+        vec![problem(format!("`{name}`: {why}")).with_help(help)]
+    })?;
+    let base = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    let base = base.parent().unwrap_or(dir);
+    let config = Config::parse(&text, &path, base, &|_| None).map_err(|errors| {
+        let tell = |error: &ConfigError| {
+            let place = error.position();
+            let place = place.map_or(String::new(), |(line, _)| format!(", line {line}"));
+            let wrong = problem(format!("`{name}`{place}: {error}"));
+            match error.advice() {
+                Some(advice) => wrong.with_help(advice),
+                None => wrong,
+            }
+        };
+        errors.problems().iter().map(tell).collect::<Vec<_>>()
+    })?;
+    let mut configured = reads(&config, &path);
+    if !is_of(configured.policies.dir.as_deref(), found.pack.as_deref()) {
+        let help = "a fixture is judged by the policies beside it: name their directory as \
+                    `policy.dir`, which is `\".\"` for a configuration that lies among them";
+        let others = problem(format!("`{name}` is no configuration of these policies"));
+        return Err(vec![others.with_help(help)]);
+    }
+    // One name for one pack, whichever way it is reached.
+    configured.policies.dir.clone_from(&found.pack);
+    configured.policies.shadow = None;
+    Ok(configured)
+}
+
+fn is_of(dir: Option<&Path>, pack: Option<&Path>) -> bool {
+    let real = |path: Option<&Path>| fs::canonicalize(path?).ok();
+    let (Some(dir), Some(pack)) = (real(dir), real(pack)) else {
+        return false;
+    };
+    dir == pack
+}

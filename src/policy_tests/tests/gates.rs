@@ -1,0 +1,216 @@
+//! Fixtures that name the gate that judges them.
+
+use super::*;
+
+const POLICIES: &str = r#"
+@id("use")
+permit (principal, action in Mcp::Action::"call_tool", resource is Mcp::Tool);
+"#;
+
+const LABELS: &str = "
+tools.look.permission = 'read'
+tools.diary = { permission = 'read', sensitivity = 'confidential' }
+";
+
+const GATE: &str = "
+upstream.command = ['server']
+policy.dir = '.'
+";
+
+/// A pack whose fixture names `gate.toml` beside the policies.
+fn pack(gate: &str, tests: &str) -> Pack {
+    let pack = Pack::new(POLICIES, &format!("gate = '../gate.toml'\n{tests}"));
+    pack.write("tools.toml", LABELS);
+    pack.write("gate.toml", &format!("{GATE}{gate}"));
+    pack
+}
+
+fn steps(steps: &str) -> String {
+    format!("[[test]]\nname = 'x'\nsteps = [{steps}]")
+}
+
+/// What is wrong with the one test of a pack.
+fn problems(pack: &Pack) -> Vec<String> {
+    let report = pack.run().unwrap();
+    report.suites[0].tests[0].problems.clone()
+}
+
+const LOOK: &str = "{ call = 'look', expect = 'allow' },";
+const SPENT: &str = "{ call = 'look', expect = { decision = 'deny', reason = 'budget-spent' } },";
+const OFTEN: &str = "{ call = 'look', expect = { decision = 'deny', reason = 'rate-limited' } },";
+
+/// A report of a session that moves, with an excerpt.
+pub(super) fn everything_a_gate_adds() -> Report {
+    let said = format!(
+        "{{ call = 'look', expect = {{ decision = 'allow', reaches = 'open' }}, result = {{ text = '{}' }}, \
+         received = {{ decision = 'allow', edits = [] }} }}",
+        "x".repeat(2000)
+    );
+    let gate = format!("{ISOLATED}guards.excerpts = {{ over = '1KiB' }}");
+    pack(&gate, &steps(&said)).run().unwrap()
+}
+
+#[test]
+fn a_fixture_is_judged_by_the_gate_that_it_names() {
+    let check = |gate: &str, said: &str| {
+        let found = problems(&pack(gate, &steps(said)));
+        assert_eq!(found, [""; 0], "{gate}: {said}");
+    };
+    check("", &LOOK.repeat(5));
+    check(
+        "limits.calls_per_session = 2",
+        &[LOOK, LOOK, SPENT].concat(),
+    );
+    let rate = "limits.rates.tools.look = '1/s'";
+    check(rate, &[LOOK, OFTEN].concat());
+    let later = LOOK.replace("{ ", "{ after = '1s', ");
+    check(rate, &[LOOK, &later, OFTEN].concat());
+    let late = OFTEN.replace("{ call", "{ after = '999ms', call");
+    check(rate, &[LOOK, &late].concat());
+    // Each test begins with a gate of its own.
+    let twice = format!(
+        "{}\n{}",
+        steps(&[LOOK, OFTEN].concat()),
+        steps(&[LOOK, OFTEN].concat()).replace("'x'", "'y'")
+    );
+    let report = pack(rate, &twice).run().unwrap();
+    assert_eq!(report.summary.passed, 2);
+    check(
+        "guards.excerpts = { over = '1KiB' }",
+        &format!(
+            "{{ call = 'look', expect = 'allow', result = {{ text = '{}' }}, \
+             received = {{ decision = 'allow', edits = ['an excerpt of 2000 bytes: /result/content/0/text'] }} }}",
+            "x".repeat(2000)
+        ),
+    );
+}
+
+const ISOLATED: &str = "
+upstream.isolated = { command = ['server', '--apart'] }
+";
+
+#[test]
+fn a_test_says_which_of_two_servers_a_message_reaches() {
+    let check = |said: &str, expected: &[&str]| {
+        let found = problems(&pack(ISOLATED, &steps(said)));
+        assert_eq!(found, expected, "{said}");
+    };
+    let at = |tool: &str, place: &str| {
+        format!("{{ call = '{tool}', expect = {{ decision = 'allow', reaches = '{place}' }} }},")
+    };
+    let moved = [at("diary", "open"), at("look", "isolated")].concat();
+    check(&moved, &[]);
+    // The agent asks for lists there as well, and answers come from where they were asked.
+    let listed = "{ list = 'tools', visible = ['diary', 'look'] },";
+    check(&format!("{moved}{listed}{}", at("look", "isolated")), &[]);
+    let said = "{ call = 'diary', expect = 'allow', result = { text = 'dear diary' }, received = 'allow' },";
+    check(&format!("{said}{}", at("look", "isolated")), &[]);
+    check(
+        &[at("look", "open"), at("diary", "isolated")].concat(),
+        &["step 2 (line 4): expected it at the isolated server, got the open one"],
+    );
+    check(
+        &[at("diary", "open"), at("look", "open")].concat(),
+        &["step 2 (line 4): expected it at the open server, got the isolated one"],
+    );
+}
+
+#[test]
+fn without_two_servers_there_is_no_telling_which_one_is_reached() {
+    let said = "{ call = 'look', expect = { decision = 'allow', reaches = 'open' } }";
+    assert_eq!(
+        problems(&pack("", &steps(said))),
+        ["step 1 (line 4): expected it at the open server, and there are no two"]
+    );
+}
+
+#[test]
+fn a_change_of_the_gates_is_compared_exactly() {
+    let long = "x".repeat(2000);
+    let check = |edits: &str, text: &str, expected: &[&str]| {
+        let said = format!(
+            "{{ call = 'look', expect = 'allow', result = {{ text = '{text}' }}, \
+             received = {{ decision = 'allow', edits = [{edits}] }} }}"
+        );
+        let found = problems(&pack("guards.excerpts = { over = '1KiB' }", &steps(&said)));
+        assert_eq!(found, expected, "{edits}");
+    };
+    check("", "short", &[]);
+    check(
+        "",
+        &long,
+        &[
+            "step 1 (line 4): the answer: the gate changed `an excerpt of 2000 bytes: /result/content/0/text`, which \
+           is not in `edits`",
+        ],
+    );
+    check(
+        "'an excerpt of 2000 bytes: /result/content/0/text'",
+        "short",
+        &[
+            "step 1 (line 4): the answer: the gate did not change `an excerpt of 2000 bytes: /result/content/0/text`",
+        ],
+    );
+}
+
+#[test]
+fn a_gate_that_cannot_be_the_one_of_these_policies_is_refused_with_its_reason() {
+    let check = |named: &str, gate: &str, expected: &str| {
+        let pack = Pack::new(POLICIES, &format!("gate = '{named}'\n{}", steps(LOOK)));
+        pack.write("gate.toml", gate);
+        pack.write("other/policies.cedar", POLICIES);
+        let not_run = pack.run().unwrap_err();
+        let problems = &not_run.fixtures.unwrap().problems;
+        let [problem] = problems.as_slice() else {
+            panic!("{named}: {problems:?}");
+        };
+        assert_eq!(problem.code, "test::gate", "{named}");
+        assert!(
+            problem.message.contains(expected),
+            "{named}: {}",
+            problem.message
+        );
+    };
+    let here = "../gate.toml";
+    check("../../gate.toml", GATE, "is outside of the pack");
+    check("/etc/gate.toml", GATE, "is outside of the pack");
+    check("gate.toml", GATE, "cannot be read");
+    check(
+        here,
+        "upstream.command = ['x']",
+        "is no configuration of these policies",
+    );
+    let other = "upstream.command = ['x']\npolicy.dir = 'other'";
+    check(here, other, "is no configuration of these policies");
+    let limits = format!("{GATE}limits.rats = 1");
+    check(here, &limits, "line 4: limits.rats: unknown key");
+    let variable = format!("{GATE}upstream.env.A = '${{HOME}}'");
+    check(here, &variable, "environment variable `HOME` is not set");
+}
+
+#[test]
+fn what_is_denied_reaches_no_server_and_is_not_changed() {
+    for key in ["reaches = 'open'", "edits = []"] {
+        let said = format!("{{ call = 'look', expect = {{ decision = 'deny', {key} }} }}");
+        let not_run = pack("", &steps(&said)).run().unwrap_err();
+        let problems = not_run.fixtures.unwrap().problems;
+        assert_eq!(problems[0].code, "test::conflict", "{key}");
+    }
+}
+
+#[test]
+fn whoever_names_a_configuration_tests_under_that_one_and_its_limits() {
+    let pack = pack("limits.calls_per_session = 1", &steps(&LOOK.repeat(2)));
+    assert_eq!(pack.run().unwrap().summary.failed, 1);
+    let mut settings = settings(&[pack.path()]);
+    let named = |text: &str| {
+        let file = pack.path().join("gate.toml");
+        let text = format!("{GATE}{text}");
+        let config = crate::config::Config::parse(&text, &file, pack.path(), &|_| None).unwrap();
+        Some(crate::cli::test_policy::configured(&config, &file))
+    };
+    settings.configured = named("limits.calls_per_session = 2");
+    assert_eq!(run(&settings).unwrap().summary.failed, 0);
+    settings.configured = named("limits.calls_per_session = 1");
+    assert_eq!(run(&settings).unwrap().summary.failed, 1);
+}

@@ -1,0 +1,511 @@
+//! What is kept beyond the end of the gate: a journal.
+//!
+//! One line for each change, synced to the disk before what changed goes anywhere. Opening it writes
+//! it anew with one line for each key.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use tracing::{error, warn};
+
+use crate::policy::Held;
+
+use super::file::{Found, JournalFile, is_private};
+use super::journal::{self, JournalError, line};
+use super::{
+    Answer, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore, StoreFault,
+};
+
+/// How often it is looked whether the journal is still there, beside each time that it is written to.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// In a file.
+#[derive(Debug)]
+pub struct OnDisk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    memory: InMemory,
+    journal: Mutex<JournalFile>,
+}
+
+impl OnDisk {
+    /// Opens a journal, or begins one, for so many keys.
+    ///
+    /// # Errors
+    /// [`JournalError`] where it cannot be read to its end, or not be written. Only a last line
+    /// without its end is left out: what it was to change has not gone anywhere.
+    pub fn open(path: &Path, most: usize) -> Result<Self, JournalError> {
+        let memory = InMemory::holding(most);
+        let journal = JournalFile::open(path, |text| {
+            journal::read(text, &memory)?;
+            let all = memory.all();
+            if all.len() > most {
+                return Err(JournalError::Full(most));
+            }
+            Ok(journal::written(&all))
+        })?;
+        let inner = Arc::new(Inner {
+            memory,
+            journal: Mutex::new(journal),
+        });
+        watch(Arc::downgrade(&inner));
+        Ok(Self(inner))
+    }
+
+    /// Whether a journal could be opened or begun there, as far as reading shows it.
+    ///
+    /// # Errors
+    /// [`JournalError`], as [`OnDisk::open`] would have it.
+    pub fn check(path: &Path, most: usize) -> Result<(), JournalError> {
+        let io = |what| move |cause| JournalError::Io { what, cause };
+        let meta = match std::fs::metadata(path) {
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+                let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+                let parent = std::fs::metadata(parent.unwrap_or(Path::new(".")));
+                return parent.map(drop).map_err(io("open it"));
+            }
+            meta => meta.map_err(io("open it"))?,
+        };
+        // A pipe would never be opened.
+        if !meta.is_file() {
+            return Err(JournalError::Foreign);
+        }
+        let file = std::fs::File::open(path).map_err(io("open it"))?;
+        is_private(&file)?;
+        let memory = InMemory::holding(most);
+        let text = std::io::read_to_string(file).map_err(io("read it"))?;
+        journal::read(&text, &memory)?;
+        if memory.all().len() > most {
+            return Err(JournalError::Full(most));
+        }
+        Ok(())
+    }
+
+    /// Changes what is kept under a key, on another thread: a disk may take milliseconds, in which
+    /// others can go on.
+    fn write<T: Send + 'static>(
+        &self,
+        key: &SessionKey,
+        make: impl FnOnce(&Kept) -> (Option<Kept>, T) + Send + 'static,
+    ) -> Answer<'static, (Kept, T)> {
+        let (inner, key) = (Arc::clone(&self.0), key.clone());
+        let written = tokio::task::spawn_blocking(move || inner.write(&key, make));
+        let failed = |_| StoreFault::new("the thread that writes has failed");
+        Answer::Later(Box::pin(async move { written.await.map_err(failed)? }))
+    }
+}
+
+/// Looks after a journal as long as it is used: one that is gone, or another one, is written anew before
+/// the gate could end without it.
+fn watch(inner: Weak<Inner>) {
+    let look = move || {
+        loop {
+            thread::sleep(LOOK);
+            let Some(inner) = inner.upgrade() else { return };
+            inner.look();
+        }
+    };
+    let thread = thread::Builder::new()
+        .name("journal".to_owned())
+        .spawn(look);
+    if let Err(cause) = thread {
+        warn!("the journal is looked after only when it is written to: {cause}");
+    }
+}
+
+impl SessionStore for OnDisk {
+    fn kept<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, Kept> {
+        Answer::Now(Ok(self.0.memory.get(key)))
+    }
+
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised> {
+        let kept = self.0.memory.get(key);
+        if kept.held.covers(by) {
+            return Answer::Now(Ok(Raised::unchanged(&kept.held)));
+        }
+        let by = by.clone();
+        let raised = self.write(key, move |kept| {
+            let raised = Raised::joining(&kept.held, &by);
+            let held = Arc::clone(&raised.after);
+            let changes = !kept.held.covers(&by);
+            (
+                changes.then(|| Kept {
+                    held,
+                    ..kept.clone()
+                }),
+                raised,
+            )
+        });
+        raised.map(|(_, raised)| raised)
+    }
+
+    fn count<'a>(&'a self, key: &'a SessionKey, most: i64) -> Answer<'a, Counted> {
+        let kept = self.0.memory.get(key);
+        if kept.room == Room::None {
+            return Answer::Now(Ok(Counted::NoRoom));
+        }
+        if kept.calls >= most {
+            return Answer::Now(Ok(Counted::Spent));
+        }
+        let counted = self.write(key, move |kept| match kept.one_more(most) {
+            Some(more) => (Some(more), Counted::Yes),
+            None => (None, Counted::Spent),
+        });
+        counted.map(|(kept, counted)| match kept.room {
+            Room::Left => counted,
+            Room::None => Counted::NoRoom,
+        })
+    }
+
+    fn end<'a>(&'a self, key: &'a SessionKey, tool: &'a str) -> Answer<'a, ()> {
+        let ended = Kept::ended_by(tool);
+        let written = self.write(key, move |kept| {
+            ((!kept.covers(&ended)).then(|| kept.join(&ended)), ())
+        });
+        Answer::Later(Box::pin(async move {
+            match written.get().await?.0.room {
+                Room::Left => Ok(()),
+                Room::None => Err(StoreFault::no_room()),
+            }
+        }))
+    }
+
+    fn places(&self) -> Option<Places> {
+        self.0.memory.places()
+    }
+}
+
+impl Inner {
+    /// Changes what is kept, unless there is no place for it; tells what was kept before.
+    fn write<T>(
+        &self,
+        key: &SessionKey,
+        make: impl FnOnce(&Kept) -> (Option<Kept>, T),
+    ) -> Result<(Kept, T), StoreFault> {
+        let mut journal = self.journal();
+        // INVARIANT: the lock is held, so that nobody changes it meanwhile.
+        let kept = self.memory.get(key);
+        let (changed, answer) = make(&kept);
+        if let (Some(changed), Room::Left) = (changed, kept.room) {
+            self.renew(&mut journal)?;
+            journal.append(&line(key, &changed)).map_err(|cause| {
+                StoreFault::new(format!("the journal cannot be written: {cause}"))
+            })?;
+            self.memory.join(key, &changed);
+            if journal.is_long() {
+                // What it says stays the same: it can wait until the next time.
+                let again = journal.rewrite(&journal::written(&self.memory.all()));
+                if let Err(cause) = again {
+                    warn!("`ratchet.file` cannot be made shorter: {cause}");
+                }
+            }
+        }
+        Ok((kept, answer))
+    }
+
+    /// Whether the journal is still the one that this gate writes; else it is written anew.
+    fn renew(&self, journal: &mut JournalFile) -> Result<(), StoreFault> {
+        let told = match journal.look() {
+            Found::Itself => return Ok(()),
+            Found::Nothing => "was removed",
+            Found::Another => "was replaced",
+        };
+        let text = journal::written(&self.memory.all());
+        journal.replace(&text).map_err(|cause| {
+            StoreFault::new(format!(
+                "the journal {told}, and cannot be written anew: {cause}"
+            ))
+        })?;
+        error!("`ratchet.file` {told} while the gate runs, and is written anew");
+        Ok(())
+    }
+
+    fn look(&self) {
+        let mut journal = self.journal();
+        if let Err(fault) = self.renew(&mut journal) {
+            error!("{fault}: nothing that changes what is kept of sessions passes until it can");
+        }
+    }
+
+    fn journal(&self) -> MutexGuard<'_, JournalFile> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+    use crate::session::kept::journal::TITLE;
+
+    fn key(session: Option<&str>) -> SessionKey {
+        SessionKey::of("a\"\n\u{202e}b", session)
+    }
+
+    fn open(path: &Path) -> OnDisk {
+        OnDisk::open(path, 10).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_was_raised_is_held_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let by = Held {
+            level: 2,
+            labels: ["pii".to_owned(), "\u{0}\"".to_owned()].into(),
+            untrusted: true,
+        };
+        let store = open(&path);
+        let raised = store.raise(&key(None), &by).get().await.unwrap();
+        assert!(raised.before.is_nothing() && *raised.after == by);
+        store.raise(&key(None), &Held::at(3)).get().await.unwrap();
+        store
+            .raise(&key(Some("")), &Held::at(1))
+            .get()
+            .await
+            .unwrap();
+        assert!(matches!(OnDisk::open(&path, 10), Err(JournalError::Locked)));
+        drop(store);
+        for _ in 0..2 {
+            let store = open(&path);
+            let kept = store.kept(&key(None)).get().await.unwrap();
+            assert_eq!(*kept.held, by.clone().join(&Held::at(3)));
+            let kept = |key: &SessionKey| store.0.memory.get(key);
+            assert_eq!(kept(&key(Some(""))).held.level, 1);
+            assert!(kept(&SessionKey::of("other", None)).is_nothing());
+            // One line for each key, and the title.
+            assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3);
+        }
+    }
+
+    #[test]
+    fn a_line_without_its_end_is_left_out_and_any_other_that_is_unreadable_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let good = line(
+            &SessionKey::of("a", None),
+            &Kept::having_read(Arc::new(Held::at(2))),
+        );
+        let check = |text: String, expected: Result<i64, &str>| {
+            fs::write(&path, &text).unwrap();
+            is_private_now(&path);
+            let told = OnDisk::open(&path, 10)
+                .map(|store| store.0.memory.get(&SessionKey::of("a", None)).held.level)
+                .map_err(|error| error.to_string());
+            assert_eq!(told, expected.map_err(str::to_owned), "{text}");
+        };
+        check(format!("{TITLE}\n"), Ok(0));
+        let empty = JournalError::Empty.to_string();
+        check(String::new(), Err(&empty));
+        check(format!("{TITLE}\n{good}"), Ok(2));
+        check(format!("{TITLE}\n{good}{{\"princ"), Ok(2));
+        check(format!("{TITLE}\n{good}{}", good.trim_end()), Ok(2));
+        check("hello\n".to_owned(), Err("it is no journal of a ratchet"));
+        check(good.clone(), Err("it is no journal of a ratchet"));
+        let told = |line: &str, problem: &str| {
+            let told = format!("line 2 is not one that a gate wrote: {problem}");
+            check(format!("{TITLE}\n{line}\n{good}"), Err(&told));
+        };
+        told("", "it is no JSON");
+        told("{}", "it names no `principal`");
+        told(
+            r#"{"principal":"a","level":4,"labels":[]}"#,
+            "its `level` is none of 0 to 3",
+        );
+        told(r#"{"principal":"a","level":1}"#, "it has no `labels`");
+        told(
+            r#"{"principal":"a","session":1,"level":1,"labels":[]}"#,
+            "its `session` is no text",
+        );
+        told(
+            r#"{"principal":"a","level":1,"labels":[1]}"#,
+            "a label is no text",
+        );
+        told(
+            r#"{"principal":"a","level":1,"labels":"pii"}"#,
+            "its `labels` are no list",
+        );
+        told(
+            r#"{"principal":"a","level":1,"labels":[],"untrusty":true}"#,
+            "it says more than that",
+        );
+        for calls in ["-1", "0", "\"1\"", "1.5", "null"] {
+            let line = format!(r#"{{"principal":"a","level":1,"labels":[],"calls":{calls}}}"#);
+            told(&line, "its `calls` are no count");
+        }
+        told(
+            r#"{"principal":"a","level":1,"labels":[],"ended":true}"#,
+            "its `ended` is no text",
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_journal_that_others_may_write_to_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        drop(open(&path));
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
+        assert!(matches!(
+            OnDisk::open(&path, 10),
+            Err(JournalError::Writable)
+        ));
+    }
+
+    #[tokio::test]
+    async fn more_sessions_than_there_is_room_for_refuse_to_start_and_raise_nobody_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        for name in ["a", "b", "c"] {
+            let key = SessionKey::of(name, None);
+            store.raise(&key, &Held::at(1)).get().await.unwrap();
+        }
+        drop(store);
+        assert!(matches!(OnDisk::open(&path, 2), Err(JournalError::Full(2))));
+        let store = OnDisk::open(&path, 3).unwrap();
+        let late = SessionKey::of("d", None);
+        let late = store.kept(&late).get().await.unwrap();
+        assert_eq!((*late.held).clone(), Held::highest());
+        assert_eq!(late.room, Room::None);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_written_is_not_held_and_a_fault() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        // A file that is open for reading takes no line.
+        store.0.journal.lock().unwrap().file = File::open(&path).unwrap();
+        let fault = store
+            .raise(&key(None), &Held::at(1))
+            .get()
+            .await
+            .unwrap_err();
+        assert!(fault.to_string().contains("cannot be written"), "{fault}");
+        assert!(store.0.memory.get(&key(None)).is_nothing());
+    }
+
+    async fn counts(store: &OnDisk, most: i64, times: usize) -> usize {
+        let mut counted = 0;
+        for _ in 0..times {
+            let one = store.count(&key(None), most).get().await.unwrap();
+            counted += usize::from(one == Counted::Yes);
+        }
+        counted
+    }
+
+    #[tokio::test]
+    async fn a_budget_and_an_end_are_what_they_were_after_a_restart() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        assert_eq!(counts(&store, 5, 3).await, 3);
+        drop(store);
+        let store = open(&path);
+        assert_eq!(counts(&store, 5, 5).await, 2);
+        let other = key(Some("other"));
+        store.end(&other, "send").get().await.unwrap();
+        store.end(&other, "later").get().await.unwrap();
+        drop(store);
+        let store = open(&path);
+        assert_eq!(counts(&store, 5, 5).await, 0);
+        // Who may make more of them has more.
+        assert_eq!(counts(&store, 6, 5).await, 1);
+        assert!(store.0.memory.get(&other).ended.is_some());
+        assert_eq!(store.0.memory.get(&key(None)).ended, None);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn of_many_calls_at_once_as_many_are_counted_on_disk_as_a_budget_has() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = Arc::new(open(&path));
+        let mut all = tokio::task::JoinSet::new();
+        for _ in 0..40 {
+            let store = Arc::clone(&store);
+            all.spawn(async move { counts(&store, 17, 3).await });
+        }
+        assert_eq!(all.join_all().await.into_iter().sum::<usize>(), 17);
+        drop(store);
+        assert_eq!(open(&path).0.memory.get(&key(None)).calls, 17);
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_is_removed_or_replaced_is_written_anew_with_all_that_it_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let lower = format!("{TITLE}\n");
+        let store = open(&path);
+        for (session, change) in [None, Some(lower.as_str()), Some("")]
+            .into_iter()
+            .enumerate()
+        {
+            let raises = |level| {
+                let key = key(Some(&format!("{session} {level}")));
+                let store = &store;
+                async move { store.raise(&key, &Held::at(level)).get().await.unwrap() }
+            };
+            raises(2).await;
+            fs::remove_file(&path).unwrap();
+            if let Some(text) = change {
+                fs::write(&path, text).unwrap();
+            }
+            raises(3).await;
+        }
+        // Nobody writes any more: it is looked for all the same.
+        fs::remove_file(&path).unwrap();
+        store.0.look();
+        drop(store);
+        assert_eq!(open(&path).0.memory.all().len(), 6);
+    }
+
+    #[tokio::test]
+    async fn a_journal_that_another_gate_has_begun_meanwhile_closes_this_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        fs::remove_file(&path).unwrap();
+        let other = open(&path);
+        let fault = store.raise(&key(None), &Held::at(1)).get().await;
+        let fault = fault.unwrap_err().to_string();
+        assert!(fault.contains("another gate uses it"), "{fault}");
+        assert_eq!(other.0.memory.all().len(), 0);
+        drop(other);
+        store.raise(&key(None), &Held::at(1)).get().await.unwrap();
+    }
+
+    #[test]
+    fn a_journal_is_made_shorter_before_it_is_too_long_to_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        let long = SessionKey::of(&"a".repeat(300_000), None);
+        for _ in 0..20 {
+            let one = |kept: &Kept| (kept.one_more(100), ());
+            store.0.write(&long, one).unwrap();
+        }
+        assert!(fs::metadata(&path).unwrap().len() < 2_000_000);
+        drop(store);
+        assert_eq!(open(&path).0.memory.get(&long).calls, 20);
+    }
+
+    fn is_private_now(path: &Path) {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        #[cfg(not(unix))]
+        let _ = path;
+    }
+}

@@ -1,0 +1,151 @@
+//! A journal of what is kept of sessions, as text.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::policy::{Held, MAX_LEVEL};
+use crate::wire::{Document, Fragment, Limits, Value};
+
+use super::{InMemory, Kept, SessionKey};
+
+/// The first line: what wrote this, and in which form.
+pub(super) const TITLE: &str = r#"{"mcp-protector":"ratchet","version":1}"#;
+
+/// What a line has.
+const MEMBERS: [&str; 7] = [
+    "principal",
+    "session",
+    "level",
+    "labels",
+    "untrusted",
+    "calls",
+    "ended",
+];
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    #[error("cannot {what}: {cause}")]
+    Io {
+        what: &'static str,
+        cause: io::Error,
+    },
+    #[error("another gate uses it")]
+    Locked,
+    #[error(
+        "others than its owner may write to it, and what it says can be lowered so: if nobody has, take \
+         that right away (`chmod go-w`); else remove it, to begin with nothing read"
+    )]
+    Writable,
+    /// A gate writes its title before anything else.
+    #[error(
+        "it is empty, as no gate leaves it: bring back what stood there, or remove it, to begin with \
+         nothing read"
+    )]
+    Empty,
+    #[error("it is no journal of a ratchet")]
+    Foreign,
+    #[error("line {line} is not one that a gate wrote: {problem}")]
+    Line { line: usize, problem: &'static str },
+    #[error("it holds more than {0} sessions: make room with `ratchet.max_sessions`")]
+    Full(usize),
+}
+
+/// A whole journal, with one line for each key.
+pub(super) fn written(all: &[(SessionKey, Kept)]) -> String {
+    let mut text = format!("{TITLE}\n");
+    for (key, kept) in all {
+        text.push_str(&line(key, kept));
+    }
+    text
+}
+
+pub(super) fn line(key: &SessionKey, kept: &Kept) -> String {
+    let held = &kept.held;
+    let labels = held.labels.iter().map(|label| Fragment::string(label));
+    let session = key.session().map(Fragment::string);
+    let calls = (kept.calls > 0).then(|| Fragment::integer(kept.calls));
+    let members = [
+        ("principal", Some(Fragment::string(key.principal()))),
+        ("session", session),
+        ("level", Some(Fragment::integer(held.level))),
+        ("labels", Some(Fragment::array(labels))),
+        ("untrusted", held.untrusted.then(Fragment::truth)),
+        ("calls", calls),
+        ("ended", kept.ended.as_deref().map(Fragment::string)),
+    ];
+    let members = members.into_iter();
+    let object = Fragment::object(members.filter_map(|(name, value)| Some((name, value?))));
+    format!("{}\n", object.into_string())
+}
+
+/// Joins every line of a journal.
+///
+/// # Errors
+/// [`JournalError`] where a line is not one that a gate wrote. Only a last one without its end is left out.
+pub(super) fn read(text: &str, memory: &InMemory) -> Result<(), JournalError> {
+    if text.is_empty() {
+        return Err(JournalError::Empty);
+    }
+    let mut lines = text.split_inclusive('\n').enumerate();
+    match lines.next() {
+        Some((_, title)) if title.trim_end() == TITLE => {}
+        Some(_) | None => return Err(JournalError::Foreign),
+    }
+    for (index, line) in lines {
+        match entry(line) {
+            Ok((key, kept)) => {
+                memory.join_beyond(&key, &kept);
+            }
+            Err(_) if !line.ends_with('\n') => {}
+            Err(problem) => {
+                let line = index.saturating_add(1);
+                return Err(JournalError::Line { line, problem });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn entry(line: &str) -> Result<(SessionKey, Kept), &'static str> {
+    let document = Document::decode(line.trim_end().as_bytes(), &Limits::default());
+    let document = document.map_err(|_| "it is no JSON")?;
+    let root = document.root();
+    let text = |key: &str| root.get(key).and_then(Value::as_str);
+    let principal = text("principal").ok_or("it names no `principal`")?;
+    let session = text("session");
+    if root.get("session").is_some() && session.is_none() {
+        return Err("its `session` is no text");
+    }
+    let level = root.get("level").and_then(Value::as_i64);
+    let level = level.filter(|level| (0..=MAX_LEVEL).contains(level));
+    let labels = root.get("labels").ok_or("it has no `labels`")?;
+    if !labels.is_array() {
+        return Err("its `labels` are no list");
+    }
+    // Nobody knows what it would have raised.
+    if root.entries().any(|(name, _)| !MEMBERS.contains(&&*name)) {
+        return Err("it says more than that");
+    }
+    let labels = labels
+        .items()
+        .map(|label| Some(label.as_str()?.into_owned()));
+    let untrusted = root.get("untrusted").map_or(Some(false), Value::as_bool);
+    let held = Held {
+        level: level.ok_or("its `level` is none of 0 to 3")?,
+        labels: labels.collect::<Option<_>>().ok_or("a label is no text")?,
+        untrusted: untrusted.ok_or("its `untrusted` is neither true nor false")?,
+    };
+    let calls = root
+        .get("calls")
+        .map_or(Some(0), |it| Value::as_i64(it).filter(|calls| *calls > 0));
+    let ended = root.get("ended").map(|it| it.as_str().map(Arc::from));
+    let kept = Kept {
+        calls: calls.ok_or("its `calls` are no count")?,
+        ended: ended
+            .map(|tool| tool.ok_or("its `ended` is no text"))
+            .transpose()?,
+        ..Kept::having_read(Arc::new(held))
+    };
+    Ok((SessionKey::of(&principal, session.as_deref()), kept))
+}

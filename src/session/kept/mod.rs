@@ -1,0 +1,22 @@
+//! What is kept of sessions beyond their conversations, and where: what they have read, which only rises,
+//! the calls of their budgets, and that they have ended.
+//!
+//! A session that nobody can come back to keeps it itself. What outlives a session, or is common to
+//! several, stands in a [`SessionStore`] under a [`SessionKey`]. What is kept so, and what is not:
+//! `docs/decisions/0071-what-outlives-a-gate.md`.
+
+mod disk;
+mod file;
+mod journal;
+mod key;
+mod memory;
+#[cfg(test)]
+mod oracle;
+mod room;
+mod store;
+
+pub use disk::OnDisk;
+pub use journal::JournalError;
+pub use key::{SessionKey, Whose};
+pub use memory::InMemory;
+pub use store::{Answer, Counted, Kept, Places, Raised, Room, SessionStore, StoreFault};
