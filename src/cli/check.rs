@@ -85,7 +85,7 @@ fn check(args: &CheckArgs) -> Result<Found, Vec<Told>> {
 
 fn targets(args: &CheckArgs) -> Result<Vec<Target>, Vec<Told>> {
     if let Some(file) = &args.config {
-        let config = Config::load(file).map_err(one)?;
+        let config = Config::load_offline(file).map_err(one)?;
         return Ok(Target::configured(file, &config, args));
     }
     if args.paths.is_empty() {
@@ -159,7 +159,7 @@ fn allowlist(args: &CheckArgs) -> Result<String, Vec<Told>> {
     let Some(file) = &args.config else {
         return Err(wrong("no configuration is named"));
     };
-    let config = Config::load(file).map_err(one)?;
+    let config = Config::load_offline(file).map_err(one)?;
     match &config.policy.allow {
         Some(names) => Ok(CompiledAllowlist::of(names).to_string()),
         None => Err(wrong("the configuration has no allowlist")),

@@ -103,7 +103,11 @@ impl Failure {
 }
 
 fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, Failure> {
-    let config = args.config.as_deref().map(Config::load).transpose()?;
+    let config = args
+        .config
+        .as_deref()
+        .map(Config::load_offline)
+        .transpose()?;
     let settings = settings(args, config.as_ref());
     let request = request(args, stdin)?;
     let circumstances = match &request {

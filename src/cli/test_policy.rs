@@ -26,7 +26,7 @@ pub fn run(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
 }
 
 fn run_once(args: &TestPolicyArgs, stdout: &mut dyn Write) -> Exit {
-    let config = args.config.as_deref().map(Config::load).transpose();
+    let config = args.config.as_deref().map(Config::load_offline).transpose();
     let done = match config {
         Ok(config) => {
             let settings = settings(args, config.as_ref());

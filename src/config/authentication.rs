@@ -204,7 +204,7 @@ pub(super) fn token_in<'t>(
     field: &Field<'t>,
     at_least: usize,
 ) -> Option<SecretString> {
-    let token = section.text(field)?.value;
+    let token = section.secret_text(field)?.value;
     if token.len() < at_least {
         let help = format!("at least {at_least} bytes");
         section.tell(field, Reason::BelowMinimum, Some(&help));

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::conceal::{Snippets, Visible};
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::file::{self, Written, join};
-use super::reading::{Known, Reading, Unknown};
+use super::reading::{Known, Reading, Unknown, Unset};
 use super::resolve::resolve;
 use super::settings::{Config, ConfigFile};
 use super::suggest;
@@ -19,8 +19,18 @@ impl Config {
     /// Reads and checks a file; variables come from the environment of this process. Nothing but
     /// the file is opened.
     pub fn load(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::load_with(path, Unset::Refused)
+    }
+
+    /// Reads and checks a file for what is done without its server: where nothing is decided by
+    /// what a variable holds (tokens, URLs, the server's environment), it need not be set.
+    pub fn load_offline(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::load_with(path, Unset::StandIn)
+    }
+
+    fn load_with(path: &Path, unset: Unset) -> Result<Self, ConfigErrors> {
         let text = file::read(path)?;
-        let mut config = Self::of_text(&text, path)?;
+        let mut config = Self::of_text(&text, path, unset)?;
         config.file = Some(ConfigFile {
             path: path.to_owned(),
             digest: Sha256::digest(&text).into(),
@@ -28,13 +38,12 @@ impl Config {
         Ok(config)
     }
 
-    fn of_text(text: &str, path: &Path) -> Result<Self, ConfigErrors> {
+    fn of_text(text: &str, path: &Path, unset: Unset) -> Result<Self, ConfigErrors> {
         // Paths must mean the same wherever they are used later, so they start at an absolute
         // directory. Without a current directory they stay as they are.
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self::parse(text, path, absolute.parent().unwrap_or(path), &|name| {
-            std::env::var_os(name)
-        })
+        let base = absolute.parent().unwrap_or(path);
+        Self::parse_with(text, path, base, &|name| std::env::var_os(name), unset)
     }
 
     /// Checks the text of a file. `path` is what reports call it, `base` is where relative paths
@@ -45,12 +54,33 @@ impl Config {
         base: &Path,
         variables: &Variables<'_>,
     ) -> Result<Self, ConfigErrors> {
+        Self::parse_with(text, path, base, variables, Unset::Refused)
+    }
+
+    /// Checks the text of a file as [`Config::load_offline`] does.
+    pub fn parse_offline(
+        text: &str,
+        path: &Path,
+        base: &Path,
+        variables: &Variables<'_>,
+    ) -> Result<Self, ConfigErrors> {
+        Self::parse_with(text, path, base, variables, Unset::StandIn)
+    }
+
+    fn parse_with(
+        text: &str,
+        path: &Path,
+        base: &Path,
+        variables: &Variables<'_>,
+        unset: Unset,
+    ) -> Result<Self, ConfigErrors> {
         let written = Written::parse(text);
         if written.outline.entries.is_empty() && written.problems.is_empty() {
             let help = "the smallest configuration is `[upstream]` with a `command`";
             return Err(ConfigErrors::about_file(path, Reason::EmptyFile, help));
         }
         let mut reading = Reading::new(&written, variables);
+        reading.unset = unset;
         let mut config = resolve(&mut reading, base);
         let origin = path.display().to_string();
         let (errors, warnings) = assemble(&origin, text, &written, reading);
@@ -90,7 +120,7 @@ impl ConfigFile {
         if self.digest == <[u8; 32]>::from(Sha256::digest(&text)) {
             return Look::Same;
         }
-        match Config::of_text(&text, &self.path) {
+        match Config::of_text(&text, &self.path, Unset::Refused) {
             Ok(_) => Look::Changed,
             Err(errors) => Look::Invalid(errors),
         }

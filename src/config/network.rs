@@ -32,7 +32,7 @@ impl<'t> Section<'_, 't> {
 
     /// A URL that is asked for with nothing but TLS to trust, or one of this machine.
     pub(super) fn trusted_url(&mut self, key: &'static str) -> Option<Url> {
-        let text = self.secret(key)?;
+        let text = self.secret_url(key)?;
         let url = web_url(&text).and_then(|url| {
             if url.scheme() == "https" || is_loopback(&url) {
                 Ok(url)

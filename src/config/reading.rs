@@ -13,6 +13,7 @@ use super::variables::Variables;
 pub(super) struct Reading<'t> {
     pub(super) written: &'t Written<'t>,
     pub(super) variables: &'t Variables<'t>,
+    pub(super) unset: Unset,
     pub(super) known: Known,
     /// The vocabulary of the format, which is public wherever it stands.
     pub(super) words: BTreeSet<&'static str>,
@@ -24,6 +25,15 @@ pub(super) struct Reading<'t> {
     pub(super) problems: Vec<ConfigError>,
     /// Environment variables that took part in some value.
     pub(super) taken: BTreeMap<String, SecretString>,
+}
+
+/// What becomes of `${NAME}` where there is no such variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unset {
+    /// It is an error that names the field.
+    Refused,
+    /// Something stands for it, in values that no decision depends on.
+    StandIn,
 }
 
 /// Every key that sections asked for, by section and key; `*` is a key that authors choose.
@@ -49,6 +59,7 @@ impl<'t> Reading<'t> {
         Self {
             written,
             variables,
+            unset: Unset::Refused,
             known: BTreeMap::new(),
             words: BTreeSet::new(),
             shown: Vec::new(),

@@ -66,7 +66,7 @@ const TIMEOUT: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(100)..=Duration::from_mins(1);
 
 fn endpoint(section: &mut Section<'_, '_>) -> Option<Url> {
-    let text = section.secret("otlp_endpoint")?;
+    let text = section.secret_url("otlp_endpoint")?;
     let help = "where the collector takes OTLP over HTTP, as in `\"http://127.0.0.1:4318\"`; the \
                 gate adds `/v1/traces`";
     let url = match web_url(&text) {
@@ -135,7 +135,7 @@ fn secrets(headers: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
 }
 
 fn value<'t>(section: &mut Section<'_, 't>, field: &Field<'t>) -> Option<SecretString> {
-    let value = section.text(field)?.value;
+    let value = section.secret_text(field)?.value;
     let fits = |byte: u8| matches!(byte, b' '..=b'~');
     if value.is_empty() || value.len() > 4096 || !value.bytes().all(fits) || value.trim() != value {
         let reason = Reason::Invalid("holds what no header holds");

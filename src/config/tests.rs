@@ -6,6 +6,7 @@ mod isolated;
 mod meaning;
 mod mistakes;
 mod network;
+mod offline;
 mod published;
 mod published_http;
 mod ratchet;

@@ -183,7 +183,7 @@ enum Way {
 }
 
 fn way(section: &mut Section<'_, '_>) -> Way {
-    let Some(text) = section.secret("url") else {
+    let Some(text) = section.secret_url("url") else {
         return if section.has("url") {
             Way::Unclear
         } else {
@@ -297,7 +297,7 @@ fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
 }
 
 fn argument<'t>(section: &mut Section<'_, 't>, item: &Field<'t>) -> Option<String> {
-    let text = section.text(item)?.value;
+    let text = section.secret_text(item)?.value;
     if text.contains('\0') {
         section.tell(item, Reason::Invalid("contains a NUL character"), None);
     }

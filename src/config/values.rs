@@ -7,10 +7,11 @@ use std::time::Duration;
 use toml::de::{DeInteger, DeValue};
 
 use super::errors::Reason;
+use super::reading::{Reading, Unset};
 use super::section::{Field, Section};
 use super::suggest;
 use super::units;
-use super::variables::{Text, TextSource, expand};
+use super::variables::{self, Text, TextSource, expand};
 
 impl<'t> Section<'_, 't> {
     /// A string that is no secret.
@@ -19,10 +20,17 @@ impl<'t> Section<'_, 't> {
         self.text(&field).map(|text| text.value)
     }
 
-    /// A string that reports do not show.
-    pub(super) fn secret(&mut self, key: &'static str) -> Option<String> {
+    /// A URL, which may have secrets in its path and query.
+    pub(super) fn secret_url(&mut self, key: &'static str) -> Option<String> {
         let field = self.take(key)?;
-        self.text(&field).map(|text| text.value)
+        let is_first = field.value.as_str().is_some_and(|it| it.starts_with("${"));
+        let stand_in = if is_first {
+            variables::url_stand_in
+        } else {
+            variables::stand_in
+        };
+        let text = self.text_or(&field, |name| Some(stand_in(name)))?;
+        Some(text.value)
     }
 
     /// A path; a relative one starts at the directory of the file.
@@ -186,11 +194,34 @@ impl<'t> Section<'_, 't> {
 
     /// The text of a field, variables replaced.
     pub(super) fn text(&mut self, field: &Field<'t>) -> Option<Text> {
+        self.text_or(field, |_| None)
+    }
+
+    /// The text of a field that only the server, or whoever proves who they are, gets to see:
+    /// no decision depends on it.
+    pub(super) fn secret_text(&mut self, field: &Field<'t>) -> Option<Text> {
+        self.text_or(field, |name| Some(variables::stand_in(name)))
+    }
+
+    /// The text of a field. `stand_in` says what a variable may hold that is not set, where it
+    /// need not be.
+    fn text_or(
+        &mut self,
+        field: &Field<'t>,
+        stand_in: impl Fn(&str) -> Option<String>,
+    ) -> Option<Text> {
         let DeValue::String(written) = field.value else {
             self.wrong_type(field, "a string", None);
             return None;
         };
-        let expanded = expand(written, self.reading.variables);
+        let Reading {
+            variables, unset, ..
+        } = *self.reading;
+        let expanded = expand(written, &|name| {
+            let set = variables(name);
+            let stands_in = set.is_none() && unset == Unset::StandIn;
+            set.or_else(|| stands_in.then(|| stand_in(name)).flatten().map(Into::into))
+        });
         if let Ok(text) = &expanded {
             let taken = text.variables.iter();
             let taken = taken.map(|(name, value)| (name.clone(), value.clone().into()));

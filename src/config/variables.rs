@@ -68,6 +68,17 @@ pub(super) fn expand(written: &str, variables: &Variables<'_>) -> Result<Text, V
     }
 }
 
+/// Stands for the secret in a variable: one of its own for each name, and as long as any token
+/// has to be.
+pub(super) fn stand_in(name: &str) -> String {
+    format!("stand-in-for-{name:->32}")
+}
+
+/// Stands for a URL in a variable. Nothing can be reached there (RFC 2606).
+pub(super) fn url_stand_in(name: &str) -> String {
+    format!("https://stand-in.invalid/{name}")
+}
+
 fn look_up(name: &str, variables: &Variables<'_>) -> Result<String, Reason> {
     let mut characters = name.chars();
     let starts_well = characters

@@ -36,7 +36,7 @@ pub(super) fn load(
     })?;
     let base = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
     let base = base.parent().unwrap_or(dir);
-    let config = Config::parse(&text, &path, base, &|_| None).map_err(|errors| {
+    let config = Config::parse_offline(&text, &path, base, &|_| None).map_err(|errors| {
         let tell = |error: &ConfigError| {
             let place = error.position();
             let place = place.map_or(String::new(), |(line, _)| format!(", line {line}"));
