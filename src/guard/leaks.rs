@@ -40,7 +40,7 @@ const HANDLES: [&[&str]; 7] = [
 ];
 
 /// Bytes of the name of a member, from its end, that are looked at together with its value.
-const MOST_OF_NAME: usize = 1024;
+const MOST_OF_NAME: usize = 128;
 
 /// The longest string that is looked at together with the name of its member: a longer one is text
 /// that says itself what is in it.
@@ -183,7 +183,7 @@ impl<'m> Search<'_, 'm> {
     /// In the text; if there is nothing, in the text beside the name of its member.
     fn find(&self, text: &str, name: Option<&str>) -> (Vec<Finding>, Told) {
         let found = self.rules.find(text);
-        let Some(name) = name.filter(|_| found.is_empty() && text.len() <= SHORT) else {
+        let Some(name) = name.filter(|_| found.is_empty() && (1..=SHORT).contains(&text.len())) else {
             return (found, Told::ByText);
         };
         let before = format!("{}=\"", end_of(name));
