@@ -183,7 +183,8 @@ impl<'m> Search<'_, 'm> {
     /// In the text; if there is nothing, in the text beside the name of its member.
     fn find(&self, text: &str, name: Option<&str>) -> (Vec<Finding>, Told) {
         let found = self.rules.find(text);
-        let Some(name) = name.filter(|_| found.is_empty() && (1..=SHORT).contains(&text.len())) else {
+        let Some(name) = name.filter(|_| found.is_empty() && (1..=SHORT).contains(&text.len()))
+        else {
             return (found, Told::ByText);
         };
         let before = format!("{}=\"", end_of(name));

@@ -192,6 +192,7 @@ impl Server {
         (self.refusals)(HttpRefusal {
             status,
             code,
+            why: refused.to_string(),
             peer,
             subject,
         });

@@ -14,6 +14,8 @@ pub struct HttpRefusal {
     pub status: u16,
     /// A stable word.
     pub code: &'static str,
+    /// What the peer was told.
+    pub why: String,
     pub peer: IpAddr,
     /// Who sent it, if that was known by then.
     pub subject: Option<String>,

@@ -237,7 +237,10 @@ async fn record_refusals(
 ) {
     let audit = &service.parts.audit;
     while let Some(refusal) = refused.recv().await {
-        let text = format!("HTTP {} to {}", refusal.status, refusal.peer);
+        let HttpRefusal {
+            status, peer, why, ..
+        } = &refusal;
+        let text = format!("HTTP {status} to {peer}: {why}");
         let reason = audit::Reason::code(refusal.code).with_text(text);
         let mut record = blocked(service, reason);
         record.agent = refusal.subject.as_ref().map(audit::Agent::new);

@@ -153,6 +153,12 @@ impl Rig {
         refusals.iter().map(|refusal| refusal.code).collect()
     }
 
+    /// What was wrong with what was refused so far, in words.
+    pub(super) fn why(&self) -> Vec<String> {
+        let refusals = self.refusals.lock().unwrap();
+        refusals.iter().map(|refusal| refusal.why.clone()).collect()
+    }
+
     pub(super) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
     }
