@@ -8,11 +8,12 @@ use std::time::Duration;
 use tokio::process::ChildStdout;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Sleep, sleep};
+use tracing::warn;
 
 use crate::wire::{Frame, LineReader};
 
 use super::backoff::Delays;
-use super::child_process::{Shared, Started};
+use super::child_process::{Settings, Shared, Started};
 use super::command::StartError;
 use super::keeper::{Ended, Lifetime, Order, Phase};
 use super::process::Exit;
@@ -50,6 +51,7 @@ pub enum GiveUp {
 pub struct ChildEvents {
     reader: LineReader<ChildStdout>,
     life: Life,
+    hints: Hints,
 }
 
 impl ChildEvents {
@@ -70,6 +72,7 @@ impl ChildEvents {
                 starts: 1,
                 state: State::Running,
             },
+            hints: Hints::default(),
         }
     }
 
@@ -77,7 +80,11 @@ impl ChildEvents {
     ///
     /// The server's output is read only in here: whoever does not call lets it wait.
     pub async fn next(&mut self) -> Event<'_> {
-        let Self { reader, life } = self;
+        let Self {
+            reader,
+            life,
+            hints,
+        } = self;
         match &mut life.state {
             State::Running => {}
             State::Waiting(delay) => {
@@ -106,7 +113,10 @@ impl ChildEvents {
             // What was written before the end is delivered before the end is told.
             biased;
             frame = reader.next() => match frame {
-                Ok(Some(Frame::Line(line))) => return Event::Line(line),
+                Ok(Some(Frame::Line(line))) => {
+                    hints.of_line(line, &life.shared.settings);
+                    return Event::Line(line);
+                }
                 Ok(Some(Frame::TooLong)) => return Event::TooLong,
                 Ok(None) | Err(_) => {}
             },
@@ -114,6 +124,7 @@ impl ChildEvents {
         }
         life.hang_up.notify_one();
         let Ended { exit, lifetime } = ended(&mut life.phase).await;
+        hints.of_end(&life.shared);
         life.died(exit, lifetime)
     }
 }
@@ -123,6 +134,42 @@ impl fmt::Debug for ChildEvents {
         f.debug_struct("ChildEvents")
             .field("life", &self.life)
             .finish_non_exhaustive()
+    }
+}
+
+/// What the log says once to whoever runs a server, of mistakes that look like the gate's.
+#[derive(Debug, Default)]
+struct Hints {
+    stray: bool,
+    confined: bool,
+}
+
+impl Hints {
+    /// Says nothing of what the line holds: it may be anything.
+    fn of_line(&mut self, line: &[u8], settings: &Settings) {
+        let begins = line.iter().find(|byte| !byte.is_ascii_whitespace());
+        if self.stray || matches!(begins, None | Some(b'{' | b'[')) {
+            return;
+        }
+        self.stray = true;
+        warn!(
+            upstream = settings.name,
+            "the server writes text to its standard output, where only messages belong: logs and \
+             banners go to standard error; such lines are dropped, and recorded"
+        );
+    }
+
+    fn of_end(&mut self, shared: &Shared) {
+        let is_early = !shared.was_handshaken() && !shared.is_stopping();
+        if self.confined || !is_early || shared.settings.sandbox.is_none() {
+            return;
+        }
+        self.confined = true;
+        warn!(
+            upstream = shared.settings.name,
+            "the server ended before its handshake, and is confined by `upstream.sandbox`: it may \
+             lack something to read or to execute (interpreters, modules, a home, caches)"
+        );
     }
 }
 

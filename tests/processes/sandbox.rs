@@ -559,6 +559,19 @@ fn what_cannot_be_granted_is_named_and_nothing_is_started() {
 }
 
 #[test]
+fn a_confined_server_that_ends_before_its_handshake_is_told_of_with_what_it_may_lack() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().to_str().unwrap();
+    let hint = "is confined by `upstream.sandbox`";
+    for (options, told) in [(&["--best-effort", "--read", place][..], 1), (&[], 0)] {
+        let mut gate = Gate::python(options, "raise SystemExit(3)");
+        assert_eq!(gate.wait().code(), Some(2));
+        let complaints = gate.complaints();
+        assert_eq!(complaints.matches(hint).count(), told, "{complaints}");
+    }
+}
+
+#[test]
 fn a_server_that_is_started_again_is_confined_again() {
     let host = Host::new();
     run(async {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_protector::upstream::{Event, UpstreamFault};
 use tokio::time::timeout;
 
-use crate::support::{Mark, PATIENCE, Server, python, run, settings};
+use crate::support::{Gate, Mark, PATIENCE, Server, python, run, settings};
 
 #[test]
 fn every_line_comes_back_in_order() {
@@ -183,6 +183,21 @@ while True:
         assert_eq!(received, accepted);
         server.sender.stop().await;
     });
+}
+
+#[test]
+fn a_server_that_writes_text_among_its_messages_is_told_of_once() {
+    let hint = "writes text to its standard output";
+    for (script, told) in [
+        ("print('Serving on stdio'); print('CANARY'); print('{}')", 1),
+        ("print('{}'); print(); print(' []')", 0),
+    ] {
+        let mut gate = Gate::python(&[], script);
+        while gate.line() != "{}" {}
+        let complaints = gate.complaints();
+        assert_eq!(complaints.matches(hint).count(), told, "{complaints}");
+        assert!(!complaints.contains("CANARY"), "{complaints}");
+    }
 }
 
 #[test]
