@@ -235,7 +235,9 @@ impl Metrics {
             Event::Changed => &self.changed,
             Event::Published => &self.published,
             Event::Rejected => &self.rejected,
-            Event::Asked | Event::Granted | Event::Denied | Event::TimedOut => return,
+            Event::Asked | Event::Granted | Event::Denied | Event::TimedOut | Event::Withdrawn => {
+                return;
+            }
         };
         count.fetch_add(1, Ordering::Relaxed);
     }

@@ -188,6 +188,8 @@ pub enum Event {
     Denied,
     /// No human answered in time.
     TimedOut,
+    /// Nobody is asked any more: an answer would be good for nothing.
+    Withdrawn,
     /// The new policies are in force.
     Published,
     /// The new policies were refused; the last good ones stay in force.
@@ -196,7 +198,7 @@ pub enum Event {
 
 impl Event {
     /// Every event, in the order of the documentation.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Started,
         Self::Died,
         Self::Restarted,
@@ -206,6 +208,7 @@ impl Event {
         Self::Granted,
         Self::Denied,
         Self::TimedOut,
+        Self::Withdrawn,
         Self::Published,
         Self::Rejected,
     ];

@@ -58,6 +58,17 @@ pub enum Outcome {
     Denied(By),
     /// Nobody answered in time.
     TimedOut,
+    /// Nobody is asked any more.
+    Withdrawn(Void),
+}
+
+/// Why a question is withdrawn that somebody still waits for: a yes would be good for nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Void {
+    #[error("the gate is stopping")]
+    Stopping,
+    #[error("the policies are no longer those that asked")]
+    Policies,
 }
 
 /// Why an answer does not count.
@@ -69,19 +80,23 @@ pub enum AnswerError {
     AlreadyAnswered,
     #[error("the answer comes too late")]
     Expired,
+    #[error("the question was withdrawn: an answer would be good for nothing")]
+    Withdrawn,
     #[error("answers do not count that come this way")]
     NotThisWay,
 }
 
 /// Why nobody is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Full {
+pub enum NotAsked {
     #[error("{0} questions of the same principal wait for an answer already")]
     OfPrincipal(usize),
     #[error("{0} questions wait for an answer already")]
     InAll(usize),
     #[error("the questions that wait for an answer take too much memory")]
     Memory,
+    #[error("the gate is stopping")]
+    Stopping,
 }
 
 /// What all questions may take in memory, in bytes.
@@ -106,8 +121,8 @@ impl Desk {
     /// rings or its time is over.
     ///
     /// # Errors
-    /// [`Full`] when too many questions wait: then nobody is asked.
-    pub fn ask(&self, request: Request) -> Result<TicketId, Full> {
+    /// [`NotAsked`] when too many questions wait, or the gate stops: then nobody is asked.
+    pub fn ask(&self, request: Request) -> Result<TicketId, NotAsked> {
         let Request {
             binding,
             question,
@@ -115,6 +130,9 @@ impl Desk {
         } = request;
         let now = self.clock.elapsed();
         let mut state = self.state();
+        if state.stopping {
+            return Err(NotAsked::Stopping);
+        }
         state.clear(now);
         // What servers ask takes no place from what agents do.
         let of_principal = |entry: &&Entry| {
@@ -128,14 +146,14 @@ impl Desk {
             ..
         } = self.settings;
         if state.open.values().filter(of_principal).count() >= per_principal {
-            return Err(Full::OfPrincipal(per_principal));
+            return Err(NotAsked::OfPrincipal(per_principal));
         }
         if state.open.len() >= in_all {
-            return Err(Full::InAll(in_all));
+            return Err(NotAsked::InAll(in_all));
         }
         let held: usize = state.open.values().map(|it| it.question.weight()).sum();
         if held.saturating_add(question.weight()) > MOST_BYTES {
-            return Err(Full::Memory);
+            return Err(NotAsked::Memory);
         }
         let id = state.next(&self.seal);
         let number = state.last;
@@ -147,6 +165,7 @@ impl Desk {
             asked_at_ms: self.clock.now().as_millisecond(),
             until: now.saturating_add(timeout),
             answered: None,
+            void: None,
         };
         state.open.insert(number, entry);
         state.numbers.insert(id.clone(), number);
@@ -163,7 +182,7 @@ impl Desk {
         let now_ms = self.clock.now().as_millisecond();
         let state = self.state();
         let waiting = state.open.values();
-        let waiting = waiting.filter(|entry| entry.answered.is_none() && now < entry.until);
+        let waiting = waiting.filter(|entry| entry.is_unanswered() && now < entry.until);
         let pending = waiting.map(|entry| {
             let left = entry.until.saturating_sub(now).as_millis();
             Pending {
@@ -193,6 +212,9 @@ impl Desk {
         };
         if entry.answered.is_some() {
             return Err(AnswerError::AlreadyAnswered);
+        }
+        if entry.void.is_some() {
+            return Err(AnswerError::Withdrawn);
         }
         if now >= entry.until {
             return Err(AnswerError::Expired);
@@ -268,7 +290,21 @@ impl Desk {
 
     /// Nobody waits for the answer any more: none counts from now on.
     pub fn withdraw(&self, id: &TicketId) {
-        self.state().remove(id);
+        self.state().remove(id, AnswerError::Withdrawn);
+    }
+
+    /// Asks nobody from now on: the gate stops. Whoever waits for an answer is told so, by its bell;
+    /// answers that were given count.
+    pub fn stop(&self) {
+        let mut state = self.state();
+        state.stopping = true;
+        state.withdraw(Void::Stopping, |_| true);
+    }
+
+    /// These policies are in force no more: what they asked about is withdrawn.
+    pub fn retire(&self, revision: &str) {
+        let theirs = |binding: &Binding| *binding.revision == *revision;
+        self.state().withdraw(Void::Policies, theirs);
     }
 
     /// When a question's time is over: time since the clock was made.

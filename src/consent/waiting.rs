@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::binding::{Binding, Receipt};
-use super::desk::{Answer, AnswerError, Outcome};
+use super::desk::{Answer, AnswerError, Outcome, Void};
 use super::question::Question;
 use super::seal::Seal;
 use super::settings::By;
@@ -25,6 +25,8 @@ pub(super) struct State {
     pub(super) ended: VecDeque<(TicketId, AnswerError)>,
     /// Answers that could not be made use of yet, oldest first.
     pub(super) kept: VecDeque<Receipt>,
+    /// Nobody is asked any more.
+    pub(super) stopping: bool,
 }
 
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub(super) struct Entry {
     /// Time since the clock was made.
     pub(super) until: Duration,
     pub(super) answered: Option<Answered>,
+    /// Set if it is withdrawn: then it has no answer, and gets none.
+    pub(super) void: Option<Void>,
 }
 
 #[derive(Debug)]
@@ -46,6 +50,13 @@ pub(super) struct Answered {
     pub(super) at_ms: i64,
     /// Until when a yes can be spent.
     pub(super) until: Duration,
+}
+
+impl Entry {
+    /// Whether an answer would still count, if it came in time.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.answered.is_none() && self.void.is_none()
+    }
 }
 
 impl State {
@@ -58,12 +69,16 @@ impl State {
         let Some(entry) = self.entry(id) else {
             return Some(Outcome::TimedOut);
         };
-        if entry.answered.is_none() && now < entry.until {
+        if entry.is_unanswered() && now < entry.until {
             return None;
         }
-        let entry = self.remove(id)?;
+        let how = match entry.void {
+            Some(_) => AnswerError::Withdrawn,
+            None => AnswerError::Unknown,
+        };
+        let entry = self.remove(id, how)?;
         Some(match entry.answered {
-            None => Outcome::TimedOut,
+            None => entry.void.map_or(Outcome::TimedOut, Outcome::Withdrawn),
             Some(Answered {
                 answer: Answer::Deny,
                 by,
@@ -83,12 +98,13 @@ impl State {
         self.open.get_mut(number)
     }
 
-    pub(super) fn remove(&mut self, id: &TicketId) -> Option<Entry> {
+    /// Takes out a question; an answer that comes later is told this, unless it had one.
+    pub(super) fn remove(&mut self, id: &TicketId, how: AnswerError) -> Option<Entry> {
         let number = self.numbers.remove(id)?;
         let entry = self.open.remove(&number)?;
         let how = match entry.answered {
             Some(_) => AnswerError::AlreadyAnswered,
-            None => AnswerError::Unknown,
+            None => how,
         };
         self.ended.push_back((id.clone(), how));
         if self.ended.len() > MOST_ENDED {
@@ -111,7 +127,17 @@ impl State {
         let over = self.open.values().filter(over);
         let over: Vec<TicketId> = over.map(|entry| entry.id.clone()).collect();
         for id in over {
-            self.remove(&id);
+            self.remove(&id, AnswerError::Unknown);
+        }
+    }
+
+    /// Withdraws what nobody has answered of those whose binding is such.
+    pub(super) fn withdraw(&mut self, why: Void, is_void: impl Fn(&Binding) -> bool) {
+        for entry in self.open.values_mut() {
+            if entry.is_unanswered() && is_void(&entry.binding) {
+                entry.void = Some(why);
+                entry.bell.notify_one();
+            }
         }
     }
 

@@ -82,6 +82,10 @@ impl Gate {
             self.audit.record(record).await?;
         }
         self.policy.publish(snapshot);
+        // After the new ones are in force: whoever asks looks behind itself for them.
+        if let (Published::Policies, Some(desk)) = (published, &self.desk) {
+            desk.retire(old.revision().as_str());
+        }
         Ok(published)
     }
 

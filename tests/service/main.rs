@@ -33,10 +33,15 @@ mod lives;
 #[cfg(test)]
 mod operators;
 #[cfg(test)]
+#[path = "../support/peer.rs"]
+mod peer;
+#[cfg(test)]
 mod policies;
 #[cfg(test)]
 #[path = "../support/processes.rs"]
 mod processes;
+#[cfg(test)]
+mod questions;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]

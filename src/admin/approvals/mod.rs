@@ -113,6 +113,7 @@ impl Approvals {
                     (Ok(()), Answer::Approve) => Notice::Approved,
                     (Ok(()), Answer::Deny) => Notice::Denied,
                     (Err(Refused::Answered), _) => Notice::Answered,
+                    (Err(Refused::Withdrawn), _) => Notice::Withdrawn,
                     (Err(_), _) => Notice::Gone,
                 };
                 Ok(to(place, Some(notice)))
@@ -134,6 +135,7 @@ impl Approvals {
         let id = TicketId::parse(id).ok_or(Refused::Gone)?;
         self.desk.answer(&id, answer, by).map_err(|why| match why {
             AnswerError::AlreadyAnswered => Refused::Answered,
+            AnswerError::Withdrawn => Refused::Withdrawn,
             AnswerError::Unknown | AnswerError::Expired | AnswerError::NotThisWay => Refused::Gone,
         })
     }

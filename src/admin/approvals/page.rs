@@ -37,6 +37,8 @@ pub(super) enum Notice {
     Denied,
     /// Somebody else was faster.
     Answered,
+    /// Nobody is asked any more.
+    Withdrawn,
     /// It waits no more.
     Gone,
     /// The form was not of this sign-in.
@@ -216,10 +218,11 @@ pub(super) fn seen(pending: &[Pending]) -> String {
 }
 
 impl Notice {
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::Approved,
         Self::Denied,
         Self::Answered,
+        Self::Withdrawn,
         Self::Gone,
         Self::Stale,
     ];
@@ -230,6 +233,7 @@ impl Notice {
             Self::Approved => "approved",
             Self::Denied => "denied",
             Self::Answered => "answered",
+            Self::Withdrawn => "withdrawn",
             Self::Gone => "gone",
             Self::Stale => "stale",
         }
@@ -240,6 +244,9 @@ impl Notice {
             Self::Approved => "Approved.",
             Self::Denied => "Denied.",
             Self::Answered => "Somebody else has answered that already.",
+            Self::Withdrawn => {
+                "That was withdrawn: its request ended, or the policies changed. The answer counts for nothing."
+            }
             Self::Gone => "That waits no more: its time ran out, or the agent has gone.",
             Self::Stale => "Nothing was answered: the page was of an earlier sign-in. Look again.",
         }

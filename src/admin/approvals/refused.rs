@@ -19,6 +19,8 @@ pub(in crate::admin) enum Refused {
     NoRandomness,
     #[error("this is answered already")]
     Answered,
+    #[error("this was withdrawn: nobody waits for it any more, or an answer would change nothing")]
+    Withdrawn,
     #[error("nothing of this name waits for an answer")]
     Gone,
 }
@@ -32,7 +34,7 @@ impl Refused {
             Self::Body => 400,
             Self::Challenge(challenge) => challenge.status(),
             Self::NoRandomness => 500,
-            Self::Answered => 409,
+            Self::Answered | Self::Withdrawn => 409,
         }
     }
 
@@ -46,6 +48,7 @@ impl Refused {
             Self::Challenge(challenge) => challenge.code(),
             Self::NoRandomness => "unwritable",
             Self::Answered => "answered",
+            Self::Withdrawn => "withdrawn",
             Self::Gone => "gone",
         }
     }

@@ -242,7 +242,7 @@ async fn an_answer_counts_once_and_says_whose_it_is() {
         let by = match rig.desk.take(&id).unwrap() {
             Outcome::Granted(receipt) => format!("approve {}", receipt.by()),
             Outcome::Denied(by) => format!("deny {by}"),
-            Outcome::TimedOut => panic!("there was an answer"),
+            Outcome::TimedOut | Outcome::Withdrawn(_) => panic!("there was an answer"),
         };
         assert_eq!(by, format!("{word} page:anna"));
     }
@@ -351,7 +351,9 @@ async fn a_program_lists_and_answers_with_its_token() {
     }
     match rig.desk.take(&id).unwrap() {
         Outcome::Granted(receipt) => assert_eq!(receipt.by().to_string(), "cli:anna"),
-        other @ (Outcome::Denied(_) | Outcome::TimedOut) => panic!("{other:?}"),
+        other @ (Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_)) => {
+            panic!("{other:?}")
+        }
     }
 }
 

@@ -75,6 +75,9 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         End::Stopped(cause) => *cause,
         End::UpstreamGone(_) | End::AuditFault => Cause::UpstreamGone,
     });
+    if end == End::Stopped(Cause::Signal) {
+        gate.stop_asking();
+    }
     // What was in hand when the server was given up is answered as all is. What waits for another
     // server's first word is answered below.
     if matches!(end, End::UpstreamGone(_)) {

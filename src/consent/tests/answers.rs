@@ -180,8 +180,54 @@ fn a_question_that_is_withdrawn_cannot_be_answered() {
     let id = ask(&desk, "ann").unwrap();
     desk.withdraw(&id);
     let late = desk.answer(&id, Answer::Approve, By::page("olga"));
-    assert_eq!(late, Err(AnswerError::Unknown));
+    assert_eq!(late, Err(AnswerError::Withdrawn));
     assert_eq!(desk.pending(), []);
+}
+
+#[tokio::test]
+async fn a_desk_that_stops_withdraws_what_nobody_has_answered_and_asks_nobody() {
+    let (desk, _) = desk();
+    let (open, answered) = (ask(&desk, "ann").unwrap(), ask(&desk, "bob").unwrap());
+    desk.answer(&answered, Answer::Deny, By::page("olga"))
+        .unwrap();
+    desk.stop();
+    assert_eq!(desk.pending(), []);
+    let late = desk.answer(&open, Answer::Approve, By::page("olga"));
+    assert_eq!(late, Err(AnswerError::Withdrawn));
+    assert_eq!(ask(&desk, "ann"), Err(NotAsked::Stopping));
+    let outcome = desk.take(&open);
+    assert_eq!(outcome, Some(Outcome::Withdrawn(Void::Stopping)));
+    let outcome = desk.take(&answered);
+    assert_eq!(outcome, Some(Outcome::Denied(By::page("olga"))));
+    let late = desk.answer(&open, Answer::Approve, By::page("olga"));
+    assert_eq!(late, Err(AnswerError::Withdrawn));
+}
+
+#[tokio::test]
+async fn policies_that_are_replaced_take_their_questions_with_them_and_no_others() {
+    let (desk, _) = desk();
+    let bell = Arc::new(Notify::new());
+    let ask = |revision: &str| {
+        let binding = Binding {
+            revision: revision.into(),
+            ..binding(revision)
+        };
+        let (question, bell) = (question(), Arc::clone(&bell));
+        desk.ask(Request {
+            binding,
+            question,
+            bell,
+        })
+        .unwrap()
+    };
+    let (old, new) = (ask("one"), ask("two"));
+    desk.retire("one");
+    bell.notified().await;
+    let outcome = desk.take(&old);
+    assert_eq!(outcome, Some(Outcome::Withdrawn(Void::Policies)));
+    assert_eq!(desk.take(&new), None);
+    let waiting: Vec<_> = desk.pending().into_iter().map(|it| it.id).collect();
+    assert_eq!(waiting, [new]);
 }
 
 #[test]
@@ -189,9 +235,9 @@ fn one_principal_cannot_fill_the_desk_and_all_of_them_cannot_overfill_it() {
     let (desk, clock) = desk();
     let first = ask(&desk, "ann").unwrap();
     ask(&desk, "ann").unwrap();
-    assert_eq!(ask(&desk, "ann"), Err(Full::OfPrincipal(2)));
+    assert_eq!(ask(&desk, "ann"), Err(NotAsked::OfPrincipal(2)));
     ask(&desk, "bob").unwrap();
-    assert_eq!(ask(&desk, "cid"), Err(Full::InAll(3)));
+    assert_eq!(ask(&desk, "cid"), Err(NotAsked::InAll(3)));
     desk.withdraw(&first);
     ask(&desk, "cid").unwrap();
     // Whatever nobody came for makes room when its time is over.
@@ -214,7 +260,7 @@ fn what_waits_is_bounded_in_bytes() {
         })
     };
     ask("ann").unwrap();
-    assert_eq!(ask("bob"), Err(Full::Memory));
+    assert_eq!(ask("bob"), Err(NotAsked::Memory));
 }
 
 #[tokio::test]

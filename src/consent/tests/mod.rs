@@ -87,7 +87,7 @@ fn question() -> Question {
     }
 }
 
-fn ask(desk: &Desk, principal: &str) -> Result<TicketId, Full> {
+fn ask(desk: &Desk, principal: &str) -> Result<TicketId, NotAsked> {
     desk.ask(Request {
         binding: binding(principal),
         question: question(),

@@ -6,6 +6,7 @@ use tracing::error;
 
 use crate::audit::{self, Event};
 use crate::consent::{Answer, Binding, By, Outcome, TicketId};
+use crate::policy::Denial;
 use crate::session::{Asked, AskedStage, Asking, Replied, Run, State};
 use crate::wire::{Id, Message, Method, Side, Stream, Value};
 
@@ -232,7 +233,21 @@ impl Gate {
         asked: Asked,
         end: End,
     ) -> Result<(), AgentGone> {
-        self.take_form_back(talk, &asked).await?;
+        let told = self.take_form_back(talk, &asked).await;
+        // Nothing begins for an agent that has gone; what it has asked still ends, and is recorded.
+        let end = match told {
+            Ok(()) => end,
+            Err(AgentGone) => End::Lost(UpstreamFault::SessionOver),
+        };
+        told.and(self.conclude(talk, asked, end).await)
+    }
+
+    async fn conclude<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        asked: Asked,
+        end: End,
+    ) -> Result<(), AgentGone> {
         let Asked {
             from,
             ticket,
@@ -272,9 +287,13 @@ impl Gate {
         trail.judged_under(&snapshot);
         let outcome = match end {
             End::Answered(outcome) => *outcome,
-            // Its request is ended by whoever ends it here.
-            End::Cancelled | End::Lost(_) if reply.is_some() => return Ok(()),
             End::Cancelled => {
+                self.close_question(&trail, &ticket, &denial, &Refusal::Cancelled)
+                    .await;
+                // Its request is ended by whoever ends it here.
+                if reply.is_some() {
+                    return Ok(());
+                }
                 // Who cancels expects no answer.
                 trail.answer_to = AnswerTo::Nobody;
                 if from == Side::Agent {
@@ -283,11 +302,17 @@ impl Gate {
                 return self.refuse(talk, &trail, Refusal::Cancelled).await;
             }
             End::Lost(fault) => {
+                let refusal = fault.into();
+                self.close_question(&trail, &ticket, &denial, &refusal)
+                    .await;
+                if reply.is_some() {
+                    return Ok(());
+                }
                 // Nobody is left who could be answered.
                 if from == Side::Upstream {
                     trail.answer_to = AnswerTo::Nobody;
                 }
-                return self.refuse(talk, &trail, fault.into()).await;
+                return self.refuse(talk, &trail, refusal).await;
             }
         };
         if let Some(ticket) = TicketId::parse(&ticket) {
@@ -321,9 +346,27 @@ impl Gate {
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
             Outcome::TimedOut => Unconsented::TimedOut,
+            Outcome::Withdrawn(void) => Unconsented::withdrawn(void),
         };
         let refusal = Refusal::Unconsented { denial, why };
         self.refuse(talk, &trail, refusal).await
+    }
+
+    /// Records that a question which was asked is so no more, since its message ends without an answer.
+    pub(super) async fn close_question(
+        &self,
+        trail: &Trail,
+        ticket: &str,
+        denial: &Denial,
+        why: &Refusal,
+    ) {
+        let mut record = trail.closing(Event::Withdrawn, ticket);
+        let policies = denial.reasons.iter();
+        record.policies = policies.map(|one| one.policy.as_str().into()).collect();
+        record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+            error!("the end of a question could not be recorded: {fault}");
+        }
     }
 
     /// Nobody needs the form any more that the agent's client may still show.
@@ -372,12 +415,26 @@ impl Trail {
             Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),
             Outcome::Denied(by) => (Event::Denied, Some(by)),
             Outcome::TimedOut => (Event::TimedOut, None),
+            Outcome::Withdrawn(_) => (Event::Withdrawn, None),
         };
+        let mut record = self.closing(event, ticket.as_str());
+        if let Some(consent) = &mut record.consent {
+            consent.by = by.map(|by| by.to_string().into());
+        }
+        if let Outcome::Withdrawn(void) = outcome {
+            let code = Unconsented::withdrawn(*void).code();
+            record.reason = audit::Reason::code(code).with_text(void.to_string());
+        }
+        record
+    }
+
+    /// The record of what a question with this number came to.
+    fn closing(&self, event: Event, ticket: &str) -> audit::Record {
         let mut record = self.record_of_consent();
         record.event = Some(event);
         record.consent = Some(audit::Consent {
-            ticket: ticket.as_str().into(),
-            by: by.map(|by| by.to_string().into()),
+            ticket: ticket.into(),
+            by: None,
         });
         record
     }

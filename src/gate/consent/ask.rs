@@ -123,7 +123,7 @@ impl Gate {
                 question,
                 bell,
             };
-            desk.ask(request).map_err(Unconsented::Full)
+            desk.ask(request).map_err(Unconsented::NotAsked)
         };
         let ticket = match ticket {
             Ok(ticket) => ticket,
@@ -132,6 +132,10 @@ impl Gate {
                 return self.refuse(talk, trail, refusal).await;
             }
         };
+        // Others may be in force since it was judged.
+        if *self.revision() != *binding.revision {
+            desk.retire(&binding.revision);
+        }
         let Some((from, asker)) = whose(trail, reply.as_ref()) else {
             desk.withdraw(&ticket);
             return Ok(());
@@ -189,8 +193,12 @@ impl Gate {
         match (begun, recorded) {
             // The server has ended meanwhile: it has been answered.
             (Begun::Gone, _) => Ok(()),
-            (Begun::Cancelled, _) => {
+            (Begun::Cancelled, recorded) => {
                 desk.withdraw(ticket);
+                if recorded.is_ok() {
+                    self.close_question(trail, ticket.as_str(), &put.denial, &Refusal::Cancelled)
+                        .await;
+                }
                 match put.reply {
                     // Its request has been ended, and that was recorded.
                     Some(_) => Ok(()),
@@ -211,7 +219,7 @@ impl Gate {
             }
             (Begun::Answered, Ok(())) => self.ask_by_result(talk, frame, trail, put).await,
             (Begun::Waits, Ok(())) => {
-                // It may have been answered before it waited.
+                // It may have been answered before it waited, or be void.
                 talk.session.bell().notify_one();
                 if form == Form::Request {
                     return self.show(talk, trail, ticket, &put.message).await;

@@ -107,6 +107,10 @@ impl Gate {
             Ok(state) => state,
             Err(refusal) => {
                 desk.withdraw(&ticket);
+                if let Some(denial) = refusal.denial() {
+                    self.close_question(trail, ticket.as_str(), denial, &refusal)
+                        .await;
+                }
                 return self.refuse(talk, trail, refusal).await;
             }
         };

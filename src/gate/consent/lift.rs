@@ -44,6 +44,7 @@ impl Brought {
             Outcome::Granted(receipt) => Self::Receipt(receipt),
             Outcome::Denied(by) => Self::Refused(Unconsented::Denied(by)),
             Outcome::TimedOut => Self::Refused(Unconsented::TimedOut),
+            Outcome::Withdrawn(void) => Self::Refused(Unconsented::withdrawn(void)),
         }
     }
 
@@ -79,6 +80,14 @@ impl Gate {
     /// Where people are asked, if anybody is.
     pub fn desk(&self) -> Option<&Arc<Desk>> {
         self.desk.as_ref()
+    }
+
+    /// The gate stops: nobody is asked any more, and what waits for a person is refused by whoever
+    /// goes on with [what was answered](Self::answered).
+    pub fn stop_asking(&self) {
+        if let Some(desk) = &self.desk {
+            desk.stop();
+        }
     }
 
     /// Whether there is anything to be done before it is judged.

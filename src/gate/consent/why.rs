@@ -1,6 +1,6 @@
 //! Why a request has no consent.
 
-use crate::consent::{By, Full, Misfit};
+use crate::consent::{By, Misfit, NotAsked, Void};
 
 /// Why a request that a person could have agreed to does not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub enum Unconsented {
     #[error("what was agreed to is not this: {0}")]
     Changed(Misfit),
     #[error("nobody can be asked now: {0}")]
-    Full(Full),
+    NotAsked(NotAsked),
     #[error("nobody can be asked: the agent's client shows no forms, and there is no other way")]
     NoWay,
     #[error("nobody can be asked: its arguments are longer than the {0} bytes that are shown")]
@@ -37,6 +37,14 @@ impl Unconsented {
         }
     }
 
+    /// Nobody is asked any more.
+    pub(super) fn withdrawn(void: Void) -> Self {
+        match void {
+            Void::Stopping => Self::NotAsked(NotAsked::Stopping),
+            Void::Policies => Self::Changed(Misfit::Revision),
+        }
+    }
+
     /// A stable word for it, in records and in answers.
     pub(in crate::gate) fn code(&self) -> &'static str {
         match self {
@@ -45,7 +53,7 @@ impl Unconsented {
             Self::TimedOut => "consent_timeout",
             Self::Used => "consent_used",
             Self::Changed(_) => "consent_changed",
-            Self::Full(_) | Self::NoWay => "consent_unavailable",
+            Self::NotAsked(_) | Self::NoWay => "consent_unavailable",
             Self::TooLong(_) => "consent_too_long",
         }
     }
@@ -54,11 +62,14 @@ impl Unconsented {
     pub(in crate::gate) fn told(&self) -> String {
         match self {
             Self::Denied(_) => "a person said no".to_owned(),
-            Self::Full(_) => "too many questions wait for an answer".to_owned(),
+            Self::NotAsked(NotAsked::OfPrincipal(_) | NotAsked::InAll(_) | NotAsked::Memory) => {
+                "too many questions wait for an answer".to_owned()
+            }
             Self::Asked
             | Self::TimedOut
             | Self::Used
             | Self::Changed(_)
+            | Self::NotAsked(NotAsked::Stopping)
             | Self::NoWay
             | Self::TooLong(_) => self.to_string(),
         }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::consent::{By, Full, Outcome, Receipt, TicketId, pretty};
+use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
 use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
 use crate::wire::{Form, Id, KnownMethod, Side, Stream, Value};
@@ -258,7 +258,7 @@ impl Gate {
     /// [`Refusal`] when it is too large, or nothing random can be had.
     pub(super) fn keep_reply(&self, reply: KeptReply, until: Duration) -> Result<String, Refusal> {
         let no_room = |denial| {
-            let why = Unconsented::Full(Full::Memory);
+            let why = Unconsented::NotAsked(NotAsked::Memory);
             Refusal::Unconsented { denial, why }
         };
         let mut random = [0; 16];
@@ -314,7 +314,7 @@ impl Gate {
                 let asked = Asked { understood, asker };
                 wait_again(&talk.session, asked, reply, trail)
             }
-            Outcome::Denied(_) | Outcome::TimedOut => Ok(()),
+            Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_) => Ok(()),
         };
         let record = trail.outcome_of_consent(&reply.ticket, &outcome);
         let recorded = self.audit.record(self.concealed(record)).await;
@@ -336,6 +336,7 @@ impl Gate {
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
             Outcome::TimedOut => Unconsented::TimedOut,
+            Outcome::Withdrawn(void) => Unconsented::withdrawn(void),
         };
         recorded?;
         let denial = reply.denial.clone();

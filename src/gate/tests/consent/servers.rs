@@ -3,7 +3,7 @@
 use super::*;
 use crate::gate::tests::isolate::elsewhere::{begin, dies};
 
-const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":1},"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
+pub(super) const SAMPLE: &str = r#"{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"_meta":{"progressToken":1},"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
 const FORM: &str = r#"{"jsonrpc":"2.0","id":"s","method":"elicitation/create","params":{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{}}}}"#;
 

@@ -197,6 +197,7 @@ async fn a_call_can_be_cancelled_while_it_waits_and_its_question_with_it() {
     asked.go_on().await;
     assert_eq!(asked.bench.to_agent(), Vec::<String>::new());
     assert_eq!(asked.desk.pending(), []);
+    assert_eq!(asked.events().await, ["asked", "withdrawn"]);
     let late = asked
         .desk
         .answer(&ticket, Answer::Approve, By::page("olga"));
@@ -217,6 +218,7 @@ async fn when_the_server_ends_nobody_is_asked_any_more() {
         .unwrap();
     assert!(bench.to_agent()[0].contains("ended before it answered"));
     assert_eq!(asked.desk.pending(), []);
+    assert_eq!(asked.events().await, ["asked", "withdrawn"]);
     assert!(bench.talk.session.is_idle());
 }
 
