@@ -1,5 +1,6 @@
 //! `proxy`: runs the gate.
 
+mod absence;
 mod agents;
 mod confinement;
 mod conversations;

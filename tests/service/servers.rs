@@ -7,6 +7,7 @@ use std::thread;
 use crate::fixtures::fixture;
 use crate::http::Agent;
 use crate::json::json;
+use crate::operators::{free_port, get, sample, with_admin};
 use crate::processes::{all_end, eventually, marked};
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
@@ -190,4 +191,55 @@ fn a_server_that_cannot_be_reached_is_told_and_asked_again_when_it_is_there() {
     let _last = Serving::start(last);
     let answer = agent().in_session().echo(1, "now it is there");
     assert!(answer.body.contains("now it is there"), "{answer:?}");
+}
+
+#[test]
+fn a_server_over_http_that_is_down_is_told_once_and_is_back_when_it_has_answered() {
+    let port = free_port();
+    let start = || {
+        let mut last = Setup::of([fixture("everything-server")])
+            .policies(ALLOW_ALL)
+            .without_trial();
+        last.listen = format!("transport = \"http\"\nport = {port}");
+        Serving::start(last)
+    };
+    let last = start();
+    let setup = Setup::before(&format!("http://127.0.0.1:{port}/mcp"));
+    let setup = setup.policies(ALLOW_ALL).without_trial().over_http();
+    let gate = Serving::start(with_admin(setup, ""));
+    let agent = Agent::at(&gate.url).in_session();
+    assert!(agent.echo(1, "it is there").body.contains("it is there"));
+    let records = |wanted: &str| {
+        let file = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        file.matches(wanted).count()
+    };
+    drop(last);
+    let answer = agent.echo(2, "it is not there");
+    assert!(answer.body.contains("cannot be reached"), "{answer:?}");
+    // It is tried again and again.
+    eventually(|| match records("own-handshake") {
+        tries @ ..3 => Err(format!("{tries} tries")),
+        _ => Ok(()),
+    });
+    let _last = start();
+    eventually(|| {
+        let answer = agent.echo(3, "it is there again");
+        let passed = answer.body.contains("it is there again");
+        passed.then_some(()).ok_or(answer.body)
+    });
+    for event in ["died", "restarted"] {
+        assert_eq!(records(&format!(r#""event":"{event}""#)), 1, "{event}");
+        let counted = format!(r#"mcp_protector_upstream_events_total{{event="{event}"}}"#);
+        let counted = sample(&get(&gate, "/metrics").body, &counted);
+        assert!((counted - 1.0).abs() < f64::EPSILON, "{event}: {counted}");
+    }
+    let said = gate.said.lock().unwrap().clone();
+    for (line, times) in [
+        ("the server cannot be reached", 1),
+        ("the server can be reached again, after", 1),
+        ("the server ended", 0),
+        ("the server runs again", 0),
+    ] {
+        assert_eq!(said.matches(line).count(), times, "{line}: {said}");
+    }
 }

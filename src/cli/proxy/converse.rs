@@ -11,11 +11,12 @@ use tracing::{error, info, warn};
 use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
 use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream, UpstreamFault};
-use crate::session::Place;
+use crate::session::{Place, Readiness};
 use crate::shutdown::{Cause, Shutdown};
 use crate::wire::Side;
 
 use super::super::exit::Exit;
+use super::absence::Absence;
 use super::agents::{Arrived, Inbox};
 use super::isolated::{PlacedEvents, Speaker};
 use super::renew::News;
@@ -184,8 +185,13 @@ async fn attend<U: Upstream, A: Agent>(
     mut events: PlacedEvents,
     audit: &Audit,
 ) -> End {
+    let (mut open, mut isolated) = (Absence::default(), Absence::default());
     loop {
         let (speaker, occurrence) = events.next().await;
+        let absence = match speaker {
+            Speaker::Open => &mut open,
+            Speaker::Isolated => &mut isolated,
+        };
         if let Occurrence::Started = occurrence {
             note(audit, gate.upstream_event(talk, audit::Event::Started)).await;
             continue;
@@ -202,7 +208,13 @@ async fn attend<U: Upstream, A: Agent>(
         }
         let handled = match occurrence {
             Occurrence::Frame(stream, form, frame) => {
-                gate.handle_upstreams(talk, stream, form, frame).await
+                let handled = gate.handle_upstreams(talk, stream, form, frame).await;
+                // It has answered, and if that was a handshake, so that it is of use.
+                let serves = talk.session.state().upstream == Readiness::Up;
+                if serves && absence.ends(gate.elapsed()) {
+                    note(audit, gate.upstream_event(talk, audit::Event::Restarted)).await;
+                }
+                handled
             }
             Occurrence::TooLong(stream) => gate.handle_too_long(talk, Side::Upstream, stream).await,
             Occurrence::Failed(stream, fault) => {
@@ -212,7 +224,6 @@ async fn attend<U: Upstream, A: Agent>(
             Occurrence::Started => Ok(()),
             Occurrence::Died {
                 how,
-                fault,
                 will_restart_in,
             } => {
                 if let Some(delay) = will_restart_in {
@@ -222,11 +233,26 @@ async fn attend<U: Upstream, A: Agent>(
                 }
                 let died = gate.upstream_event(talk, audit::Event::Died);
                 note(audit, died.reason(audit::Reason::text(how))).await;
-                gate.upstream_lost(talk, fault).await
+                gate.upstream_died(talk).await
             }
             Occurrence::Restarted => {
                 info!("the server runs again");
                 note(audit, gate.upstream_event(talk, audit::Event::Restarted)).await;
+                gate.upstream_restarted(talk).await;
+                Ok(())
+            }
+            Occurrence::Lost {
+                how,
+                fault,
+                tried_again_in,
+            } => {
+                if absence.begins(&how, &fault, tried_again_in, gate.elapsed()) {
+                    let died = gate.upstream_event(talk, audit::Event::Died);
+                    note(audit, died.reason(audit::Reason::text(how))).await;
+                }
+                gate.upstream_lost(talk, fault).await
+            }
+            Occurrence::TriedAgain => {
                 gate.upstream_restarted(talk).await;
                 Ok(())
             }
@@ -272,11 +298,13 @@ async fn left<U: Upstream, A: Agent>(
             let told = gate.left_failed(talk, stream.number(), fault).await;
             (Heard::More, told)
         }
-        Occurrence::Died { how, .. } => {
+        Occurrence::Died { how, .. } | Occurrence::Lost { how, .. } => {
             info!("the open server has ended ({how}), and is not started again");
             (Heard::More, gate.left_died(talk).await)
         }
-        Occurrence::Started | Occurrence::Restarted => (Heard::More, Ok(())),
+        Occurrence::Started | Occurrence::Restarted | Occurrence::TriedAgain => {
+            (Heard::More, Ok(()))
+        }
         Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk).await),
     }
 }

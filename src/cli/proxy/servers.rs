@@ -65,15 +65,22 @@ pub(super) enum Occurrence<'e> {
     Failed(Stream, UpstreamFault),
     /// It was started, for the first time.
     Started,
-    /// It ended, or lost the session; whether it will be back.
+    /// Its process ended; whether there will be another one.
     Died {
+        how: String,
+        will_restart_in: Option<Duration>,
+    },
+    /// There is another process, which knows nothing of what was sent before.
+    Restarted,
+    /// Over HTTP the session was lost, or an attempt to begin another one; whether it is tried again.
+    Lost {
         how: String,
         /// What whoever waits for it is told.
         fault: UpstreamFault,
-        will_restart_in: Option<Duration>,
+        tried_again_in: Option<Duration>,
     },
-    /// It can be spoken to again, and knows nothing of what was sent before.
-    Restarted,
+    /// Another session may be begun, which is no sign of the server's.
+    TriedAgain,
     /// It will not be back.
     GaveUp(String),
 }
@@ -334,12 +341,12 @@ impl ServerEvents {
                 HttpEvent::Died {
                     reason,
                     will_restart_in,
-                } => Occurrence::Died {
+                } => Occurrence::Lost {
                     how: reason.to_string(),
                     fault: reason.fault(),
-                    will_restart_in,
+                    tried_again_in: will_restart_in,
                 },
-                HttpEvent::Restarted => Occurrence::Restarted,
+                HttpEvent::Restarted => Occurrence::TriedAgain,
                 HttpEvent::GaveUp { reason } => Occurrence::GaveUp(reason.to_string()),
             },
             Self::Later(_) | Self::Absent => pending().await,
@@ -360,7 +367,6 @@ fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e>
             will_restart_in,
         } => Occurrence::Died {
             how: exit.to_string(),
-            fault: UpstreamFault::Died,
             will_restart_in,
         },
         upstream::Event::Restarted => Occurrence::Restarted,

@@ -177,7 +177,9 @@ async fn hear_one(
         Occurrence::Failed(stream, fault) => {
             gate.upstream_failed(talk, stream.number(), fault).await
         }
-        Occurrence::Started | Occurrence::Restarted => Ok(()),
+        Occurrence::Started | Occurrence::Restarted | Occurrence::TriedAgain => Ok(()),
+        // Nothing has ended that had begun.
+        Occurrence::Lost { how, .. } => return Err(NoHandshake::Because(how)),
         Occurrence::Died { how, .. } => {
             let died = gate.upstream_event(talk, audit::Event::Died);
             note(audit, died.reason(audit::Reason::text(how.clone()))).await;
