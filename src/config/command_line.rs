@@ -9,8 +9,8 @@ use secrecy::SecretString;
 use super::errors::{ConfigError, ConfigErrors, Reason};
 use super::resolve::tool_name;
 use super::settings::{
-    Admin, Audit, Config, Guards, Limits, Listen, Policy, Protocol, Ratchet, Telemetry, Trial,
-    Upstream,
+    Admin, Audit, Config, Guards, Limits, Listen, OtherMethods, Policy, Protocol, Ratchet,
+    Telemetry, Trial, Upstream,
 };
 use super::upstream::inherited;
 use super::variables::Variables;
@@ -21,6 +21,8 @@ use crate::wire::Extensions;
 pub struct CommandLine {
     /// Exact tool names; `None` when `--allow` is absent.
     pub allow: Option<Vec<String>>,
+    /// What that list means for other methods.
+    pub other_methods: OtherMethods,
     /// The policy directory.
     pub policies: Option<PathBuf>,
     /// The audit file.
@@ -41,6 +43,7 @@ impl Config {
     fn from_typed(typed: CommandLine, variables: &Variables<'_>) -> Result<Self, ConfigErrors> {
         let CommandLine {
             allow,
+            other_methods,
             policies,
             audit,
             env: passed,
@@ -98,6 +101,7 @@ impl Config {
             policy: Policy {
                 allow: allow.map(each_once),
                 dir: policies,
+                other_methods,
                 ..Policy::default()
             },
             audit: Audit {

@@ -267,9 +267,10 @@ pub enum OnRemoval {
 }
 
 /// What an allowlist without a policy directory means for methods other than tool calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OtherMethods {
     /// The built-in base pack lets them pass.
+    #[default]
     Base,
     /// All but lifecycle and ping are denied.
     Deny,

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args};
+use clap::{ArgGroup, Args, ValueEnum};
 
-use crate::config::{CommandLine, Config, ConfigErrors};
+use crate::config::{self, CommandLine, Config, ConfigErrors};
 
 /// Run the gate in front of one server.
 ///
@@ -35,6 +35,16 @@ pub struct ProxyArgs {
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     pub allow: Option<Vec<String>>,
 
+    /// What `--allow` means for methods other than calls of tools: `allow` (the default) leaves prompts,
+    /// resources, completion and logging as they are, `deny` closes all but the lifecycle and `ping`.
+    #[arg(
+        long,
+        value_name = "WORD",
+        requires = "allow",
+        conflicts_with_all = ["config", "policies"]
+    )]
+    pub other_methods: Option<OtherMethods>,
+
     /// Judge by the policies in this directory.
     #[arg(long, value_name = "DIR")]
     pub policies: Option<PathBuf>,
@@ -58,12 +68,20 @@ pub struct ProxyArgs {
     pub command: Vec<String>,
 }
 
+/// What becomes of methods that are no calls of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OtherMethods {
+    Allow,
+    Deny,
+}
+
 impl ProxyArgs {
     /// The settings, from the file or from what was typed.
     pub fn settings(self) -> Result<Config, ConfigErrors> {
         let Self {
             config,
             allow,
+            other_methods,
             policies,
             audit,
             env,
@@ -74,6 +92,10 @@ impl ProxyArgs {
             None => Config::from_command_line(CommandLine {
                 // `--allow ""` and `--allow a,` leave empty items behind, which name nothing.
                 allow: allow.map(non_empty),
+                other_methods: match other_methods {
+                    None | Some(OtherMethods::Allow) => config::OtherMethods::Base,
+                    Some(OtherMethods::Deny) => config::OtherMethods::Deny,
+                },
                 policies,
                 audit,
                 env: non_empty(env),

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use clap::CommandFactory;
 
 use super::*;
+use crate::config::OtherMethods;
 
 fn parse_line(line: &str) -> Result<Command, NothingToDo> {
     // `""` is an empty argument, as a shell would pass it.
@@ -87,6 +88,30 @@ fn names_in_an_allowlist_are_separated_by_commas_or_repeated() {
 }
 
 #[test]
+fn an_allowlist_leaves_other_methods_as_they_are_unless_it_says_otherwise() {
+    let cases = [
+        ("proxy --allow a -- server", OtherMethods::Base),
+        (
+            "proxy --allow a --other-methods allow -- server",
+            OtherMethods::Base,
+        ),
+        (
+            "proxy --other-methods deny --allow a -- server",
+            OtherMethods::Deny,
+        ),
+    ];
+    for (line, expected) in cases {
+        let config = proxy(line).settings().expect(line);
+        assert_eq!(config.policy.other_methods, expected, "{line}");
+    }
+    let conflict = ErrorKind::ArgumentConflict;
+    let without_effect = "proxy --allow a --policies p --other-methods deny -- server";
+    refused(without_effect, conflict, Exit::Invalid);
+    let unknown = "proxy --allow a --other-methods close -- server";
+    refused(unknown, ErrorKind::InvalidValue, Exit::Invalid);
+}
+
+#[test]
 fn what_follows_the_dashes_is_the_servers() {
     let args = proxy("proxy --allow a --audit log -- npx -y --config x --allow b -- c");
     assert_eq!(
@@ -106,6 +131,7 @@ fn a_file_and_a_command_line_exclude_each_other() {
         "proxy --config gate.toml --policies p",
         "proxy --config gate.toml --audit log",
         "proxy --config gate.toml --env TOKEN",
+        "proxy --config gate.toml --other-methods deny",
     ] {
         refused(line, conflict, Exit::Invalid);
     }

@@ -347,6 +347,7 @@ fn a_command_line_means_what_the_file_would() {
     };
     let config = Config::from_command_line(CommandLine {
         allow: Some(words(&["a", "b", "a"])),
+        other_methods: OtherMethods::Base,
         policies: Some(PathBuf::from("p")),
         audit: Some(PathBuf::from("log")),
         env: words(&["PATH"]),
