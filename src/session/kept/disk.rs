@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
 use std::time::Duration;
 
 use tracing::{error, warn};
@@ -14,6 +13,7 @@ use crate::policy::Held;
 
 use super::file::{Found, JournalFile, is_private};
 use super::journal::{self, JournalError, line};
+use super::writer::Writer;
 use super::{
     Answer, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore, StoreFault,
 };
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// In a file.
 #[derive(Debug)]
-pub struct OnDisk(Arc<Inner>);
+pub struct OnDisk(Arc<Inner>, Writer);
 
 #[derive(Debug)]
 struct Inner {
@@ -51,8 +51,12 @@ impl OnDisk {
             memory,
             journal: Mutex::new(journal),
         });
-        watch(Arc::downgrade(&inner));
-        Ok(Self(inner))
+        let writer = Writer::start(LOOK, looking_after(Arc::downgrade(&inner)));
+        let writer = writer.map_err(|cause| JournalError::Io {
+            what: "start the thread that writes it",
+            cause,
+        })?;
+        Ok(Self(inner, writer))
     }
 
     /// Whether a journal could be opened or begun there, as far as reading shows it.
@@ -84,35 +88,30 @@ impl OnDisk {
         Ok(())
     }
 
-    /// Changes what is kept under a key, on another thread: a disk may take milliseconds, in which
-    /// others can go on.
+    /// Changes what is kept under a key, on the thread that does nothing else: a disk may take
+    /// milliseconds, or not answer at all, and others can go on.
     fn write<T: Send + 'static>(
         &self,
         key: &SessionKey,
         make: impl FnOnce(&Kept) -> (Option<Kept>, T) + Send + 'static,
     ) -> Answer<'static, (Kept, T)> {
         let (inner, key) = (Arc::clone(&self.0), key.clone());
-        let written = tokio::task::spawn_blocking(move || inner.write(&key, make));
-        let failed = |_| StoreFault::new("the thread that writes has failed");
-        Answer::Later(Box::pin(async move { written.await.map_err(failed)? }))
+        // The journal is let go before whoever waits goes on, who may open it anew.
+        let written = self.1.ask(move || {
+            let inner = inner;
+            inner.write(&key, make)
+        });
+        Answer::Later(Box::pin(written))
     }
 }
 
 /// Looks after a journal as long as it is used: one that is gone, or another one, is written anew before
 /// the gate could end without it.
-fn watch(inner: Weak<Inner>) {
-    let look = move || {
-        loop {
-            thread::sleep(LOOK);
-            let Some(inner) = inner.upgrade() else { return };
+fn looking_after(inner: Weak<Inner>) -> impl FnMut() + Send + 'static {
+    move || {
+        if let Some(inner) = inner.upgrade() {
             inner.look();
         }
-    };
-    let thread = thread::Builder::new()
-        .name("journal".to_owned())
-        .spawn(look);
-    if let Err(cause) = thread {
-        warn!("the journal is looked after only when it is written to: {cause}");
     }
 }
 
@@ -440,6 +439,42 @@ mod tests {
         assert_eq!(open(&path).0.memory.get(&key(None)).calls, 17);
     }
 
+    #[test]
+    fn a_disk_that_does_not_answer_keeps_the_journals_thread_and_no_other() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = open(&dir.path().join("ratchet.jsonl"));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .max_blocking_threads(1)
+            .build()
+            .unwrap();
+        let hangs = store.0.journal.lock().unwrap();
+        let key = key(None);
+        let counted = [(); 3].map(|()| store.count(&key, 2));
+        let elsewhere = async {
+            let elsewhere = tokio::task::spawn_blocking(|| "a file of somebody else's");
+            tokio::time::timeout(Duration::from_secs(30), elsewhere).await
+        };
+        let elsewhere = runtime.block_on(elsewhere);
+        drop(hangs);
+        assert_eq!(elsewhere.unwrap().unwrap(), "a file of somebody else's");
+        // In the order in which they came.
+        let counted = counted.map(|it| runtime.block_on(it.get()).unwrap());
+        assert_eq!(counted, [Counted::Yes, Counted::Yes, Counted::Spent]);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_is_written_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        drop(store.end(&key(None), "send"));
+        // The next one is behind it.
+        store.raise(&key(None), &Held::at(1)).get().await.unwrap();
+        drop(store);
+        assert!(open(&path).0.memory.get(&key(None)).ended.is_some());
+    }
+
     #[tokio::test]
     async fn a_journal_that_is_removed_or_replaced_is_written_anew_with_all_that_it_said() {
         let dir = tempfile::tempdir().unwrap();
@@ -484,15 +519,15 @@ mod tests {
         store.raise(&key(None), &Held::at(1)).get().await.unwrap();
     }
 
-    #[test]
-    fn a_journal_is_made_shorter_before_it_is_too_long_to_be_read() {
+    #[tokio::test]
+    async fn a_journal_is_made_shorter_before_it_is_too_long_to_be_read() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ratchet.jsonl");
         let store = open(&path);
         let long = SessionKey::of(&"a".repeat(300_000), None);
         for _ in 0..20 {
-            let one = |kept: &Kept| (kept.one_more(100), ());
-            store.0.write(&long, one).unwrap();
+            let counted = store.count(&long, 100).get().await;
+            assert_eq!(counted.unwrap(), Counted::Yes);
         }
         assert!(fs::metadata(&path).unwrap().len() < 2_000_000);
         drop(store);

@@ -14,6 +14,7 @@ mod memory;
 mod oracle;
 mod room;
 mod store;
+mod writer;
 
 pub use disk::OnDisk;
 pub use journal::JournalError;
