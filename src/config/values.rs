@@ -218,9 +218,11 @@ impl<'t> Section<'_, 't> {
             variables, unset, ..
         } = *self.reading;
         let expanded = expand(written, &|name| {
-            let set = variables(name);
-            let stands_in = set.is_none() && unset == Unset::StandIn;
-            set.or_else(|| stands_in.then(|| stand_in(name)).flatten().map(Into::into))
+            let value = variables(name);
+            match unset {
+                Unset::Refused => value,
+                Unset::StandIn => value.or_else(|| stand_in(name).map(Into::into)),
+            }
         });
         if let Ok(text) = &expanded {
             let taken = text.variables.iter();

@@ -137,7 +137,7 @@ fn takes(steps: Vec<Step>) -> Result<usize, TestCaseError> {
 fn a_receipt_is_spent_once_and_for_its_own_request_under_any_interleaving() {
     let spent = Cell::new(0);
     let mut runner = TestRunner::default();
-    let steps = proptest::collection::vec(any_step(), 1..60);
+    let steps = proptest::collection::vec(any_step(), 1..120);
     let ran = runner.run(&steps, |steps| {
         spent.set(spent.get() + takes(steps)?);
         Ok(())
