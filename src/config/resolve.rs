@@ -377,23 +377,44 @@ fn excerpts(mut section: Section<'_, '_>) -> Option<Excerpts> {
     let is_present = section.is_present();
     let over = section.size("over", &OVER).unwrap_or(64 << 10);
     let keep = section.size("keep", &KEEP).unwrap_or(16 << 20);
-    let presets = [
+    let tools = presets(section.section("tools"), tool_name);
+    let resources = presets(section.section("resources"), nameless);
+    let prompts = presets(section.section("prompts"), nameless);
+    section.finish();
+    is_present.then_some(Excerpts {
+        over,
+        keep,
+        tools,
+        resources,
+        prompts,
+    })
+}
+
+/// How texts are shortened, by whose they are.
+fn presets(
+    mut section: Section<'_, '_>,
+    unfit: fn(&str) -> Option<Reason>,
+) -> BTreeMap<String, ExcerptPreset> {
+    let known = [
         ("default", ExcerptPreset::Default),
         ("sql_query", ExcerptPreset::SqlQuery),
         ("log_search", ExcerptPreset::LogSearch),
+        ("whole", ExcerptPreset::Whole),
     ];
-    let mut of_tools = section.section("tools");
-    let mut tools = BTreeMap::new();
-    for field in of_tools.entries() {
-        if let Some(reason) = tool_name(field.key) {
-            of_tools.tell(&field, reason, None);
+    let mut presets = BTreeMap::new();
+    for field in section.entries() {
+        if let Some(reason) = unfit(field.key) {
+            section.tell(&field, reason, None);
         }
-        if let Some(preset) = of_tools.one_of_in(&field, &presets) {
-            tools.insert(field.key.to_owned(), preset);
+        if let Some(preset) = section.one_of_in(&field, &known) {
+            presets.insert(field.key.to_owned(), preset);
         }
     }
-    section.finish();
-    is_present.then_some(Excerpts { over, keep, tools })
+    presets
+}
+
+fn nameless(name: &str) -> Option<Reason> {
+    name.is_empty().then_some(Reason::Invalid("is empty"))
 }
 
 /// Why a text cannot be the name of a tool: the gate refuses calls with such names.

@@ -151,7 +151,7 @@ pub struct Guards {
     pub description_length: usize,
     /// Names of tools.
     pub names: ToolNames,
-    /// Long texts of tools' results, if they are shortened.
+    /// Long texts of results, if they are shortened.
     pub excerpts: Option<Excerpts>,
     /// What happens when a tool says that it has failed for good.
     pub fatal: OnFatal,
@@ -167,15 +167,19 @@ pub struct Guards {
     pub secret_rules: OwnRules,
 }
 
-/// Which texts of tools' results are shortened, and how much of what is left out is kept.
+/// Which texts of results are shortened, and how much of what is left out is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpts {
-    /// Bytes that a text may have.
+    /// Bytes that the texts of a result may have.
     pub over: usize,
     /// Bytes that are kept for each agent.
     pub keep: usize,
     /// How texts of single tools are shortened, by exact name.
     pub tools: BTreeMap<String, ExcerptPreset>,
+    /// The same of resources, by how their URIs begin.
+    pub resources: BTreeMap<String, ExcerptPreset>,
+    /// The same of single prompts, by exact name.
+    pub prompts: BTreeMap<String, ExcerptPreset>,
 }
 
 /// What is made of symbolic links on the way of paths.
@@ -193,6 +197,8 @@ pub enum ExcerptPreset {
     Default,
     SqlQuery,
     LogSearch,
+    /// It is not.
+    Whole,
 }
 
 /// Which names tools may have that `tools.lock` does not know.

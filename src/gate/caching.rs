@@ -8,21 +8,34 @@
 use crate::policy::{ListsBy, PolicySnapshot};
 use crate::wire::{Fragment, KnownMethod, Value};
 
+use super::Gate;
 use super::identify::Role;
+use super::kept::KEPT_FOR_MS;
 use super::oblige::Rewrite;
 use super::page::Shape;
+use super::shortening::Shortening;
 use super::understand::Understood;
 
 /// How long a list may be kept that policies filter by names alone, in milliseconds: an agent without
 /// a session is not told when new policies show another one.
 const LONGEST_LIST_MS: u32 = 60_000;
 
-/// What is to be written in place of the hints of a result.
-///
+impl Gate {
+    /// What is to be written in place of the hints of a result.
+    pub(super) fn hints<'m>(
+        &self,
+        understood: &Understood<'m>,
+        snapshot: &PolicySnapshot,
+    ) -> Vec<Rewrite<'m>> {
+        hints(understood, snapshot, self.shortening(understood, snapshot))
+    }
+}
+
 /// The hints are read in both eras: a client that knows them may heed them wherever they stand.
-pub(super) fn hints<'m>(
+fn hints<'m>(
     understood: &Understood<'m>,
     snapshot: &PolicySnapshot,
+    shortening: Option<Shortening<'_>>,
 ) -> Vec<Rewrite<'m>> {
     let Role::Reply(taken) = &understood.identified.role else {
         return Vec::new();
@@ -44,9 +57,12 @@ pub(super) fn hints<'m>(
             because: "a result behind a gate is nobody else's",
         });
     }
+    let is_cut = shortening.is_some_and(|it| it.may_shorten(result));
     let longest = match scope {
         // Nobody says what a result without a scope is taken for.
         None => Some((0, "it does not say who may keep it")),
+        // An excerpt says where the rest is.
+        Some(_) if is_cut => Some((KEPT_FOR_MS, "what is left out is not kept for longer")),
         Some(_) => longest(method, lists_by(method, snapshot)),
     };
     if let (Some(ttl), Some((longest, because))) = (ttl, longest)

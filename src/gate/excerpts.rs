@@ -1,15 +1,19 @@
 //! What of a large result is sent: texts and structured content, each as much as a text may have.
 //!
-//! Texts are shown from the first on (of logs, from the last on) until there is no more room; where
-//! structured content is shortened, the text that repeats it is, too, so that both say the same.
+//! Of a tool texts are shown from the first on (of logs, from the last on) until there is no more room;
+//! where structured content is shortened, the text that repeats it is, too, so that both say the same. Of
+//! resources and prompts something is shown of each text.
 
-use std::fmt;
+mod evenly;
+mod structure;
 
 use crate::audit;
-use crate::guard::{Preset, Schema};
-use crate::wire::{Document, Fragment, Limits, Message, Value};
+use crate::guard::Preset;
+use crate::wire::{Fragment, Message, Value};
 
-use super::kept::Shortening;
+use super::shortening::{Of, Shortening};
+pub(super) use structure::Output;
+use structure::structure;
 
 /// What is said instead of a result that is too large.
 #[derive(Debug, Default)]
@@ -33,26 +37,6 @@ pub(super) struct Note {
     pub(super) change: audit::Change,
 }
 
-/// What is known of the structured content that a tool may answer with.
-#[derive(Clone, Copy)]
-pub(super) enum Output<'s> {
-    /// Its definition says nothing of it.
-    Any,
-    Schema(&'s Schema),
-    /// Its definition is not kept, or cannot be used.
-    Unknown,
-}
-
-impl fmt::Debug for Output<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Any => "Any",
-            Self::Schema(_) => "Schema",
-            Self::Unknown => "Unknown",
-        })
-    }
-}
-
 /// A block of content with a text.
 struct Block<'m> {
     whole: Value<'m>,
@@ -61,16 +45,13 @@ struct Block<'m> {
     says: String,
 }
 
-/// How structured content is shortened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    ArraysAndStrings,
-    /// A schema may say of a string what is not so of a part of it.
-    Arrays,
+/// How the answers of one tool are shortened.
+#[derive(Debug, Clone, Copy)]
+struct Tool<'s> {
+    shortening: Shortening<'s>,
+    preset: Preset,
+    output: Output<'s>,
 }
-
-/// Strings that are never cut: names, and words that others understand.
-const SHORT: usize = 64;
 
 /// Shortens what a message brings, as it is by now.
 pub(super) fn shorter<'m>(
@@ -79,11 +60,27 @@ pub(super) fn shorter<'m>(
     said: &dyn Fn(Value<'m>) -> Option<String>,
 ) -> Shorter<'m> {
     let mut shorter = Shorter::default();
+    let (preset, output) = match shortening.of() {
+        Of::Tool(preset, output) => (preset, output),
+        Of::Resource(named) => {
+            evenly::contents(message, shortening, named, said, &mut shorter);
+            return shorter;
+        }
+        Of::Prompt(named) => {
+            evenly::messages(message, shortening, named, said, &mut shorter);
+            return shorter;
+        }
+    };
+    let of = Tool {
+        shortening,
+        preset,
+        output,
+    };
     for (place, answer) in answers(message) {
         let mut blocks = blocks(place, answer, said);
         // Otherwise it has to be what its schema says, and so it stays.
-        let _ = structure(place, answer, shortening, said, &mut blocks, &mut shorter);
-        texts(blocks, shortening, &mut shorter);
+        let _ = structure(place, answer, of, said, &mut blocks, &mut shorter);
+        texts(blocks, of, &mut shorter);
     }
     shorter
 }
@@ -121,13 +118,16 @@ fn blocks<'m>(
 }
 
 /// Texts that are too long in all.
-fn texts<'m>(mut blocks: Vec<Block<'m>>, shortening: Shortening<'_>, shorter: &mut Shorter<'m>) {
+fn texts<'m>(mut blocks: Vec<Block<'m>>, of: Tool<'_>, shorter: &mut Shorter<'m>) {
+    let Tool {
+        shortening, preset, ..
+    } = of;
     let over = shortening.over();
     let all: usize = blocks.iter().map(|block| block.says.len()).sum();
     if all <= over {
         return;
     }
-    if shortening.preset() == Preset::LogSearch {
+    if preset == Preset::LogSearch {
         blocks.reverse();
     }
     let mut room = over;
@@ -137,7 +137,7 @@ fn texts<'m>(mut blocks: Vec<Block<'m>>, shortening: Shortening<'_>, shorter: &m
         if left.is_empty() && bytes <= room {
             room -= bytes;
         } else if left.is_empty() && room > over / 4 {
-            if let Some(text) = shortening.shortened(&block.says, room) {
+            if let Some(text) = shortening.shortened(&block.says, preset, room) {
                 shorter.say(block, text);
             }
             room = 0;
@@ -145,7 +145,7 @@ fn texts<'m>(mut blocks: Vec<Block<'m>>, shortening: Shortening<'_>, shorter: &m
             left.push(block);
         }
     }
-    if shortening.preset() == Preset::LogSearch {
+    if preset == Preset::LogSearch {
         left.reverse();
     }
     let texts: Vec<&str> = left.iter().map(|block| block.says.as_str()).collect();
@@ -168,61 +168,6 @@ fn texts<'m>(mut blocks: Vec<Block<'m>>, shortening: Shortening<'_>, shorter: &m
     }
 }
 
-/// Shortens structured content that is too large, where its schema leaves it to be shorter and a model
-/// can read that it is: in the text that repeats it, behind another text, or in one of its own.
-fn structure<'m>(
-    place: &str,
-    answer: Value<'m>,
-    shortening: Shortening<'_>,
-    said: &dyn Fn(Value<'m>) -> Option<String>,
-    blocks: &mut Vec<Block<'m>>,
-    shorter: &mut Shorter<'m>,
-) -> Option<()> {
-    let value = answer.get("structuredContent")?;
-    let over = shortening.over();
-    // What it says by now may be longer or shorter than what came.
-    let mut unlimited = usize::MAX;
-    let whole = built(value, said, None, &mut unlimited).0.into_string();
-    let bytes = whole.len();
-    if bytes <= over {
-        return None;
-    }
-    let cuts = [Cut::ArraysAndStrings, Cut::Arrays].into_iter();
-    let mut cuts = cuts.map(|cut| {
-        let mut room = over;
-        built(value, said, Some(cut), &mut room).0
-    });
-    let shown = cuts.find(|it| it.as_str().len() < bytes && fits(it, shortening.output()))?;
-    let content = answer.get("content").filter(|content| content.is_array())?;
-    if blocks.is_empty() && !content.is_empty() {
-        return None;
-    }
-    let told = shortening.told(&whole);
-    let note = format!(
-        "[mcp-protector: parts of `structuredContent`, of {bytes} bytes, are left out. {told}]"
-    );
-    let same = canonical(&whole).and_then(|whole| {
-        let is_whole = |block: &Block<'m>| canonical(&block.says).as_ref() == Some(&whole);
-        blocks.iter().position(is_whole)
-    });
-    if let Some(same) = same {
-        let block = blocks.remove(same);
-        shorter.say(block, format!("{}\n{note}", shown.as_str()));
-    } else if let Some(last) = blocks.pop() {
-        let text = shortening.shortened(&last.says, over);
-        let text = text.unwrap_or_else(|| last.says.clone());
-        shorter.say(last, format!("{text}\n{note}"));
-    } else {
-        let kind = ("type", Fragment::string("text"));
-        let block = Fragment::object([kind, ("text", Fragment::string(&note))]);
-        shorter.note(format!("{place}/content"), 0);
-        shorter.replaced.push((content, Fragment::array([block])));
-    }
-    shorter.note(format!("{place}/structuredContent"), bytes);
-    shorter.replaced.push((value, shown));
-    Some(())
-}
-
 impl<'m> Shorter<'m> {
     fn say(&mut self, block: Block<'m>, text: String) {
         self.note(block.place, block.says.len());
@@ -236,95 +181,4 @@ impl<'m> Shorter<'m> {
             change: audit::Change::Replaced,
         });
     }
-}
-
-/// What a JSON text says, in whatever order and spelling.
-fn canonical(text: &str) -> Option<String> {
-    let document = Document::decode(text.as_bytes(), &Limits::default()).ok()?;
-    Some(document.root().canonical())
-}
-
-fn fits(shown: &Fragment, output: Output<'_>) -> bool {
-    match output {
-        Output::Any => true,
-        Output::Unknown => false,
-        Output::Schema(schema) => {
-            let decoded = Document::decode(shown.as_str().as_bytes(), &Limits::default());
-            decoded.is_ok_and(|document| schema.check(document.root()).is_ok())
-        }
-    }
-}
-
-/// Whether all of a value is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    Whole,
-    InPart,
-}
-
-/// A value as it is by now, with as much of its arrays and strings as there is room for, and of each
-/// array the first item at least. The wire's depth limit bounds the recursion.
-fn built<'m>(
-    value: Value<'m>,
-    said: &dyn Fn(Value<'m>) -> Option<String>,
-    cut: Option<Cut>,
-    room: &mut usize,
-) -> (Fragment, Shown) {
-    let mut all = Shown::Whole;
-    if value.is_object() {
-        let members: Vec<(String, Fragment)> = value
-            .entries()
-            .map(|(key, member)| {
-                *room = room.saturating_sub(key.len() + 4);
-                let (member, shown) = built(member, said, cut, room);
-                if shown == Shown::InPart {
-                    all = Shown::InPart;
-                }
-                (key.into_owned(), member)
-            })
-            .collect();
-        let members = members.iter().map(|(key, it)| (key.as_str(), it.clone()));
-        return (Fragment::object(members), all);
-    }
-    if value.is_array() {
-        let mut items = Vec::new();
-        for item in value.items() {
-            // Without any item a list would say that there is nothing.
-            let is_first = items.is_empty();
-            if cut.is_some() && *room == 0 && !is_first {
-                all = Shown::InPart;
-                break;
-            }
-            let before = *room;
-            let (item, shown) = built(item, said, cut, room);
-            // One that does not fit is not shown in part, unless it is the first.
-            let is_whole = shown == Shown::Whole && before > item.as_str().len();
-            if cut.is_some() && !is_whole {
-                all = Shown::InPart;
-                *room = 0;
-                if is_first {
-                    items.push(item);
-                }
-                break;
-            }
-            *room = before.saturating_sub(item.as_str().len() + 1);
-            items.push(item);
-        }
-        return (Fragment::array(items), all);
-    }
-    let Some(text) = said(value) else {
-        *room = room.saturating_sub(value.text().len());
-        return (Fragment::copy_of(value), all);
-    };
-    let shown = match cut {
-        Some(Cut::ArraysAndStrings) if text.len() > SHORT.max(*room) => {
-            all = Shown::InPart;
-            let end = text.floor_char_boundary(SHORT.max(*room));
-            format!("{}…", text.get(..end).unwrap_or_default())
-        }
-        Some(Cut::ArraysAndStrings | Cut::Arrays) | None => text,
-    };
-    let shown = Fragment::string(&shown);
-    *room = room.saturating_sub(shown.as_str().len());
-    (shown, all)
 }

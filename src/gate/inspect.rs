@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::policy::{ExtensionMethod, Prompt, Received, Tool};
+use crate::policy::Received;
 use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -108,13 +108,6 @@ pub(super) enum Content<'m> {
 
 /// Whether what comes back may be received, and from what.
 pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_>) -> Question<'m> {
-    let about = match target {
-        Target::Tool(name) => About::Tool(Tool::named(name.clone())),
-        Target::Resource(uri) => About::Resource(resources::facts(uri)),
-        Target::Prompt(name) => About::Prompt(Prompt::named(name.clone())),
-        Target::Method(method) => About::Method(ExtensionMethod::named(method.name())),
-        Target::Server => About::Server,
-    };
     let (value, is_error, fatal) = match content {
         Content::Error(error) => (*error, true, false),
         Content::Result(result) => {
@@ -128,7 +121,7 @@ pub(super) fn received<'m>(content: &Content<'_>, target: &Target, look: Look<'_
     };
     Question {
         asks: Asks::Agent,
-        about,
+        about: About::of(target),
         doing: Doing::ReceiveResult(Received {
             bytes: i64::try_from(value.text().len()).unwrap_or(i64::MAX),
             is_error,

@@ -2,20 +2,19 @@
 //! when the agent reads on.
 //!
 //! What is kept has passed everything that the result has: it is without credentials, and cleaned. To
-//! read it is asked of policies as the result was: `receive_result` of the tool.
+//! read it is asked of policies as the result was: `receive_result` of what answered with it.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::guard::{Preset, excerpt, piece};
-use crate::policy::{Held, LooksFor, PolicySnapshot, Received, Tool};
+use crate::guard::piece;
+use crate::policy::{Held, LooksFor, PolicySnapshot, Received};
 use crate::session::{Keep, Ledger, Raised, Target};
 use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
 use super::decide::{self, Stop};
-use super::excerpts::Output;
 use super::forward::{Agent, AgentGone, Upstream};
 use super::identify::{FIRST_STATELESS, Identified, Role};
 use super::leaks::Look;
@@ -25,6 +24,7 @@ use super::pin;
 use super::ratchet;
 use super::record::Trail;
 use super::refuse::Refusal;
+use super::resources;
 use super::rounds::owner;
 use super::settings::Excerpts;
 use super::shadow;
@@ -35,10 +35,8 @@ use super::understand::{About, Asks, Doing, Question, Understood};
 const SCHEME: &str = "mcp-protector";
 const PREFIX: &str = "mcp-protector://kept/";
 
-const NOT_KEPT: &str = "They are not kept.";
-
-/// How long a text is kept.
-const KEPT_FOR: Duration = Duration::from_hours(1);
+/// How long a text is kept, in milliseconds.
+pub(super) const KEPT_FOR_MS: u32 = 60 * 60 * 1000;
 
 /// How much of all agents is kept, in multiples of what one may have.
 const AGENTS: usize = 16;
@@ -49,12 +47,13 @@ pub(super) struct Kept(Ledger<String, Arc<Whole>>);
 
 /// A text that was too long, and what it is a part of.
 #[derive(Debug)]
-struct Whole {
-    text: String,
-    tool: String,
-    received: Received,
+pub(super) struct Whole {
+    pub(super) text: String,
+    /// What answered with it.
+    pub(super) of: Target,
+    pub(super) received: Received,
     /// What the facts were made for.
-    looked_for: LooksFor,
+    pub(super) looked_for: LooksFor,
 }
 
 /// A place in what may be kept.
@@ -63,19 +62,6 @@ pub(super) struct Asked {
     uri: String,
     name: String,
     from: usize,
-}
-
-/// Shortens the texts of one message.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shortening<'g> {
-    kept: &'g Kept,
-    excerpts: &'g Excerpts,
-    owner: &'g str,
-    tool: &'g str,
-    received: &'g Received,
-    looked_for: LooksFor,
-    output: Output<'g>,
-    now: Duration,
 }
 
 impl Whole {
@@ -91,6 +77,26 @@ impl Whole {
             }
         }
         received
+    }
+
+    /// What policies are asked before any of it is told, as they were of the result.
+    fn questions(&self, look: Look<'_>, looks_for: LooksFor) -> Vec<Question<'static>> {
+        let question = Question {
+            asks: Asks::Agent,
+            about: About::of(&self.of),
+            doing: Doing::ReceiveResult(self.facts(look, looks_for)),
+        };
+        let again = resources::received_otherwise(&question, KnownMethod::ResourcesRead);
+        [question].into_iter().chain(again).collect()
+    }
+
+    /// What answers of the tool bring, as the host says today.
+    fn labels(&self, snapshot: &PolicySnapshot) -> Held {
+        match &self.of {
+            Target::Tool(tool) => snapshot.labels().answers_of(tool),
+            Target::Resource(uri) => snapshot.labels().lies_at(uri),
+            Target::Prompt(_) | Target::Method(_) | Target::Server => Held::default(),
+        }
     }
 
     /// What stands at a place, and where it goes on.
@@ -115,83 +121,19 @@ impl Kept {
         let all = excerpts.keep.saturating_mul(AGENTS);
         Self(Ledger::holding(excerpts.keep, all))
     }
-}
 
-impl Shortening<'_> {
-    /// Bytes that the texts of a result may have, and its structured content.
-    pub(super) fn over(self) -> usize {
-        self.excerpts.over
-    }
-
-    pub(super) fn preset(self) -> Preset {
-        let preset = self.excerpts.presets.get(self.tool);
-        preset.copied().unwrap_or(Preset::Default)
-    }
-
-    pub(super) fn output(&self) -> Output<'_> {
-        self.output
-    }
-
-    /// What stands for a text that is longer than that; `None` where it may stay.
-    pub(super) fn shortened(self, text: &str, most: usize) -> Option<String> {
-        let shown = excerpt(text, self.preset(), most)?;
-        let gap = shown.gap();
-        let (from, to, all) = (gap.start, gap.end, text.len());
-        let kept = self.keep(text);
-        let whole = kept.map_or_else(
-            || NOT_KEPT.to_owned(),
-            |name| format!("Read them as the resource {PREFIX}{name}?from={from}"),
-        );
-        let part = |range| text.get(range).unwrap_or_default();
-        Some(format!(
-            "{}\n[mcp-protector: bytes {from} to {to} of {all} are left out. {whole}]\n{}",
-            part(shown.head),
-            part(shown.tail)
-        ))
-    }
-
-    /// Where a text can be read of which nothing is shown.
-    pub(super) fn told(self, text: &str) -> String {
-        let kept = self.keep(text);
-        kept.map_or_else(
-            || NOT_KEPT.to_owned(),
-            |name| format!("Read all of it as the resource {PREFIX}{name}"),
-        )
-    }
-
-    fn keep(self, text: &str) -> Option<String> {
+    /// Keeps a text, and says where it can be read; `None` where it cannot be kept.
+    pub(super) fn keep(&self, owner: &str, whole: Whole, now: Duration) -> Option<String> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).ok()?;
         let name = format!("{:032x}", u128::from_be_bytes(random));
-        let whole = Arc::new(Whole {
-            text: text.to_owned(),
-            tool: self.tool.to_owned(),
-            received: self.received.clone(),
-            looked_for: self.looked_for,
-        });
         let keep = Keep {
-            until: self.now + KEPT_FOR,
-            bytes: text.len(),
+            until: now + Duration::from_millis(KEPT_FOR_MS.into()),
+            bytes: whole.text.len(),
         };
-        let make = |_| (whole, keep);
-        let noted = self.kept.0.note(self.owner, name.clone(), self.now, make);
-        noted.ok().map(|()| name)
-    }
-}
-
-/// What the tool may answer with, by the definition that it had when it was called.
-fn output<'u>(understood: &'u Understood<'_>) -> Output<'u> {
-    let Role::Reply(taken) = &understood.identified.role else {
-        return Output::Unknown;
-    };
-    let offered = taken.exchange.offered.as_ref();
-    let Some(schemas) = offered.and_then(|offered| offered.schemas.as_ref()) else {
-        return Output::Unknown;
-    };
-    match schemas.output() {
-        None => Output::Any,
-        Some(Ok(schema)) => Output::Schema(schema),
-        Some(Err(_)) => Output::Unknown,
+        let make = |_| (Arc::new(whole), keep);
+        let noted = self.0.note(owner, name.clone(), now, make);
+        noted.ok().map(|()| format!("{PREFIX}{name}"))
     }
 }
 
@@ -231,36 +173,6 @@ pub(super) fn names_ours(understood: &Understood<'_>) -> bool {
 }
 
 impl Gate {
-    /// How the texts of a result are to be shortened, if they are.
-    pub(super) fn shortening<'g>(
-        &'g self,
-        understood: &'g Understood<'_>,
-        snapshot: &PolicySnapshot,
-    ) -> Option<Shortening<'g>> {
-        let excerpts = self.settings.guards.excerpts.as_ref()?;
-        let Target::Tool(tool) = &understood.target else {
-            return None;
-        };
-        let mut questions = understood.questions.iter();
-        let received = questions.find_map(|question| {
-            if let Doing::ReceiveResult(received) = &question.doing {
-                Some(received)
-            } else {
-                None
-            }
-        })?;
-        Some(Shortening {
-            kept: &self.kept,
-            excerpts,
-            owner: owner(&understood.identified.scene.agent),
-            tool,
-            received,
-            looked_for: snapshot.looks_for(),
-            output: output(understood),
-            now: self.clock.elapsed(),
-        })
-    }
-
     /// Answers an agent that reads on.
     pub(super) async fn read_on<U: Upstream, A: Agent>(
         &self,
@@ -289,14 +201,9 @@ impl Gate {
             trail.asks(&target, message);
             return Err(Refusal::NotKept.into());
         };
-        let question = Question {
-            asks: Asks::Agent,
-            about: About::Tool(Tool::named(whole.tool.clone())),
-            doing: Doing::ReceiveResult(whole.facts(self.look(snapshot), snapshot.looks_for())),
-        };
         let mut understood = Understood {
             identified,
-            questions: vec![question],
+            questions: whole.questions(self.look(snapshot), snapshot.looks_for()),
             target,
             followed: Followed::default(),
         };
@@ -312,7 +219,7 @@ impl Gate {
             untrusted: false,
         };
         let brings = brings
-            .join(&snapshot.labels().answers_of(&whole.tool))
+            .join(&whole.labels(snapshot))
             .join(&ratchet::obliged(&allowed));
         let raised = self.ratchet.raise(&talk.session, &brings).await;
         let Raised { before, after } = raised.map_err(Refusal::from)?;

@@ -54,6 +54,7 @@ mod schemas;
 mod seen;
 mod settings;
 mod shadow;
+mod shortening;
 mod stage;
 mod talk;
 mod tasks;

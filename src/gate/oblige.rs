@@ -13,12 +13,12 @@ use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
 use super::excerpts;
 use super::guises;
-use super::kept::Shortening;
 use super::leaks;
 use super::passage::Passage;
 use super::ratchet;
 use super::refuse::Refusal;
 use super::route::Route;
+use super::shortening::Shortening;
 use super::text::Cleaned;
 
 /// A message as it will be sent, and what was changed in it for the audit.

@@ -20,8 +20,8 @@ use super::route::{Route, Undone};
 use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
-    Gate, caching, consent, decide, granted, guises, identify, kept, listening, listing, oblige,
-    pin, ratchet, remember, repeated, route, text, understand,
+    Gate, consent, decide, granted, guises, identify, kept, listening, listing, oblige, pin,
+    ratchet, remember, repeated, route, text, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -115,7 +115,7 @@ impl Gate {
         let wanted = Wanted {
             removals,
             texts: found.strings,
-            rewrites: caching::hints(&understood, &snapshot),
+            rewrites: self.hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
             renaming: guises::outward(&understood.identified, &snapshot),
         };

@@ -129,15 +129,29 @@ pub enum OnFatal {
     EndSession,
 }
 
-/// Which texts of tools' results are shortened, and how much of what is left out is kept.
+/// Which texts of results are shortened, and how much of what is left out is kept.
 #[derive(Debug, Clone)]
 pub struct Excerpts {
-    /// Bytes that a text may have.
+    /// Bytes that the texts of a result may have.
     pub over: usize,
     /// How texts of single tools are shortened.
-    pub presets: HashMap<String, Preset>,
+    pub tools: HashMap<String, Preset>,
+    /// The same of resources, by how their URIs begin: the longest beginning counts.
+    pub resources: BTreeMap<String, Preset>,
+    /// The same of single prompts.
+    pub prompts: HashMap<String, Preset>,
     /// Bytes that are kept for each agent.
     pub keep: usize,
+}
+
+impl Excerpts {
+    /// What is said of a resource.
+    pub(super) fn of_uri(&self, uri: &str) -> Option<Preset> {
+        let said = self.resources.iter();
+        let said = said.filter(|(beginning, _)| uri.starts_with(beginning.as_str()));
+        let said = said.max_by_key(|(beginning, _)| beginning.len());
+        said.map(|(_, preset)| *preset)
+    }
 }
 
 /// What is done about what nobody sees in the text that a server sends.

@@ -62,6 +62,19 @@ pub(super) enum About {
     Client,
 }
 
+impl About {
+    /// What answers.
+    pub(super) fn of(target: &Target) -> Self {
+        match target {
+            Target::Tool(name) => Self::Tool(Tool::named(name.clone())),
+            Target::Resource(uri) => Self::Resource(resources::facts(uri)),
+            Target::Prompt(name) => Self::Prompt(Prompt::named(name.clone())),
+            Target::Method(method) => Self::Method(ExtensionMethod::named(method.name())),
+            Target::Server => Self::Server,
+        }
+    }
+}
+
 /// The action, with what belongs to it.
 #[derive(Debug)]
 pub(super) enum Doing<'m> {

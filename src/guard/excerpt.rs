@@ -12,6 +12,33 @@ pub enum Preset {
     SqlQuery,
     /// The end, where a log is newest, and its first line.
     LogSearch,
+    /// All of it: what a program reads, which an excerpt would mislead.
+    Whole,
+}
+
+impl Preset {
+    /// How a text is shortened of which no more is known than what it calls itself. What is not for
+    /// people to read, a program decodes, and a part of it is nothing.
+    pub fn by_type(media_type: Option<&str>, uri: &str) -> Self {
+        let said = media_type.unwrap_or_default().to_ascii_lowercase();
+        let (essence, parameters) = said.split_once(';').unwrap_or((&said, ""));
+        let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+        let is_page = parameters.contains("profile=") || scheme.eq_ignore_ascii_case("ui");
+        match essence.trim() {
+            _ if is_page => Self::Whole,
+            "text/csv" | "text/tab-separated-values" => Self::SqlQuery,
+            "text/x-log" => Self::LogSearch,
+            "" | "text/plain" if path_of(uri).ends_with(".log") => Self::LogSearch,
+            "" => Self::Default,
+            other if other.starts_with("text/") => Self::Default,
+            _ => Self::Whole,
+        }
+    }
+}
+
+/// RFC 3986 §3: what stands before a query or a fragment.
+fn path_of(uri: &str) -> &str {
+    uri.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// What is shown of a text: its beginning and its end.
@@ -46,6 +73,7 @@ pub fn excerpt(text: &str, preset: Preset, most: usize) -> Option<Excerpt> {
             let first = if first <= most / 4 { first } else { 0 };
             (first, most - first)
         }
+        Preset::Whole => return None,
     };
     let head = head_of(text, head);
     let tail = tail_of(text, tail);
@@ -140,6 +168,47 @@ mod tests {
             30,
             Some(("# log\n", "10:02 failed\n")),
         );
+    }
+
+    #[test]
+    fn what_a_program_reads_is_not_shortened() {
+        check("abc", Preset::Whole, 1, None);
+        for (media_type, uri, expected) in [
+            (None, "notes://a", Preset::Default),
+            (None, "", Preset::Default),
+            (
+                Some("text/plain; charset=utf-8"),
+                "notes://a",
+                Preset::Default,
+            ),
+            (Some("text/markdown"), "notes://a", Preset::Default),
+            (Some("text/html"), "https://a.example/", Preset::Default),
+            (Some("TEXT/CSV"), "db://rows", Preset::SqlQuery),
+            (
+                Some("text/tab-separated-values"),
+                "db://rows",
+                Preset::SqlQuery,
+            ),
+            (Some("text/x-log"), "a:b", Preset::LogSearch),
+            (None, "file:///var/log/a.log", Preset::LogSearch),
+            (
+                Some("text/plain"),
+                "file:///a.log?lines=all#end",
+                Preset::LogSearch,
+            ),
+            (Some("text/markdown"), "file:///a.log", Preset::Default),
+            (None, "file:///a.log/readme", Preset::Default),
+            (None, "file:///readme?name=a.log", Preset::Default),
+            (Some("application/json"), "db://rows", Preset::Whole),
+            (Some("image/svg+xml"), "a:b", Preset::Whole),
+            (Some("textile"), "a:b", Preset::Whole),
+            (Some("text/html;profile=mcp-app"), "a:b", Preset::Whole),
+            (Some("text/html"), "ui://widget", Preset::Whole),
+            (Some("text/plain"), "UI://widget", Preset::Whole),
+        ] {
+            let found = Preset::by_type(media_type, uri);
+            assert_eq!(found, expected, "{media_type:?} {uri}");
+        }
     }
 
     #[test]

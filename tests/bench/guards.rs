@@ -321,7 +321,9 @@ fn excerpts(runtime: &tokio::runtime::Runtime) -> Vec<(&'static str, Case)> {
             settings.guards.excerpts = over.map(|over| Excerpts {
                 over,
                 keep: 16 << 20,
-                presets: [].into(),
+                tools: [].into(),
+                resources: [].into(),
+                prompts: [].into(),
             });
         };
         let exchange = call(r#"{"path":"a"}"#, &text_of(bytes));

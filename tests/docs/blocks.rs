@@ -49,11 +49,16 @@ fn labels(workshop: &Workshop, text: &str) -> Result<(), String> {
     loads(dir)
 }
 
-/// Tests of the policies that the page showed last; they must pass.
+/// Tests of the policies that the page showed last, by the configuration that it showed if they name one;
+/// they must pass.
 fn fixture(workshop: &Workshop, text: &str) -> Result<(), String> {
     let tests = workshop.file("policies/tests");
     fs::create_dir_all(&tests).unwrap();
     fs::write(tests.join("snippet.toml"), text).unwrap();
+    if text.starts_with("gate = ") {
+        let gate = workshop.file("gate.toml");
+        fs::copy(gate, workshop.file("policies/gate.toml")).unwrap();
+    }
     let output = workshop.run("mcp-protector", &["test-policy", "policies"]);
     if output.status.success() {
         Ok(())

@@ -1,5 +1,6 @@
 //! What the configuration means to each component.
 
+use std::collections::BTreeMap;
 use std::iter;
 use std::sync::Arc;
 
@@ -271,19 +272,27 @@ pub(super) fn links(config: &Config) -> gate::Links {
 }
 
 fn excerpts(excerpts: &config::Excerpts) -> gate::Excerpts {
-    let tools = excerpts.tools.iter().map(|(tool, preset)| {
+    gate::Excerpts {
+        over: excerpts.over,
+        tools: presets(&excerpts.tools).collect(),
+        resources: presets(&excerpts.resources).collect(),
+        prompts: presets(&excerpts.prompts).collect(),
+        keep: excerpts.keep,
+    }
+}
+
+fn presets(
+    presets: &BTreeMap<String, config::ExcerptPreset>,
+) -> impl Iterator<Item = (String, Preset)> {
+    presets.iter().map(|(whose, preset)| {
         let preset = match preset {
             config::ExcerptPreset::Default => Preset::Default,
             config::ExcerptPreset::SqlQuery => Preset::SqlQuery,
             config::ExcerptPreset::LogSearch => Preset::LogSearch,
+            config::ExcerptPreset::Whole => Preset::Whole,
         };
-        (tool.clone(), preset)
-    });
-    gate::Excerpts {
-        over: excerpts.over,
-        keep: excerpts.keep,
-        presets: tools.collect(),
-    }
+        (whose.clone(), preset)
+    })
 }
 
 fn cleaning(cleaning: config::Cleaning) -> gate::Cleaning {

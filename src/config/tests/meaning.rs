@@ -38,14 +38,19 @@ fn excerpts_are_made_only_where_they_are_asked_for() {
         over: 64 << 10,
         keep: 16 << 20,
         tools: BTreeMap::new(),
+        resources: BTreeMap::new(),
+        prompts: BTreeMap::new(),
     };
     assert_eq!(with("[guards.excerpts]"), Some(default));
     let asked = Excerpts {
         over: 1024,
         keep: 2048,
         tools: BTreeMap::from([("q".to_owned(), ExcerptPreset::SqlQuery)]),
+        resources: BTreeMap::from([("file:///var/log/".to_owned(), ExcerptPreset::LogSearch)]),
+        prompts: BTreeMap::from([("p".to_owned(), ExcerptPreset::Whole)]),
     };
-    let text = "[guards.excerpts]\nover = 1024\nkeep = 2048\ntools = { q = \"sql_query\" }";
+    let text = "[guards.excerpts]\nover = 1024\nkeep = 2048\ntools = { q = \"sql_query\" }\n\
+        resources = { \"file:///var/log/\" = \"log_search\" }\nprompts = { p = \"whole\" }";
     assert_eq!(with(text), Some(asked));
 }
 

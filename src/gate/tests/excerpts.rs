@@ -12,20 +12,44 @@ async fn shortening(rule: Rule, secrets: Option<Secrets>) -> Bench {
         settings.guards.secrets = secrets;
         settings.guards.excerpts = Some(Excerpts {
             over: OVER,
-            presets: HashMap::from([("log".to_owned(), Preset::LogSearch)]),
+            tools: HashMap::from([
+                ("log".to_owned(), Preset::LogSearch),
+                ("exact".to_owned(), Preset::Whole),
+            ]),
+            resources: BTreeMap::from([
+                ("db://".to_owned(), Preset::SqlQuery),
+                ("db://exact/".to_owned(), Preset::Whole),
+            ]),
+            prompts: HashMap::from([("exact".to_owned(), Preset::Whole)]),
             keep: 1 << 20,
         });
     });
     bench.shake_hands().await;
-    bench.list(&["t", "log", "closed"]).await;
+    bench.list(&["t", "log", "closed", "exact"]).await;
     bench
 }
 
 /// Calls the tool, lets it answer, and yields what the agent gets.
 async fn answered(bench: &Bench, tool: &str, result: &str) -> serde_json::Value {
+    asked(
+        bench,
+        "tools/call",
+        &serde_json::json!({"name": tool}),
+        result,
+    )
+    .await
+}
+
+/// The same of any request.
+async fn asked(
+    bench: &Bench,
+    method: &str,
+    params: &serde_json::Value,
+    result: &str,
+) -> serde_json::Value {
     bench
         .agent(&format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}"}}}}"#
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
         ))
         .await;
     let id = id_of(&bench.to_upstream()[0]);
@@ -111,6 +135,210 @@ async fn of_a_long_text_an_excerpt_is_sent_and_the_whole_can_be_read_through_the
         told.contains("an excerpt of") && told.contains(r#""stage":"kept""#),
         "{told}"
     );
+}
+
+/// What the agent gets for a resource with these contents, each by its type and its text.
+async fn read_of(bench: &Bench, uri: &str, contents: &[(Option<&str>, &str)]) -> Vec<String> {
+    let content = |(media_type, text): &(Option<&str>, &str)| match media_type {
+        Some(media_type) => serde_json::json!({"uri": uri, "mimeType": media_type, "text": text}),
+        None => serde_json::json!({"uri": uri, "text": text}),
+    };
+    let contents: Vec<_> = contents.iter().map(content).collect();
+    let result = serde_json::json!({"contents": contents}).to_string();
+    let params = serde_json::json!({"uri": uri});
+    let answer = asked(bench, "resources/read", &params, &result).await;
+    let texts = answer["result"]["contents"].as_array().unwrap().iter();
+    let texts = texts.map(|content| content["text"].as_str().unwrap().to_owned());
+    texts.collect()
+}
+
+fn is_cut(text: &str) -> bool {
+    text.contains("are left out")
+}
+
+#[tokio::test]
+async fn of_a_long_resource_or_prompt_an_excerpt_is_sent_and_the_whole_can_be_read_through_the_gate()
+ {
+    let whole = lines(200);
+    let contents = serde_json::json!({"contents": [{"uri": "notes://a", "text": whole}]});
+    let block = serde_json::json!({"type": "text", "text": whole});
+    let messages = serde_json::json!({"messages": [{"role": "user", "content": block}]});
+    for (method, params, result, place) in [
+        (
+            "resources/read",
+            serde_json::json!({"uri": "notes://a"}),
+            contents,
+            "/result/contents/0/text",
+        ),
+        (
+            "prompts/get",
+            serde_json::json!({"name": "p"}),
+            messages,
+            "/result/messages/0/content/text",
+        ),
+    ] {
+        let bench = shortening(open, None).await;
+        let answer = asked(&bench, method, &params, &result.to_string()).await;
+        let shown = answer.pointer(place).unwrap().as_str().unwrap();
+        assert!(shown.len() < OVER + 200, "{shown}");
+        assert!(
+            shown.starts_with("line 0\n") && shown.ends_with("line 199\n"),
+            "{shown}"
+        );
+        let uri = named(shown).unwrap();
+        let (from_start, _) = uri.split_once("?from=").unwrap();
+        assert_eq!(
+            read_all(&bench, from_start.to_owned()).await,
+            whole,
+            "{method}"
+        );
+        let records = bench.records().await;
+        let told = |what: &str| records.iter().any(|it| it.text().contains(what));
+        assert!(told(place) && told("an excerpt of 1690 bytes"), "{method}");
+        assert!(told(r#""stage":"kept""#), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_shortened_by_its_type_and_what_programs_decode_stays() {
+    let bench = shortening(open, None).await;
+    let long = lines(200);
+    for (uri, media_type, shows) in [
+        ("notes://a", Some("text/markdown"), "line 0\n…line 199\n"),
+        ("file:///var/a.log", None, "line 0\n…line 199\n"),
+        ("notes://rows", Some("text/csv"), "line 0\n…"),
+        ("db://rows", Some("application/json"), "line 0\n…"),
+        ("db://exact/rows", Some("text/csv"), ""),
+        ("notes://a", Some("application/json"), ""),
+        ("ui://widget", Some("text/html"), ""),
+        ("notes://page", Some("text/html;profile=mcp-app"), ""),
+    ] {
+        let shown = read_of(&bench, uri, &[(media_type, &long)]).await.remove(0);
+        assert_eq!(
+            is_cut(&shown),
+            !shows.is_empty(),
+            "{uri} {media_type:?}: {shown}"
+        );
+        let (first, last) = shows.split_once('…').unwrap_or_default();
+        assert!(
+            shown.starts_with(first) && shown.ends_with(last),
+            "{uri}: {shown}"
+        );
+    }
+    // Beside what stays the others have all the room.
+    let short = "x".repeat(OVER);
+    let contents = [(Some("application/json"), &*long), (None, &*short)];
+    let shown = read_of(&bench, "notes://a", &contents).await;
+    assert_eq!(shown, [long, short]);
+    let exact = answered(&bench, "exact", &text_result(&lines(200))).await;
+    assert!(!is_cut(&exact.to_string()));
+}
+
+#[tokio::test]
+async fn every_content_stays_at_its_uri_and_every_message_has_its_turn() {
+    let bench = shortening(open, None).await;
+    let long = lines(200);
+    let shown = read_of(
+        &bench,
+        "notes://a",
+        &[(None, &*long), (None, "short"), (None, &*long)],
+    )
+    .await;
+    let cut: Vec<bool> = shown.iter().map(|text| is_cut(text)).collect();
+    assert_eq!(cut, [true, false, true]);
+    assert_eq!(shown[1], "short");
+
+    let said = |role, content| serde_json::json!({"role": role, "content": content});
+    let text = |text: &str| serde_json::json!({"type": "text", "text": text});
+    let rows =
+        serde_json::json!({"uri": "notes://rows", "mimeType": "application/json", "text": long});
+    let image = serde_json::json!({"type": "image", "data": long, "mimeType": "image/png"});
+    let messages = [
+        said("user", text(&long)),
+        said("assistant", text("What of it?")),
+        said(
+            "user",
+            serde_json::json!({"type": "resource", "resource": rows}),
+        ),
+        said("user", image),
+        said("user", text("Say it in a line.")),
+    ];
+    let result = serde_json::json!({"messages": messages, "description": long});
+    for (prompt, cut) in [("p", [0, 2].as_slice()), ("exact", &[])] {
+        let params = serde_json::json!({"name": prompt});
+        let answer = asked(&bench, "prompts/get", &params, &result.to_string()).await;
+        let shown = answer["result"]["messages"].as_array().unwrap();
+        assert_eq!(shown.len(), messages.len());
+        for (index, (shown, message)) in shown.iter().zip(&messages).enumerate() {
+            assert_eq!(shown["role"], message["role"]);
+            let is_cut = is_cut(&shown.to_string());
+            assert_eq!(is_cut, cut.contains(&index), "{prompt} {index}: {shown}");
+            assert!(is_cut || shown == message, "{prompt} {index}: {shown}");
+        }
+        assert_eq!(answer["result"]["description"], result["description"]);
+    }
+}
+
+#[tokio::test]
+async fn what_is_kept_of_a_resource_or_a_prompt_is_read_as_policies_permit_it() {
+    /// Nothing of either may be received once a tool was called.
+    fn rule(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        let is_closed = facts.env.session.calls >= 1;
+        Ok(match (&facts.action, &facts.resource) {
+            (Action::ReceiveResult { .. }, Resource::Resource(resource))
+                if is_closed && resource.uri == "notes://a/b" =>
+            {
+                Verdict::Deny { reasons: vec![] }
+            }
+            (Action::ReceiveResult { .. }, Resource::Prompt(prompt))
+                if is_closed && prompt.name == "p" =>
+            {
+                Verdict::Deny { reasons: vec![] }
+            }
+            _ => allow(),
+        })
+    }
+    let bench = shortening(rule, None).await;
+    let long = lines(200);
+    // What a resource could be called otherwise is asked, too.
+    let uris = ["notes://a/b", "notes://a/%62"];
+    let mut kept = Vec::new();
+    for uri in uris {
+        let shown = read_of(&bench, uri, &[(None, &*long)]).await.remove(0);
+        kept.push(named(&shown).unwrap());
+    }
+    let block = serde_json::json!({"type": "text", "text": long});
+    let result = serde_json::json!({"messages": [{"role": "user", "content": block}]});
+    let params = serde_json::json!({"name": "p"});
+    let answer = asked(&bench, "prompts/get", &params, &result.to_string()).await;
+    kept.push(named(&answer.to_string()).unwrap());
+    for uri in &kept {
+        assert!(read(&bench, uri).await["result"].is_object(), "{uri}");
+    }
+    answered(&bench, "t", &text_result("short")).await;
+    for uri in &kept {
+        let denied = read(&bench, uri).await;
+        let why = denied["error"]["message"].as_str().unwrap();
+        assert!(why.contains("denied"), "{denied}");
+    }
+}
+
+#[tokio::test]
+async fn an_excerpt_is_cached_no_longer_than_the_rest_of_it_is_kept() {
+    let hour = 60 * 60 * 1000;
+    for (bytes, said, expected) in [
+        (OVER, 5 * hour, 5 * hour),
+        (OVER * 2, 5 * hour, hour),
+        (OVER * 2, 1000, 1000),
+    ] {
+        let bench = shortening(open, None).await;
+        let content = serde_json::json!({"uri": "notes://a", "text": "x".repeat(bytes - 200)});
+        let result =
+            serde_json::json!({"contents": [content], "ttlMs": said, "cacheScope": "private"});
+        let params = serde_json::json!({"uri": "notes://a"});
+        let answer = asked(&bench, "resources/read", &params, &result.to_string()).await;
+        assert_eq!(answer["result"]["ttlMs"], expected, "{bytes} {said}");
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,169 @@
+//! How the texts of one result are shortened, and what becomes of the rest.
+
+use std::time::Duration;
+
+use crate::guard::{Preset, excerpt};
+use crate::policy::{LooksFor, PolicySnapshot, Received};
+use crate::session::Target;
+use crate::wire::{KnownMethod, Value};
+
+use super::Gate;
+use super::excerpts::Output;
+use super::identify::Role;
+use super::kept::{Kept, Whole};
+use super::rounds::owner;
+use super::settings::Excerpts;
+use super::understand::{Doing, Understood};
+
+const NOT_KEPT: &str = "They are not kept.";
+
+/// Shortens the texts of one message.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shortening<'g> {
+    kept: &'g Kept,
+    excerpts: &'g Excerpts,
+    owner: &'g str,
+    of: Of<'g>,
+    target: &'g Target,
+    received: &'g Received,
+    looked_for: LooksFor,
+    now: Duration,
+}
+
+/// What answers, and how its texts are shortened, as far as somebody has said.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Of<'g> {
+    Tool(Preset, Output<'g>),
+    Resource(Option<Preset>),
+    Prompt(Option<Preset>),
+}
+
+impl<'g> Of<'g> {
+    /// `None` where everything stays.
+    fn answer(understood: &'g Understood<'_>, excerpts: &Excerpts) -> Option<Self> {
+        let asked_with = match &understood.identified.role {
+            Role::Reply(taken) => Some(taken.exchange.method),
+            Role::Request { .. } | Role::Notification { .. } => None,
+        };
+        match (&understood.target, asked_with) {
+            (Target::Tool(name), _) => {
+                let preset = excerpts.tools.get(name).copied().unwrap_or_default();
+                let is_cut = preset != Preset::Whole;
+                is_cut.then(|| Self::Tool(preset, output(understood)))
+            }
+            (Target::Resource(uri), Some(KnownMethod::ResourcesRead)) => {
+                Some(Self::Resource(excerpts.of_uri(uri)))
+            }
+            (Target::Prompt(name), Some(KnownMethod::PromptsGet)) => {
+                Some(Self::Prompt(excerpts.prompts.get(name).copied()))
+            }
+            (Target::Resource(_) | Target::Prompt(_) | Target::Method(_) | Target::Server, _) => {
+                None
+            }
+        }
+    }
+}
+
+impl<'g> Shortening<'g> {
+    /// Bytes that the texts of a result may have, and its structured content.
+    pub(super) fn over(self) -> usize {
+        self.excerpts.over
+    }
+
+    pub(super) fn of(self) -> Of<'g> {
+        self.of
+    }
+
+    /// What is said of a resource by its URI.
+    pub(super) fn of_uri(self, uri: &str) -> Option<Preset> {
+        self.excerpts.of_uri(uri)
+    }
+
+    /// Whether a result may have to be shortened.
+    pub(super) fn may_shorten(self, result: Value<'_>) -> bool {
+        result.text().len() > self.over()
+    }
+
+    /// What stands for a text that is longer than that; `None` where it may stay.
+    pub(super) fn shortened(self, text: &str, preset: Preset, most: usize) -> Option<String> {
+        let shown = excerpt(text, preset, most)?;
+        let gap = shown.gap();
+        let (from, to, all) = (gap.start, gap.end, text.len());
+        let kept = self.keep(text);
+        let whole = kept.map_or_else(
+            || NOT_KEPT.to_owned(),
+            |uri| format!("Read them as the resource {uri}?from={from}"),
+        );
+        let part = |range| text.get(range).unwrap_or_default();
+        Some(format!(
+            "{}\n[mcp-protector: bytes {from} to {to} of {all} are left out. {whole}]\n{}",
+            part(shown.head),
+            part(shown.tail)
+        ))
+    }
+
+    /// Where a text can be read of which nothing is shown.
+    pub(super) fn told(self, text: &str) -> String {
+        let kept = self.keep(text);
+        kept.map_or_else(
+            || NOT_KEPT.to_owned(),
+            |uri| format!("Read all of it as the resource {uri}"),
+        )
+    }
+
+    fn keep(self, text: &str) -> Option<String> {
+        let whole = Whole {
+            text: text.to_owned(),
+            of: self.target.clone(),
+            received: self.received.clone(),
+            looked_for: self.looked_for,
+        };
+        self.kept.keep(self.owner, whole, self.now)
+    }
+}
+
+/// What the tool may answer with, by the definition that it had when it was called.
+fn output<'u>(understood: &'u Understood<'_>) -> Output<'u> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return Output::Unknown;
+    };
+    let offered = taken.exchange.offered.as_ref();
+    let Some(schemas) = offered.and_then(|offered| offered.schemas.as_ref()) else {
+        return Output::Unknown;
+    };
+    match schemas.output() {
+        None => Output::Any,
+        Some(Ok(schema)) => Output::Schema(schema),
+        Some(Err(_)) => Output::Unknown,
+    }
+}
+
+impl Gate {
+    /// How the texts of a result are to be shortened, if they are.
+    pub(super) fn shortening<'g>(
+        &'g self,
+        understood: &'g Understood<'_>,
+        snapshot: &PolicySnapshot,
+    ) -> Option<Shortening<'g>> {
+        let excerpts = self.settings.guards.excerpts.as_ref()?;
+        let of = Of::answer(understood, excerpts)?;
+        let mut questions = understood.questions.iter();
+        let received = questions.find_map(|question| {
+            if let Doing::ReceiveResult(received) = &question.doing {
+                Some(received)
+            } else {
+                None
+            }
+        })?;
+        Some(Shortening {
+            kept: &self.kept,
+            excerpts,
+            owner: owner(&understood.identified.scene.agent),
+            of,
+            target: &understood.target,
+            received,
+            looked_for: snapshot.looks_for(),
+            now: self.clock.elapsed(),
+        })
+    }
+}
