@@ -9,6 +9,7 @@
 
 mod environment;
 mod orphans;
+mod packs;
 mod restarts;
 mod sandbox;
 mod shutdowns;
