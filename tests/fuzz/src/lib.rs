@@ -90,7 +90,6 @@ mod audit {
 
 /// What was approved of a server's definitions, from its source.
 #[path = "../../../src/loading"]
-#[expect(dead_code, reason = "commands ask for more than the laws do")]
 pub mod loading {
     pub mod lock;
     #[path = "lock/oracle.rs"]

@@ -7,13 +7,20 @@ use crate::wire::Value;
 use super::settings::ClientAuth;
 
 /// The server's canonical URI (RFC 8707; MCP, authorization): its URL without the query, which may be a
-/// secret, and without a path that says nothing.
+/// secret, without a fragment, and without a path that says nothing.
 pub(super) fn resource_of(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
+    let url = plain(url);
     let text = url.as_str();
     let bare = text.strip_suffix('/').filter(|_| url.path() == "/");
     bare.unwrap_or(text).to_owned()
+}
+
+/// A URL as far as it says where something is.
+fn plain(url: &Url) -> Url {
+    let mut url = url.clone();
+    url.set_query(None);
+    url.set_fragment(None);
+    url
 }
 
 /// A server may have one document for all that is below a path.
@@ -28,8 +35,7 @@ pub(super) fn is_within(server: &Url, resource: &Url) -> bool {
 /// The document of a path, which is put behind the name, and that of the whole host.
 pub(super) fn well_known(url: &Url, name: &str) -> Vec<Url> {
     let at = |path: &str| {
-        let mut place = url.clone();
-        place.set_query(None);
+        let mut place = plain(url);
         place.set_path(&format!("/.well-known/{name}{path}"));
         place
     };
@@ -46,8 +52,7 @@ pub(super) fn well_known(url: &Url, name: &str) -> Vec<Url> {
 pub(super) fn appended(issuer: &Url) -> Option<Url> {
     let path = issuer.path().trim_end_matches('/');
     (!path.is_empty()).then(|| {
-        let mut place = issuer.clone();
-        place.set_query(None);
+        let mut place = plain(issuer);
         place.set_path(&format!("{path}/.well-known/openid-configuration"));
         place
     })
@@ -164,5 +169,7 @@ mod tests {
         check("https://m.example/?key=1", "https://m.example");
         check("https://m.example/mcp?key=1", "https://m.example/mcp");
         check("https://m.example/mcp/", "https://m.example/mcp/");
+        check("https://m.example/mcp?a#b?key=1", "https://m.example/mcp");
+        check("https://m.example/#b", "https://m.example");
     }
 }
