@@ -1,6 +1,6 @@
 //! `guards.secret_rules`: kinds of credentials that only the author knows.
 
-use crate::guard::secrets::{OwnRules, Rule, RuleError};
+use crate::guard::secrets::{OwnRules, Rule, RuleDoubt, RuleError};
 
 use super::errors::Reason;
 use super::section::{Field, Section};
@@ -13,6 +13,7 @@ struct Written<'t> {
     rule: Field<'t>,
     pattern: Option<Field<'t>>,
     keywords: Option<Field<'t>>,
+    min_entropy: Option<Field<'t>>,
     /// Each of them.
     words: Vec<(Field<'t>, String)>,
 }
@@ -26,12 +27,50 @@ pub(super) fn secret_rules(mut section: Section<'_, '_>) -> OwnRules {
             places.push(written);
         }
     }
-    OwnRules::new(rules).unwrap_or_else(|problems| {
-        for problem in problems {
-            tell(&mut section, &places, &problem);
+    match OwnRules::new(rules) {
+        Ok(rules) => {
+            for doubt in rules.doubts() {
+                warn(&mut section, &places, &doubt);
+            }
+            rules
         }
-        OwnRules::default()
-    })
+        Err(problems) => {
+            for problem in problems {
+                tell(&mut section, &places, &problem);
+            }
+            OwnRules::default()
+        }
+    }
+}
+
+/// Points at what does not do what it is for.
+fn warn<'t>(section: &mut Section<'_, 't>, places: &[Written<'t>], doubt: &RuleDoubt) {
+    let of = |id: &str| places.iter().find(|it| it.rule.key == id);
+    let (place, reason, help) = match doubt {
+        RuleDoubt::Nothing { rule } => (
+            of(rule).and_then(|it| it.pattern.as_ref()),
+            Reason::NoEffect("because the pattern matches no text"),
+            "look for a class without characters, such as `[^\\s\\S]`",
+        ),
+        RuleDoubt::Entropy { rule } => (
+            of(rule).and_then(|it| it.min_entropy.as_ref()),
+            Reason::Suspicious("no secret of this pattern has so much, and none is found"),
+            "a text has at most as many bits as the base-2 logarithm of how many bytes, or different ones, it may have: \
+             eight decimal digits have 3",
+        ),
+        RuleDoubt::Apart { rule } => (
+            of(rule).and_then(|it| it.keywords.as_ref()),
+            Reason::Suspicious(
+                "nothing that the pattern matches holds any of these: it is found only close to one",
+            ),
+            "take what is part of every match, or let the pattern begin with the word: \
+             `(?s)badge.{0,80}?(?<secret>[0-9]{8})`",
+        ),
+    };
+    // INVARIANT: a doubt names a rule that was given.
+    if let Some(field) = place {
+        section.tell(field, reason, Some(help));
+    }
 }
 
 fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Written<'t>)> {
@@ -58,6 +97,7 @@ fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Writte
     if !section.has("keywords") {
         section.require("keywords", Reason::Required, KEYWORDS);
     }
+    let min_entropy = section.take("min_entropy");
     let expected = "a number from 0 to 8";
     let entropy = section.number("min_entropy", 0.0..=8.0, expected);
     section.finish();
@@ -73,6 +113,7 @@ fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Writte
         rule: field,
         pattern,
         keywords,
+        min_entropy,
         words,
     };
     // What could not be read has been told.

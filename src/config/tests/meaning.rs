@@ -343,6 +343,35 @@ fn what_is_valid_but_odd_is_a_warning() {
 }
 
 #[test]
+fn a_rule_for_credentials_that_finds_nothing_of_what_it_is_for_is_told() {
+    let check = |rule: &str, expected: &[&str]| {
+        let text = format!("policy.allow = [\"a\"]\n[guards.secret_rules.own]\n{rule}");
+        let config = valid_with(&text);
+        let warnings: Vec<_> = config.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(warnings, expected, "{rule}");
+        assert_eq!(config.guards.secret_rules.names().count(), 1, "{rule}");
+    };
+    check("keywords = ['acme_']\npattern = 'acme_[a-z]{24}'", &[]);
+    check(
+        "keywords = ['acne_']\npattern = 'acme_[a-z]{24}'",
+        &[
+            "guards.secret_rules.own.keywords: nothing that the pattern matches holds any of these: it is found \
+           only close to one",
+        ],
+    );
+    check(
+        "keywords = ['code']\npattern = 'code (?<secret>[0-9]{6})'\nmin_entropy = 3",
+        &[
+            "guards.secret_rules.own.min_entropy: no secret of this pattern has so much, and none is found",
+        ],
+    );
+    check(
+        "keywords = ['code']\npattern = 'code[^\\s\\S]'",
+        &["guards.secret_rules.own.pattern: has no effect because the pattern matches no text"],
+    );
+}
+
+#[test]
 fn a_command_line_means_what_the_file_would() {
     let words = |words: &[&str]| {
         words

@@ -21,7 +21,7 @@ const LARGEST_CACHE: usize = 512 * 1024;
 const LONGEST_OPTION: usize = 34;
 
 /// The group that is the secret, where it is not all of the match.
-const SECRET: &str = "secret";
+pub(super) const SECRET: &str = "secret";
 
 /// Words that stand in examples and never in a credential by chance. Lower case.
 const EXAMPLES: [&str; 8] = [

@@ -12,6 +12,7 @@
 mod builtin;
 mod compiled;
 mod decode;
+mod doubt;
 mod entropy;
 mod error;
 mod escape;
@@ -19,6 +20,7 @@ mod finding;
 mod fold;
 mod handle;
 mod own;
+mod part;
 mod placeholder;
 mod redact;
 mod rule;
@@ -27,6 +29,7 @@ mod scan;
 #[cfg(test)]
 mod tests;
 
+pub use doubt::RuleDoubt;
 pub use entropy::is_random;
 pub use error::RuleError;
 pub use finding::{Encoding, Finding, Layer, RuleId};

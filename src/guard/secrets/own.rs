@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::builtin;
 use super::compiled::Compiled;
+use super::doubt::{RuleDoubt, doubts_of};
 use super::error::RuleError;
 use super::rule::Rule;
 
@@ -58,6 +59,11 @@ impl OwnRules {
 
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Those that do not do what they are for, as far as that is certain.
+    pub fn doubts(&self) -> impl Iterator<Item = RuleDoubt> {
+        self.rules.iter().filter_map(doubts_of)
     }
 
     /// What they call what they find.

@@ -1,7 +1,7 @@
 //! Rules of authors.
 
 use super::BUILTIN;
-use crate::guard::secrets::{Rule, RuleError, Rules};
+use crate::guard::secrets::{OwnRules, Rule, RuleDoubt, RuleError, Rules};
 
 fn rule(id: &str, keywords: &[&str], pattern: &str) -> Rule {
     Rule {
@@ -152,4 +152,84 @@ fn nothing_of_a_pattern_is_in_what_developers_see() {
     let rules = [rule("acme", &["hunter"], "hunter2")];
     assert!(!format!("{rules:?}").contains("hunter"));
     assert!(!format!("{:?}", Rules::with(&rules).unwrap()).contains("hunter"));
+}
+
+#[test]
+fn a_rule_that_cannot_find_what_it_is_for_is_told_and_no_other() {
+    let check = |keywords: &[&str], pattern: &str, min_entropy: Option<u8>, expected| {
+        let one = Rule {
+            min_entropy,
+            ..rule("own", keywords, pattern)
+        };
+        let own = OwnRules::new(vec![one]).unwrap();
+        let doubts: Vec<RuleDoubt> = own.doubts().collect();
+        assert_eq!(doubts.first(), expected, "{keywords:?} {pattern}");
+    };
+    let apart = Some(&RuleDoubt::Apart {
+        rule: "own".to_owned(),
+    });
+    let entropy = Some(&RuleDoubt::Entropy {
+        rule: "own".to_owned(),
+    });
+    let nothing = Some(&RuleDoubt::Nothing {
+        rule: "own".to_owned(),
+    });
+    let token = "acme_(?:live|test)_[A-Za-z0-9]{24}";
+    check(&["acme_"], token, None, None);
+    check(&["ACME_LIVE", "nothing"], token, None, None);
+    check(&["acne_"], token, None, apart);
+    check(&["acme-", "acne_"], token, None, apart);
+    check(&["badge"], "[0-9]{8}", None, apart);
+    check(
+        &["badge"],
+        "(?s)badge.{0,80}?(?<secret>[0-9]{8})",
+        None,
+        None,
+    );
+    check(
+        &["door code"],
+        r"(?i)door\s+code\s*[:=]\s*(?<secret>[0-9]{6,8})",
+        Some(15),
+        None,
+    );
+    check(&["geheim: "], r"\w+: (?<secret>\S+)", None, None);
+
+    // At most as much as so many different bytes have.
+    check(&["123"], "[0-9]{8}", Some(30), None);
+    check(&["123"], "[0-9]{8}", Some(31), entropy);
+    check(&["123"], "[0-9]{6,7}", Some(30), entropy);
+    check(&["123"], "[0-9]{16}", Some(33), None);
+    check(&["123"], "[0-9]{16}", Some(34), entropy);
+    check(&["abc"], "[0-9a-f]+", Some(41), entropy);
+    check(&["key"], "key=(?<secret>[0-9]{8})", Some(31), entropy);
+    check(&["key"], "key=(?<secret>[0-9]{8})?[a-z]+", Some(36), None);
+    check(
+        &["key"],
+        "key=(?:(?<secret>[0-9]{8})|[a-z]{40})",
+        Some(36),
+        None,
+    );
+    check(&["key"], r"key=(?<secret>\w+)", Some(75), None);
+
+    check(&["key"], r"key[^\s\S]", None, nothing);
+    check(&["key"], r"key(?:[^\s\S]|[0-9]{4})", None, None);
+}
+
+#[test]
+fn what_a_rule_that_is_told_of_would_find_is_not_found() {
+    let finds = |one: Rule, text: &str| {
+        let is_told = OwnRules::new(vec![one.clone()]).unwrap().doubts().count();
+        let found = Rules::with(&[one]).unwrap().find(text).len();
+        (is_told, found)
+    };
+    let text = "acme_live_Zx8Qw3Rt6Yu1Io5Pa7Sd9Fg2 and 48151623";
+    let token = "acme_(?:live|test)_[A-Za-z0-9]{24}";
+    assert_eq!(finds(rule("own", &["acme_"], token), text), (0, 1));
+    assert_eq!(finds(rule("own", &["acne_"], token), text), (1, 0));
+    let code = |min_entropy| Rule {
+        min_entropy: Some(min_entropy),
+        ..rule("own", &["481"], "[0-9]{8}")
+    };
+    assert_eq!(finds(code(20), text), (0, 1));
+    assert_eq!(finds(code(31), text), (1, 0));
 }
