@@ -44,7 +44,8 @@ impl Folded {
 /// `None` if the text reads as it is written.
 pub(super) fn folded(text: &str) -> Option<Folded> {
     let is_escaped = memmem::find(text.as_bytes(), br"\_").is_some();
-    if !is_escaped && (!may_disguise(text.as_bytes()) || !is_disguised(text)) {
+    let is_plain = || text.is_ascii() || !may_disguise(text.as_bytes()) || !is_disguised(text);
+    if !is_escaped && is_plain() {
         return None;
     }
     let mut folded = Folded {
