@@ -1,6 +1,7 @@
 //! What looking at one text costs.
 //!
-//! Texts of 64 KiB: prose, source code, prose in two other scripts, and some that are made to cost.
+//! Texts of 64 KiB: prose, source code, HTML, prose in other languages and scripts, and some that are made to
+//! cost.
 //! `inspected` is all that the gate looks for in a result with `text = "clean"` and `secrets =
 //! "redact"`; behind it stands how long the slowest of a hundred looks takes (`p99`).
 
@@ -28,6 +29,11 @@ const CODE: &str =
 const PERSIAN: &str = "این متن را می\u{200c}خواهم بخوانم؛ کتاب\u{200c}ها روی میز است.\n";
 
 const JAPANESE: &str = "これは文章です。読む人がいます。\n";
+
+const RUSSIAN: &str = "Через реку ведёт мост, старейший в городе. «Красиво», — сказала она, — «но \
+    для пешеходов слишком узко».\n";
+
+const KOREAN: &str = "강 위로 다리가 있습니다. 도시에서 가장 오래된 다리입니다.\n";
 
 const GERMAN: &str = "Über den Fluss führt eine Brücke – die älteste der Stadt. „Schön“, sagte \
     sie, „aber für Fußgänger zu schmal.“ Die Straße dahinter heißt nach einem Bürgermeister.\n";
@@ -82,6 +88,8 @@ fn inspected(criterion: &mut Criterion) {
         ("code", CODE),
         ("persian", PERSIAN),
         ("japanese", JAPANESE),
+        ("russian", RUSSIAN),
+        ("korean", KOREAN),
     ] {
         let text = filled(with);
         let look = || {
