@@ -65,7 +65,7 @@ impl Gate {
         let mut trail = Trail::begin(talk, self.came(source));
         let judged = self.judge_here(talk, source, frame, spoken, &mut trail);
         let judged = panics::caught(judged).await;
-        self.settle_rates(&mut trail);
+        self.settle_rates(&mut trail).await;
         let stopped = match judged {
             Ok(Ok(answer)) => {
                 if let Some(answer) = answer {

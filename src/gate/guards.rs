@@ -75,7 +75,7 @@ impl Gate {
         let session = &talk.session;
         let lends = (talk.agent.lends(), self.clock.elapsed());
         asking::while_sampling(understood, turn, snapshot, session, lends)
-            .and_then(|()| self.count(understood, session, trail))
+            .and_then(|()| self.within_budget(understood, session, trail.attempt))
             .inspect_err(|_| self.give_back(understood, trail))?;
         trail.begun_with = trail.brought.spend();
         Ok(())

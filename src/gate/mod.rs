@@ -137,7 +137,7 @@ impl Gate {
         settings: Settings,
     ) -> Self {
         let kept = Kept::holding(settings.guards.excerpts.as_ref());
-        let pace = Pace::new(&settings.rates);
+        let pace = Pace::new(&settings.rates, &clock);
         Self {
             policy,
             audit,
@@ -266,7 +266,7 @@ impl Gate {
         let passed = panics::caught(passing).await;
         // What a person is asked about is paid for like what they said no to; its call comes later.
         if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
-            self.settle_rates(trail);
+            self.settle_rates(trail).await;
         }
         let stopped = match passed {
             Ok(Ok(())) => {

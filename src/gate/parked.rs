@@ -41,13 +41,13 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         if let Err(fault) = talk.reachable(Side::Upstream) {
-            self.settle_rates(trail);
+            self.settle_rates(trail).await;
             return self.refuse(talk, trail, fault.into()).await;
         }
         let awaited = match self.awaited(&talk.session, trail) {
             Ok(awaited) => awaited,
             Err(refusal) => {
-                self.settle_rates(trail);
+                self.settle_rates(trail).await;
                 return self.refuse(talk, trail, refusal).await;
             }
         };
@@ -71,7 +71,7 @@ impl Gate {
             full
         };
         if full {
-            self.settle_rates(trail);
+            self.settle_rates(trail).await;
             return self
                 .refuse(talk, trail, Refusal::TooMany(self.settings.max_in_flight))
                 .await;
@@ -150,7 +150,7 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         // It has cost what a request costs that comes to nothing; one that was sent was paid for.
         if parked.attempt == Attempt::First {
-            self.charge_for(&talk.session);
+            self.charge_for(&talk.session).await;
         }
         let mut trail = Trail::begin(talk, came(parked)).known_as(Arc::clone(&parked.reference));
         trail.attempt = parked.attempt;

@@ -99,6 +99,7 @@ impl Gate {
         lending::answered_within(session, standing.answers);
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
         if let Some(reply) = &standing.reply {
+            self.pay(&understood, trail).await?;
             return Box::pin(self.answer_with(talk, &understood, reply, trail)).await;
         }
         let reading = self.reading(session, &snapshot);
@@ -175,6 +176,7 @@ impl Gate {
         granted::note_asked(&understood.identified, route.opened, line, limits, session);
         self.learn(understood, session, brings, trail).await?;
         talk.reachable(permit.to())?;
+        self.pay(understood, trail).await?;
         if route.counted {
             self.count_call(understood, session, trail).await?;
         }

@@ -161,6 +161,9 @@ impl Gate {
     /// With what sessions have read kept here, beyond each of them.
     #[must_use]
     pub fn remembering(mut self, store: Arc<dyn SessionStore>) -> Self {
+        if let Some(tokens) = store.tokens() {
+            self.pace.share(tokens);
+        }
         self.ratchet = Ratchet::keeping(store);
         self
     }

@@ -17,6 +17,7 @@ mod offered_names;
 mod pages;
 mod pending;
 mod place;
+mod tokens;
 mod trial;
 mod visibility;
 
@@ -48,6 +49,7 @@ pub use pending::{
     Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
 pub use place::{LeftBehind, Place, Run, Travelling};
+pub use tokens::{Buckets, Empty, Limit, Rate, TokenStore, Tokens};
 pub use trial::{Opening, Trial};
 pub use visibility::Visibilities;
 

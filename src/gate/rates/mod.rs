@@ -5,12 +5,14 @@
 //! flood from costing a judgement each, and its tokens are taken when policy has allowed it. What is
 //! judged and comes to nothing costs its principal, and all together, one all the same.
 
-mod bucket;
-mod table;
+mod budget;
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::session::{self, Attempt, Room, Session, Whose};
+use crate::clock::Clock;
+use crate::session::{Attempt, Buckets, Empty, Session, TokenStore, Tokens};
 use crate::wire::Side;
 
 use super::Gate;
@@ -21,16 +23,27 @@ use super::record::Trail;
 use super::refuse::Refusal;
 use super::rounds::owner;
 use super::understand::Understood;
-use table::{Empty, Table};
 
-pub use bucket::Rate;
-pub use table::{Limit, Rates};
+pub use crate::session::{Limit, Rate};
+
+/// How often requests may come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rates {
+    /// Of all together.
+    pub global: Option<Rate>,
+    /// Of each principal.
+    pub principal: Option<Rate>,
+    /// Calls of single tools, of all principals together.
+    pub tools: HashMap<String, Rate>,
+    /// Calls that one session may make in all.
+    pub calls_per_session: Option<i64>,
+}
 
 /// Asks before a message goes on; with no limits it does nothing.
 #[derive(Debug)]
 pub(super) struct Pace {
-    table: Option<Table>,
-    calls_per_session: Option<i64>,
+    rates: Rates,
+    tokens: Arc<dyn TokenStore>,
 }
 
 /// How far a message has been counted.
@@ -44,11 +57,50 @@ pub(super) enum Counted {
 }
 
 impl Pace {
-    pub(super) fn new(rates: &Rates) -> Self {
-        let limits = rates.global.is_some() || rates.principal.is_some() || !rates.tools.is_empty();
+    pub(super) fn new(rates: &Rates, clock: &Arc<dyn Clock>) -> Self {
         Self {
-            table: limits.then(|| Table::new(rates)),
-            calls_per_session: rates.calls_per_session,
+            rates: rates.clone(),
+            tokens: Arc::new(Tokens::new(Arc::clone(clock))),
+        }
+    }
+
+    /// The same with tokens that several gates share.
+    pub(super) fn share(&mut self, tokens: Arc<dyn TokenStore>) {
+        self.tokens = tokens;
+    }
+
+    fn is_limited(&self) -> bool {
+        let rates = &self.rates;
+        rates.global.is_some() || rates.principal.is_some() || !rates.tools.is_empty()
+    }
+
+    fn buckets<'b>(&'b self, principal: &'b str, tool: Option<&str>) -> Buckets<'b> {
+        let rates = &self.rates;
+        let tool = tool.and_then(|tool| rates.tools.get_key_value(tool));
+        Buckets {
+            global: rates.global.as_ref(),
+            principal: rates.principal.as_ref().map(|rate| (principal, rate)),
+            tool: tool.map(|(name, rate)| (name.as_str(), rate)),
+        }
+    }
+
+    /// A request cost the gate its work, and came to nothing: it is charged to each bucket in which there
+    /// is something, so that nobody is ever in debt.
+    async fn charge(&self, principal: &str) {
+        let Buckets {
+            global, principal, ..
+        } = self.buckets(principal, None);
+        let of_all = Buckets {
+            global,
+            ..Buckets::default()
+        };
+        let of_principal = Buckets {
+            principal,
+            ..Buckets::default()
+        };
+        for buckets in [of_all, of_principal] {
+            // Where it cannot be kept, nothing that is allowed passes meanwhile.
+            let _ = self.tokens.take(buckets).get().await;
         }
     }
 }
@@ -62,59 +114,33 @@ impl Gate {
         identified: &Identified<'_>,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        let Some(table) = &self.pace.table else {
+        if !self.pace.is_limited() {
             return Ok(());
-        };
+        }
         let is_counted = matches!(identified.role, Role::Request { .. })
             || extensions::method(&identified.role).is_some();
         // What was sent before was paid for then.
         if trail.attempt == Attempt::First && identified.from == Side::Agent && is_counted {
             let principal = owner(&identified.scene.agent);
-            table.look(principal, self.clock.elapsed())?;
+            self.pace.tokens.look(self.pace.buckets(principal, None))?;
             trail.counted = Counted::Owed(principal.to_owned());
         }
         Ok(())
     }
 
-    /// Counts a request that policy allows.
-    pub(super) fn count(
+    /// Takes the tokens of a request that policy has allowed. They stay taken, whatever becomes of it.
+    pub(super) async fn pay(
         &self,
         understood: &Understood<'_>,
-        session: &Session,
         trail: &mut Trail,
     ) -> Result<(), Refusal> {
-        let tool = called_tool(understood);
-        // INVARIANT: of a call, nothing is awaited between here and `route`, which counts it.
-        let identified = &understood.identified;
-        let calls = tool.is_some()
-            || identified.from == Side::Agent && extensions::method(&identified.role).is_some();
-        if let (Some(most), true) = (self.pace.calls_per_session, calls) {
-            within_budget(understood, session, most, trail.attempt)?;
-        }
         let Counted::Owed(principal) = std::mem::take(&mut trail.counted) else {
             return Ok(());
         };
-        if let Some(table) = &self.pace.table {
-            table.take(&principal, tool, self.clock.elapsed())?;
-        }
-        Ok(())
-    }
-
-    /// Counts a call against the budget of its session, where that outlives it: whoever else makes calls
-    /// in it may have made the last one meanwhile. It stays counted, whatever becomes of it.
-    pub(super) async fn count_call(
-        &self,
-        understood: &Understood<'_>,
-        session: &Session,
-        trail: &mut Trail,
-    ) -> Result<(), Refusal> {
-        let (Some(most), Attempt::First) = (self.pace.calls_per_session, trail.attempt) else {
-            return Ok(());
-        };
-        let refusal = match self.ratchet.count(session, most).await {
-            Ok(session::Counted::Yes) => return Ok(()),
-            Ok(session::Counted::Spent) => Refusal::Spent(most),
-            Ok(session::Counted::NoRoom) => Refusal::NoRoom,
+        let buckets = self.pace.buckets(&principal, called_tool(understood));
+        let refusal = match self.pace.tokens.take(buckets).get().await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(empty)) => empty.into(),
             Err(fault) => fault.into(),
         };
         self.give_back(understood, trail);
@@ -122,43 +148,18 @@ impl Gate {
     }
 
     /// A request of a session's comes to nothing that was not paid for when it came.
-    pub(super) fn charge_for(&self, session: &Session) {
-        if let Some(table) = &self.pace.table {
-            let agent = std::sync::Arc::clone(&session.state().agent);
-            table.charge(owner(&agent), self.clock.elapsed());
+    pub(super) async fn charge_for(&self, session: &Session) {
+        if self.pace.is_limited() {
+            let agent = Arc::clone(&session.state().agent);
+            self.pace.charge(owner(&agent)).await;
         }
     }
 
     /// A message is through with the path: what it still owes is paid.
-    pub(super) fn settle_rates(&self, trail: &mut Trail) {
-        if let (Some(table), Counted::Owed(principal)) =
-            (&self.pace.table, std::mem::take(&mut trail.counted))
-        {
-            table.charge(&principal, self.clock.elapsed());
+    pub(super) async fn settle_rates(&self, trail: &mut Trail) {
+        if let Counted::Owed(principal) = std::mem::take(&mut trail.counted) {
+            self.pace.charge(&principal).await;
         }
-    }
-}
-
-/// Whether a session may make one more call, as far as is known without asking again.
-fn within_budget(
-    understood: &Understood<'_>,
-    session: &Session,
-    most: i64,
-    attempt: Attempt,
-) -> Result<(), Refusal> {
-    let kept = &understood.identified.scene.kept;
-    let made = match &session.whose {
-        Whose::Own | Whose::OwnAnd(_) => session.state().calls,
-        Whose::Common(key) if !key.is_somebodys() => session.state().calls,
-        // What was sent before was counted then, and is not taken back there.
-        Whose::Common(_) | Whose::Unnamed if attempt == Attempt::Second => return Ok(()),
-        Whose::Common(_) if kept.room == Room::None => return Err(Refusal::NoRoom),
-        Whose::Common(_) | Whose::Unnamed => kept.calls,
-    };
-    if made < most {
-        Ok(())
-    } else {
-        Err(Refusal::Spent(most))
     }
 }
 

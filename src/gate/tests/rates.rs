@@ -1,10 +1,12 @@
 //! What comes too often, and what is beyond a budget.
 
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use super::*;
 use crate::session::{
-    Answer, Counted, InMemory, Kept, Places, Raised, SessionKey, SessionStore, Whose,
+    Answer, Buckets, Counted, Empty, InMemory, Kept, Places, Raised, SessionKey, SessionStore,
+    StoreFault, TokenStore, Tokens, Whose,
 };
 
 fn a_minute(times: u32) -> Option<Rate> {
@@ -318,7 +320,6 @@ impl SessionStore for Overtaken {
     }
 
     fn count<'a>(&'a self, _: &'a SessionKey, _: i64) -> Answer<'a, Counted> {
-        use std::sync::atomic::Ordering::SeqCst;
         let left = self
             .0
             .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
@@ -346,4 +347,136 @@ async fn a_call_that_another_was_faster_than_is_refused_and_leaves_nothing_waiti
     assert_eq!(bench.talk.session.state().calls, 0);
     assert!(bench.talk.session.is_idle());
     assert_eq!(passing(&bench, 1).await, 1);
+}
+
+/// What several gates share, somewhere else: each answer takes its time, and may not come.
+#[derive(Debug)]
+struct Shared {
+    sessions: InMemory,
+    tokens: Arc<Afar>,
+}
+
+#[derive(Debug)]
+struct Afar {
+    tokens: Tokens,
+    is_gone: AtomicBool,
+}
+
+impl TokenStore for Afar {
+    fn take<'a>(&'a self, buckets: Buckets<'a>) -> Answer<'a, Result<(), Empty>> {
+        Answer::Later(Box::pin(async move {
+            tokio::task::yield_now().await;
+            if self.is_gone.load(SeqCst) {
+                return Err(StoreFault::new("the store does not answer"));
+            }
+            self.tokens.take(buckets).get().await
+        }))
+    }
+
+    fn look(&self, _: Buckets<'_>) -> Result<(), Empty> {
+        Ok(())
+    }
+}
+
+impl SessionStore for Shared {
+    fn kept<'a>(&'a self, key: &'a SessionKey) -> Answer<'a, Kept> {
+        self.sessions.kept(key)
+    }
+
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a crate::policy::Held) -> Answer<'a, Raised> {
+        self.sessions.raise(key, by)
+    }
+
+    fn count<'a>(&'a self, key: &'a SessionKey, most: i64) -> Answer<'a, Counted> {
+        self.sessions.count(key, most)
+    }
+
+    fn end<'a>(&'a self, key: &'a SessionKey, tool: &'a str) -> Answer<'a, ()> {
+        self.sessions.end(key, tool)
+    }
+
+    fn places(&self) -> Option<Places> {
+        self.sessions.places()
+    }
+
+    fn tokens(&self) -> Option<Arc<dyn TokenStore>> {
+        Some(self.tokens.clone())
+    }
+}
+
+/// Two gates before servers of their own, that share a store, with these rates.
+async fn two_gates(rates: &Rates) -> (Arc<Shared>, [Bench; 2]) {
+    let store = Arc::new(Shared {
+        sessions: InMemory::default(),
+        tokens: Arc::new(Afar {
+            tokens: Tokens::new(Arc::new(HandClock::default())),
+            is_gone: false.into(),
+        }),
+    });
+    let gate = || async {
+        let mut bench = Bench::with(open, |settings| settings.rates = rates.clone());
+        bench.gate = bench.gate.remembering(store.clone());
+        bench.shake_hands().await;
+        bench.list(&["mail", "safe"]).await;
+        bench
+    };
+    let gates = [gate().await, gate().await];
+    (store, gates)
+}
+
+#[tokio::test]
+async fn gates_that_share_a_store_let_through_as_much_as_one() {
+    // Two handshakes and two lists are four of them.
+    let rates = Rates {
+        principal: a_minute(9),
+        tools: [("mail".to_owned(), a_minute(3).unwrap())].into(),
+        ..Rates::default()
+    };
+    let (_, [one, other]) = two_gates(&rates).await;
+    for ids in [["1", "2"], ["3", "4"]] {
+        let [first, second] = ids.map(|id| call(id, "mail"));
+        tokio::join!(
+            Box::pin(one.agent(&first)),
+            Box::pin(other.agent(&first)),
+            Box::pin(one.agent(&second)),
+            Box::pin(other.agent(&second)),
+        );
+    }
+    let sent = [&one, &other].map(|gate| gate.to_upstream().len());
+    assert_eq!(sent.iter().sum::<usize>(), 3, "{sent:?}");
+    // What did not go out leaves nothing behind, and is told when to come back.
+    for (gate, sent) in [&one, &other].into_iter().zip(sent) {
+        assert_eq!(
+            gate.talk.session.state().calls,
+            i64::try_from(sent).unwrap()
+        );
+        let refused = (Some(RATE_LIMITED), "rate_limited tool 20000".to_owned());
+        assert_eq!(told(&gate.to_agent()), vec![refused; 4 - sent]);
+    }
+    // What the tool's rate has refused was not counted otherwise: two are left.
+    one.agent(&call("7", "safe")).await;
+    other.agent(&call("8", "safe")).await;
+    assert_eq!(one.to_agent().len() + other.to_agent().len(), 0);
+    other.agent(&call("9", "safe")).await;
+    assert_eq!(told(&other.to_agent())[0].1, "rate_limited principal 6667");
+}
+
+#[tokio::test]
+async fn where_tokens_cannot_be_had_nothing_passes() {
+    let rates = Rates {
+        tools: [("mail".to_owned(), a_minute(3).unwrap())].into(),
+        ..Rates::default()
+    };
+    let (store, [gate, _]) = two_gates(&rates).await;
+    store.tokens.is_gone.store(true, SeqCst);
+    gate.agent(&call("1", "mail")).await;
+    assert_eq!(gate.to_upstream(), Vec::<String>::new());
+    assert_eq!(gate.to_agent().len(), 1);
+    let record = gate.records_of("tool_call").await.pop().unwrap();
+    let said = [&["decision"][..], &["reason", "code"]].map(|field| record.get(field));
+    assert_eq!(said, ["ERROR", "ratchet-fault"]);
+    assert!(gate.talk.session.is_idle());
+    store.tokens.is_gone.store(false, SeqCst);
+    gate.agent(&call("1", "mail")).await;
+    assert_eq!(gate.to_upstream().len(), 1);
 }

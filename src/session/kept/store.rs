@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::policy::Held;
 
+use super::super::TokenStore;
 use super::SessionKey;
 
 /// Keeps what is known of sessions under their keys. Nothing is ever taken back: what was read is joined,
@@ -32,6 +33,12 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
 
     /// How many sessions are kept, where there is an end to them.
     fn places(&self) -> Option<Places>;
+
+    /// The tokens of rates, where the gates that share this store share them too. Else each gate has its
+    /// own: a new start fills them, which costs nobody more than a burst.
+    fn tokens(&self) -> Option<Arc<dyn TokenStore>> {
+        None
+    }
 }
 
 /// What is kept of a session. A join-semilattice, like what was read.

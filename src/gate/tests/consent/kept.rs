@@ -24,7 +24,8 @@ fn seldom() -> Rate {
 impl Asked {
     /// From now on requests are limited.
     fn limit(&mut self, rates: &Rates) {
-        self.bench.gate.pace = Pace::new(rates);
+        let clock: Arc<dyn crate::clock::Clock> = self.bench.clock.clone();
+        self.bench.gate.pace = Pace::new(rates, &clock);
     }
 
     /// The server lists its tools to the gate, which has asked it to.

@@ -52,13 +52,6 @@ impl Bucket {
         self.full_at = begins.saturating_add(rate.each);
     }
 
-    /// Takes one that came to nothing: what is owed is never more than what a bucket holds.
-    pub(super) fn charge(&mut self, rate: &Rate, now: Duration) {
-        if self.wait(rate, now).is_none() {
-            self.take(rate, now);
-        }
-    }
-
     /// Whether it is as one that nothing was ever taken from.
     pub(super) fn is_full(self, now: Duration) -> bool {
         self.full_at <= nanoseconds(now)
@@ -128,19 +121,6 @@ mod tests {
         assert_eq!(fastest.each, 1);
     }
 
-    #[test]
-    fn what_came_to_nothing_never_makes_a_debt() {
-        let one = rate(1, Duration::from_secs(1), 1);
-        let mut bucket = Bucket::default();
-        for _ in 0..1000 {
-            bucket.charge(&one, Duration::ZERO);
-        }
-        assert_eq!(
-            bucket.wait(&one, Duration::ZERO),
-            Some(Duration::from_secs(1))
-        );
-    }
-
     proptest! {
         /// In no stretch of time does a bucket give more than its burst and what its rate makes of
         /// that time.
@@ -179,7 +159,9 @@ mod tests {
             let rate = rate(times, Duration::from_millis(period), burst);
             let mut bucket = Bucket::default();
             for _ in 0..taken {
-                bucket.charge(&rate, Duration::ZERO);
+                if bucket.wait(&rate, Duration::ZERO).is_none() {
+                    bucket.take(&rate, Duration::ZERO);
+                }
             }
             if let Some(wait) = bucket.wait(&rate, Duration::ZERO) {
                 prop_assert_eq!(bucket.wait(&rate, wait), None);
