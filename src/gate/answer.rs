@@ -62,7 +62,7 @@ impl Gate {
                 Refusal::Denied { .. }
                     | Refusal::Unconsented { .. }
                     | Refusal::TooOften { .. }
-                    | Refusal::Spent(_)
+                    | Refusal::Spent { .. }
             ) && self.settings.denial == DenialForm::ToolResult;
         let readable = for_models && trail.method == Some(KnownMethod::ToolsCall);
         let message = if readable {

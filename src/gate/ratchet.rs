@@ -12,7 +12,8 @@ use std::sync::Arc;
 use crate::audit;
 use crate::policy::{Held, MAX_LEVEL, Obligation, PolicySnapshot};
 use crate::session::{
-    Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore, StoreFault, Whose,
+    Budget, Calls, Counted, InMemory, Kept, Places, Raised, Room, Session, SessionStore,
+    StoreFault, Whose,
 };
 use crate::wire::{KnownMethod, Side};
 
@@ -82,7 +83,7 @@ impl Ratchet {
     /// Of a session that may be any: it has read everything, and made all of its calls.
     fn anybodys(&self) -> Kept {
         Kept {
-            calls: i64::MAX,
+            calls: Calls::ALL,
             ..Kept::having_read(Arc::clone(&self.highest))
         }
     }
@@ -91,12 +92,16 @@ impl Ratchet {
     ///
     /// # Errors
     /// [`StoreFault`] where it cannot be kept.
-    pub(super) async fn count(&self, session: &Session, most: i64) -> Result<Counted, StoreFault> {
+    pub(super) async fn count(
+        &self,
+        session: &Session,
+        budget: Budget,
+    ) -> Result<Counted, StoreFault> {
         match &session.whose {
             Whose::Own | Whose::OwnAnd(_) => Ok(Counted::Yes),
             // Those that are not known to be one would take it from each other, for good.
             Whose::Common(key) if !key.is_somebodys() => Ok(Counted::Yes),
-            Whose::Common(key) => self.store.count(key, most).get().await,
+            Whose::Common(key) => self.store.count(key, budget.of(key)).get().await,
             Whose::Unnamed => Ok(Counted::Spent),
         }
     }
@@ -140,7 +145,7 @@ impl Ratchet {
 fn own(session: &Session) -> Kept {
     let state = session.state();
     Kept {
-        calls: state.calls,
+        calls: Calls::made(state.calls),
         ..Kept::having_read(Arc::clone(&state.held))
     }
 }

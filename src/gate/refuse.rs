@@ -81,8 +81,12 @@ pub enum Refusal {
     /// Nothing of it was done: the same request may come again after that time.
     #[error("too many {}: retry after {retry_after_ms} ms", limit.counts())]
     TooOften { limit: Limit, retry_after_ms: i64 },
-    #[error("the session has made all of its {0} calls")]
-    Spent(i64),
+    #[error("the session has made all of its {most} calls{}", later(*retry_after_ms))]
+    Spent {
+        most: i64,
+        /// Until it counts as another one, if it does so by itself.
+        retry_after_ms: Option<i64>,
+    },
     /// Who comes when all places are taken counts as having read everything.
     #[error("no more sessions are kept, and nobody can tell what this one has read")]
     NoRoom,
@@ -339,7 +343,7 @@ impl Refusal {
             | Self::NoRoom
             | Self::WhileSampling
             | Self::Unaskable(Unaskable::Page(_)) => DENIED,
-            Self::TooOften { .. } | Self::Spent(_) => RATE_LIMITED,
+            Self::TooOften { .. } | Self::Spent { .. } => RATE_LIMITED,
             Self::TooMany(_)
             | Self::Upstream(_)
             | Self::Cancelled
@@ -369,4 +373,8 @@ impl Refusal {
         };
         fixed.to_owned()
     }
+}
+
+fn later(retry_after_ms: Option<i64>) -> String {
+    retry_after_ms.map_or_else(String::new, |after| format!(": retry after {after} ms"))
 }

@@ -12,7 +12,7 @@ macro_rules! counts_nothing {
         fn count<'a>(
             &'a self,
             _: &'a crate::session::SessionKey,
-            _: i64,
+            _: crate::session::Budget,
         ) -> crate::session::Answer<'a, crate::session::Counted> {
             crate::session::Answer::Now(Ok(crate::session::Counted::Yes))
         }
@@ -406,7 +406,7 @@ impl HandClock {
 
 impl Clock for HandClock {
     fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
+        Timestamp::UNIX_EPOCH + self.elapsed()
     }
 
     fn elapsed(&self) -> Duration {

@@ -38,8 +38,8 @@ pub use catalogue::{Catalogue, Offer, Traversal};
 pub use drifts::Drifts;
 pub use forsaken::Forsaken;
 pub use kept::{
-    Answer, Counted, InMemory, JournalError, Kept, OnDisk, Places, Raised, Room, SessionKey,
-    SessionStore, StoreFault, Whose,
+    Answer, Budget, Calls, Counted, InMemory, JournalError, Kept, OnDisk, Places, Raised, Rest,
+    Room, SessionKey, SessionStore, StoreFault, Whose,
 };
 pub use ledger::{Keep, Ledger, TooLarge};
 pub use lending::{Lending, Lent};

@@ -1,7 +1,8 @@
-//! What is remembered of sessions, and what that costs each message: what they have read, and a question
-//! to a person with its answer.
+//! What is remembered of sessions, and what that costs each message: what they have read, how
+//! many calls they have made and tokens are left, and a question to a person with its answer.
 
 use std::hint::black_box;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,9 @@ use mcp_protector::consent::{
     Answer, Binding, By, Desk, Found, Holds, Question, Request, Settings, Way,
 };
 use mcp_protector::policy::Held;
-use mcp_protector::session::{InMemory, OnDisk, SessionKey, SessionStore};
+use mcp_protector::session::{
+    Buckets, Budget, InMemory, OnDisk, Rate, SessionKey, SessionStore, TokenStore, Tokens,
+};
 use mcp_protector::wire::KnownMethod;
 use tokio::sync::Notify;
 
@@ -38,8 +41,12 @@ fn ratchet(criterion: &mut Criterion) {
         let less = level(1);
         bench.iter(|| drop(black_box(memory.raise(&key, &less))));
     });
+    let budget = Budget {
+        most: i64::MAX,
+        rest: None,
+    };
     group.bench_function("a call counted in memory", |bench| {
-        bench.iter(|| drop(black_box(memory.count(&key, i64::MAX))));
+        bench.iter(|| drop(black_box(memory.count(&key, budget))));
     });
     let place = tempfile::tempdir().expect("a directory");
     let journal = OnDisk::open(&place.path().join("journal"), 1_000_000).expect("a journal");
@@ -61,9 +68,27 @@ fn ratchet(criterion: &mut Criterion) {
     });
     group.bench_function("a call counted on disk", |bench| {
         bench.iter(|| {
-            let counted = runtime.block_on(async { journal.count(&key, i64::MAX).get().await });
+            let counted = runtime.block_on(async { journal.count(&key, budget).get().await });
             black_box(counted).expect("it is written");
         });
+    });
+    group.finish();
+}
+
+fn limits(criterion: &mut Criterion) {
+    let tokens = Tokens::new(Arc::new(SystemClock::new()));
+    let rate = Rate::new(NonZeroU32::MAX, Duration::from_secs(1), NonZeroU32::MAX);
+    let buckets = Buckets {
+        global: Some(&rate),
+        principal: Some(("agent", &rate)),
+        tool: Some(("send_mail", &rate)),
+    };
+    let mut group = criterion.benchmark_group("limits");
+    group.bench_function("looked at", |bench| {
+        bench.iter(|| black_box(tokens.look(black_box(buckets))));
+    });
+    group.bench_function("a token from each of three", |bench| {
+        bench.iter(|| drop(black_box(tokens.take(black_box(buckets)))));
     });
     group.finish();
 }
@@ -117,5 +142,5 @@ fn desk(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, ratchet, desk);
+criterion_group!(benches, ratchet, limits, desk);
 criterion_main!(benches);

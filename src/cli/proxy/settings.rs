@@ -214,7 +214,10 @@ pub(super) fn gate(
         request_timeout: limits.request_timeout,
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
-        rates: limits.rates.clone(),
+        rates: gate::Rates {
+            rest: Some(limits.session_idle),
+            ..limits.rates.clone()
+        },
         denial: match denial {
             config::Denial::Error => gate::DenialForm::Error,
             config::Denial::ToolResult => gate::DenialForm::ToolResult,

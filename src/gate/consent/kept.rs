@@ -25,7 +25,7 @@ impl Gate {
             stop,
             Stop::Refused(
                 Refusal::TooOften { .. }
-                    | Refusal::Spent(_)
+                    | Refusal::Spent { .. }
                     | Refusal::NoRoom
                     | Refusal::WhileSampling
             )

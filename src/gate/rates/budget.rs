@@ -6,7 +6,7 @@ use crate::gate::extensions;
 use crate::gate::record::Trail;
 use crate::gate::refuse::Refusal;
 use crate::gate::understand::Understood;
-use crate::session::{Attempt, Counted, Room, Session, Whose};
+use crate::session::{Attempt, Budget, Calls, Counted, Rest, Room, Session, Whose};
 use crate::wire::Side;
 
 impl Gate {
@@ -25,19 +25,39 @@ impl Gate {
             return Ok(());
         };
         let kept = &identified.scene.kept;
-        let made = match &session.whose {
-            Whose::Own | Whose::OwnAnd(_) => session.state().calls,
-            Whose::Common(key) if !key.is_somebodys() => session.state().calls,
+        let budget = self.budget(most);
+        let made = Calls::made(session.state().calls);
+        let (budget, made) = match &session.whose {
+            Whose::Own | Whose::OwnAnd(_) => (budget.without_rest(), made),
+            Whose::Common(key) if !key.is_somebodys() => (budget.without_rest(), made),
             // What was sent before was counted then, and is not taken back there.
             Whose::Common(_) | Whose::Unnamed if attempt == Attempt::Second => return Ok(()),
             Whose::Common(_) if kept.room == Room::None => return Err(Refusal::NoRoom),
-            Whose::Common(_) | Whose::Unnamed => kept.calls,
+            // Of one agent alone nothing ends, however long it rests, before its process does.
+            Whose::Common(_) if !session.is_shared() && made.made >= most => {
+                (budget.without_rest(), made)
+            }
+            Whose::Common(key) => (budget.of(key), kept.calls),
+            Whose::Unnamed => (budget.without_rest(), kept.calls),
         };
-        if made < most {
-            Ok(())
-        } else {
-            Err(Refusal::Spent(most))
+        if budget.has_one_more(made) {
+            return Ok(());
         }
+        let retry_after_ms = budget.begins_anew_in(made);
+        Err(Refusal::Spent {
+            most,
+            retry_after_ms,
+        })
+    }
+
+    /// What a session may make, and how long a pause ends one that has no other end.
+    fn budget(&self, most: i64) -> Budget {
+        let lasts = self.pace.rates.rest;
+        let rest = lasts.map(|lasts| Rest {
+            lasts_ms: i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX),
+            now_ms: self.clock.now().as_millisecond(),
+        });
+        Budget { most, rest }
     }
 
     /// Counts a call against the budget of its session, where that outlives it: whoever else makes calls
@@ -52,9 +72,14 @@ impl Gate {
         else {
             return Ok(());
         };
-        let refusal = match self.ratchet.count(session, most).await {
+        let budget = self.budget(most);
+        let refusal = match self.ratchet.count(session, budget).await {
             Ok(Counted::Yes) => return Ok(()),
-            Ok(Counted::Spent) => Refusal::Spent(most),
+            // By somebody else, just now.
+            Ok(Counted::Spent) => Refusal::Spent {
+                most,
+                retry_after_ms: None,
+            },
             Ok(Counted::NoRoom) => Refusal::NoRoom,
             Err(fault) => fault.into(),
         };

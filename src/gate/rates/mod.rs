@@ -37,6 +37,8 @@ pub struct Rates {
     pub tools: HashMap<String, Rate>,
     /// Calls that one session may make in all.
     pub calls_per_session: Option<i64>,
+    /// The pause after which what a principal does without a session counts as another one.
+    pub rest: Option<Duration>,
 }
 
 /// Asks before a message goes on; with no limits it does nothing.

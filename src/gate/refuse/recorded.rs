@@ -27,7 +27,7 @@ impl Refusal {
             Self::TooLong(_) => "too-long",
             Self::TooMany(_) => "too-many-in-flight",
             Self::TooOften { .. } => "rate-limited",
-            Self::Spent(_) => "budget-spent",
+            Self::Spent { .. } => "budget-spent",
             Self::NoRoom => "ratchet-full",
             Self::Ended { .. } => "session-ended",
             Self::WhileSampling => "while-sampling",
@@ -152,7 +152,7 @@ impl Refusal {
             | Self::Unheld(_)
             | Self::NoRoom
             | Self::Panicked => Stage::Decide,
-            Self::TooOften { .. } | Self::Spent(_) => Stage::Limit,
+            Self::TooOften { .. } | Self::Spent { .. } => Stage::Limit,
             Self::Unfit(_)
             | Self::BadResult(_)
             | Self::WhileSampling

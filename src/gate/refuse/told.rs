@@ -95,8 +95,9 @@ pub(super) fn limited(refusal: &Refusal, reference: &str) -> Option<Fragment> {
         let limit = ("limit", Fragment::string(limit.name()));
         let after = ("retryAfterMs", Fragment::integer(*retry_after_ms));
         ("rate_limited", vec![limit, after])
-    } else if matches!(refusal, Refusal::Spent(_)) {
-        ("budget_spent", Vec::new())
+    } else if let Refusal::Spent { retry_after_ms, .. } = refusal {
+        let after = retry_after_ms.map(|after| ("retryAfterMs", Fragment::integer(after)));
+        ("budget_spent", after.into_iter().collect())
     } else if matches!(refusal, Refusal::Ended { .. }) {
         ("session_ended", Vec::new())
     } else if matches!(refusal, Refusal::NoRoom) {

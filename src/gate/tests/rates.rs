@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 use super::*;
 use crate::session::{
-    Answer, Buckets, Counted, Empty, InMemory, Kept, Places, Raised, SessionKey, SessionStore,
-    StoreFault, TokenStore, Tokens, Whose,
+    Answer, Buckets, Budget, Counted, Empty, Ids, InMemory, Kept, Places, Raised, SessionKey,
+    SessionStore, StoreFault, TokenStore, Tokens, Whose,
 };
 
 fn a_minute(times: u32) -> Option<Rate> {
@@ -291,6 +291,52 @@ async fn a_session_that_begins_anew_under_its_name_goes_on_with_its_budget() {
 }
 
 #[tokio::test]
+async fn what_a_principal_does_without_a_session_has_a_new_budget_after_a_pause() {
+    let rest = Duration::from_mins(5);
+    let ada = |session| Whose::Common(SessionKey::of("ada", session));
+    let check = async |whose: Whose, ids, passes_again: [usize; 2]| {
+        let store: Arc<dyn SessionStore> = Arc::new(InMemory::default());
+        let mut bench = Bench::with(open, |settings| {
+            settings.rates.calls_per_session = Some(2);
+            settings.rates.rest = Some(rest);
+        })
+        .with_ids(ids);
+        bench.gate = bench.gate.remembering(Arc::clone(&store));
+        let session = Arc::into_inner(bench.talk.session).unwrap();
+        bench.talk.session = Arc::new(session.reading_as(whose.clone()));
+        bench.shake_hands().await;
+        bench.list(&["safe"]).await;
+        let passing = async |calls: std::ops::Range<usize>| {
+            for id in calls {
+                bench.agent(&call(&id.to_string(), "safe")).await;
+            }
+            bench.to_upstream().len()
+        };
+        assert_eq!(passing(0..3).await, 2);
+        bench.clock.advance(rest - Duration::from_millis(1));
+        // To ask in vain is no call.
+        assert_eq!(passing(3..5).await, 0);
+        bench.to_agent();
+        bench.clock.advance(Duration::from_millis(1));
+        assert_eq!(passing(5..8).await, passes_again[0], "{whose:?}");
+        let told = told(&bench.to_agent());
+        let again = if passes_again[0] > 0 { "300000" } else { "" };
+        let spent = (Some(RATE_LIMITED), format!("budget_spent  {again}"));
+        assert_eq!(told, vec![spent; 3 - passes_again[0]]);
+        // A process that is started after that.
+        bench.clock.advance(rest);
+        bench.talk.session.state().calls = 0;
+        assert_eq!(passing(8..9).await, passes_again[1], "{whose:?}");
+    };
+    check(ada(None), Ids::OfStream, [2, 1]).await;
+    // The agent of a process has its budget until that ends.
+    check(ada(None), Ids::OfSession, [0, 1]).await;
+    // What is named ends under that name.
+    check(ada(Some("s")), Ids::OfStream, [0, 0]).await;
+    check(ada(Some("s")), Ids::OfSession, [0, 0]).await;
+}
+
+#[tokio::test]
 async fn a_call_for_which_there_is_no_place_to_count_it_is_told_so() {
     let store: Arc<dyn SessionStore> = Arc::new(InMemory::holding(1));
     let named = |session| Whose::Common(SessionKey::of("ada", Some(session)));
@@ -319,7 +365,7 @@ impl SessionStore for Overtaken {
         Answer::Now(Ok(Raised::unchanged(&Arc::default())))
     }
 
-    fn count<'a>(&'a self, _: &'a SessionKey, _: i64) -> Answer<'a, Counted> {
+    fn count<'a>(&'a self, _: &'a SessionKey, _: Budget) -> Answer<'a, Counted> {
         let left = self
             .0
             .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
@@ -387,8 +433,8 @@ impl SessionStore for Shared {
         self.sessions.raise(key, by)
     }
 
-    fn count<'a>(&'a self, key: &'a SessionKey, most: i64) -> Answer<'a, Counted> {
-        self.sessions.count(key, most)
+    fn count<'a>(&'a self, key: &'a SessionKey, budget: Budget) -> Answer<'a, Counted> {
+        self.sessions.count(key, budget)
     }
 
     fn end<'a>(&'a self, key: &'a SessionKey, tool: &'a str) -> Answer<'a, ()> {

@@ -15,7 +15,8 @@ use super::file::{Found, JournalFile, is_private};
 use super::journal::{self, JournalError, line};
 use super::writer::Writer;
 use super::{
-    Answer, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore, StoreFault,
+    Answer, Budget, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore,
+    StoreFault,
 };
 
 /// How often it is looked whether the journal is still there, beside each time that it is written to.
@@ -141,15 +142,15 @@ impl SessionStore for OnDisk {
         raised.map(|(_, raised)| raised)
     }
 
-    fn count<'a>(&'a self, key: &'a SessionKey, most: i64) -> Answer<'a, Counted> {
+    fn count<'a>(&'a self, key: &'a SessionKey, budget: Budget) -> Answer<'a, Counted> {
         let kept = self.0.memory.get(key);
         if kept.room == Room::None {
             return Answer::Now(Ok(Counted::NoRoom));
         }
-        if kept.calls >= most {
+        if !budget.has_one_more(kept.calls) {
             return Answer::Now(Ok(Counted::Spent));
         }
-        let counted = self.write(key, move |kept| match kept.one_more(most) {
+        let counted = self.write(key, move |kept| match kept.one_more(budget) {
             Some(more) => (Some(more), Counted::Yes),
             None => (None, Counted::Spent),
         });
@@ -245,6 +246,10 @@ mod tests {
         SessionKey::of("a\"\n\u{202e}b", session)
     }
 
+    fn of(most: i64) -> Budget {
+        Budget { most, rest: None }
+    }
+
     fn open(path: &Path) -> OnDisk {
         OnDisk::open(path, 10).unwrap()
     }
@@ -335,6 +340,8 @@ mod tests {
         for calls in ["-1", "0", "\"1\"", "1.5", "null"] {
             let line = format!(r#"{{"principal":"a","level":1,"labels":[],"calls":{calls}}}"#);
             told(&line, "its `calls` are no count");
+            let line = line.replace("calls", "called");
+            told(&line, "its `called` is no time");
         }
         told(
             r#"{"principal":"a","level":1,"labels":[],"ended":true}"#,
@@ -397,7 +404,7 @@ mod tests {
     async fn counts(store: &OnDisk, most: i64, times: usize) -> usize {
         let mut counted = 0;
         for _ in 0..times {
-            let one = store.count(&key(None), most).get().await.unwrap();
+            let one = store.count(&key(None), of(most)).get().await.unwrap();
             counted += usize::from(one == Counted::Yes);
         }
         counted
@@ -436,7 +443,7 @@ mod tests {
         }
         assert_eq!(all.join_all().await.into_iter().sum::<usize>(), 17);
         drop(store);
-        assert_eq!(open(&path).0.memory.get(&key(None)).calls, 17);
+        assert_eq!(open(&path).0.memory.get(&key(None)).calls.made, 17);
     }
 
     #[test]
@@ -450,7 +457,7 @@ mod tests {
             .unwrap();
         let hangs = store.0.journal.lock().unwrap();
         let key = key(None);
-        let counted = [(); 3].map(|()| store.count(&key, 2));
+        let counted = [(); 3].map(|()| store.count(&key, of(2)));
         let elsewhere = async {
             let elsewhere = tokio::task::spawn_blocking(|| "a file of somebody else's");
             tokio::time::timeout(Duration::from_secs(30), elsewhere).await
@@ -526,12 +533,12 @@ mod tests {
         let store = open(&path);
         let long = SessionKey::of(&"a".repeat(300_000), None);
         for _ in 0..20 {
-            let counted = store.count(&long, 100).get().await;
+            let counted = store.count(&long, of(100)).get().await;
             assert_eq!(counted.unwrap(), Counted::Yes);
         }
         assert!(fs::metadata(&path).unwrap().len() < 2_000_000);
         drop(store);
-        assert_eq!(open(&path).0.memory.get(&long).calls, 20);
+        assert_eq!(open(&path).0.memory.get(&long).calls.made, 20);
     }
 
     fn is_private_now(path: &Path) {

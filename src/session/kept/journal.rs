@@ -6,19 +6,20 @@ use std::sync::Arc;
 use crate::policy::{Held, MAX_LEVEL};
 use crate::wire::{Document, Fragment, Limits, Value};
 
-use super::{InMemory, Kept, SessionKey};
+use super::{Calls, InMemory, Kept, SessionKey};
 
 /// The first line: what wrote this, and in which form.
 pub(super) const TITLE: &str = r#"{"mcp-protector":"ratchet","version":1}"#;
 
 /// What a line has.
-const MEMBERS: [&str; 7] = [
+const MEMBERS: [&str; 8] = [
     "principal",
     "session",
     "level",
     "labels",
     "untrusted",
     "calls",
+    "called",
     "ended",
 ];
 
@@ -64,14 +65,15 @@ pub(super) fn line(key: &SessionKey, kept: &Kept) -> String {
     let held = &kept.held;
     let labels = held.labels.iter().map(|label| Fragment::string(label));
     let session = key.session().map(Fragment::string);
-    let calls = (kept.calls > 0).then(|| Fragment::integer(kept.calls));
+    let count = |number: i64| (number > 0).then(|| Fragment::integer(number));
     let members = [
         ("principal", Some(Fragment::string(key.principal()))),
         ("session", session),
         ("level", Some(Fragment::integer(held.level))),
         ("labels", Some(Fragment::array(labels))),
         ("untrusted", held.untrusted.then(Fragment::truth)),
-        ("calls", calls),
+        ("calls", count(kept.calls.made)),
+        ("called", count(kept.calls.last_ms)),
         ("ended", kept.ended.as_deref().map(Fragment::string)),
     ];
     let members = members.into_iter();
@@ -136,12 +138,17 @@ fn entry(line: &str) -> Result<(SessionKey, Kept), &'static str> {
         labels: labels.collect::<Option<_>>().ok_or("a label is no text")?,
         untrusted: untrusted.ok_or("its `untrusted` is neither true nor false")?,
     };
-    let calls = root
-        .get("calls")
-        .map_or(Some(0), |it| Value::as_i64(it).filter(|calls| *calls > 0));
+    let count = |member| {
+        root.get(member)
+            .map_or(Some(0), |it| Value::as_i64(it).filter(|count| *count > 0))
+    };
+    let calls = Calls {
+        last_ms: count("called").ok_or("its `called` is no time")?,
+        made: count("calls").ok_or("its `calls` are no count")?,
+    };
     let ended = root.get("ended").map(|it| it.as_str().map(Arc::from));
     let kept = Kept {
-        calls: calls.ok_or("its `calls` are no count")?,
+        calls,
         ended: ended
             .map(|tool| tool.ok_or("its `ended` is no text"))
             .transpose()?,

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::policy::Held;
 
 use super::room;
-use super::{Answer, Counted, Kept, Places, Raised, SessionKey, SessionStore, StoreFault};
+use super::{Answer, Budget, Counted, Kept, Places, Raised, SessionKey, SessionStore, StoreFault};
 
 /// Keys that are kept where nobody said how many. Each takes some hundreds of bytes.
 const MOST: usize = 100_000;
@@ -125,8 +125,8 @@ impl InMemory {
         self.change(key, make, full)
     }
 
-    fn counted(&self, key: &SessionKey, most: i64) -> Counted {
-        let make = |kept: &Kept| match kept.one_more(most) {
+    fn counted(&self, key: &SessionKey, budget: Budget) -> Counted {
+        let make = |kept: &Kept| match kept.one_more(budget) {
             Some(more) => (more, Counted::Yes),
             None => (kept.clone(), Counted::Spent),
         };
@@ -135,10 +135,11 @@ impl InMemory {
 }
 
 impl Kept {
-    /// With one more call, if fewer are counted.
-    pub(super) fn one_more(&self, most: i64) -> Option<Self> {
-        (self.calls < most).then(|| Self {
-            calls: self.calls.saturating_add(1),
+    /// With one more call, if its budget has one.
+    pub(super) fn one_more(&self, budget: Budget) -> Option<Self> {
+        let calls = budget.one_more(self.calls)?;
+        Some(Self {
+            calls,
             ..self.clone()
         })
     }
@@ -166,8 +167,8 @@ impl SessionStore for InMemory {
         Answer::Now(Ok(self.raised(key, by)))
     }
 
-    fn count<'a>(&'a self, key: &'a SessionKey, most: i64) -> Answer<'a, Counted> {
-        Answer::Now(Ok(self.counted(key, most)))
+    fn count<'a>(&'a self, key: &'a SessionKey, budget: Budget) -> Answer<'a, Counted> {
+        Answer::Now(Ok(self.counted(key, budget)))
     }
 
     fn end<'a>(&'a self, key: &'a SessionKey, tool: &'a str) -> Answer<'a, ()> {
@@ -193,6 +194,10 @@ mod tests {
 
     fn key(name: &str) -> SessionKey {
         SessionKey::of(name, None)
+    }
+
+    fn of(most: i64) -> Budget {
+        Budget { most, rest: None }
     }
 
     proptest! {
@@ -255,29 +260,29 @@ mod tests {
         let store = InMemory::default();
         let counted: usize = std::thread::scope(|scope| {
             let count = || {
-                let all = (0..50).map(|_| store.counted(&key("a"), 137));
+                let all = (0..50).map(|_| store.counted(&key("a"), of(137)));
                 all.filter(|it| *it == Counted::Yes).count()
             };
             let threads: Vec<_> = (0..20).map(|_| scope.spawn(count)).collect();
             threads.into_iter().map(|it| it.join().unwrap()).sum()
         });
         assert_eq!(counted, 137);
-        assert_eq!(store.get(&key("a")).calls, 137);
-        assert_eq!(store.counted(&key("b"), 1), Counted::Yes);
-        assert_eq!(store.counted(&key("b"), 1), Counted::Spent);
+        assert_eq!(store.get(&key("a")).calls.made, 137);
+        assert_eq!(store.counted(&key("b"), of(1)), Counted::Yes);
+        assert_eq!(store.counted(&key("b"), of(1)), Counted::Spent);
     }
 
     #[test]
     fn who_comes_when_it_is_full_has_no_budget_and_cannot_be_ended() {
         let store = InMemory::holding(1);
-        assert_eq!(store.counted(&key("a"), 5), Counted::Yes);
-        assert_eq!(store.counted(&key("b"), 5), Counted::NoRoom);
+        assert_eq!(store.counted(&key("a"), of(5)), Counted::Yes);
+        assert_eq!(store.counted(&key("b"), of(5)), Counted::NoRoom);
         let Answer::Now(ended) = store.end(&key("b"), "send") else {
             panic!("it is in memory");
         };
         assert!(ended.is_err());
         let places = Places { taken: 1, most: 1 };
         assert_eq!(store.places(), Some(places));
-        assert_eq!(store.counted(&key("a"), 5), Counted::Yes);
+        assert_eq!(store.counted(&key("a"), of(5)), Counted::Yes);
     }
 }

@@ -5,6 +5,7 @@
 //! several, stands in a [`SessionStore`] under a [`SessionKey`]. What is kept so, and what is not:
 //! `docs/decisions/0071-what-outlives-a-gate.md`.
 
+mod budget;
 mod disk;
 mod file;
 mod journal;
@@ -16,6 +17,7 @@ mod room;
 mod store;
 mod writer;
 
+pub use budget::{Budget, Calls, Rest};
 pub use disk::OnDisk;
 pub use journal::JournalError;
 pub use key::{SessionKey, Whose};

@@ -59,6 +59,7 @@ mod tests {
 
     use super::*;
     use crate::policy::fixture::any_held;
+    use crate::session::Calls;
 
     #[test]
     fn every_seed_of_journal_holds() {
@@ -77,14 +78,17 @@ mod tests {
         #[test]
         fn what_a_gate_writes_is_read_as_it_was_meant(
             all in prop::collection::vec(
-                (any::<String>(), any::<Option<String>>(), any_held(), 0..3_i64, any::<Option<String>>()),
+                (any::<String>(), any::<Option<String>>(), any_held(), (0..3_i64, 0..3_i64), any::<Option<String>>()),
                 0..6,
             )
         ) {
             let memory = InMemory::holding(usize::MAX);
             for (principal, session, held, calls, ended) in all {
                 let kept = Kept {
-                    calls,
+                    calls: Calls {
+                        last_ms: calls.1,
+                        made: calls.0,
+                    },
                     ended: ended.map(Into::into),
                     ..Kept::having_read(Arc::new(held))
                 };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::policy::Held;
 
 use super::super::TokenStore;
-use super::SessionKey;
+use super::{Budget, Calls, SessionKey};
 
 /// Keeps what is known of sessions under their keys. Nothing is ever taken back: what was read is joined,
 /// calls are counted up to a budget, and what has ended stays so.
@@ -25,8 +25,8 @@ pub trait SessionStore: fmt::Debug + Send + Sync {
     /// Joins what was read with this.
     fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Answer<'a, Raised>;
 
-    /// Counts one more call, if fewer than `most` are counted.
-    fn count<'a>(&'a self, key: &'a SessionKey, most: i64) -> Answer<'a, Counted>;
+    /// Counts one more call, if its budget has one.
+    fn count<'a>(&'a self, key: &'a SessionKey, budget: Budget) -> Answer<'a, Counted>;
 
     /// The session has ended, since this tool has failed for good.
     fn end<'a>(&'a self, key: &'a SessionKey, tool: &'a str) -> Answer<'a, ()>;
@@ -47,7 +47,7 @@ pub struct Kept {
     /// What was read.
     pub held: Arc<Held>,
     /// Calls that were counted against its budget.
-    pub calls: i64,
+    pub calls: Calls,
     /// The tool that has failed for good, if that has ended it.
     pub ended: Option<Arc<str>>,
     pub room: Room,
@@ -85,7 +85,7 @@ impl Kept {
     pub fn beyond(highest: &Arc<Held>) -> Self {
         Self {
             held: Arc::clone(highest),
-            calls: i64::MAX,
+            calls: Calls::ALL,
             ended: None,
             room: Room::None,
         }
@@ -100,7 +100,7 @@ impl Kept {
     }
 
     pub fn is_nothing(&self) -> bool {
-        self.held.is_nothing() && self.calls <= 0 && self.ended.is_none()
+        self.held.is_nothing() && self.calls == Calls::default() && self.ended.is_none()
     }
 
     /// Whether what the other says is said here already.
@@ -206,7 +206,8 @@ mod tests {
 
     fn any_kept() -> impl Strategy<Value = Kept> {
         let ended = prop::option::of("[a-c]").prop_map(|it| it.map(Arc::from));
-        (any_held(), 0..4_i64, ended).prop_map(|(held, calls, ended)| Kept {
+        let calls = (0..3_i64, 0..4_i64).prop_map(|(last_ms, made)| Calls { last_ms, made });
+        (any_held(), calls, ended).prop_map(|(held, calls, ended)| Kept {
             held: Arc::new(held),
             calls,
             ended,
