@@ -72,6 +72,16 @@ fn ratchet(criterion: &mut Criterion) {
             black_box(counted).expect("it is written");
         });
     });
+    group.bench_function("64 calls at once counted on disk", |bench| {
+        bench.iter(|| {
+            runtime.block_on(async {
+                let calls = [(); 64].map(|()| journal.count(&key, budget));
+                for call in calls {
+                    black_box(call.get().await).expect("it is written");
+                }
+            });
+        });
+    });
     group.finish();
 }
 

@@ -1,7 +1,7 @@
 //! What is kept beyond the end of the gate: a journal.
 //!
-//! One line for each change, synced to the disk before what changed goes anywhere. Opening it writes
-//! it anew with one line for each key.
+//! Each change is a line that is synced to the disk before what changed goes anywhere, together with
+//! those that came while the disk was busy. Opening it writes it anew with one line for each key.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,8 +11,9 @@ use tracing::{error, warn};
 
 use crate::policy::Held;
 
+use super::batch::{self, Batch, Waiting};
 use super::file::{Found, JournalFile, is_private};
-use super::journal::{self, JournalError, line};
+use super::journal::{self, JournalError};
 use super::writer::Writer;
 use super::{
     Answer, Budget, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore,
@@ -22,6 +23,10 @@ use super::{
 /// How often it is looked whether the journal is still there, beside each time that it is written to.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// Changes that wait to be written. Each is waited for by a message, but those of conversations that have
+/// ended are written all the same.
+const MOST_WAITING: usize = 4096;
+
 /// In a file.
 #[derive(Debug)]
 pub struct OnDisk(Arc<Inner>, Writer);
@@ -30,6 +35,7 @@ pub struct OnDisk(Arc<Inner>, Writer);
 struct Inner {
     memory: InMemory,
     journal: Mutex<JournalFile>,
+    waiting: Mutex<Vec<Box<dyn Waiting>>>,
 }
 
 impl OnDisk {
@@ -51,6 +57,7 @@ impl OnDisk {
         let inner = Arc::new(Inner {
             memory,
             journal: Mutex::new(journal),
+            waiting: Mutex::default(),
         });
         let writer = Writer::start(LOOK, looking_after(Arc::downgrade(&inner)));
         let writer = writer.map_err(|cause| JournalError::Io {
@@ -96,13 +103,21 @@ impl OnDisk {
         key: &SessionKey,
         make: impl FnOnce(&Kept) -> (Option<Kept>, T) + Send + 'static,
     ) -> Answer<'static, (Kept, T)> {
-        let (inner, key) = (Arc::clone(&self.0), key.clone());
-        // The journal is let go before whoever waits goes on, who may open it anew.
-        let written = self.1.ask(move || {
-            let inner = inner;
-            inner.write(&key, make)
+        let (change, outcome) = batch::change(key, make);
+        let asked = self.0.wait_with(change).and_then(|waiting| {
+            // Whoever finds others waiting is written with them.
+            if waiting > 1 {
+                return Ok(());
+            }
+            let inner = Arc::clone(&self.0);
+            let asked = self.1.ask(move || inner.write_waiting());
+            asked.inspect_err(|_| self.0.waiting().clear())
         });
-        Answer::Later(Box::pin(written))
+        Answer::Later(Box::pin(async move {
+            asked?;
+            let failed = |_| StoreFault::new("the thread that writes has failed");
+            outcome.await.map_err(failed)?
+        }))
     }
 }
 
@@ -179,31 +194,65 @@ impl SessionStore for OnDisk {
 }
 
 impl Inner {
-    /// Changes what is kept, unless there is no place for it; tells what was kept before.
-    fn write<T>(
+    /// How many wait now.
+    ///
+    /// # Errors
+    /// [`StoreFault`] when too many do.
+    fn wait_with(&self, change: Box<dyn Waiting>) -> Result<usize, StoreFault> {
+        let mut waiting = self.waiting();
+        if waiting.len() >= MOST_WAITING {
+            return Err(StoreFault::new(format!(
+                "the disk does not answer, and {MOST_WAITING} changes wait for it"
+            )));
+        }
+        waiting.push(change);
+        Ok(waiting.len())
+    }
+
+    /// Writes what waits, and tells who does.
+    fn write_waiting(self: Arc<Self>) {
+        let (waiting, written) = {
+            let mut journal = self.journal();
+            // Not before the disk is free: until then others come.
+            let mut waiting = std::mem::take(&mut *self.waiting());
+            let written = self.write(&mut journal, &mut waiting);
+            (waiting, written)
+        };
+        // The journal is let go before whoever waits goes on, who may open it anew.
+        drop(self);
+        for change in waiting {
+            change.tell(written.clone());
+        }
+    }
+
+    /// Changes what is kept, as far as there is a place for it.
+    fn write(
         &self,
-        key: &SessionKey,
-        make: impl FnOnce(&Kept) -> (Option<Kept>, T),
-    ) -> Result<(Kept, T), StoreFault> {
-        let mut journal = self.journal();
-        // INVARIANT: the lock is held, so that nobody changes it meanwhile.
-        let kept = self.memory.get(key);
-        let (changed, answer) = make(&kept);
-        if let (Some(changed), Room::Left) = (changed, kept.room) {
-            self.renew(&mut journal)?;
-            journal.append(&line(key, &changed)).map_err(|cause| {
-                StoreFault::new(format!("the journal cannot be written: {cause}"))
-            })?;
-            self.memory.join(key, &changed);
-            if journal.is_long() {
-                // What it says stays the same: it can wait until the next time.
-                let again = journal.rewrite(&journal::written(&self.memory.all()));
-                if let Err(cause) = again {
-                    warn!("`ratchet.file` cannot be made shorter: {cause}");
-                }
+        journal: &mut JournalFile,
+        changes: &mut [Box<dyn Waiting>],
+    ) -> Result<(), StoreFault> {
+        // INVARIANT: the journal is locked, so that nobody changes what is kept meanwhile.
+        let mut batch = Batch::new(&self.memory);
+        for change in changes {
+            batch.make(change.as_mut());
+        }
+        let lines = batch.lines();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        self.renew(journal)?;
+        journal
+            .append(&lines)
+            .map_err(|cause| StoreFault::new(format!("the journal cannot be written: {cause}")))?;
+        batch.keep();
+        if journal.is_long() {
+            // What it says stays the same: it can wait until the next time.
+            let again = journal.rewrite(&journal::written(&self.memory.all()));
+            if let Err(cause) = again {
+                warn!("`ratchet.file` cannot be made shorter: {cause}");
             }
         }
-        Ok((kept, answer))
+        Ok(())
     }
 
     /// Whether the journal is still the one that this gate writes; else it is written anew.
@@ -230,6 +279,10 @@ impl Inner {
         }
     }
 
+    fn waiting(&self) -> MutexGuard<'_, Vec<Box<dyn Waiting>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn journal(&self) -> MutexGuard<'_, JournalFile> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,7 +293,7 @@ mod tests {
     use std::fs::{self, File};
 
     use super::*;
-    use crate::session::kept::journal::TITLE;
+    use crate::session::kept::journal::{TITLE, line};
 
     fn key(session: Option<&str>) -> SessionKey {
         SessionKey::of("a\"\n\u{202e}b", session)
@@ -480,6 +533,62 @@ mod tests {
         store.raise(&key(None), &Held::at(1)).get().await.unwrap();
         drop(store);
         assert!(open(&path).0.memory.get(&key(None)).ended.is_some());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_comes_while_the_disk_is_busy_is_synced_together_and_in_its_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        let busy = store.0.journal.lock().unwrap();
+        let names: Vec<_> = (0..20).map(|name| key(Some(&name.to_string()))).collect();
+        let one = key(None);
+        let calls: Vec<_> = (0..50).map(|_| store.count(&one, of(40))).collect();
+        // Of 20 more there is room for 9.
+        let others: Vec<_> = names.iter().map(|key| store.count(key, of(1))).collect();
+        drop(busy);
+        for (number, call) in calls.into_iter().enumerate() {
+            let expected = if number < 40 {
+                Counted::Yes
+            } else {
+                Counted::Spent
+            };
+            assert_eq!(call.get().await.unwrap(), expected, "{number}");
+        }
+        for (number, call) in others.into_iter().enumerate() {
+            let expected = if number < 9 {
+                Counted::Yes
+            } else {
+                Counted::NoRoom
+            };
+            assert_eq!(call.get().await.unwrap(), expected, "{number}");
+        }
+        // The title, and one line for each of ten keys.
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 11);
+        drop(store);
+        assert_eq!(open(&path).0.memory.get(&one).calls.made, 40);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn of_what_cannot_be_synced_together_nothing_is_kept_and_each_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ratchet.jsonl");
+        let store = open(&path);
+        let mut busy = store.0.journal.lock().unwrap();
+        let file = std::mem::replace(&mut busy.file, File::open(&path).unwrap());
+        let (one, two) = (key(None), key(Some("two")));
+        let calls = [&one, &two, &one].map(|key| store.count(key, of(9)));
+        drop(busy);
+        for call in calls {
+            let fault = call.get().await.unwrap_err().to_string();
+            assert!(fault.contains("cannot be written"), "{fault}");
+        }
+        assert!(
+            [&one, &two]
+                .into_iter()
+                .all(|key| store.0.memory.get(key).is_nothing())
+        );
+        drop(file);
     }
 
     #[tokio::test]

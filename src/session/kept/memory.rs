@@ -44,15 +44,24 @@ impl InMemory {
     }
 
     pub(super) fn get(&self, key: &SessionKey) -> Kept {
+        self.get_beside(key, 0)
+    }
+
+    pub(super) fn has(&self, key: &SessionKey) -> bool {
+        self.read().contains_key(key)
+    }
+
+    /// The same where so many more places are as good as taken.
+    pub(super) fn get_beside(&self, key: &SessionKey, others: usize) -> Kept {
         // INVARIANT: cleared before whoever wrote is answered, so that whoever learned of what was
         // read finds it here.
-        if self.is_empty.load(Ordering::SeqCst) {
+        if others == 0 && self.is_empty.load(Ordering::SeqCst) {
             return self.nothing.clone();
         }
         let by_key = self.read();
         match by_key.get(key) {
             Some(kept) => kept.clone(),
-            None if by_key.len() >= self.most => self.beyond.clone(),
+            None if by_key.len().saturating_add(others) >= self.most => self.beyond.clone(),
             None => self.nothing.clone(),
         }
     }

@@ -5,6 +5,7 @@
 //! several, stands in a [`SessionStore`] under a [`SessionKey`]. What is kept so, and what is not:
 //! `docs/decisions/0071-what-outlives-a-gate.md`.
 
+mod batch;
 mod budget;
 mod disk;
 mod file;
