@@ -99,7 +99,6 @@ impl Gate {
         lending::answered_within(session, standing.answers);
         self.may_begin(talk, &understood, standing.turn, &snapshot, trail)?;
         if let Some(reply) = &standing.reply {
-            self.pay(&understood, trail).await?;
             return Box::pin(self.answer_with(talk, &understood, reply, trail)).await;
         }
         let reading = self.reading(session, &snapshot);

@@ -28,12 +28,17 @@ impl Preset {
             _ if is_page => Self::Whole,
             "text/csv" | "text/tab-separated-values" => Self::SqlQuery,
             "text/x-log" => Self::LogSearch,
-            "" | "text/plain" if path_of(uri).ends_with(".log") => Self::LogSearch,
+            "" | "text/plain" if is_log(uri) => Self::LogSearch,
             "" => Self::Default,
             other if other.starts_with("text/") => Self::Default,
             _ => Self::Whole,
         }
     }
+}
+
+fn is_log(uri: &str) -> bool {
+    let ending = path_of(uri).rsplit_once('.');
+    ending.is_some_and(|(_, ending)| ending.eq_ignore_ascii_case("log"))
 }
 
 /// RFC 3986 §3: what stands before a query or a fragment.

@@ -195,6 +195,7 @@ fn rates() -> Rates {
         principal: Some(rate),
         tools: [("write_file".to_owned(), rate)].into(),
         calls_per_session: Some(i64::MAX),
+        rest: None,
     }
 }
 

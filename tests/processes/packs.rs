@@ -78,7 +78,7 @@ impl Host {
                 ("\"bin/file-server\"", "bin/file-server"),
             ] {
                 moved += text.matches(there).count();
-                text = text.replace(there, &format!("{:?}", self.path(here)));
+                text = text.replace(there, &format!("\"{}\"", self.path(here).display()));
             }
             fs::write(pack.join(file.file_name()), text).unwrap();
         }
@@ -148,7 +148,7 @@ impl Gate {
                 panic!("the gate has ended: {said}");
             }
             let message: Value = line.parse().unwrap();
-            if message["id"] == self.asked {
+            if message.get("id").is_some_and(|id| *id == self.asked) {
                 return message;
             }
         }

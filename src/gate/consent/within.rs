@@ -289,6 +289,7 @@ impl Gate {
         else {
             return Err(Refusal::ForeignState.into());
         };
+        self.pay(understood, trail).await?;
         // The id under which its server knows it means something in its own session alone.
         if reply.session != talk.session.id {
             return Err(Refusal::ForeignState.into());

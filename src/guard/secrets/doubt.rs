@@ -101,7 +101,9 @@ fn collect(pattern: &Hir, bytes: &mut BTreeSet<u8>) {
         HirKind::Repetition(repetition) => collect(&repetition.sub, bytes),
         HirKind::Capture(group) => collect(&group.sub, bytes),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => {
-            parts.iter().for_each(|part| collect(part, bytes));
+            for part in parts {
+                collect(part, bytes);
+            }
         }
     }
 }

@@ -184,7 +184,7 @@ fn a_gate_that_cannot_be_the_one_of_these_policies_is_refused_with_its_reason() 
     check(here, other, "is no configuration of these policies");
     let limits = format!("{GATE}limits.rats = 1");
     check(here, &limits, "line 4: limits.rats: unknown key");
-    let variable = format!("{GATE}upstream.env.A = '${{HOME}}'");
+    let variable = format!("{GATE}upstream.name = '${{HOME}}'");
     check(here, &variable, "environment variable `HOME` is not set");
 }
 

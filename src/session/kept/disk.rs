@@ -574,11 +574,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ratchet.jsonl");
         let store = open(&path);
-        let mut busy = store.0.journal.lock().unwrap();
-        let file = std::mem::replace(&mut busy.file, File::open(&path).unwrap());
         let (one, two) = (key(None), key(Some("two")));
-        let calls = [&one, &two, &one].map(|key| store.count(key, of(9)));
-        drop(busy);
+        let calls = {
+            let mut busy = store.0.journal.lock().unwrap();
+            busy.file = File::open(&path).unwrap();
+            [&one, &two, &one].map(|key| store.count(key, of(9)))
+        };
         for call in calls {
             let fault = call.get().await.unwrap_err().to_string();
             assert!(fault.contains("cannot be written"), "{fault}");
@@ -588,7 +589,6 @@ mod tests {
                 .into_iter()
                 .all(|key| store.0.memory.get(key).is_nothing())
         );
-        drop(file);
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
@@ -11,12 +11,16 @@ use tracing::error;
 
 use super::StoreFault;
 
+/// What may wait to be done. One job writes all changes that wait by then, so that a second one is asked
+/// for only while the first is done.
+const MOST: usize = 4;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Does one thing after the other, in the order in which they were asked for. Ends with what it was asked
 /// for when this is dropped.
 #[derive(Debug)]
-pub(super) struct Writer(Sender<Job>);
+pub(super) struct Writer(SyncSender<Job>);
 
 impl Writer {
     /// `look` is done whenever nothing was asked for so long.
@@ -27,7 +31,7 @@ impl Writer {
         every: Duration,
         look: impl FnMut() + Send + 'static,
     ) -> Result<Self, io::Error> {
-        let (jobs, asked) = channel();
+        let (jobs, asked) = sync_channel(MOST);
         thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || run(&asked, every, look))?;
@@ -37,9 +41,9 @@ impl Writer {
     /// Has something done from now on.
     ///
     /// # Errors
-    /// [`StoreFault`] when the thread has ended.
+    /// [`StoreFault`] when the thread has ended, or too much waits for it.
     pub(super) fn ask(&self, job: impl FnOnce() + Send + 'static) -> Result<(), StoreFault> {
-        let asked = self.0.send(Box::new(job));
+        let asked = self.0.try_send(Box::new(job));
         asked.map_err(|_| StoreFault::new("the thread that writes has failed"))
     }
 }
