@@ -9,7 +9,8 @@
 //!
 //! `decode`: bytes to one strict message. `decide`: facts to a decision. `whole path`: a call and
 //! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe;
-//! once more with limits of each kind, none of which is reached.
+//! once more with limits of each kind, none of which is reached, and once with a result that is an
+//! error, whose class is found.
 
 #![expect(
     clippy::expect_used,
@@ -94,6 +95,11 @@ fn decide(criterion: &mut Criterion) {
     }
 }
 
+const OK: &str = r#"{"content":[{"type":"text","text":"ok"}]}"#;
+/// Of the class `fatal`, which is recorded; the session goes on.
+const FAILED: &str =
+    r#"{"content":[{"type":"text","text":"[FATAL] the disk is gone"}],"isError":true}"#;
+
 fn whole_path(criterion: &mut Criterion) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -101,23 +107,34 @@ fn whole_path(criterion: &mut Criterion) {
         .expect("a runtime");
     let mut group = criterion.benchmark_group("whole path");
     let unlimited = snapshots().into_iter();
-    let unlimited = unlimited.map(|(name, snapshot)| (name, snapshot, Rates::default()));
-    let limited = snapshots().into_iter().take(1);
-    let limited = limited.map(|(name, snapshot)| (format!("{name}, limited"), snapshot, rates()));
-    for (name, snapshot, rates) in unlimited.chain(limited) {
+    let unlimited = unlimited.map(|(name, snapshot)| (name, snapshot, Rates::default(), OK));
+    let first = |what: &str, rates: Rates, result: &'static str| {
+        let (name, snapshot) = snapshots().swap_remove(0);
+        [(format!("{name}, {what}"), snapshot, rates, result)]
+    };
+    let limited = first("limited", rates(), OK);
+    let failed = first("an error", Rates::default(), FAILED);
+    for (name, snapshot, rates, result) in unlimited.chain(limited).chain(failed) {
         let (gate, talk) = runtime.block_on(ready_within(snapshot, rates));
         let call = call("1");
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {
                 runtime.block_on(async {
-                    gate.handle(&talk, Side::Agent, Stream::MAIN, call.as_bytes()).await.expect("an agent");
+                    gate.handle(&talk, Side::Agent, Stream::MAIN, call.as_bytes())
+                        .await
+                        .expect("an agent");
                     let sent = talk.upstream.take();
-                    let id = sent.split("\"id\":").nth(1).and_then(|rest| rest.split(',').next());
+                    let id = sent
+                        .split("\"id\":")
+                        .nth(1)
+                        .and_then(|rest| rest.split(',').next());
                     let reply = format!(
-                        r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":[{{"type":"text","text":"ok"}}]}}}}"#,
+                        r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
                         id.expect("an id")
                     );
-                    gate.handle(&talk, Side::Upstream, Stream::MAIN, reply.as_bytes()).await.expect("an agent");
+                    gate.handle(&talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
+                        .await
+                        .expect("an agent");
                     black_box(talk.agent.take())
                 });
             });
