@@ -1,5 +1,6 @@
 //! Reading single values of a section, each by its kind.
 
+use std::cell::Cell;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,17 +21,20 @@ impl<'t> Section<'_, 't> {
         self.text(&field).map(|text| text.value)
     }
 
-    /// A URL, which may have secrets in its path and query.
+    /// A URL, which may have secrets in its path and query. Where a part of it is not known, another
+    /// one stands for all of it: what is asked of ports and schemes cannot be asked of it.
     pub(super) fn secret_url(&mut self, key: &'static str) -> Option<String> {
         let field = self.take(key)?;
-        let is_first = field.value.as_str().is_some_and(|it| it.starts_with("${"));
-        let stand_in = if is_first {
-            variables::url_stand_in
+        let stands_in = Cell::new(false);
+        let text = self.text_or(&field, |name| {
+            stands_in.set(true);
+            Some(variables::stand_in(name))
+        })?;
+        Some(if stands_in.get() {
+            variables::url_stand_in(&field.path)
         } else {
-            variables::stand_in
-        };
-        let text = self.text_or(&field, |name| Some(stand_in(name)))?;
-        Some(text.value)
+            text.value
+        })
     }
 
     /// A path; a relative one starts at the directory of the file.

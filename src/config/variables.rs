@@ -74,9 +74,9 @@ pub(super) fn stand_in(name: &str) -> String {
     format!("stand-in-for-{name:->32}")
 }
 
-/// Stands for a URL in a variable. Nothing can be reached there (RFC 2606).
-pub(super) fn url_stand_in(name: &str) -> String {
-    format!("https://stand-in.invalid/{name}")
+/// Stands for the URL of a field. Nothing can be reached there (RFC 2606).
+pub(super) fn url_stand_in(field: &str) -> String {
+    format!("https://stand-in.invalid/{field}")
 }
 
 fn look_up(name: &str, variables: &Variables<'_>) -> Result<String, Reason> {

@@ -31,6 +31,15 @@ pub struct Request {
     pub question: Question,
     /// Rung when there is an answer.
     pub bell: Arc<Notify>,
+    pub judged: Judged,
+}
+
+/// By which policies a request is judged when there is an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    ByThoseInForce,
+    /// As replies are: a yes is good under them whatever is in force by then.
+    ByThoseThatAdmittedIt,
 }
 
 /// A question that waits, as it is shown.
@@ -127,6 +136,7 @@ impl Desk {
             binding,
             question,
             bell,
+            judged,
         } = request;
         let now = self.clock.elapsed();
         let mut state = self.state();
@@ -136,7 +146,8 @@ impl Desk {
         state.clear(now);
         // What servers ask takes no place from what agents do.
         let of_principal = |entry: &&Entry| {
-            entry.binding.principal == binding.principal
+            entry.void.is_none()
+                && entry.binding.principal == binding.principal
                 && entry.binding.is_servers() == binding.is_servers()
         };
         let Settings {
@@ -148,7 +159,7 @@ impl Desk {
         if state.open.values().filter(of_principal).count() >= per_principal {
             return Err(NotAsked::OfPrincipal(per_principal));
         }
-        if state.open.len() >= in_all {
+        if state.open.values().filter(|it| it.void.is_none()).count() >= in_all {
             return Err(NotAsked::InAll(in_all));
         }
         let held: usize = state.open.values().map(|it| it.question.weight()).sum();
@@ -166,6 +177,7 @@ impl Desk {
             until: now.saturating_add(timeout),
             answered: None,
             void: None,
+            judged,
         };
         state.open.insert(number, entry);
         state.numbers.insert(id.clone(), number);
@@ -301,9 +313,12 @@ impl Desk {
         state.withdraw(Void::Stopping, |_| true);
     }
 
-    /// These policies are in force no more: what they asked about is withdrawn.
+    /// These policies are in force no more: what they asked about is withdrawn, but for what is
+    /// [judged by them to its end](Judged::ByThoseThatAdmittedIt).
     pub fn retire(&self, revision: &str) {
-        let theirs = |binding: &Binding| *binding.revision == *revision;
+        let theirs = |entry: &Entry| {
+            entry.judged == Judged::ByThoseInForce && *entry.binding.revision == *revision
+        };
         self.state().withdraw(Void::Policies, theirs);
     }
 

@@ -23,7 +23,7 @@ mod waiting;
 mod tests;
 
 pub use binding::{Binding, Misfit, Receipt};
-pub use desk::{Answer, AnswerError, Desk, NotAsked, Outcome, Pending, Request, Void};
+pub use desk::{Answer, AnswerError, Desk, Judged, NotAsked, Outcome, Pending, Request, Void};
 pub use question::{Found, Holds, Question};
 pub use settings::{By, Settings, Via, Way};
 pub use show::{pretty, shown};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::binding::{Binding, Receipt};
-use super::desk::{Answer, AnswerError, Outcome, Void};
+use super::desk::{Answer, AnswerError, Judged, Outcome, Void};
 use super::question::Question;
 use super::seal::Seal;
 use super::settings::By;
@@ -41,6 +41,7 @@ pub(super) struct Entry {
     pub(super) answered: Option<Answered>,
     /// Set if it is withdrawn: then it has no answer, and gets none.
     pub(super) void: Option<Void>,
+    pub(super) judged: Judged,
 }
 
 #[derive(Debug)]
@@ -132,9 +133,9 @@ impl State {
     }
 
     /// Withdraws what nobody has answered of those whose binding is such.
-    pub(super) fn withdraw(&mut self, why: Void, is_void: impl Fn(&Binding) -> bool) {
+    pub(super) fn withdraw(&mut self, why: Void, is_void: impl Fn(&Entry) -> bool) {
         for entry in self.open.values_mut() {
-            if entry.is_unanswered() && is_void(&entry.binding) {
+            if entry.is_unanswered() && is_void(entry) {
                 entry.void = Some(why);
                 entry.bell.notify_one();
             }

@@ -49,11 +49,37 @@ pub(super) struct Kept(Ledger<String, Arc<Whole>>);
 #[derive(Debug)]
 pub(super) struct Whole {
     pub(super) text: String,
-    /// What answered with it.
+    pub(super) origin: Arc<Origin>,
+}
+
+/// The result that a text came with; all of its texts share it.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// What answered.
     pub(super) of: Target,
     pub(super) received: Received,
     /// What the facts were made for.
     pub(super) looked_for: LooksFor,
+    /// What the session had read with it.
+    pub(super) brings: Held,
+}
+
+impl Origin {
+    /// In bytes: what in it others have chosen the length of.
+    fn weight(&self) -> usize {
+        let Received {
+            labels,
+            secrets,
+            flags,
+            ..
+        } = &self.received;
+        let words = labels.iter().chain(secrets).chain(flags);
+        let name = match &self.of {
+            Target::Tool(name) | Target::Resource(name) | Target::Prompt(name) => name.len(),
+            Target::Method(_) | Target::Server => 0,
+        };
+        words.map(String::len).sum::<usize>().saturating_add(name)
+    }
 }
 
 /// A place in what may be kept.
@@ -67,8 +93,8 @@ pub(super) struct Asked {
 impl Whole {
     /// What policies are told of it. Those of today may look for more than those of its day did.
     fn facts(&self, look: Look<'_>, looks_for: LooksFor) -> Received {
-        let mut received = self.received.clone();
-        if self.looked_for.and(looks_for) != self.looked_for {
+        let mut received = self.origin.received.clone();
+        if self.origin.looked_for.and(looks_for) != self.origin.looked_for {
             received.secrets.extend(look.secrets_of(&self.text));
             received.flags.extend(look.flags_of(&self.text));
             for found in [&mut received.secrets, &mut received.flags] {
@@ -83,7 +109,7 @@ impl Whole {
     fn questions(&self, look: Look<'_>, looks_for: LooksFor) -> Vec<Question<'static>> {
         let question = Question {
             asks: Asks::Agent,
-            about: About::of(&self.of),
+            about: About::of(&self.origin.of),
             doing: Doing::ReceiveResult(self.facts(look, looks_for)),
         };
         let again = resources::received_otherwise(&question, KnownMethod::ResourcesRead);
@@ -92,7 +118,7 @@ impl Whole {
 
     /// What answers of the tool bring, as the host says today.
     fn labels(&self, snapshot: &PolicySnapshot) -> Held {
-        match &self.of {
+        match &self.origin.of {
             Target::Tool(tool) => snapshot.labels().answers_of(tool),
             Target::Resource(uri) => snapshot.labels().lies_at(uri),
             Target::Prompt(_) | Target::Method(_) | Target::Server => Held::default(),
@@ -129,7 +155,8 @@ impl Kept {
         let name = format!("{:032x}", u128::from_be_bytes(random));
         let keep = Keep {
             until: now + Duration::from_millis(KEPT_FOR_MS.into()),
-            bytes: whole.text.len(),
+            // As if each text had one of its own: the last one to go has all of it.
+            bytes: whole.text.len().saturating_add(whole.origin.weight()),
         };
         let make = |_| (Arc::new(whole), keep);
         let noted = self.0.note(owner, name.clone(), now, make);
@@ -208,17 +235,20 @@ impl Gate {
             followed: Followed::default(),
         };
         trail.understood(&understood);
+        Box::pin(self.follow(&mut understood, &talk.session, snapshot, trail)).await?;
         let (pins, at) = (self.pins(&talk.session), self.circumstances(&talk.session));
         pin::pin(&mut understood, snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
         let mut allowed = decide::decide(&understood, snapshot, pins, at)?;
         // Whoever reads on may do so in another session than that of the call.
+        let received = &whole.origin.received;
         let brings = Held {
-            level: whole.received.level,
-            labels: whole.received.labels.iter().cloned().collect(),
+            level: received.level,
+            labels: received.labels.iter().cloned().collect(),
             untrusted: false,
         };
         let brings = brings
+            .join(&whole.origin.brings)
             .join(&whole.labels(snapshot))
             .join(&ratchet::obliged(&allowed));
         let raised = self.ratchet.raise(&talk.session, &brings).await;
@@ -228,6 +258,7 @@ impl Gate {
             understood.identified.scene.held = before;
             allowed = decide::decide(&understood, snapshot, pins, at)?;
         }
+        self.pay(&understood, trail).await?;
         trail.allowed(&allowed);
         let record = trail.kept(now);
         self.audit.record(self.concealed(record)).await?;

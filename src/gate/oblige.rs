@@ -161,7 +161,12 @@ pub(super) fn oblige<'m>(
         rename(message, roots, &own, &mut said, &mut notes);
     }
     if let Some(shortening) = wanted.shortening {
+        let keeping = shortening.keeping(&brings, secrets);
+        let shortening = shortening.with(&keeping);
         shorten(message, shortening, &mut edits, &mut said, &mut notes);
+        if keeping.shows_a_secret() {
+            return Err(Refusal::Secret);
+        }
     }
     for (value, text) in said.into_values() {
         edits.replace(value, Fragment::string(&text));

@@ -1,16 +1,20 @@
 //! How the texts of one result are shortened, and what becomes of the rest.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::audit::Redactor;
 use crate::guard::{Preset, excerpt};
-use crate::policy::{LooksFor, PolicySnapshot, Received};
+use crate::policy::{Held, LooksFor, PolicySnapshot, Received};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
 
 use super::Gate;
 use super::excerpts::Output;
 use super::identify::Role;
-use super::kept::{Kept, Whole};
+use super::kept::{Kept, Origin, Whole};
+use super::oblige::shows;
 use super::rounds::owner;
 use super::settings::Excerpts;
 use super::understand::{Doing, Understood};
@@ -28,6 +32,23 @@ pub(super) struct Shortening<'g> {
     received: &'g Received,
     looked_for: LooksFor,
     now: Duration,
+    keeping: Option<&'g Keeping<'g>>,
+}
+
+/// What the texts of one result that are kept have in common.
+#[derive(Debug)]
+pub(super) struct Keeping<'g> {
+    origin: Arc<Origin>,
+    /// The gate's own, which are not kept: whoever reads on chooses where, and might read one by halves.
+    secrets: &'g Redactor,
+    shows_a_secret: AtomicBool,
+}
+
+impl Keeping<'_> {
+    /// Whether a text was to be kept that shows a secret.
+    pub(super) fn shows_a_secret(&self) -> bool {
+        self.shows_a_secret.load(Ordering::Relaxed)
+    }
 }
 
 /// What answers, and how its texts are shortened, as far as somebody has said.
@@ -74,6 +95,31 @@ impl<'g> Shortening<'g> {
         self.of
     }
 
+    /// What its texts are kept with; `brings` is what a session has read with the result.
+    pub(super) fn keeping<'k>(self, brings: &Held, secrets: &'k Redactor) -> Keeping<'k> {
+        Keeping {
+            origin: Arc::new(Origin {
+                of: self.target.clone(),
+                received: self.received.clone(),
+                looked_for: self.looked_for,
+                brings: brings.clone(),
+            }),
+            secrets,
+            shows_a_secret: AtomicBool::new(false),
+        }
+    }
+
+    /// The same, where what is left out is kept.
+    pub(super) fn with<'k>(self, keeping: &'k Keeping<'k>) -> Shortening<'k>
+    where
+        'g: 'k,
+    {
+        Shortening {
+            keeping: Some(keeping),
+            ..self
+        }
+    }
+
     /// What is said of a resource by its URI.
     pub(super) fn of_uri(self, uri: &str) -> Option<Preset> {
         self.excerpts.of_uri(uri)
@@ -112,11 +158,14 @@ impl<'g> Shortening<'g> {
     }
 
     fn keep(self, text: &str) -> Option<String> {
+        let keeping = self.keeping?;
+        if shows(text, keeping.secrets) {
+            keeping.shows_a_secret.store(true, Ordering::Relaxed);
+            return None;
+        }
         let whole = Whole {
             text: text.to_owned(),
-            of: self.target.clone(),
-            received: self.received.clone(),
-            looked_for: self.looked_for,
+            origin: Arc::clone(&keeping.origin),
         };
         self.kept.keep(self.owner, whole, self.now)
     }
@@ -164,6 +213,7 @@ impl Gate {
             received,
             looked_for: snapshot.looks_for(),
             now: self.clock.elapsed(),
+            keeping: None,
         })
     }
 }

@@ -1,7 +1,5 @@
-//! What a message asks for, in the words of the policy model.
-//!
-//! Every method is an action. Most messages ask one question; a subscription asks one per URI, and
-//! all of them must be allowed.
+//! What a message asks for, in the words of the policy model. Every method is an action. Most messages
+//! ask one question; a subscription asks one per URI, and all of them must be allowed.
 
 use std::borrow::Cow;
 

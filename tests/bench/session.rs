@@ -9,7 +9,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use mcp_protector::clock::{Clock, SystemClock};
 use mcp_protector::consent::{
-    Answer, Binding, By, Desk, Found, Holds, Question, Request, Settings, Way,
+    Answer, Binding, By, Desk, Found, Holds, Judged, Question, Request, Settings, Way,
 };
 use mcp_protector::policy::Held;
 use mcp_protector::session::{
@@ -143,6 +143,7 @@ fn desk(criterion: &mut Criterion) {
                 },
                 question: question(),
                 bell: Arc::clone(&bell),
+                judged: Judged::ByThoseInForce,
             };
             let ticket = desk.ask(request).ok()?;
             desk.answer(&ticket, Answer::Approve, By::page("anna"))

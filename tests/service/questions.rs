@@ -133,6 +133,14 @@ fn a_gate_over_http_that_stops_while_a_person_is_asked_says_so_at_once() {
 
 #[test]
 fn a_gate_on_standard_streams_that_stops_while_a_person_is_asked_says_so_at_once() {
+    let signal = |agent: &mut Peer| terminate(agent.child.id());
+    // Who says nothing more may still listen, but nobody agrees to what it asked for.
+    for stop in [signal as fn(&mut Peer), Peer::close] {
+        stops_while_a_person_is_asked(stop);
+    }
+}
+
+fn stops_while_a_person_is_asked(stop: fn(&mut Peer)) {
     let mut setup = before_everything();
     let operators = Operators::of(&mut setup);
     let mut agent = Peer::start(setup.gate());
@@ -141,7 +149,7 @@ fn a_gate_on_standard_streams_that_stops_while_a_person_is_asked_says_so_at_once
     agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     agent.send(CALL);
     operators.asked();
-    terminate(agent.child.id());
+    stop(&mut agent);
     let answer = json(agent.receive().expect("an answer"));
     let ended = agent.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -13,7 +13,7 @@ use super::super::{Figures, Listener, Serving, Settings, Sources};
 use super::*;
 use crate::agent::http::Health;
 use crate::clock::SystemClock;
-use crate::consent::{self, Binding, Found, Holds, Outcome, Question, Request, Way};
+use crate::consent::{self, Binding, Found, Holds, Judged, Outcome, Question, Request, Way};
 use crate::identity::{Identity, StaticToken};
 use crate::wire::KnownMethod;
 
@@ -101,6 +101,7 @@ impl Rig {
                 },
             },
             bell: Arc::new(Notify::new()),
+            judged: Judged::ByThoseInForce,
         };
         self.desk.ask(request).unwrap()
     }

@@ -28,7 +28,7 @@ pub struct ExplainArgs {
     #[arg(value_name = "POLICIES")]
     pub policies: Option<PathBuf>,
 
-    /// Explain under the policies and limits that this file names.
+    /// Explain under the policies and guards that this file names, as if there were no rates and budgets.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["policies", "allow"])]
     pub config: Option<PathBuf>,
 

@@ -36,7 +36,7 @@ pub struct ProxyArgs {
     pub allow: Option<Vec<String>>,
 
     /// What `--allow` means for methods other than calls of tools: `allow` (the default) leaves prompts,
-    /// resources, completion and logging as they are, `deny` closes all but the lifecycle and `ping`.
+    /// resources, completion and logging as they are, `deny` closes them, of which the lists still pass and show nothing.
     #[arg(
         long,
         value_name = "WORD",

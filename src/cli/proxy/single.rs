@@ -1,12 +1,16 @@
 //! A gate that its one agent starts, on standard streams.
 
+use std::convert::Infallible;
+use std::future::pending;
+
 use tracing::{error, warn};
 
 use crate::agent::stdio;
 use crate::audit;
 use crate::bridge::Bridged;
-use crate::gate::Talk;
+use crate::gate::{Gate, Talk};
 use crate::session::Session;
+use crate::shutdown::{Cause, Shutdown};
 use crate::wire::{LineReader, Side};
 
 use super::agents::{Inbox, Outbox};
@@ -48,6 +52,7 @@ pub(super) async fn serve(
     let conversation = converse::converse(gate, &talk, inbox, events, news, shutdown, audit);
     let end = tokio::select! {
         end = Box::pin(conversation) => end,
+        never = stop_asking(gate, shutdown) => match never {},
         never = renewal.run(gate, upstream) => match never {},
     };
     tokio::select! {
@@ -61,4 +66,12 @@ pub(super) async fn serve(
         error!("the end of the session could not be recorded: {fault}");
     }
     end
+}
+
+/// Nobody is asked for an agent that says nothing more: the gate stops.
+async fn stop_asking(gate: &Gate, shutdown: &Shutdown) -> Infallible {
+    if shutdown.requested().await == Cause::AgentGone {
+        gate.stop_asking();
+    }
+    pending().await
 }

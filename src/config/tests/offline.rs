@@ -19,6 +19,9 @@ fn what_no_decision_depends_on_need_not_be_set() {
         "[upstream]\ncommand = [\"server\", \"--key=${KEY}\"]\nenv = { TOKEN = \"${TOKEN}\" }",
         "[upstream]\nurl = \"${URL}\"\nauth = { type = \"bearer\", token = \"${TOKEN}\" }",
         "[upstream]\nurl = \"https://${HOST}/mcp?key=${KEY}\"",
+        "[upstream]\nurl = \"http://localhost:${PORT}/mcp\"",
+        "[upstream]\nurl = \"http://${HOST}:3000/mcp\"",
+        "telemetry.otlp_endpoint = \"http://${HOST}:4318\"\n[upstream]\ncommand = [\"server\"]",
         "[upstream]\nurl = \"https://mcp.example.com\"\nauth = { type = \"client_credentials\", \
          client_id = \"gate\", client_secret = \"${SECRET}\", token_url = \"${TOKEN_URL}\" }",
         "listen.transport = \"http\"\nlisten.port = 8080\n\

@@ -207,27 +207,43 @@ async fn a_desk_that_stops_withdraws_what_nobody_has_answered_and_asks_nobody() 
 async fn policies_that_are_replaced_take_their_questions_with_them_and_no_others() {
     let (desk, _) = desk();
     let bell = Arc::new(Notify::new());
-    let ask = |revision: &str| {
+    let ask = |revision: &str, judged: Judged| {
         let binding = Binding {
             revision: revision.into(),
-            ..binding(revision)
+            ..binding(&format!("{revision} {judged:?}"))
         };
         let (question, bell) = (question(), Arc::clone(&bell));
-        desk.ask(Request {
+        let asked = desk.ask(Request {
             binding,
             question,
             bell,
-        })
-        .unwrap()
+            judged,
+        });
+        asked.unwrap()
     };
-    let (old, new) = (ask("one"), ask("two"));
+    let old = ask("one", Judged::ByThoseInForce);
+    let new = ask("two", Judged::ByThoseInForce);
+    let of_a_reply = ask("one", Judged::ByThoseThatAdmittedIt);
     desk.retire("one");
     bell.notified().await;
     let outcome = desk.take(&old);
     assert_eq!(outcome, Some(Outcome::Withdrawn(Void::Policies)));
     assert_eq!(desk.take(&new), None);
     let waiting: Vec<_> = desk.pending().into_iter().map(|it| it.id).collect();
-    assert_eq!(waiting, [new]);
+    assert_eq!(waiting, [new, of_a_reply]);
+}
+
+#[test]
+fn what_is_void_takes_no_place_from_what_is_asked() {
+    let (desk, _) = desk();
+    // As many as one principal may have; nobody comes for them.
+    let two = [ask(&desk, "ann").unwrap(), ask(&desk, "ann").unwrap()];
+    desk.retire(&binding("ann").revision);
+    ask(&desk, "ann").unwrap();
+    assert_eq!(desk.pending().len(), 1);
+    for void in two {
+        assert_eq!(desk.take(&void), Some(Outcome::Withdrawn(Void::Policies)));
+    }
 }
 
 #[test]
@@ -257,6 +273,7 @@ fn what_waits_is_bounded_in_bytes() {
             binding: binding(principal),
             question: huge(),
             bell: Arc::new(Notify::new()),
+            judged: Judged::ByThoseInForce,
         })
     };
     ask("ann").unwrap();
@@ -272,6 +289,7 @@ async fn an_answer_rings_the_bell_of_whoever_asked() {
             binding: binding("ann"),
             question: question(),
             bell: Arc::clone(&bell),
+            judged: Judged::ByThoseInForce,
         })
         .unwrap();
     desk.answer(&id, Answer::Deny, By::page("olga")).unwrap();

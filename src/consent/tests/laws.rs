@@ -66,6 +66,7 @@ fn takes(steps: Vec<Step>) -> Result<usize, TestCaseError> {
                     binding: request(number),
                     question: question(),
                     bell: Arc::new(Notify::new()),
+                    judged: Judged::ByThoseInForce,
                 };
                 let id = desk.ask(asked).unwrap();
                 // To ask drops what nobody can come for any more.

@@ -92,5 +92,6 @@ fn ask(desk: &Desk, principal: &str) -> Result<TicketId, NotAsked> {
         binding: binding(principal),
         question: question(),
         bell: Arc::new(Notify::new()),
+        judged: Judged::ByThoseInForce,
     })
 }

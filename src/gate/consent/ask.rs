@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::audit::{self, AuditFault, Event};
-use crate::consent::{Binding, Question, Request, TicketId, Way};
+use crate::consent::{Binding, Judged, Question, Request, TicketId, Way};
 use crate::policy::{Denial, PolicySnapshot};
 use crate::session::{Asked, AskedStage, Asker, Origin, Progress};
 use crate::wire::{Side, Stream};
@@ -118,10 +118,15 @@ impl Gate {
             Err(Unconsented::NoWay)
         } else {
             let bell = Arc::clone(talk.session.bell());
+            let judged = match &reply {
+                Some(_) => Judged::ByThoseThatAdmittedIt,
+                None => Judged::ByThoseInForce,
+            };
             let request = Request {
                 binding: binding.clone(),
                 question,
                 bell,
+                judged,
             };
             desk.ask(request).map_err(Unconsented::NotAsked)
         };

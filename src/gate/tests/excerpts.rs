@@ -342,6 +342,53 @@ async fn an_excerpt_is_cached_no_longer_than_the_rest_of_it_is_kept() {
 }
 
 #[tokio::test]
+async fn what_a_text_is_kept_with_counts_against_what_may_be_kept() {
+    // What an agent asks for may be as long as a message, and many texts may come of it.
+    for (bytes, kept) in [(100, 20), (300_000, 3), (2_000_000, 0)] {
+        let bench = shortening(open, None).await;
+        let uri = format!("notes://{}", "a".repeat(bytes));
+        let content = serde_json::json!({"uri": "notes://a", "text": "x".repeat(600)});
+        let result = serde_json::json!({"contents": vec![content; 20]}).to_string();
+        let params = serde_json::json!({"uri": uri});
+        let answer = asked(&bench, "resources/read", &params, &result).await;
+        let contents = answer["result"]["contents"].as_array().unwrap().clone();
+        let mut readable = 0;
+        for content in &contents {
+            let Some(uri) = named(content["text"].as_str().unwrap()) else {
+                continue;
+            };
+            let read = read(&bench, &uri).await;
+            readable += usize::from(read["error"].is_null());
+        }
+        assert_eq!(readable, kept, "{bytes}");
+    }
+}
+
+#[tokio::test]
+async fn what_shows_a_secret_of_the_gates_own_is_not_kept_to_be_read_by_halves() {
+    let secret = secrecy::SecretString::from("s3cret-value-ABCDEFGH-0123456789");
+    let bench = Bench::with(open, |settings| {
+        settings.secrets = Redactor::new([&secret]).unwrap();
+        settings.guards.excerpts = Some(Excerpts {
+            over: OVER,
+            tools: HashMap::new(),
+            resources: BTreeMap::new(),
+            prompts: HashMap::new(),
+            keep: 1 << 20,
+        });
+    });
+    bench.shake_hands().await;
+    bench.list(&["t"]).await;
+    let mut rows = vec![serde_json::json!({"name": "ada"}); 200];
+    rows[150] = serde_json::json!({"s3cret-value-ABCDEFGH-0123456789": 1});
+    let result = serde_json::json!({"content": [], "structuredContent": {"rows": rows}});
+    let answer = answered(&bench, "t", &result.to_string()).await;
+    assert!(answer["result"].is_null(), "{answer}");
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(why.ends_with("was refused: secret"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_log_shows_its_end() {
     let bench = shortening(open, None).await;
     let answer = answered(&bench, "log", &text_result(&lines(200))).await;
