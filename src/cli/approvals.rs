@@ -249,6 +249,7 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), Failure> {
     let lines = [
         ("agent", text(&["question", "principal"])),
         ("calls itself", text(&["question", "client"])),
+        ("session", text(&["question", "session"])),
         ("why", text(&["question", "advice"])),
         ("a yes holds", holds.to_owned()),
         ("asked for by", all(&["question", "policies"])),
@@ -256,7 +257,7 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), Failure> {
         ("hosts", all(&["question", "found", "hosts"])),
         ("credentials", all(&["question", "found", "secrets"])),
         ("told last", all(&["question", "found", "told_roots"])),
-        ("denied at", text(&["expires_at"])),
+        ("waits until", text(&["expires_at"])),
     ];
     for (what, value) in lines.iter().filter(|(_, value)| !value.is_empty()) {
         writeln!(out, "  {what:<13} {value}")?;

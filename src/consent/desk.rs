@@ -300,9 +300,10 @@ impl Desk {
         state.entry(id).is_none() && state.ended_as(id) == AnswerError::AlreadyAnswered
     }
 
-    /// Nobody waits for the answer any more: none counts from now on.
-    pub fn withdraw(&self, id: &TicketId) {
-        self.state().remove(id, AnswerError::Withdrawn);
+    /// Nobody waits for the answer any more: none counts from now on. What somebody has answered
+    /// before is told, and is good for nothing but the audit.
+    pub fn withdraw(&self, id: &TicketId) -> Option<Outcome> {
+        self.state().remove(id, AnswerError::Withdrawn)?.outcome()
     }
 
     /// Asks nobody from now on: the gate stops. Whoever waits for an answer is told so, by its bell;

@@ -58,6 +58,22 @@ impl Entry {
     pub(super) fn is_unanswered(&self) -> bool {
         self.answered.is_none() && self.void.is_none()
     }
+
+    /// What somebody has answered.
+    pub(super) fn outcome(self) -> Option<Outcome> {
+        let Answered {
+            answer,
+            by,
+            at_ms,
+            until,
+        } = self.answered?;
+        Some(match answer {
+            Answer::Deny => Outcome::Denied(by),
+            Answer::Approve => {
+                Outcome::Granted(Receipt::new(self.id, self.binding, by, at_ms, until))
+            }
+        })
+    }
 }
 
 impl State {
@@ -78,20 +94,8 @@ impl State {
             None => AnswerError::Unknown,
         };
         let entry = self.remove(id, how)?;
-        Some(match entry.answered {
-            None => entry.void.map_or(Outcome::TimedOut, Outcome::Withdrawn),
-            Some(Answered {
-                answer: Answer::Deny,
-                by,
-                ..
-            }) => Outcome::Denied(by),
-            Some(Answered {
-                answer: Answer::Approve,
-                by,
-                at_ms,
-                until,
-            }) => Outcome::Granted(Receipt::new(entry.id, entry.binding, by, at_ms, until)),
-        })
+        let silence = entry.void.map_or(Outcome::TimedOut, Outcome::Withdrawn);
+        Some(entry.outcome().unwrap_or(silence))
     }
 
     pub(super) fn entry(&mut self, id: &TicketId) -> Option<&mut Entry> {

@@ -11,7 +11,7 @@ use crate::audit;
 use crate::guard::Preset;
 use crate::wire::{Fragment, Message, Value};
 
-use super::shortening::{Of, Shortening};
+use super::shortening::{NOTICE, Of, Shortening};
 pub(super) use structure::Output;
 use structure::structure;
 
@@ -150,6 +150,9 @@ fn texts<'m>(mut blocks: Vec<Block<'m>>, of: Tool<'_>, shorter: &mut Shorter<'m>
     }
     let texts: Vec<&str> = left.iter().map(|block| block.says.as_str()).collect();
     let whole = texts.join("\n");
+    if whole.len() <= NOTICE {
+        return;
+    }
     let mut left = left.into_iter();
     let Some(first) = left.next() else {
         return;

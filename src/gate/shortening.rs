@@ -21,6 +21,9 @@ use super::understand::{Doing, Understood};
 
 const NOT_KEPT: &str = "They are not kept.";
 
+/// As long as what is said of something that is left out: what is no longer than that stays.
+pub(super) const NOTICE: usize = 200;
+
 /// Shortens the texts of one message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shortening<'g> {
@@ -134,6 +137,9 @@ impl<'g> Shortening<'g> {
     pub(super) fn shortened(self, text: &str, preset: Preset, most: usize) -> Option<String> {
         let shown = excerpt(text, preset, most)?;
         let gap = shown.gap();
+        if gap.len() <= NOTICE {
+            return None;
+        }
         let (from, to, all) = (gap.start, gap.end, text.len());
         let kept = self.keep(text);
         let whole = kept.map_or_else(

@@ -35,7 +35,7 @@ pub(super) static POLICY: LazyLock<String> = LazyLock::new(|| {
 pub(super) enum Notice {
     Approved,
     Denied,
-    /// Somebody else was faster.
+    /// By somebody else, or from another window.
     Answered,
     /// Nobody is asked any more.
     Withdrawn,
@@ -243,7 +243,7 @@ impl Notice {
         match self {
             Self::Approved => "Approved.",
             Self::Denied => "Denied.",
-            Self::Answered => "Somebody else has answered that already.",
+            Self::Answered => "That was answered already.",
             Self::Withdrawn => {
                 "That was withdrawn: its request ended, or the policies changed. The answer counts for nothing."
             }

@@ -37,10 +37,13 @@ enum Pick {
 #[derive(Debug)]
 enum End {
     Answered(Box<Outcome>),
-    Cancelled,
+    Cancelled(Told),
     /// What it was for is not to be had any more: the server has ended, or the session has left it.
-    Lost(UpstreamFault),
+    Lost(UpstreamFault, Told),
 }
+
+/// What became of a question by then, if anything did: it is good for nothing but the audit.
+type Told = Option<Box<Outcome>>;
 
 impl Gate {
     /// Goes on with the requests that have waited long enough for a person: there is an answer, or
@@ -80,10 +83,8 @@ impl Gate {
         let waiting = std::mem::take(&mut talk.session.state().asking.waiting);
         let mut told = Ok(());
         for asked in waiting {
-            if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(&asked.ticket)) {
-                desk.withdraw(&ticket);
-            }
-            told = told.and(self.go_on(talk, asked, End::Lost(fault.clone())).await);
+            let end = End::Lost(fault.clone(), self.unask(&asked));
+            told = told.and(self.go_on(talk, asked, end).await);
         }
         told
     }
@@ -96,15 +97,16 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let mut told = Ok(());
         for asked in questions {
-            if let (Some(desk), Some(ticket)) = (&self.desk, TicketId::parse(&asked.ticket)) {
-                desk.withdraw(&ticket);
-            }
-            told = told.and(
-                self.go_on(talk, asked, End::Lost(UpstreamFault::Left))
-                    .await,
-            );
+            let end = End::Lost(UpstreamFault::Left, self.unask(&asked));
+            told = told.and(self.go_on(talk, asked, end).await);
         }
         told
+    }
+
+    /// Nobody is asked about it any more.
+    fn unask(&self, asked: &Asked) -> Told {
+        let (desk, ticket) = self.desk.as_ref().zip(TicketId::parse(&asked.ticket))?;
+        desk.withdraw(&ticket).map(Box::new)
     }
 
     /// Tells those who wait for a person that they still do, if they want to hear of progress and it is
@@ -186,7 +188,7 @@ impl Gate {
         // If somebody was faster, that counts.
         let _ = desk.answer(&ticket, said(answer), by);
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
-        let record = trail.outcome_of_consent(&ticket, &outcome);
+        let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
         self.audit.record(self.concealed(record)).await?;
         Ok(Brought::of(outcome))
     }
@@ -209,8 +211,8 @@ impl Gate {
             };
             let has_ended = |reply: Replied| !to_upstream.has_replied(reply.minted);
             if asked.request.cancelled || asked.reply.is_some_and(has_ended) {
-                desk.withdraw(&ticket);
-                return Some((at, End::Cancelled));
+                let told = desk.withdraw(&ticket).map(Box::new);
+                return Some((at, End::Cancelled(told)));
             }
             let outcome = match pick {
                 Pick::Refused => {
@@ -235,9 +237,14 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let told = self.take_form_back(talk, &asked).await;
         // Nothing begins for an agent that has gone; what it has asked still ends, and is recorded.
-        let end = match told {
-            Ok(()) => end,
-            Err(AgentGone) => End::Lost(UpstreamFault::SessionOver),
+        let end = match (&told, end) {
+            (Ok(()), end) => end,
+            (Err(AgentGone), End::Answered(outcome)) => {
+                End::Lost(UpstreamFault::SessionOver, Some(outcome))
+            }
+            (Err(AgentGone), End::Cancelled(told) | End::Lost(_, told)) => {
+                End::Lost(UpstreamFault::SessionOver, told)
+            }
         };
         told.and(self.conclude(talk, asked, end).await)
     }
@@ -287,8 +294,9 @@ impl Gate {
         trail.judged_under(&snapshot);
         let outcome = match end {
             End::Answered(outcome) => *outcome,
-            End::Cancelled => {
-                self.close_question(&trail, &ticket, &denial, &Refusal::Cancelled)
+            End::Cancelled(told) => {
+                let refusal = Refusal::Cancelled;
+                self.close_question(&trail, &ticket, &denial, told.as_deref(), &refusal)
                     .await;
                 // Its request is ended by whoever ends it here.
                 if reply.is_some() {
@@ -301,9 +309,9 @@ impl Gate {
                 }
                 return self.refuse(talk, &trail, Refusal::Cancelled).await;
             }
-            End::Lost(fault) => {
+            End::Lost(fault, told) => {
                 let refusal = fault.into();
-                self.close_question(&trail, &ticket, &denial, &refusal)
+                self.close_question(&trail, &ticket, &denial, told.as_deref(), &refusal)
                     .await;
                 if reply.is_some() {
                     return Ok(());
@@ -315,16 +323,13 @@ impl Gate {
                 return self.refuse(talk, &trail, refusal).await;
             }
         };
-        if let Some(ticket) = TicketId::parse(&ticket) {
-            let mut record = trail.outcome_of_consent(&ticket, &outcome);
-            let policies = denial.reasons.iter();
-            record.policies = policies.map(|one| one.policy.as_str().into()).collect();
-            if let Err(fault) = self.audit.record(self.concealed(record)).await {
-                return match reply {
-                    Some(reply) => self.give_up_reply(talk, reply, fault.into()).await,
-                    None => self.refuse(talk, &trail, fault.into()).await,
-                };
-            }
+        let record = trail.outcome_of_consent(&ticket, &outcome);
+        let record = self.concealed(about(&denial, record));
+        if let Err(fault) = self.audit.record(record).await {
+            return match reply {
+                Some(reply) => self.give_up_reply(talk, reply, fault.into()).await,
+                None => self.refuse(talk, &trail, fault.into()).await,
+            };
         }
         if let Some(reply) = reply {
             let trail = trail.of_the_same(talk, came).since(run);
@@ -352,19 +357,25 @@ impl Gate {
         self.refuse(talk, &trail, refusal).await
     }
 
-    /// Records that a question which was asked is so no more, since its message ends without an answer.
+    /// Records that a question which was asked is so no more: its message ends, whether or not
+    /// somebody has answered it.
     pub(super) async fn close_question(
         &self,
         trail: &Trail,
         ticket: &str,
         denial: &Denial,
+        told: Option<&Outcome>,
         why: &Refusal,
     ) {
-        let mut record = trail.closing(Event::Withdrawn, ticket);
-        let policies = denial.reasons.iter();
-        record.policies = policies.map(|one| one.policy.as_str().into()).collect();
-        record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
-        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+        let record = match told {
+            Some(outcome) => trail.outcome_of_consent(ticket, outcome),
+            None => {
+                let why = audit::Reason::code(why.code()).with_text(why.to_string());
+                trail.withdrawn(ticket, why)
+            }
+        };
+        let record = self.concealed(about(denial, record));
+        if let Err(fault) = self.audit.record(record).await {
             error!("the end of a question could not be recorded: {fault}");
         }
     }
@@ -391,6 +402,13 @@ impl Gate {
     }
 }
 
+/// With the policies that wanted somebody to be asked.
+pub(super) fn about(denial: &Denial, mut record: audit::Record) -> audit::Record {
+    let policies = denial.reasons.iter();
+    record.policies = policies.map(|one| one.policy.as_str().into()).collect();
+    record
+}
+
 /// Only what says so is a yes: a form that was accepted, with its one field true.
 pub(super) fn said(result: Option<Value<'_>>) -> Answer {
     let action = result.and_then(|result| result.get("action"));
@@ -410,31 +428,31 @@ impl Trail {
         self
     }
 
-    pub(super) fn outcome_of_consent(&self, ticket: &TicketId, outcome: &Outcome) -> audit::Record {
-        let (event, by) = match outcome {
-            Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),
-            Outcome::Denied(by) => (Event::Denied, Some(by)),
-            Outcome::TimedOut => (Event::TimedOut, None),
-            Outcome::Withdrawn(_) => (Event::Withdrawn, None),
-        };
-        let mut record = self.closing(event, ticket.as_str());
-        if let Some(consent) = &mut record.consent {
-            consent.by = by.map(|by| by.to_string().into());
+    pub(super) fn outcome_of_consent(&self, ticket: &str, outcome: &Outcome) -> audit::Record {
+        match outcome {
+            Outcome::Granted(receipt) => self.closing(Event::Granted, ticket, Some(receipt.by())),
+            Outcome::Denied(by) => self.closing(Event::Denied, ticket, Some(by)),
+            Outcome::TimedOut => self.closing(Event::TimedOut, ticket, None),
+            Outcome::Withdrawn(void) => {
+                let why = audit::Reason::code(Unconsented::withdrawn(*void).code());
+                self.withdrawn(ticket, why.with_text(void.to_string()))
+            }
         }
-        if let Outcome::Withdrawn(void) = outcome {
-            let code = Unconsented::withdrawn(*void).code();
-            record.reason = audit::Reason::code(code).with_text(void.to_string());
-        }
+    }
+
+    fn withdrawn(&self, ticket: &str, why: audit::Reason) -> audit::Record {
+        let mut record = self.closing(Event::Withdrawn, ticket, None);
+        record.reason = why;
         record
     }
 
     /// The record of what a question with this number came to.
-    fn closing(&self, event: Event, ticket: &str) -> audit::Record {
+    fn closing(&self, event: Event, ticket: &str, by: Option<&By>) -> audit::Record {
         let mut record = self.record_of_consent();
         record.event = Some(event);
         record.consent = Some(audit::Consent {
             ticket: ticket.into(),
-            by: None,
+            by: by.map(|by| by.to_string().into()),
         });
         record
     }

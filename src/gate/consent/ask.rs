@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tracing::info;
+
 use crate::audit::{self, AuditFault, Event};
 use crate::consent::{Binding, Judged, Question, Request, TicketId, Way};
 use crate::policy::{Denial, PolicySnapshot};
@@ -194,14 +196,22 @@ impl Gate {
             return Ok(());
         };
         let (ticket, form) = (&put.ticket, put.form);
+        if recorded.is_ok() && desk.settings().has(Way::Page) {
+            let method = put.binding.method.name();
+            info!(
+                "a question waits for an approver: {} about `{method}`",
+                ticket.as_str()
+            );
+        }
         let begun = Self::begin_to_wait(talk, ticket, form);
         match (begun, recorded) {
             // The server has ended meanwhile: it has been answered.
             (Begun::Gone, _) => Ok(()),
             (Begun::Cancelled, recorded) => {
-                desk.withdraw(ticket);
+                let told = desk.withdraw(ticket);
                 if recorded.is_ok() {
-                    self.close_question(trail, ticket.as_str(), &put.denial, &Refusal::Cancelled)
+                    let (ticket, refusal) = (ticket.as_str(), Refusal::Cancelled);
+                    self.close_question(trail, ticket, &put.denial, told.as_ref(), &refusal)
                         .await;
                 }
                 match put.reply {

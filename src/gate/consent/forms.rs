@@ -106,9 +106,9 @@ impl Gate {
         let state = match sealed {
             Ok(state) => state,
             Err(refusal) => {
-                desk.withdraw(&ticket);
+                let told = desk.withdraw(&ticket);
                 if let Some(denial) = refusal.denial() {
-                    self.close_question(trail, ticket.as_str(), denial, &refusal)
+                    self.close_question(trail, ticket.as_str(), denial, told.as_ref(), &refusal)
                         .await;
                 }
                 return self.refuse(talk, trail, refusal).await;

@@ -16,6 +16,8 @@ pub enum Unconsented {
     Used,
     #[error("what was agreed to is not this: {0}")]
     Changed(Misfit),
+    #[error("nobody is asked about it any more: the policies are no longer those that asked")]
+    Replaced,
     #[error("nobody can be asked now: {0}")]
     NotAsked(NotAsked),
     #[error("nobody can be asked: the agent's client shows no forms, and there is no other way")]
@@ -41,7 +43,7 @@ impl Unconsented {
     pub(super) fn withdrawn(void: Void) -> Self {
         match void {
             Void::Stopping => Self::NotAsked(NotAsked::Stopping),
-            Void::Policies => Self::Changed(Misfit::Revision),
+            Void::Policies => Self::Replaced,
         }
     }
 
@@ -52,7 +54,7 @@ impl Unconsented {
             Self::Denied(_) => "consent_denied",
             Self::TimedOut => "consent_timeout",
             Self::Used => "consent_used",
-            Self::Changed(_) => "consent_changed",
+            Self::Changed(_) | Self::Replaced => "consent_changed",
             Self::NotAsked(_) | Self::NoWay => "consent_unavailable",
             Self::TooLong(_) => "consent_too_long",
         }
@@ -69,6 +71,7 @@ impl Unconsented {
             | Self::TimedOut
             | Self::Used
             | Self::Changed(_)
+            | Self::Replaced
             | Self::NotAsked(NotAsked::Stopping)
             | Self::NoWay
             | Self::TooLong(_) => self.to_string(),

@@ -317,7 +317,7 @@ impl Gate {
             }
             Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_) => Ok(()),
         };
-        let record = trail.outcome_of_consent(&reply.ticket, &outcome);
+        let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
         let recorded = self.audit.record(self.concealed(record)).await;
         waits?;
         let why = match outcome {

@@ -403,7 +403,7 @@ async fn a_log_shows_its_end() {
 #[tokio::test]
 async fn what_no_model_reads_as_text_is_not_shortened() {
     let bench = shortening(open, None).await;
-    let long = "x".repeat(OVER + 1);
+    let long = "x".repeat(2 * OVER);
     let result = serde_json::json!({
         "content": [
             {"type": "image", "data": long, "mimeType": "image/png"},
@@ -455,6 +455,40 @@ async fn many_short_texts_are_shown_until_there_is_no_more_room() {
     let content = answer["result"]["content"].as_array().unwrap();
     assert_eq!(content.len(), 2, "{answer}");
     assert!(content[1]["text"].as_str().unwrap().contains("left out: 2"));
+}
+
+#[tokio::test]
+async fn what_is_sent_instead_of_a_text_is_shorter_than_it() {
+    let blocks = |lengths: &[usize]| {
+        let text = |bytes: &usize| serde_json::json!({"type": "text", "text": "x".repeat(*bytes)});
+        serde_json::json!({"content": lengths.iter().map(text).collect::<Vec<_>>()})
+    };
+    let bytes = |content: &serde_json::Value| -> usize {
+        let blocks = content.as_array().unwrap().iter();
+        blocks.map(|it| it["text"].as_str().unwrap().len()).sum()
+    };
+    let bench = shortening(open, None).await;
+    let mut shortened = 0;
+    for long in (OVER - 20..3 * OVER).step_by(17) {
+        for lengths in [
+            &[long][..],
+            &[long, 10],
+            &[10, long],
+            &[100, 100, long / 3, 30],
+        ] {
+            for tool in ["t", "log"] {
+                let result = blocks(lengths);
+                let answer = answered(&bench, tool, &result.to_string()).await;
+                let (sent, came) = (&answer["result"]["content"], &result["content"]);
+                assert!(
+                    sent == came || bytes(sent) < bytes(came),
+                    "{tool} {lengths:?}"
+                );
+                shortened += usize::from(sent != came);
+            }
+        }
+    }
+    assert!(shortened > 100, "{shortened}");
 }
 
 /// A tool whose results have rows of at least so many.

@@ -223,6 +223,37 @@ async fn when_the_server_ends_nobody_is_asked_any_more() {
 }
 
 #[tokio::test]
+async fn what_a_person_has_answered_is_recorded_also_where_its_call_ends_before_it_is_heard() {
+    for (answer, event) in [(Answer::Approve, "granted"), (Answer::Deny, "denied")] {
+        for cancelled in [true, false] {
+            let asked = Asked::session(with_consent, &[Way::Page]).await;
+            let (bench, ticket) = (&asked.bench, asked.call("1", "ask").await);
+            let by = By::page("olga");
+            if cancelled {
+                bench.agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#).await;
+                asked.desk.answer(&ticket, answer, by).unwrap();
+                asked.go_on().await;
+            } else {
+                asked.desk.answer(&ticket, answer, by).unwrap();
+                Box::pin(bench.gate.upstream_died(&bench.talk))
+                    .await
+                    .unwrap();
+            }
+            let event = format!("{event} page:olga");
+            assert_eq!(asked.events().await, ["asked", &event], "{cancelled}");
+            // Nothing was done, and the record of the call says why.
+            assert_eq!(bench.to_upstream(), Vec::<String>::new());
+            let calls = asked.calls().await;
+            let why = if cancelled { "cancelled" } else { "upstream" };
+            assert!(
+                calls[0].starts_with("ERROR") && calls[0].contains(why),
+                "{calls:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn policies_that_came_meanwhile_void_the_yes_unless_they_need_none() {
     async fn check(rule: Rule, text: &str) -> Asked {
         let asked = Asked::session(with_consent, &[Way::Page]).await;
