@@ -257,11 +257,14 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     let audit = parts.audit.clone();
     let shutdown = parts.shutdown.clone();
     let conversations = parts.conversations.clone();
+    let gate = Arc::clone(&parts.gate);
     let serving = serve(config, parts, entrance, renewal, health);
     let end = tokio::select! {
         end = Box::pin(serving) => end,
         never = pulse => match never {},
+        never = gate.keep_ending_questions() => match never {},
     };
+    gate.end_all_questions().await;
     if let Some(trials) = trials {
         // However it ended.
         shutdown.request(Cause::UpstreamGone);

@@ -177,6 +177,7 @@ impl Desk {
             until: now.saturating_add(timeout),
             answered: None,
             void: None,
+            is_along: false,
             judged,
         };
         state.open.insert(number, entry);
@@ -304,6 +305,25 @@ impl Desk {
     /// before is told, and is good for nothing but the audit.
     pub fn withdraw(&self, id: &TicketId) -> Option<Outcome> {
         self.state().remove(id, AnswerError::Withdrawn)?.outcome()
+    }
+
+    /// Whoever asked has gone with it, and may come back: it stays until it is taken, also
+    /// [when its time is over](Self::take_lapsed). `false` when it is not there any more.
+    pub fn is_taken_along(&self, id: &TicketId) -> bool {
+        let mut state = self.state();
+        let entry = state.entry(id);
+        entry.map(|entry| entry.is_along = true).is_some()
+    }
+
+    /// Takes the outcomes of those with which nobody has come back in time.
+    pub fn take_lapsed(&self) -> Vec<(TicketId, Outcome)> {
+        let now = self.clock.elapsed();
+        self.state().take_along(|entry| entry.is_over(now))
+    }
+
+    /// Takes the outcomes of all with which nobody has come back.
+    pub fn take_along(&self) -> Vec<(TicketId, Outcome)> {
+        self.state().take_along(|_| true)
     }
 
     /// Asks nobody from now on: the gate stops. Whoever waits for an answer is told so, by its bell;

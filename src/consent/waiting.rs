@@ -41,6 +41,8 @@ pub(super) struct Entry {
     pub(super) answered: Option<Answered>,
     /// Set if it is withdrawn: then it has no answer, and gets none.
     pub(super) void: Option<Void>,
+    /// Whoever asked is not here.
+    pub(super) is_along: bool,
     pub(super) judged: Judged,
 }
 
@@ -57,6 +59,17 @@ impl Entry {
     /// Whether an answer would still count, if it came in time.
     pub(super) fn is_unanswered(&self) -> bool {
         self.answered.is_none() && self.void.is_none()
+    }
+
+    /// Whether there is no answer in time, or it can be used no more.
+    pub(super) fn is_over(&self, now: Duration) -> bool {
+        let answered = self.answered.as_ref();
+        now >= answered.map_or(self.until, |answered| answered.until)
+    }
+
+    /// What it came to, where nobody has answered.
+    fn silence(&self) -> Outcome {
+        self.void.map_or(Outcome::TimedOut, Outcome::Withdrawn)
     }
 
     /// What somebody has answered.
@@ -94,7 +107,7 @@ impl State {
             None => AnswerError::Unknown,
         };
         let entry = self.remove(id, how)?;
-        let silence = entry.void.map_or(Outcome::TimedOut, Outcome::Withdrawn);
+        let silence = entry.silence();
         Some(entry.outcome().unwrap_or(silence))
     }
 
@@ -123,17 +136,30 @@ impl State {
         ended.map_or(AnswerError::Unknown, |(_, how)| *how)
     }
 
-    /// Drops what nobody came for: agents without sessions may never return.
+    /// Drops what nobody came for. Of what its agent has taken along the end is to be told first.
     pub(super) fn clear(&mut self, now: Duration) {
-        let over = |entry: &&Entry| {
-            let answered = entry.answered.as_ref();
-            now >= answered.map_or(entry.until, |answered| answered.until)
-        };
-        let over = self.open.values().filter(over);
+        let over = self.open.values();
+        let over = over.filter(|entry| entry.is_over(now) && !entry.is_along);
         let over: Vec<TicketId> = over.map(|entry| entry.id.clone()).collect();
         for id in over {
             self.remove(&id, AnswerError::Unknown);
         }
+    }
+
+    /// Takes out such of those whose agents have taken them along.
+    pub(super) fn take_along(
+        &mut self,
+        is_such: impl Fn(&Entry) -> bool,
+    ) -> Vec<(TicketId, Outcome)> {
+        let left = self.open.values();
+        let left = left.filter(|entry| entry.is_along && is_such(entry));
+        let left: Vec<TicketId> = left.map(|entry| entry.id.clone()).collect();
+        let taken = left.into_iter().filter_map(|id| {
+            let entry = self.remove(&id, AnswerError::Unknown)?;
+            let silence = entry.silence();
+            Some((id, entry.outcome().unwrap_or(silence)))
+        });
+        taken.collect()
     }
 
     /// Withdraws what nobody has answered of those whose binding is such.

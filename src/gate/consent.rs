@@ -6,6 +6,7 @@
 //! to say. An agent without a session does not wait: it is asked, and brings the answer when it
 //! repeats its request.
 
+mod along;
 mod answers;
 mod ask;
 mod bound;
@@ -17,6 +18,7 @@ mod vain;
 mod why;
 mod within;
 
+pub(super) use along::Along;
 pub(super) use ask::Asking;
 pub(super) use bound::KEY;
 pub(super) use lift::{Brought, keep_for_the_session};

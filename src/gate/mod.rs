@@ -75,6 +75,7 @@ use crate::consent::Desk;
 use crate::policy::PolicyStore;
 use crate::wire::{Carrier, Form, Side, Stream};
 
+use consent::Along;
 use decide::Stop;
 use eras::Known;
 use isolate::has_left_since;
@@ -127,6 +128,8 @@ pub struct Gate {
     eras: Known,
     /// Where people are asked, if anybody is.
     desk: Option<Arc<Desk>>,
+    /// Questions that agents have taken along.
+    along: Along,
 }
 
 impl Gate {
@@ -152,6 +155,7 @@ impl Gate {
             ratchet: Ratchet::default(),
             eras: Known::default(),
             desk: None,
+            along: Along::default(),
         }
     }
 

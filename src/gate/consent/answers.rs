@@ -188,8 +188,10 @@ impl Gate {
         // If somebody was faster, that counts.
         let _ = desk.answer(&ticket, said(answer), by);
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
-        let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
-        self.audit.record(self.concealed(record)).await?;
+        if self.along.has_come_back(&ticket) {
+            let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
+            self.audit.record(self.concealed(record)).await?;
+        }
         Ok(Brought::of(outcome))
     }
 
@@ -367,12 +369,13 @@ impl Gate {
         told: Option<&Outcome>,
         why: &Refusal,
     ) {
-        let record = match told {
-            Some(outcome) => trail.outcome_of_consent(ticket, outcome),
-            None => {
-                let why = audit::Reason::code(why.code()).with_text(why.to_string());
-                trail.withdrawn(ticket, why)
-            }
+        let record = if let Some(outcome) = told {
+            trail.outcome_of_consent(ticket, outcome)
+        } else {
+            let mut record = trail.closing(ticket);
+            record.event = Some(Event::Withdrawn);
+            record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
+            record
         };
         let record = self.concealed(about(denial, record));
         if let Err(fault) = self.audit.record(record).await {
@@ -429,31 +432,36 @@ impl Trail {
     }
 
     pub(super) fn outcome_of_consent(&self, ticket: &str, outcome: &Outcome) -> audit::Record {
-        match outcome {
-            Outcome::Granted(receipt) => self.closing(Event::Granted, ticket, Some(receipt.by())),
-            Outcome::Denied(by) => self.closing(Event::Denied, ticket, Some(by)),
-            Outcome::TimedOut => self.closing(Event::TimedOut, ticket, None),
-            Outcome::Withdrawn(void) => {
-                let why = audit::Reason::code(Unconsented::withdrawn(*void).code());
-                self.withdrawn(ticket, why.with_text(void.to_string()))
-            }
-        }
+        settled(self.closing(ticket), outcome)
     }
 
-    fn withdrawn(&self, ticket: &str, why: audit::Reason) -> audit::Record {
-        let mut record = self.closing(Event::Withdrawn, ticket, None);
-        record.reason = why;
-        record
-    }
-
-    /// The record of what a question with this number came to.
-    fn closing(&self, event: Event, ticket: &str, by: Option<&By>) -> audit::Record {
+    /// The record of what a question with this number comes to, while that is silence.
+    pub(super) fn closing(&self, ticket: &str) -> audit::Record {
         let mut record = self.record_of_consent();
-        record.event = Some(event);
+        record.event = Some(Event::TimedOut);
         record.consent = Some(audit::Consent {
             ticket: ticket.into(),
-            by: by.map(|by| by.to_string().into()),
+            by: None,
         });
         record
     }
+}
+
+/// The record of a question that came to this.
+pub(super) fn settled(mut record: audit::Record, outcome: &Outcome) -> audit::Record {
+    let (event, by) = match outcome {
+        Outcome::Granted(receipt) => (Event::Granted, Some(receipt.by())),
+        Outcome::Denied(by) => (Event::Denied, Some(by)),
+        Outcome::TimedOut => (Event::TimedOut, None),
+        Outcome::Withdrawn(void) => {
+            let code = Unconsented::withdrawn(*void).code();
+            record.reason = audit::Reason::code(code).with_text(void.to_string());
+            (Event::Withdrawn, None)
+        }
+    };
+    record.event = Some(event);
+    if let Some(consent) = &mut record.consent {
+        consent.by = by.map(|by| by.to_string().into());
+    }
+    record
 }

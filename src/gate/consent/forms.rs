@@ -13,6 +13,7 @@ use super::super::own::{AnswerId, OwnMessage};
 use super::super::record::{AnswerTo, Trail};
 use super::super::refuse::Refusal;
 use super::super::talk::Talk;
+use super::answers::about;
 use super::ask::Put;
 use super::bound::KEY;
 use super::why::Unconsented;
@@ -114,6 +115,10 @@ impl Gate {
                 return self.refuse(talk, trail, refusal).await;
             }
         };
+        let closing = about(&denial, trail.closing(ticket.as_str()));
+        if desk.is_taken_along(&ticket) {
+            self.along.add(ticket, closing);
+        }
         let why = Unconsented::Asked;
         let refusal = Refusal::Unconsented { denial, why };
         let record = trail.refused(&refusal, self.clock.elapsed());

@@ -317,8 +317,12 @@ impl Gate {
             }
             Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_) => Ok(()),
         };
-        let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
-        let recorded = self.audit.record(self.concealed(record)).await;
+        let recorded = if self.along.has_come_back(&reply.ticket) {
+            let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
+            self.audit.record(self.concealed(record)).await
+        } else {
+            Ok(())
+        };
         waits?;
         let why = match outcome {
             Outcome::Granted(receipt) => {

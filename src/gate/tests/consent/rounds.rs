@@ -276,3 +276,68 @@ async fn an_agent_that_shows_no_forms_waits_for_the_page() {
     asked.answer(&ticket, Answer::Approve).await;
     assert_eq!(asked.bench.to_upstream().len(), 1);
 }
+
+#[tokio::test]
+async fn a_question_that_nobody_comes_back_with_has_an_end_in_the_audit_once() {
+    async fn look(asked: &Asked) {
+        let lapsed = asked.desk.take_lapsed();
+        asked.bench.gate.end_questions_along(lapsed).await;
+    }
+    // Silence, until it is over; who comes later is told so and is not recorded again.
+    let asked = ready(&Way::ALL).await;
+    let state = asked_by_result(&asked, "1").await;
+    look(&asked).await;
+    assert_eq!(asked.events().await, ["asked"]);
+    asked.bench.clock.advance(TIMEOUT);
+    look(&asked).await;
+    look(&asked).await;
+    let late = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
+    asked.bench.agent(&late).await;
+    assert_refused(&asked.bench.to_agent(), "2", "consent_timeout");
+    assert_eq!(asked.events().await, ["asked", "timed_out"]);
+
+    // A yes that nobody has fetched, while it was good.
+    let asked = ready(&Way::ALL).await;
+    let _state = asked_by_result(&asked, "1").await;
+    let ticket = asked.desk.pending()[0].id.clone();
+    asked.bench.clock.advance(TIMEOUT / 2);
+    let by = By::page("olga");
+    asked.desk.answer(&ticket, Answer::Approve, by).unwrap();
+    asked.bench.clock.advance(TIMEOUT / 2);
+    look(&asked).await;
+    assert_eq!(asked.events().await, ["asked"]);
+    asked.bench.clock.advance(TIMEOUT / 2);
+    look(&asked).await;
+    assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+
+    // The gate stops.
+    let asked = ready(&Way::ALL).await;
+    let _state = asked_by_result(&asked, "1").await;
+    asked.bench.gate.stop_asking();
+    asked.bench.gate.end_all_questions().await;
+    assert_eq!(asked.events().await, ["asked", "withdrawn"]);
+    let questions = asked.bench.records_of("consent").await;
+    for path in [&["reference"][..], &["consent", "ticket"], &["principal"]] {
+        assert_eq!(questions[0].get(path), questions[1].get(path), "{path:?}");
+    }
+    assert!(
+        questions[1]
+            .text()
+            .contains(r#""policies":["wants-consent"]"#)
+    );
+
+    // Whoever comes back has ended it.
+    let asked = ready(&Way::ALL).await;
+    let state = asked_by_result(&asked, "1").await;
+    let back = modern(
+        "2",
+        "ask",
+        r#"{"a":1}"#,
+        &answering(&state, r#"{"action":"decline"}"#),
+    );
+    asked.bench.agent(&back).await;
+    asked.bench.clock.advance(TIMEOUT * 3);
+    look(&asked).await;
+    asked.bench.gate.end_all_questions().await;
+    assert_eq!(asked.events().await, ["asked", "denied agent-ui:stdio"]);
+}
