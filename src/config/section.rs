@@ -237,6 +237,7 @@ impl<'r, 't> Section<'r, 't> {
             DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
+        let help = help.or_else(|| quoted_in_vain(field.value));
         self.tell(field, Reason::WrongType { expected, found }, help);
     }
 
@@ -283,5 +284,17 @@ impl<'r, 't> Section<'r, 't> {
                 });
             }
         }
+    }
+}
+
+/// What to do about a text where none is expected.
+fn quoted_in_vain(value: &DeValue<'_>) -> Option<&'static str> {
+    let text = value.as_str()?;
+    if text.contains("${") {
+        Some("variables stand in texts alone: write the value itself")
+    } else if text.parse::<i64>().is_ok() || text.parse::<bool>().is_ok() {
+        Some("write it without quotes")
+    } else {
+        None
     }
 }

@@ -183,6 +183,14 @@ fn unknown_keys_and_values_get_a_suggestion() {
         "`command` is one array: the program, then its arguments",
     );
     check_advice(
+        &with("[admin]\nport = \"${PORT}\""),
+        "variables stand in texts alone: write the value itself",
+    );
+    check_advice(
+        &with("limits.max_depth = \"12\""),
+        "write it without quotes",
+    );
+    check_advice(
         &with("audit.durability = \"sync\""),
         "did you mean `async`?",
     );
