@@ -44,7 +44,7 @@ pub(super) struct Desk {
 pub(super) enum Refused {
     #[error("{0}")]
     Misframed(Misframed),
-    #[error("there must be exactly one `Host`")]
+    #[error("there must be exactly one `Host`, and no other in the target")]
     HostMissing,
     #[error("`Authorization` stands twice")]
     Repeated,

@@ -54,4 +54,8 @@ impl<A: Agent> Agent for Bridged<A> {
     fn lends(&self) -> Lends {
         self.bridge.as_ref().map_or(Lends::Nothing, Bridge::lends)
     }
+
+    fn is_bridged(&self) -> bool {
+        self.bridge.as_ref().is_some_and(Bridge::is_between)
+    }
 }

@@ -195,6 +195,11 @@ impl Bridge {
         }
     }
 
+    /// Whether agent and server speak other revisions.
+    pub fn is_between(&self) -> bool {
+        matches!(self.state().phase, Phase::Bridged(_))
+    }
+
     /// Whether nothing is to be finished.
     pub fn is_idle(&self) -> bool {
         let state = self.state();

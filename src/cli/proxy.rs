@@ -28,6 +28,7 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tracing::{error, warn};
 
 use crate::admin::Metrics;
@@ -259,12 +260,16 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     let conversations = parts.conversations.clone();
     let gate = Arc::clone(&parts.gate);
     let serving = serve(config, parts, entrance, renewal, health);
-    let end = tokio::select! {
-        end = Box::pin(serving) => end,
-        never = pulse => match never {},
-        never = gate.keep_ending_questions() => match never {},
+    let over = Notify::new();
+    let serving = async {
+        let end = tokio::select! {
+            end = Box::pin(serving) => end,
+            never = pulse => match never {},
+        };
+        over.notify_one();
+        end
     };
-    gate.end_all_questions().await;
+    let (end, ()) = tokio::join!(serving, gate.end_questions_until(over.notified()));
     if let Some(trials) = trials {
         // However it ended.
         shutdown.request(Cause::UpstreamGone);

@@ -93,7 +93,7 @@ fn who_answers(root: &mut Section<'_, '_>, config: &Config) {
     let asks = |settings: &Settings| settings.has(Way::Page);
     let asks = config.consent.as_ref().is_some_and(asks);
     let has_approvers = !config.admin.approvers.is_empty();
-    if asks && config.admin.port.is_none() {
+    if asks && config.admin.port.is_none() && !root.section("admin").has("port") {
         let reason = Reason::RequiredWhen("consent.ways has \"page\"");
         let help = "as in `port = 9090`: that is where people answer";
         root.section("admin").require("port", reason, help);

@@ -37,14 +37,15 @@ impl<'t> Section<'_, 't> {
         })
     }
 
-    /// A path; a relative one starts at the directory of the file.
+    /// A path; a relative one starts at the directory of the file. What names that directory again (`.`)
+    /// is left out.
     pub(super) fn path(&mut self, key: &'static str, base: &Path) -> Option<PathBuf> {
         let text = self.string(key)?;
         if text.is_empty() || text.contains('\0') {
             self.refuse(key, Reason::Invalid("expected a path"), None);
             return None;
         }
-        Some(base.join(text))
+        Some(base.join(text).components().collect())
     }
 
     /// One of a few words.

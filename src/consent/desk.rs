@@ -295,10 +295,10 @@ impl Desk {
         self.state().is_granted(id)
     }
 
-    /// Whether a question was answered, and the answer taken.
-    pub fn is_used(&self, id: &TicketId) -> bool {
+    /// Whether a question has ended without an answer.
+    pub fn is_over(&self, id: &TicketId) -> bool {
         let mut state = self.state();
-        state.entry(id).is_none() && state.ended_as(id) == AnswerError::AlreadyAnswered
+        state.entry(id).is_none() && state.ended_as(id) != AnswerError::AlreadyAnswered
     }
 
     /// Nobody waits for the answer any more: none counts from now on. What somebody has answered

@@ -98,7 +98,10 @@ impl Gate {
                 continue;
             }
             let why = drift.why(snapshot);
-            warn!("{} not the approved one: {why}", drift.subject());
+            warn!(
+                "{} not the approved one: {why}; `mcp-protector tools diff` shows what, and `tools approve` accepts it",
+                drift.subject()
+            );
             if news == News::Last {
                 warn!("so many definitions have changed that no more of them are told");
             }

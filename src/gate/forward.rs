@@ -69,12 +69,17 @@ pub trait Agent: Send + Sync + 'static {
     fn lends(&self) -> Lends {
         Lends::Nothing
     }
+
+    /// Whether somebody stands before the agent who shows it what results ask.
+    fn is_bridged(&self) -> bool {
+        false
+    }
 }
 
 /// Why the upstream could not be reached.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamFault {
-    #[error("the upstream server is not running")]
+    #[error("the upstream server is not running, or cannot be reached")]
     Down,
     #[error("the upstream server does not read what is sent to it")]
     Stalled,

@@ -271,10 +271,10 @@ fn agents_era(state: &State, method: KnownMethod, message: &Message) -> Result<E
         return stateless(version, message);
     }
     // MCP 2026-07-28, basic/transports/stdio: a cancellation names no version of its own.
-    if method == KnownMethod::Cancelled
-        && matches!(state.lifecycle, Lifecycle::New)
-        && !state.to_upstream.is_empty()
-    {
+    let waits = !(state.to_upstream.is_empty()
+        && state.asking.waiting.is_empty()
+        && state.parked.is_empty());
+    if method == KnownMethod::Cancelled && matches!(state.lifecycle, Lifecycle::New) && waits {
         return Ok(Era::Stateless(Spoken::default()));
     }
     Ok(state.lifecycle.legacy(method)?)

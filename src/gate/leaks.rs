@@ -163,7 +163,11 @@ pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record
     };
     let name = record.agent.as_mut();
     let name = name.and_then(|agent| agent.asserted_name.as_mut());
-    let said = [&mut record.target, &mut record.reason.text];
+    let said = [
+        &mut record.method,
+        &mut record.target,
+        &mut record.reason.text,
+    ];
     let pointers = record.edits.iter_mut().map(|edit| &mut edit.pointer);
     let said = said.into_iter().flatten().chain(&mut record.findings);
     let said = said.chain(pointers).chain(name);

@@ -200,6 +200,28 @@ pub(super) fn belongs_on(
     }
 }
 
+/// Whether news that names no subscription may be told: on a stream that was opened to hear of it, if
+/// that was asked for.
+fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Refusal> {
+    let identified = &understood.identified;
+    let Role::Notification { method } = identified.role else {
+        return Ok(());
+    };
+    let opened_by = state
+        .to_upstream
+        .by_minted(&Id::integer(identified.stream.number()));
+    match opened_by {
+        Some((_, exchange))
+            if exchange.method == KnownMethod::SubscriptionsListen
+                && !matches!(identified.stream, Stream::MAIN | Stream::UNTOLD)
+                && !listening::is_for(&exchange.news.asked, method) =>
+        {
+            Err(Refusal::Stray)
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// The token (JSON text) of the progress that a notification tells of.
 fn told_of(identified: &Identified<'_>) -> Option<String> {
     let params = identified.message.params();
@@ -308,7 +330,7 @@ impl<'m> Route<'m> {
     fn subscription(&mut self, understood: &Understood<'m>, state: &State) -> Result<(), Refusal> {
         let message = understood.identified.message;
         let Some(named) = message.meta().and_then(|meta| meta.get(META_SUBSCRIPTION)) else {
-            return Ok(());
+            return unnamed(understood, state);
         };
         let opened_by = match &understood.identified.role {
             // The stream's own final result: its entry has just been taken.

@@ -158,7 +158,11 @@ impl Gate {
         let told = self.end_travelling(talk, why).await;
         let told = told.and(self.upstream_lost(talk, why.clone()).await);
         let told = told.and(self.end_all_parked(talk, why).await);
-        told.and(self.left_lost(talk, why).await)
+        let told = told.and(self.left_lost(talk, why).await);
+        if talk.agent.is_bridged() {
+            self.end_questions_of(&talk.session).await;
+        }
+        told
     }
 
     /// The upstream runs again.

@@ -5,6 +5,8 @@ use unicode_security::confusable_detection::skeleton;
 
 /// Words that name a secret by themselves.
 const WORDS: &[&str] = &[
+    "adminpass",
+    "adminpwd",
     "apikey",
     "bearer",
     "contrase\u{f1}a",
@@ -13,6 +15,8 @@ const WORDS: &[&str] = &[
     "credentials",
     "cvc",
     "cvv",
+    "dbpass",
+    "dbpwd",
     "iban",
     "jwt",
     "kennwort",
@@ -29,10 +33,14 @@ const WORDS: &[&str] = &[
     "privatekey",
     "pswd",
     "pwd",
+    "rootpass",
+    "rootpwd",
     "secret",
     "ssn",
     "token",
     "totp",
+    "userpass",
+    "userpwd",
 ];
 
 /// Pairs of words that do.
@@ -41,6 +49,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("account", "number"),
     ("api", "key"),
     ("auth", "code"),
+    ("auth", "cookie"),
     ("authentication", "code"),
     ("authenticator", "code"),
     ("bank", "account"),
@@ -51,7 +60,9 @@ const PAIRS: &[(&str, &str)] = &[
     ("credit", "card"),
     ("de", "passe"),
     ("debit", "card"),
+    ("encryption", "key"),
     ("login", "code"),
+    ("maiden", "name"),
     ("one", "timecode"),
     ("onetime", "code"),
     ("pass", "code"),
@@ -62,13 +73,17 @@ const PAIRS: &[(&str, &str)] = &[
     ("recovery", "code"),
     ("recovery", "phrase"),
     ("secret", "key"),
+    ("security", "answer"),
     ("security", "code"),
     ("seed", "phrase"),
+    ("session", "cookie"),
     ("signing", "key"),
     ("sms", "code"),
     ("social", "security"),
     ("ssh", "key"),
+    ("unlock", "code"),
     ("verification", "code"),
+    ("wallet", "key"),
 ];
 
 /// Words that mean nothing else, also with another word before or behind them in one.
@@ -380,6 +395,14 @@ mod tests {
             "ssn",
             "client_secret",
             "seed phrase",
+            "userpwd",
+            "dbpass",
+            "encryption key",
+            "wallet key",
+            "unlockCode",
+            "session cookie",
+            "security answer",
+            "mother's maiden name",
             "p\u{430}ssword",
             "\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}",
             "pass\u{200b}word",

@@ -9,8 +9,9 @@
 //!
 //! `decode`: bytes to one strict message. `decide`: facts to a decision. `whole path`: a call and
 //! its reply through `Gate::handle`, both judged, two records queued, nothing written to a pipe;
-//! once more with limits of each kind, none of which is reached, and once with a result that is an
-//! error, whose class is found.
+//! once more with limits of each kind, none of which is reached, once with a result that is an
+//! error, whose class is found, and once in a session that may be isolated. `a form`: what a server
+//! asks and what the agent says to it, both judged.
 
 #![expect(
     clippy::expect_used,
@@ -27,7 +28,7 @@ use std::time::Duration;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use mcp_protector::audit::{self, Audit, Redactor};
 use mcp_protector::clock::SystemClock;
-use mcp_protector::gate::{Gate, Rate, Rates, Talk};
+use mcp_protector::gate::{Gate, Rate, Rates, Settings, Talk};
 use mcp_protector::loading;
 use mcp_protector::policy::{
     self, Action, Arguments, Consent, Environment, Facts, Leaf, PolicySnapshot, PolicyStore,
@@ -107,15 +108,23 @@ fn whole_path(criterion: &mut Criterion) {
         .expect("a runtime");
     let mut group = criterion.benchmark_group("whole path");
     let unlimited = snapshots().into_iter();
-    let unlimited = unlimited.map(|(name, snapshot)| (name, snapshot, Rates::default(), OK));
-    let first = |what: &str, rates: Rates, result: &'static str| {
+    let as_is = || rig::settings(Rates::default());
+    let unlimited = unlimited.map(|(name, snapshot)| (name, snapshot, as_is(), OK));
+    let first = |what: &str, settings: Settings, result: &'static str| {
         let (name, snapshot) = snapshots().swap_remove(0);
-        [(format!("{name}, {what}"), snapshot, rates, result)]
+        (format!("{name}, {what}"), snapshot, settings, result)
     };
-    let limited = first("limited", rates(), OK);
-    let failed = first("an error", Rates::default(), FAILED);
-    for (name, snapshot, rates, result) in unlimited.chain(limited).chain(failed) {
-        let (gate, talk) = runtime.block_on(ready_within(snapshot, rates));
+    let may_be_isolated = Settings {
+        isolate_from: Some(3),
+        ..as_is()
+    };
+    let others = [
+        first("limited", rig::settings(rates()), OK),
+        first("an error", as_is(), FAILED),
+        first("may be isolated", may_be_isolated, OK),
+    ];
+    for (name, snapshot, settings, result) in unlimited.chain(others) {
+        let (gate, talk) = runtime.block_on(ready_within(snapshot, settings));
         let call = call("1");
         group.bench_function(BenchmarkId::from_parameter(name), |bencher| {
             bencher.iter(|| {
@@ -124,13 +133,9 @@ fn whole_path(criterion: &mut Criterion) {
                         .await
                         .expect("an agent");
                     let sent = talk.upstream.take();
-                    let id = sent
-                        .split("\"id\":")
-                        .nth(1)
-                        .and_then(|rest| rest.split(',').next());
                     let reply = format!(
                         r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#,
-                        id.expect("an id")
+                        id_of(&sent)
                     );
                     gate.handle(&talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
                         .await
@@ -140,6 +145,44 @@ fn whole_path(criterion: &mut Criterion) {
             });
         });
     }
+}
+
+fn forms(criterion: &mut Criterion) {
+    const FORM: &str = r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"For whom?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}"#;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let (_, snapshot) = snapshots().swap_remove(1);
+    let settings = rig::settings(Rates::default());
+    let (gate, talk) = runtime.block_on(ready_within(snapshot, settings));
+    criterion.bench_function("a form", |bencher| {
+        bencher.iter(|| {
+            runtime.block_on(async {
+                gate.handle(&talk, Side::Upstream, Stream::MAIN, FORM.as_bytes())
+                    .await
+                    .expect("an agent");
+                let shown = talk.agent.take();
+                let reply = format!(
+                    r#"{{"jsonrpc":"2.0","id":{},"result":{{"action":"accept","content":{{"name":"ada"}}}}}}"#,
+                    id_of(&shown)
+                );
+                gate.handle(&talk, Side::Agent, Stream::MAIN, reply.as_bytes())
+                    .await
+                    .expect("an agent");
+                let told = talk.upstream.take();
+                assert!(told.contains("ada"), "{told}");
+                told
+            });
+        });
+    });
+}
+
+/// The number that a message has as its id.
+fn id_of(message: &str) -> &str {
+    let id = message.split("\"id\":").nth(1);
+    id.and_then(|rest| rest.split(',').next())
+        .expect("a message with an id")
 }
 
 fn lists(criterion: &mut Criterion) {
@@ -162,13 +205,9 @@ fn lists(criterion: &mut Criterion) {
                 .await
                 .expect("an agent");
             let sent = talk.upstream.take();
-            let id = sent
-                .split("\"id\":")
-                .nth(1)
-                .and_then(|rest| rest.split(',').next());
             let reply = format!(
                 r#"{{"jsonrpc":"2.0","id":{},"result":{{"tools":[{tools}]}}}}"#,
-                id.expect("an id")
+                id_of(&sent)
             );
             gate.handle(talk, Side::Upstream, Stream::MAIN, reply.as_bytes())
                 .await
@@ -200,7 +239,7 @@ fn lists(criterion: &mut Criterion) {
 
 /// A gate whose session has done its handshake and knows the tool.
 async fn ready(snapshot: PolicySnapshot) -> (Gate, Talk<End, End>) {
-    ready_within(snapshot, Rates::default()).await
+    ready_within(snapshot, rig::settings(Rates::default())).await
 }
 
 /// Limits of each kind that nothing reaches.
@@ -216,16 +255,17 @@ fn rates() -> Rates {
     }
 }
 
-async fn ready_within(snapshot: PolicySnapshot, rates: Rates) -> (Gate, Talk<End, End>) {
-    let settings = audit::Settings {
+async fn ready_within(snapshot: PolicySnapshot, settings: Settings) -> (Gate, Talk<End, End>) {
+    let log = audit::Settings {
         file: None,
         stream: audit::Stream::None,
         durability: audit::Durability::Async,
         on_fault: audit::OnFault::Deny,
     };
     let clock = Arc::new(SystemClock::new());
-    let audit = Audit::open(&settings, clock, Redactor::default()).expect("a log");
-    let gate = rig::gate(Arc::new(PolicyStore::new(snapshot)), audit, rates);
+    let audit = Audit::open(&log, clock.clone(), Redactor::default()).expect("a log");
+    let store = Arc::new(PolicyStore::new(snapshot));
+    let gate = Gate::new(store, audit, clock, settings);
     let talk = rig::ready(&gate).await;
     (gate, talk)
 }
@@ -265,5 +305,5 @@ fn call(id: &str) -> String {
     )
 }
 
-criterion_group!(benches, decode, decide, whole_path, lists);
+criterion_group!(benches, decode, decide, whole_path, forms, lists);
 criterion_main!(benches);

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mcp_protector::audit::{Audit, Decision, Kept, Kind};
+use mcp_protector::clock::SystemClock;
 use mcp_protector::gate::{Gate, Rates, Talk};
 use mcp_protector::loading::{self, Taken, Watch};
 use mcp_protector::policy::PolicyStore;
@@ -65,7 +66,8 @@ async fn run(calls: u64) {
     let store = Arc::new(PolicyStore::new(loaded.snapshot));
     let mut watch = Watch::start(settings, Arc::clone(&store)).expect("a thread");
     let (audit, kept) = Audit::keeping();
-    let gate = rig::gate(store, audit, Rates::default());
+    let settings = rig::settings(Rates::default());
+    let gate = Gate::new(store, audit, Arc::new(SystemClock::new()), settings);
     let talk = rig::ready(&gate).await;
 
     let mut told = Told::default();

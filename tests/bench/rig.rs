@@ -1,22 +1,17 @@
 //! A gate with both its peers in this process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
-use mcp_protector::audit::{Audit, Redactor};
-use mcp_protector::clock::SystemClock;
+use mcp_protector::audit::Redactor;
 use mcp_protector::gate::{
     Agent, AgentGone, DenialForm, Gate, Guards, Level, Permit, Rates, Settings, Talk, Upstream,
     UpstreamFault,
 };
-use mcp_protector::policy::{PolicyStore, Server};
+use mcp_protector::policy::Server;
 use mcp_protector::session::{Session, SessionId};
 use mcp_protector::wire::{Limits, Side, Stream};
-
-pub(crate) fn gate(store: Arc<PolicyStore>, audit: Audit, rates: Rates) -> Gate {
-    Gate::new(store, audit, Arc::new(SystemClock::new()), settings(rates))
-}
 
 /// As without a word in the configuration.
 pub(crate) fn settings(rates: Rates) -> Settings {

@@ -26,7 +26,7 @@ pub struct HttpRefusal {
 pub(super) enum Refused {
     #[error("{0}")]
     Misframed(Misframed),
-    #[error("there must be exactly one `Host`")]
+    #[error("there must be exactly one `Host`, and no other in the target")]
     HostMissing,
     #[error("this host is not served here")]
     Host,

@@ -219,9 +219,10 @@ async fn enter(
         }
         Listen::Http(listen) => {
             let authenticate = network::authenticate(listen).map_err(|cause| invalid(&cause))?;
-            let listener = Listener::bind(network::listener(config, listen))
-                .await
-                .map_err(|cause| broken("cannot listen", &cause))?;
+            let settings = network::listener(config, listen);
+            let what = format!("cannot listen at {} (`[listen]`)", settings.listen);
+            let listener = Listener::bind(settings).await;
+            let listener = listener.map_err(|cause| broken(&what, &cause))?;
             Ok(Entrance::Http {
                 listener: Box::new(listener),
                 path: listen.path.clone(),

@@ -44,8 +44,15 @@ pub(super) fn settings(
 
 /// The port is taken, and nobody is served yet.
 pub(super) fn listen(settings: Option<Settings>) -> Result<Option<Listener>, Exit> {
-    let listener = settings.map(Listener::bind).transpose();
-    listener.map_err(|cause| broken("cannot listen for operators", &cause))
+    let Some(settings) = settings else {
+        return Ok(None);
+    };
+    let what = format!(
+        "cannot listen for operators at {} (`[admin]`)",
+        settings.listen
+    );
+    let listener = Listener::bind(settings).map_err(|cause| broken(&what, &cause))?;
+    Ok(Some(listener))
 }
 
 /// Where people answer what waits on the desk, if there are any who may.

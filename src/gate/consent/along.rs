@@ -2,24 +2,25 @@
 //! one; its end is in the audit all the same.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::future::pending;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tracing::error;
 
-use crate::audit;
+use crate::audit::{self, Event};
 use crate::consent::{Outcome, TicketId};
+use crate::session::Session;
 
 use super::super::Gate;
+use super::super::forward::UpstreamFault;
+use super::super::refuse::Refusal;
 use super::answers::settled;
 
 /// How often is looked whether the time of one is over.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// The record that each of them ends with; as many as questions may wait.
+/// The record that each of them ends with; as many as questions may wait. Whoever takes it out writes it.
 #[derive(Debug, Default)]
 pub(in crate::gate) struct Along {
     records: Mutex<BTreeMap<TicketId, Box<audit::Record>>>,
@@ -37,43 +38,83 @@ impl Along {
         self.some.notify_one();
     }
 
-    /// Somebody has come back with it; `false` when its end is recorded already.
+    /// Somebody has come back with it: what they make of it is its end. `false` when it has one.
     pub(super) fn has_come_back(&self, ticket: &TicketId) -> bool {
         self.records().remove(ticket).is_some()
+    }
+
+    /// Waits until one of them may be over.
+    async fn may_lapse(&self) {
+        while self.records().is_empty() {
+            self.some.notified().await;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+
+    fn of_session(&self, session: &str) -> Vec<TicketId> {
+        let records = self.records();
+        let is_its = |record: &audit::Record| {
+            let id = record.session_id.as_ref();
+            id.is_some_and(|id| id.as_str() == session)
+        };
+        let its = records.iter().filter(|(_, record)| is_its(record));
+        its.map(|(ticket, _)| ticket.clone()).collect()
     }
 }
 
 impl Gate {
-    /// Records the ends of questions with which nobody has come back in time.
-    pub async fn keep_ending_questions(&self) -> Infallible {
+    /// Records the ends of questions with which nobody comes back in time, until the gate has stopped:
+    /// then nobody can, and all of them have an end.
+    pub async fn end_questions_until(&self, stopped: impl Future<Output = ()>) {
+        tokio::pin!(stopped);
         let Some(desk) = &self.desk else {
-            return pending().await;
+            return stopped.await;
         };
         loop {
-            self.along.some.notified().await;
-            while !self.along.records().is_empty() {
-                tokio::time::sleep(LOOK).await;
-                self.end_questions_along(desk.take_lapsed()).await;
+            // What is being recorded is not given up.
+            tokio::select! {
+                () = &mut stopped => break,
+                () = self.along.may_lapse() => {}
+            }
+            self.end_along(desk.take_lapsed()).await;
+        }
+        desk.stop();
+        self.end_along(desk.take_along()).await;
+    }
+
+    pub(in crate::gate) async fn end_along(&self, ended: Vec<(TicketId, Outcome)>) {
+        for (ticket, outcome) in ended {
+            let record = self.along.records().remove(&ticket);
+            if let Some(record) = record {
+                self.end_question(settled(*record, &outcome)).await;
             }
         }
     }
 
-    /// Records the ends of all questions with which nobody has come back: nobody can any more.
-    pub async fn end_all_questions(&self) {
-        if let Some(desk) = &self.desk {
-            self.end_questions_along(desk.take_along()).await;
-        }
-    }
-
-    pub(in crate::gate) async fn end_questions_along(&self, ended: Vec<(TicketId, Outcome)>) {
-        for (ticket, outcome) in ended {
-            let Some(record) = self.along.records().remove(&ticket) else {
+    /// Ends those of a session that is over, whose agent cannot come back.
+    pub(in crate::gate) async fn end_questions_of(&self, session: &Session) {
+        let Some(desk) = &self.desk else {
+            return;
+        };
+        let why = Refusal::from(UpstreamFault::SessionOver);
+        for ticket in self.along.of_session(session.id.as_str()) {
+            let record = self.along.records().remove(&ticket);
+            let Some(mut record) = record else {
                 continue;
             };
-            let record = self.concealed(settled(*record, &outcome));
-            if let Err(fault) = self.audit.record(record).await {
-                error!("the end of a question could not be recorded: {fault}");
+            if let Some(outcome) = desk.withdraw(&ticket) {
+                self.end_question(settled(*record, &outcome)).await;
+            } else {
+                record.event = Some(Event::Withdrawn);
+                record.reason = audit::Reason::code(why.code()).with_text(why.to_string());
+                self.end_question(*record).await;
             }
+        }
+    }
+
+    async fn end_question(&self, record: audit::Record) {
+        if let Err(fault) = self.audit.record(self.concealed(record)).await {
+            error!("the end of a question could not be recorded: {fault}");
         }
     }
 }

@@ -179,8 +179,8 @@ impl Gate {
         if let Some(receipt) = desk.kept(&ticket) {
             return Ok(Brought::Receipt(receipt));
         }
-        if desk.is_used(&ticket) {
-            return Ok(Brought::Refused(Unconsented::Used));
+        if !self.along.has_come_back(&ticket) {
+            return Ok(Brought::Refused(Unconsented::settled(desk, &ticket)));
         }
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
@@ -188,10 +188,8 @@ impl Gate {
         // If somebody was faster, that counts.
         let _ = desk.answer(&ticket, said(answer), by);
         let outcome = desk.take(&ticket).unwrap_or(Outcome::TimedOut);
-        if self.along.has_come_back(&ticket) {
-            let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
-            self.audit.record(self.concealed(record)).await?;
-        }
+        let record = trail.outcome_of_consent(ticket.as_str(), &outcome);
+        self.audit.record(self.concealed(record)).await?;
         Ok(Brought::of(outcome))
     }
 

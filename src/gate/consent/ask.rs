@@ -98,7 +98,9 @@ impl Gate {
             return self.refuse(talk, trail, fault.into()).await;
         }
         let settings = desk.settings();
-        let form = if settings.has(Way::Elicitation) {
+        // Whoever shows it a form of a result hears of no other answer.
+        let is_deaf = asking.form == Form::Result && talk.agent.is_bridged();
+        let form = if settings.has(Way::Elicitation) && !(is_deaf && settings.has(Way::Page)) {
             asking.form
         } else {
             Form::None

@@ -116,8 +116,10 @@ impl Gate {
             }
         };
         let closing = about(&denial, trail.closing(ticket.as_str()));
-        if desk.is_taken_along(&ticket) {
-            self.along.add(ticket, closing);
+        self.along.add(ticket.clone(), closing);
+        if !desk.is_taken_along(&ticket) {
+            // It is void, and has been forgotten.
+            self.along.has_come_back(&ticket);
         }
         let why = Unconsented::Asked;
         let refusal = Refusal::Unconsented { denial, why };

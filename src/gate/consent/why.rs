@@ -1,6 +1,6 @@
 //! Why a request has no consent.
 
-use crate::consent::{By, Misfit, NotAsked, Void};
+use crate::consent::{By, Desk, Misfit, NotAsked, TicketId, Void};
 
 /// Why a request that a person could have agreed to does not pass.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +36,15 @@ impl Unconsented {
             | Misfit::Request
             | Misfit::Definition
             | Misfit::Revision) => Self::Changed(misfit),
+        }
+    }
+
+    /// Somebody has come back with it before, or it has ended.
+    pub(super) fn settled(desk: &Desk, ticket: &TicketId) -> Self {
+        if desk.is_over(ticket) {
+            Self::TimedOut
+        } else {
+            Self::Used
         }
     }
 

@@ -302,8 +302,9 @@ impl Gate {
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
         let by = By::agent_ui(scene.agent.id.as_str());
-        if desk.is_used(&reply.ticket) {
-            let (denial, why) = (reply.denial.clone(), Unconsented::Used);
+        if !self.along.has_come_back(&reply.ticket) {
+            let why = Unconsented::settled(desk, &reply.ticket);
+            let denial = reply.denial.clone();
             return Err(Refusal::Unconsented { denial, why }.into());
         }
         // If somebody was faster, that counts.
@@ -317,12 +318,8 @@ impl Gate {
             }
             Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_) => Ok(()),
         };
-        let recorded = if self.along.has_come_back(&reply.ticket) {
-            let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
-            self.audit.record(self.concealed(record)).await
-        } else {
-            Ok(())
-        };
+        let record = trail.outcome_of_consent(reply.ticket.as_str(), &outcome);
+        let recorded = self.audit.record(self.concealed(record)).await;
         waits?;
         let why = match outcome {
             Outcome::Granted(receipt) => {

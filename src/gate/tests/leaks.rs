@@ -99,6 +99,34 @@ async fn what_comes_back_is_without_credentials_in_each_of_its_forms() {
 }
 
 #[tokio::test]
+async fn a_method_that_shows_a_credential_is_recorded_without_it() {
+    let (bench, token) = (guarded(Level::Off, Treatment::Redact).await, token());
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","id":9,"method":"x/{token}"}}"#
+        ))
+        .await;
+    bench
+        .agent(&format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/{token}"}}"#
+        ))
+        .await;
+    bench
+        .upstream(&format!(r#"{{"jsonrpc":"2.0","id":9,"method":"{token}"}}"#))
+        .await;
+    let records = bench.records().await;
+    let shown: Vec<_> = records
+        .iter()
+        .filter(|it| it.text().contains(&token))
+        .collect();
+    assert!(shown.is_empty(), "{shown:?}");
+    let concealed = records
+        .iter()
+        .filter(|it| it.get(&["method"]).contains("[redacted:"));
+    assert_eq!(concealed.count(), 3);
+}
+
+#[tokio::test]
 async fn what_a_server_says_unasked_is_without_credentials_too() {
     let bench = guarded(Level::Off, Treatment::Redact).await;
     let log = format!(

@@ -207,6 +207,27 @@ async fn who_listens_without_a_session_hears_that_what_was_read_closes_tools() {
 }
 
 #[tokio::test]
+async fn news_that_names_no_subscription_is_told_on_a_stream_that_asked_for_it_alone() {
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}"#;
+    for (asked, told) in [
+        (r#"{"toolsListChanged":true}"#, 1),
+        (r#"{"promptsListChanged":true}"#, 0),
+        (r#"{"resourceSubscriptions":["notes://a"]}"#, 0),
+    ] {
+        let bench = Bench::new(secretive).with_ids(Ids::OfStream);
+        let id = listen(&bench, 3, "7", asked).await;
+        acknowledge(&bench, &id, asked).await;
+        bench.to_agent();
+        let stream = Stream::numbered(id.parse().unwrap());
+        bench.upstream_on(stream, changed).await;
+        assert_eq!(bench.to_agent().len(), told, "{asked}");
+        let records = bench.records_of("notification").await;
+        let decision = if told == 1 { "ALLOW" } else { "BLOCK" };
+        assert_eq!(records.last().unwrap().get(&["decision"]), decision);
+    }
+}
+
+#[tokio::test]
 async fn an_acknowledgement_says_no_more_than_was_asked_for() {
     for (asked, granted, told) in [
         (

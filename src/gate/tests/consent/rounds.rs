@@ -278,12 +278,28 @@ async fn an_agent_that_shows_no_forms_waits_for_the_page() {
 }
 
 #[tokio::test]
+async fn a_call_without_a_session_that_waits_for_the_page_can_be_cancelled() {
+    let asked = ready(&Way::ALL).await;
+    let frame = modern("1", "ask", r#"{"a":1}"#, "").replace(r#""elicitation":{}"#, "");
+    asked.bench.agent(&frame).await;
+    asked
+        .bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#)
+        .await;
+    asked.go_on().await;
+    assert_eq!(asked.desk.pending(), []);
+    assert_eq!(asked.events().await, ["asked", "withdrawn"]);
+    assert_eq!(asked.calls().await, ["ERROR cancelled"]);
+}
+
+/// As the gate does from time to time.
+async fn look(asked: &Asked) {
+    let lapsed = asked.desk.take_lapsed();
+    asked.bench.gate.end_along(lapsed).await;
+}
+
+#[tokio::test]
 async fn a_question_that_nobody_comes_back_with_has_an_end_in_the_audit_once() {
-    async fn look(asked: &Asked) {
-        let lapsed = asked.desk.take_lapsed();
-        asked.bench.gate.end_questions_along(lapsed).await;
-    }
-    // Silence, until it is over; who comes later is told so and is not recorded again.
     let asked = ready(&Way::ALL).await;
     let state = asked_by_result(&asked, "1").await;
     look(&asked).await;
@@ -291,14 +307,17 @@ async fn a_question_that_nobody_comes_back_with_has_an_end_in_the_audit_once() {
     asked.bench.clock.advance(TIMEOUT);
     look(&asked).await;
     look(&asked).await;
+    // Whoever comes later is told so, and is not recorded again.
     let late = modern("2", "ask", r#"{"a":1}"#, &approving(&state));
     asked.bench.agent(&late).await;
     assert_refused(&asked.bench.to_agent(), "2", "consent_timeout");
     assert_eq!(asked.events().await, ["asked", "timed_out"]);
+}
 
-    // A yes that nobody has fetched, while it was good.
+#[tokio::test]
+async fn a_yes_that_nobody_fetches_is_recorded_when_it_is_good_no_more() {
     let asked = ready(&Way::ALL).await;
-    let _state = asked_by_result(&asked, "1").await;
+    asked_by_result(&asked, "1").await;
     let ticket = asked.desk.pending()[0].id.clone();
     asked.bench.clock.advance(TIMEOUT / 2);
     let by = By::page("olga");
@@ -309,35 +328,44 @@ async fn a_question_that_nobody_comes_back_with_has_an_end_in_the_audit_once() {
     asked.bench.clock.advance(TIMEOUT / 2);
     look(&asked).await;
     assert_eq!(asked.events().await, ["asked", "granted page:olga"]);
+}
 
-    // The gate stops.
-    let asked = ready(&Way::ALL).await;
-    let _state = asked_by_result(&asked, "1").await;
-    asked.bench.gate.stop_asking();
-    asked.bench.gate.end_all_questions().await;
-    assert_eq!(asked.events().await, ["asked", "withdrawn"]);
-    let questions = asked.bench.records_of("consent").await;
-    for path in [&["reference"][..], &["consent", "ticket"], &["principal"]] {
-        assert_eq!(questions[0].get(path), questions[1].get(path), "{path:?}");
+#[tokio::test]
+async fn questions_that_were_taken_along_end_when_the_gate_has_stopped_or_their_session_is_over() {
+    for stops in [true, false] {
+        let asked = ready(&Way::ALL).await;
+        for id in ["1", "2"] {
+            asked_by_result(&asked, id).await;
+        }
+        let (bench, ends) = (&asked.bench, ["asked", "asked", "withdrawn", "withdrawn"]);
+        if stops {
+            bench.gate.end_questions_until(async {}).await;
+        } else {
+            bench.gate.end_questions_of(&bench.talk.session).await;
+        }
+        assert_eq!(asked.events().await, ends);
+        assert_eq!(asked.desk.pending(), []);
+        let questions = bench.records_of("consent").await;
+        for path in [&["reference"][..], &["consent", "ticket"], &["session_id"]] {
+            assert_eq!(questions[0].get(path), questions[2].get(path), "{path:?}");
+        }
+        let policies = r#""policies":["wants-consent"]"#;
+        assert!(questions[2].text().contains(policies));
+        assert_ne!(questions[2].get(&["reason", "code"]), "");
     }
-    assert!(
-        questions[1]
-            .text()
-            .contains(r#""policies":["wants-consent"]"#)
-    );
+}
 
-    // Whoever comes back has ended it.
+#[tokio::test]
+async fn a_question_that_its_agent_has_ended_is_not_ended_again() {
     let asked = ready(&Way::ALL).await;
     let state = asked_by_result(&asked, "1").await;
-    let back = modern(
-        "2",
-        "ask",
-        r#"{"a":1}"#,
-        &answering(&state, r#"{"action":"decline"}"#),
-    );
-    asked.bench.agent(&back).await;
+    let no = answering(&state, r#"{"action":"decline"}"#);
+    asked
+        .bench
+        .agent(&modern("2", "ask", r#"{"a":1}"#, &no))
+        .await;
     asked.bench.clock.advance(TIMEOUT * 3);
     look(&asked).await;
-    asked.bench.gate.end_all_questions().await;
+    asked.bench.gate.end_questions_until(async {}).await;
     assert_eq!(asked.events().await, ["asked", "denied agent-ui:stdio"]);
 }
