@@ -173,6 +173,7 @@ impl Gate {
                 return Ok(());
             }
             listing::note_offers(&mut state, message, Some(&page), Traversal::Gate);
+            self.tell_of_unlisted(&snapshot, &state.tools);
             !state.parked.is_empty()
         };
         Box::pin(self.tell_agent_of(talk, &drifts)).await?;

@@ -62,6 +62,7 @@ mod text;
 mod tracing;
 mod trial;
 mod understand;
+mod unlisted;
 mod upkeep;
 
 #[cfg(test)]
@@ -88,6 +89,7 @@ use rounds::Rounds;
 use schemas::KnownSchemas;
 use seen::Seen;
 use tasks::Tasks;
+use unlisted::Unlisted;
 
 pub use asking::{Lends, Unaskable};
 pub use bridged::{Settled, Source};
@@ -122,6 +124,7 @@ pub struct Gate {
     tasks: Tasks,
     schemas: KnownSchemas,
     seen: Seen,
+    unlisted: Unlisted,
     kept: Kept,
     pace: Pace,
     ratchet: Ratchet,
@@ -150,6 +153,7 @@ impl Gate {
             tasks: Tasks::default(),
             schemas: KnownSchemas::default(),
             seen: Seen::default(),
+            unlisted: Unlisted::default(),
             kept,
             pace,
             ratchet: Ratchet::default(),

@@ -198,6 +198,9 @@ impl Gate {
             return Err(Stop::Settled);
         }
         remember::remember(talk, understood, page, drifts, trail.run);
+        if page.is_some() {
+            self.tell_of_unlisted(snapshot, &session.state().tools);
+        }
         let at = self.clock.elapsed();
         consent::keep_for_the_session(understood, snapshot, session, trail);
         // While it was recorded, the session may have left the server that says it.

@@ -228,6 +228,7 @@ fn compile_one(
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
     }
+    labels.allowed = settings.allow.clone().unwrap_or_default();
     labels.closed_from = settings.network.closed_from();
     let lock = Arc::new(lock.with_mode(settings.lock));
     if lock.pins() {

@@ -47,6 +47,8 @@ pub struct Labels {
     pub resources: Resources,
     /// The groups of each prompt, by exact name.
     pub prompts: HashMap<String, Vec<String>>,
+    /// Tools of the allowlist beside the policies, by exact name.
+    pub allowed: Vec<String>,
     /// From which level of a session on no call of a tool that connects can be permitted.
     pub closed_from: Option<i64>,
 }

@@ -109,6 +109,17 @@ impl Catalogue {
         }
     }
 
+    /// Whether all of the list is known.
+    pub fn is_whole(&self) -> bool {
+        self.complete.is_some()
+    }
+
+    /// Whether the list, as far as it is known, defines a name at all.
+    pub fn is_listed(&self, name: &str) -> bool {
+        let lists = [Some(&self.agents), self.complete.as_ref()];
+        lists.into_iter().flatten().any(|it| it.get(name).is_some())
+    }
+
     /// Whether any page of the list was ever seen: what is not known then is not merely unasked for.
     pub fn was_told(&self) -> bool {
         self.was_told
