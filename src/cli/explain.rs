@@ -11,7 +11,7 @@ use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, ConfigErrors};
 use crate::explain::{
     self, Circumstances, Cover, Decision, Explanation, Message, NotExplained, People, Problem,
-    RecordError, Recorded, Request, Settings,
+    RecordError, Recorded, Request, Settings, Which,
 };
 use crate::loading;
 use crate::policy::{Agent, Client, PolicyErrors};
@@ -167,9 +167,9 @@ fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Request, Failure>
         }
     } else if let Some(uri) = &args.read {
         Message::Read(uri.clone())
-    } else if let (Some(log), Some(seq)) = (&args.audit, args.seq) {
+    } else if let Some((log, which)) = args.audit.as_ref().zip(which(args)) {
         let text = fs::read_to_string(log).map_err(|why| unreadable(log, why))?;
-        let recorded = Recorded::find(&text, seq).map_err(|why| Failure::Record {
+        let recorded = Recorded::find(&text, &which).map_err(|why| Failure::Record {
             place: log.display().to_string(),
             why,
         })?;
@@ -178,6 +178,11 @@ fn request(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Request, Failure>
         return from_stdin(args, stdin);
     };
     Ok(Request::Message(message))
+}
+
+fn which(args: &ExplainArgs) -> Option<Which> {
+    let reference = args.reference.clone().map(Which::Reference);
+    args.seq.map(Which::Seq).or(reference)
 }
 
 /// A message or a record.

@@ -17,6 +17,9 @@ use super::report::{
 /// Columns of a report: policies are seldom wider, and terminals seldom narrower.
 const WIDTH: usize = 110;
 
+/// How the gate's words begin for what a person has not agreed to.
+const CONSENT: &str = "consent_";
+
 impl Explanation {
     /// Writes the decision, its cause, the policies with what their parts came to, and what would
     /// change it.
@@ -81,6 +84,14 @@ impl Explanation {
         self.stage.as_deref() == Some("decide") && text.starts_with("unknown tool")
     }
 
+    /// A gate has refused it at another step than where policies are asked.
+    fn is_decided_elsewhere(&self) -> bool {
+        let stage = self.stage.as_deref();
+        self.recorded
+            && self.decision == Some(Decision::Deny)
+            && stage.is_some_and(|stage| stage != "decide")
+    }
+
     /// Policies permitted it, and the gate refuses it all the same.
     fn is_refused_though_permitted(&self) -> bool {
         let mut questions = self.questions.iter();
@@ -117,6 +128,14 @@ impl Explanation {
             };
             return format!("{permitted}, but {text} ({reason}), refused at `{stage}`");
         }
+        let word = self.reason.as_deref().filter(|_| !self.policies.is_empty());
+        if let Some(word) = word.filter(|word| word.starts_with(CONSENT)) {
+            let text = self.text.as_deref().unwrap_or("nobody agreed to it");
+            return format!(
+                "{} wants a person to agree to it, and {text} ({word})",
+                ids()
+            );
+        }
         match (decision, self.policies.is_empty(), self.stage.as_deref()) {
             (Decision::Allow, false, _) => format!("{} permits it", ids()),
             (Decision::Allow | Decision::Unknown, ..) => "nothing stands against it".to_owned(),
@@ -132,8 +151,14 @@ impl Explanation {
             },
             (Decision::Deny, true, stage) => {
                 let text = self.text.as_deref().unwrap_or("it was refused");
+                let asked = match stage {
+                    Some("decode" | "identify" | "understand") | None => {
+                        ", before any policy was asked"
+                    }
+                    Some(_) => "",
+                };
                 format!(
-                    "{text} ({}), refused at `{}`, before any policy was asked",
+                    "{text} ({}), refused at `{}`{asked}",
                     self.reason.as_deref().unwrap_or("no reason"),
                     stage.unwrap_or("decide"),
                 )
@@ -146,7 +171,8 @@ impl Explanation {
     fn told<'q>(&'q self, question: &'q QuestionReport, cover: Cover) -> Vec<&'q PolicyReport> {
         let changed =
             |policy: &PolicyReport| self.changes.iter().any(|change| change.policy == policy.id);
-        let nobody = question.policies.iter().all(|policy| !policy.decided);
+        let nobody =
+            !self.is_decided_elsewhere() && question.policies.iter().all(|policy| !policy.decided);
         let unclear = |policy: &PolicyReport| policy.value == "unknown" && policy.in_scope;
         let all = question.policies.iter();
         all.filter(|policy| {

@@ -24,7 +24,7 @@ use crate::loading;
 use crate::policy::{Agent, PolicyErrors};
 use crate::policy_tests::{Rehearsal, Start};
 
-pub use record::{RecordError, Recorded};
+pub use record::{RecordError, Recorded, Which};
 pub use report::{
     Change, Cover, Decision, Explanation, Outcome, PartReport, PolicyReport, Problem,
     QuestionReport, SCHEMA, Saw, Told,

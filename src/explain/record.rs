@@ -1,5 +1,7 @@
 //! What a gate has written down of a message, in place of the message.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use crate::policy::{Agent, LOCK_DRIFT, Lock, Presence, Record, RuleEffect, Scalar, Shape};
@@ -35,14 +37,68 @@ pub enum RecordError {
     NotJson(#[from] JsonError),
     #[error("it is no record of schema 1")]
     NotRecord,
-    #[error("a record of kind `{0}` is of no message that policies are asked about")]
+    #[error(
+        "a record of kind `{0}` is none of a call, of reading a resource or of getting a prompt"
+    )]
     Kind(String),
     #[error("it has no readable `{0}`")]
     Missing(&'static str),
-    #[error("no record has the number {0}")]
-    NoSuchSeq(i64),
-    #[error("{0} records have the number {1}, of different runs of the gate; give the line itself")]
-    Ambiguous(usize, i64),
+    #[error("no record has the {0}")]
+    NoSuch(Which),
+    #[error("{0} records have the {1}, of different runs of the gate; give the line itself")]
+    Ambiguous(usize, Which),
+    #[error("{} have the {which}; give one of them, with `--seq`", numbers(seqs))]
+    Several { which: Which, seqs: Vec<i64> },
+}
+
+/// Which record of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    Seq(i64),
+    /// As `data.audit` of a denial tells it to the agent: of its records, what became of the message on
+    /// its way to the server.
+    Reference(String),
+}
+
+impl Which {
+    /// Records that decide nothing about the message are not meant by its reference.
+    fn is(&self, line: &str) -> bool {
+        let Ok(document) = Document::decode(line.trim().as_bytes(), &Limits::default()) else {
+            return false;
+        };
+        let record = document.root();
+        match self {
+            Self::Seq(seq) => record.get("seq").and_then(Value::as_i64) == Some(*seq),
+            Self::Reference(reference) => {
+                text_at(record, &["reference"]).as_ref() == Some(reference)
+                    && text_at(record, &["direction"]).as_deref() == Some("agent_to_upstream")
+                    && record.get("decision").is_some()
+                    && text_at(record, &["kind"]).is_none_or(|kind| kind != "consent")
+            }
+        }
+    }
+
+    /// What every line that it is holds.
+    fn trace(&self) -> String {
+        match self {
+            Self::Seq(seq) => seq.to_string(),
+            Self::Reference(reference) => reference.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seq(seq) => write!(f, "number {seq}"),
+            Self::Reference(reference) => write!(f, "reference `{}`", reference.escape_debug()),
+        }
+    }
+}
+
+fn numbers(seqs: &[i64]) -> String {
+    let numbers: Vec<String> = seqs.iter().map(i64::to_string).collect();
+    format!("the records {}", numbers.join(", "))
 }
 
 /// Methods whose target and nothing else makes the question, with the member that names it.
@@ -99,27 +155,28 @@ impl Recorded {
         })
     }
 
-    /// The record of a number in an audit log.
-    pub fn find(log: &str, seq: i64) -> Result<Self, RecordError> {
-        let has = |line: &&str| {
-            let document = Document::decode(line.trim().as_bytes(), &Limits::default());
-            document.is_ok_and(|it| it.root().get("seq").and_then(Value::as_i64) == Some(seq))
-        };
+    /// One record of an audit log.
+    pub fn find(log: &str, which: &Which) -> Result<Self, RecordError> {
         // Decoding is strict and slow; most lines do not even hold the digits.
-        let digits = seq.to_string();
-        let lines: Vec<&str> = log
-            .lines()
-            .filter(|line| line.contains(&digits))
-            .filter(has)
-            .collect();
-        match lines.as_slice() {
-            [] => Err(RecordError::NoSuchSeq(seq)),
-            [line] => {
+        let trace = which.trace();
+        let lines = log.lines().filter(|line| line.contains(&trace));
+        let lines: Vec<&str> = lines.filter(|line| which.is(line)).collect();
+        match (lines.as_slice(), which) {
+            ([], _) => Err(RecordError::NoSuch(which.clone())),
+            ([line], _) => {
                 let mut found = Self::read(line)?;
+                let seq = found.seq;
                 found.raises = found.passed.as_ref().map(|it| it.raises(log, seq));
                 Ok(found)
             }
-            [..] => Err(RecordError::Ambiguous(lines.len(), seq)),
+            (lines, Which::Seq(_)) => Err(RecordError::Ambiguous(lines.len(), which.clone())),
+            (lines, Which::Reference(_)) => {
+                let seqs = lines.iter().map(|line| Ok(Self::read(line)?.seq));
+                Err(RecordError::Several {
+                    which: which.clone(),
+                    seqs: seqs.collect::<Result<_, RecordError>>()?,
+                })
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Messages and policies as people have them, from request to what they read.
 
+mod records;
+
 use std::fs;
 
 use jsonschema::Validator;
@@ -198,50 +200,6 @@ fn a_handshake_that_is_refused_is_what_is_explained() {
 }
 
 #[test]
-fn a_record_is_explained_as_far_as_it_tells() {
-    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03.512881Z","instance":"5f2b8c0d91e6a374","kind":"tool_call","session_id":"s-3","agent":{"id":"nightly","asserted_name":"x","roles":["reader"]},"upstream":"files","direction":"agent_to_upstream","method":"tools/call","target":"read_file","decision":"BLOCK","stage":"decide","policies":["workspace"],"reason":{"code":"forbidden"},"revision":"9b1c7a","arguments_digest":"sha256:5f","duration_us":118}"#;
-    let recorded = Recorded::read(record).unwrap();
-    insta::assert_snapshot!(check(&Request::Recorded(Box::new(recorded)), "nightly"));
-}
-
-#[test]
-fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
-    let line = |seq: i64, kind: &str, method: &str| {
-        format!(
-            r#"{{"schema":1,"seq":{seq},"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"a"}},"method":"{method}","target":"t","decision":"ALLOW"}}"#
-        )
-    };
-    let log = [
-        line(1, "tool_call", "tools/call"),
-        line(12, "request", "resources/read"),
-        line(3, "notification", "notifications/progress"),
-        line(4, "tool_result", "tools/call"),
-        line(5, "tool_call", "tools/call"),
-        line(5, "tool_call", "tools/call"),
-        r#"{"schema":1,"seq":6,"kind":"tool_call","method":"tools/call"}"#.to_owned(),
-        r#"{"schema":2,"seq":8}"#.to_owned(),
-        "no JSON, but 9".to_owned(),
-    ];
-    let log = log.join("\n");
-    let check = |seq: i64, expected: &str| {
-        let told = match Recorded::find(&log, seq) {
-            Ok(recorded) => format!("found {}", recorded.seq),
-            Err(error) => error.to_string(),
-        };
-        assert!(told.starts_with(expected), "{seq}: {told}");
-    };
-    check(1, "found 1");
-    check(12, "found 12");
-    check(2, "no record has the number 2");
-    check(9, "no record has the number 9");
-    check(3, "a record of kind `notification` is of no message");
-    check(4, "a record of kind `tool_result` is of no message");
-    check(5, "2 records have the number 5");
-    check(6, "it has no readable `time`");
-    check(8, "it is no record of schema 1");
-}
-
-#[test]
 fn every_policy_about_the_action_is_shown_to_who_asks_for_all() {
     let pack = pack();
     let request = call("read_file", r#"{"path": "/srv/a"}"#);
@@ -348,68 +306,20 @@ fn rules_in_other_languages_are_taken_apart_as_well() {
 }
 
 #[test]
-fn a_record_names_the_rules_of_other_languages_that_decided() {
-    let pack = languages();
-    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"BLOCK","stage":"decide","policies":["cel.no-secrets"],"reason":{"code":"forbidden"},"revision":"9b"}"#;
-    let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
-    let explanation = explained(&pack, &recorded, "guest", NOW);
-    follows_the_schema(&explanation);
-    let [question] = &explanation.questions[..] else {
-        panic!("{explanation:?}")
-    };
-    let decided = question.policies.iter().filter(|policy| policy.decided);
-    let decided: Vec<_> = decided
-        .map(|policy| (policy.id.as_str(), policy.line))
-        .collect();
-    assert_eq!(decided, [("cel.no-secrets", Some(7))]);
-    assert_eq!(question.decision, Decision::Deny);
-    let other = record
-        .replace("dig", "look")
-        .replace("cel.no-secrets", "gone");
-    let recorded = Request::Recorded(Box::new(Recorded::read(&other).unwrap()));
-    let explanation = explained(&pack, &recorded, "guest", NOW);
-    assert_eq!(explanation.questions[0].decision, Decision::Unknown);
-}
-
-/// A pack whose tool is locked, with an argument that no call can be without.
-fn locked() -> TempDir {
-    let pack = pack();
-    let policies = r#"@id("read")
-permit (principal, action == Mcp::Action::"call_tool/dig", resource)
-when { context.arguments.deep.metres < 10 && resource.level <= 3 };
-"#;
-    fs::write(pack.path().join("policies.cedar"), policies).unwrap();
-    let tool = r#"{"name":"dig","inputSchema":{"type":"object","required":["where","deep","tools","hard"],"properties":{"where":{"type":"string"},"hard":{"type":"boolean"},"tools":{"type":"array","items":{"type":"string"}},"deep":{"type":"object","required":["metres"],"properties":{"metres":{"type":"integer"}}}}}}"#;
-    let tool =
-        crate::wire::Document::decode(tool.as_bytes(), &crate::wire::Limits::default()).unwrap();
-    let mut lock = loading::LockFile::default();
-    lock.add(tool.root()).unwrap();
-    fs::write(pack.path().join("tools.lock"), lock.text()).unwrap();
-    pack
-}
-
-#[test]
-fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
-    let pack = locked();
-    let record = r#"{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{"id":"guest"},"direction":"agent_to_upstream","method":"tools/call","target":"dig","decision":"ALLOW","stage":"forward","policies":["read"],"revision":"9b"}"#;
-    let check = |record: &str| {
-        let recorded = Request::Recorded(Box::new(Recorded::read(record).unwrap()));
-        let explanation = explained(&pack, &recorded, "guest", NOW);
+fn a_level_that_was_typed_is_told_as_such() {
+    let pack = with_levels();
+    for (level, told) in [
+        (0, vec![]),
+        (
+            2,
+            vec!["confidential before this message: `--session` says so"],
+        ),
+    ] {
+        let explanation = begun(&pack, &call("find", "{}"), "guest", NOW, Start::at(level));
         follows_the_schema(&explanation);
-        human(&pack, &explanation, Cover::Nearest)
-    };
-    let drifted = record
-        .replace("ALLOW", "BLOCK")
-        .replace("\"read\"", "\"lock.drift\"");
-    insta::assert_snapshot!([record, &drifted].map(check).join("\n=====\n"));
+        assert_eq!(explanation.level, told);
+    }
 }
-
-/// A session reads what is confidential, and then wants to connect.
-const PASSED: &str = r#"{"schema":1,"seq":3,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"note","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"INTERNAL"},"obligations":["raise: internal"]}
-{"schema":1,"seq":4,"time":"2026-11-21T20:14:01Z","instance":"5f","session_id":"s2","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"PUBLIC","after":"SECRET"}}
-{"schema":1,"seq":5,"time":"2026-11-21T20:14:02Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"find","decision":"ALLOW","sensitivity":{"before":"INTERNAL","after":"CONFIDENTIAL"}}
-{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","session_id":"s1","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session-sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}
-{"schema":1,"seq":8,"time":"2026-11-21T20:14:04Z","instance":"5f","session_id":"s3","kind":"tool_call","agent":{"id":"guest"},"method":"tools/call","target":"fetch","decision":"BLOCK","stage":"decide","policies":["ratchet.closed"],"reason":{"code":"session-sensitive"},"sensitivity":{"before":"CONFIDENTIAL","after":"CONFIDENTIAL"}}"#;
 
 fn with_levels() -> TempDir {
     let pack = pack();
@@ -424,56 +334,4 @@ fn with_levels() -> TempDir {
     )
     .unwrap();
     pack
-}
-
-#[test]
-fn a_record_tells_which_records_before_it_raised_the_level_of_its_session_and_why() {
-    let pack = with_levels();
-    let of = |recorded: Recorded| {
-        let recorded = Request::Recorded(Box::new(recorded));
-        let explanation = explained(&pack, &recorded, "guest", NOW);
-        follows_the_schema(&explanation);
-        explanation
-    };
-    let explanation = of(Recorded::find(PASSED, 7).unwrap());
-    assert_eq!(
-        explanation.level,
-        [
-            "confidential before this message: the record says so",
-            "record 3 raised it from public to internal: tools/call `note`, by `@obligation_raise` of a policy",
-            "record 5 raised it from internal to confidential: tools/call `find`, by `sensitivity` of `find` in tools.toml",
-        ]
-    );
-    // What looks at the level is known.
-    let told = human(&pack, &explanation, Cover::Nearest);
-    assert!(told.contains("context.env.session.level >= 2"), "{told}");
-    assert!(
-        told.contains("true; it is 2") || told.contains(" is 2 ("),
-        "{told}"
-    );
-    // Another session has raised it, or nobody knows.
-    let explanation = of(Recorded::find(PASSED, 8).unwrap());
-    assert_eq!(explanation.level.len(), 2);
-    assert!(explanation.level[1].contains("is not in this log"));
-    let line = PASSED.lines().nth(3).unwrap();
-    let explanation = of(Recorded::read(line).unwrap());
-    assert!(explanation.level[1].contains("`--audit` and `--seq`"));
-    let first = of(Recorded::find(PASSED, 3).unwrap());
-    assert_eq!(first.level, [""; 0]);
-}
-
-#[test]
-fn a_level_that_was_typed_is_told_as_such() {
-    let pack = with_levels();
-    for (level, told) in [
-        (0, vec![]),
-        (
-            2,
-            vec!["confidential before this message: `--session` says so"],
-        ),
-    ] {
-        let explanation = begun(&pack, &call("find", "{}"), "guest", NOW, Start::at(level));
-        follows_the_schema(&explanation);
-        assert_eq!(explanation.level, told);
-    }
 }
