@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::audit::{self, AuditFault, Kind, Record};
-use crate::policy::PolicySnapshot;
+use crate::policy::{PolicySnapshot, Replaced};
 use crate::wire::KnownMethod;
 
 use super::Gate;
@@ -58,7 +58,8 @@ impl Gate {
         let published = Published::of(&old, &snapshot);
         let reason = match published {
             Published::Policies => {
-                let text = format!("in place of {}", old.revision().as_str());
+                let replaced = Replaced::of(&old, &snapshot);
+                let text = format!("in place of {}: {replaced}", old.revision().as_str());
                 Some(audit::Reason::text(text))
             }
             Published::Candidate => snapshot.candidate().map(|candidate| {

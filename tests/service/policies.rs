@@ -101,3 +101,16 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
     says(&gate, &["only the candidate has changed"]);
     has_no_new_policies(&gate);
 }
+
+#[test]
+fn policies_that_are_gone_are_named_in_the_log_and_in_the_audit() {
+    let forbid = r#"@id("no-echo") forbid (principal, action, resource == Mcp::Tool::"echo");"#;
+    let setup = Setup::of([fixture("everything-server")]).policies(&format!("{ALLOW_ALL}{forbid}"));
+    let gate = Serving::start(setup.over_http());
+    fs::write(gate.setup().path("policies/test.cedar"), ALLOW_ALL).unwrap();
+    hang_up(&gate);
+    let published = reload(&gate, 1);
+    let text = published["reason"]["text"].as_str().unwrap();
+    assert!(text.ends_with(": gone `no-echo`"), "{text}");
+    says(&gate, &["new policies are in force", "gone `no-echo`"]);
+}

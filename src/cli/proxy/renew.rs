@@ -12,7 +12,7 @@ use crate::audit::Reason;
 use crate::config::{ConfigFile, Look};
 use crate::gate::{Gate, Published};
 use crate::loading::{Loaded, Taken, Turn, Watch};
-use crate::policy::PolicyErrors;
+use crate::policy::{PolicyErrors, Replaced};
 
 use super::super::report;
 
@@ -96,6 +96,7 @@ impl Renewal {
             let code = errors.problems.first().map_or("", |first| first.code);
             Reason::code(CANDIDATE_REFUSED).with_text(format!("{code}: {}", first(&errors)))
         });
+        let old = gate.policies();
         let published = match gate.publish(upstream, loaded.snapshot, reason).await {
             Ok(published) => published,
             Err(fault) => {
@@ -106,7 +107,11 @@ impl Renewal {
         let revision = &*gate.revision();
         match published {
             Published::Policies => {
-                info!(revision, "new policies are in force: {}", loaded.surfaces);
+                let replaced = Replaced::of(&old, &gate.policies());
+                info!(
+                    revision,
+                    "new policies are in force: {}; {replaced}", loaded.surfaces
+                );
                 self.news
                     .send_modify(|replaced| *replaced = replaced.wrapping_add(1));
             }
