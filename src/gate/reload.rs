@@ -20,9 +20,9 @@ const STAGE: &str = "reload";
 const CANDIDATE: &str = "candidate";
 
 /// What of the policies is new.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
-    Policies,
+    Policies(Replaced),
     /// Only what is asked beside them, or no longer is.
     Candidate,
     Nothing,
@@ -32,7 +32,7 @@ impl Published {
     fn of(old: &PolicySnapshot, new: &PolicySnapshot) -> Self {
         let candidate = |of: &PolicySnapshot| of.candidate().map(|it| it.revision().clone());
         if old.revision() != new.revision() {
-            Self::Policies
+            Self::Policies(Replaced::of(old, new))
         } else if candidate(old) != candidate(new) {
             Self::Candidate
         } else {
@@ -56,9 +56,8 @@ impl Gate {
     ) -> Result<Published, AuditFault> {
         let old = self.policy.current();
         let published = Published::of(&old, &snapshot);
-        let reason = match published {
-            Published::Policies => {
-                let replaced = Replaced::of(&old, &snapshot);
+        let reason = match &published {
+            Published::Policies(replaced) => {
                 let text = format!("in place of {}: {replaced}", old.revision().as_str());
                 Some(audit::Reason::text(text))
             }
@@ -84,7 +83,7 @@ impl Gate {
         }
         self.policy.publish(snapshot);
         // After the new ones are in force: whoever asks looks behind itself for them.
-        if let (Published::Policies, Some(desk)) = (published, &self.desk) {
+        if let (Published::Policies(_), Some(desk)) = (&published, &self.desk) {
             desk.retire(old.revision().as_str());
         }
         Ok(published)

@@ -1,24 +1,34 @@
 //! What new policies change of those before them, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use super::snapshot::PolicySnapshot;
+use super::snapshot::{PolicyEntry, PolicySnapshot};
 
 /// Names that are told of each kind of change; of the others it is said how many there are.
 const FEW: usize = 8;
 
+const SAME: &str =
+    "each policy is as before; names of files, labels, definitions or comments are not";
+
 /// The policies in which two revisions differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replaced {
-    gone: Vec<String>,
-    new: Vec<String>,
-    changed: Vec<String>,
+    gone: BTreeSet<String>,
+    new: BTreeSet<String>,
+    changed: BTreeSet<String>,
 }
 
 impl Replaced {
     pub fn of(old: &PolicySnapshot, new: &PolicySnapshot) -> Self {
-        let (old, new) = (texts(old), texts(new));
+        let mut replaced = Self::default();
+        replaced.compare_named(old, new);
+        replaced.compare_unnamed(old, new);
+        replaced
+    }
+
+    fn compare_named(&mut self, old: &PolicySnapshot, new: &PolicySnapshot) {
+        let (old, new) = (named(old), named(new));
         let lacking = |in_: &BTreeMap<&str, &str>, of: &BTreeMap<&str, &str>| -> Vec<String> {
             let names = of.keys().filter(|name| !in_.contains_key(*name));
             names.map(|name| (*name).to_owned()).collect()
@@ -26,17 +36,58 @@ impl Replaced {
         let changed = old
             .iter()
             .filter(|(name, text)| new.get(*name).is_some_and(|now| now != *text));
-        Self {
-            gone: lacking(&new, &old),
-            new: lacking(&old, &new),
-            changed: changed.map(|(name, _)| (*name).to_owned()).collect(),
+        self.gone.extend(lacking(&new, &old));
+        self.new.extend(lacking(&old, &new));
+        self.changed
+            .extend(changed.map(|(name, _)| (*name).to_owned()));
+    }
+
+    /// Policies that are called by their line, which any edit moves: one in the same words is the same
+    /// one, wherever it stands. Of the others in a file, as many as there were before have changed.
+    fn compare_unnamed(&mut self, old: &PolicySnapshot, new: &PolicySnapshot) {
+        let (mut then, mut now) = (lacking_words(old, new), lacking_words(new, old));
+        let files: BTreeSet<&str> = then.keys().chain(now.keys()).copied().collect();
+        for file in files {
+            let then = then.remove(file).unwrap_or_default();
+            let now = now.remove(file).unwrap_or_default();
+            let both = then.len().min(now.len());
+            self.gone.extend(then.into_iter().skip(both));
+            let (changed, new) = now.split_at(both);
+            self.changed.extend(changed.iter().cloned());
+            self.new.extend(new.iter().cloned());
         }
     }
 }
 
-fn texts(of: &PolicySnapshot) -> BTreeMap<&str, &str> {
-    let policies = of.policies().iter();
+fn named(of: &PolicySnapshot) -> BTreeMap<&str, &str> {
+    let policies = of.policies().iter().filter(|policy| policy.is_named());
     policies.map(|it| (it.id.as_str(), &*it.text)).collect()
+}
+
+/// By file, the policies without a name of their own whose words are not among the others'.
+fn lacking_words<'s>(
+    of: &'s PolicySnapshot,
+    others: &PolicySnapshot,
+) -> BTreeMap<&'s str, Vec<String>> {
+    let mut found: HashMap<&str, usize> = HashMap::new();
+    for other in unnamed(others) {
+        *found.entry(&other.text).or_default() += 1;
+    }
+    let mut lacking: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for policy in unnamed(of) {
+        match found.get_mut(&*policy.text) {
+            Some(left @ 1..) => *left -= 1,
+            Some(0) | None => {
+                let name = policy.id.as_str().to_owned();
+                lacking.entry(&policy.origin.file).or_default().push(name);
+            }
+        }
+    }
+    lacking
+}
+
+fn unnamed(of: &PolicySnapshot) -> impl Iterator<Item = &PolicyEntry> {
+    of.policies().iter().filter(|policy| !policy.is_named())
 }
 
 impl fmt::Display for Replaced {
@@ -51,14 +102,14 @@ impl fmt::Display for Replaced {
             .map(|(kind, names)| format!("{kind} {}", some(names)))
             .collect();
         if told.is_empty() {
-            f.write_str("each policy is as before, labels, definitions or comments are not")
+            f.write_str(SAME)
         } else {
             f.write_str(&told.join("; "))
         }
     }
 }
 
-fn some(names: &[String]) -> String {
+fn some(names: &BTreeSet<String>) -> String {
     let shown = names.iter().take(FEW);
     let shown: Vec<String> = shown
         .map(|name| format!("`{}`", name.escape_debug()))
@@ -75,14 +126,18 @@ mod tests {
     use super::*;
     use crate::policy::{Origin, PolicyEntry, PolicyId};
 
+    /// Policies by their names and words; one whose name ends in a number is called by its line.
     fn snapshot(policies: &[(&str, &str)]) -> PolicySnapshot {
-        let entry = |(id, text): &(&str, &str)| PolicyEntry {
-            id: PolicyId::new(id),
-            origin: Origin {
-                file: "a.cedar".into(),
-                line: 1,
-            },
-            text: (*text).into(),
+        let entry = |(id, text): &(&str, &str)| {
+            let (file, line) = id.split_once(':').unwrap_or(("a.cedar", "1"));
+            PolicyEntry {
+                id: PolicyId::new(id),
+                origin: Origin {
+                    file: file.into(),
+                    line: line.parse().unwrap(),
+                },
+                text: (*text).into(),
+            }
         };
         PolicySnapshot::new(Vec::new(), Vec::new(), policies.iter().map(entry).collect())
     }
@@ -107,11 +162,21 @@ mod tests {
             "gone `deny-secrets`; new `ask`; changed `read`",
         );
         check(&[], &[("a\n", "")], "new `a\\n`");
+        check(&old, &old, SAME);
+    }
+
+    #[test]
+    fn policies_that_are_called_by_their_line_are_told_apart_by_their_words() {
+        let old = [("a:1", "x"), ("a:3", "y"), ("b:1", "y")];
+        check(&old, &[("a:2", "x"), ("a:4", "y"), ("b:1", "y")], SAME);
+        check(&old, &[("b:1", "x"), ("b:3", "y"), ("c:1", "y")], SAME);
+        check(&old, &[("a:2", "y"), ("b:1", "y")], "gone `a:1`");
         check(
             &old,
-            &old,
-            "each policy is as before, labels, definitions or comments are not",
+            &[("a:2", "x"), ("a:4", "y"), ("a:6", "w"), ("b:1", "z")],
+            "new `a:6`; changed `b:1`",
         );
+        check(&old, &[("a:1", "x"), ("a:3", "y")], "gone `b:1`");
     }
 
     #[test]

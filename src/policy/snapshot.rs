@@ -65,6 +65,13 @@ pub struct PolicyEntry {
     pub text: Arc<str>,
 }
 
+impl PolicyEntry {
+    /// One without a name of its own is called by its line, which any edit above it moves.
+    pub fn is_named(&self) -> bool {
+        self.id.as_str() != self.origin.to_string()
+    }
+}
+
 impl PolicySnapshot {
     pub fn new(
         engines: Vec<Box<dyn RuleEngine>>,

@@ -105,7 +105,10 @@ fn a_candidate_that_breaks_is_told_with_its_place_and_recorded_as_what_it_is() {
 #[test]
 fn policies_that_are_gone_are_named_in_the_log_and_in_the_audit() {
     let forbid = r#"@id("no-echo") forbid (principal, action, resource == Mcp::Tool::"echo");"#;
-    let setup = Setup::of([fixture("everything-server")]).policies(&format!("{ALLOW_ALL}{forbid}"));
+    let mut setup =
+        Setup::of([fixture("everything-server")]).policies(&format!("{ALLOW_ALL}{forbid}"));
+    // Only the signal says when: what is merely missing would be refused.
+    setup.reload = "reload = \"off\"".to_owned();
     let gate = Serving::start(setup.over_http());
     fs::write(gate.setup().path("policies/test.cedar"), ALLOW_ALL).unwrap();
     hang_up(&gate);

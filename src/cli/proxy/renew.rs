@@ -12,7 +12,7 @@ use crate::audit::Reason;
 use crate::config::{ConfigFile, Look};
 use crate::gate::{Gate, Published};
 use crate::loading::{Loaded, Taken, Turn, Watch};
-use crate::policy::{PolicyErrors, Replaced};
+use crate::policy::PolicyErrors;
 
 use super::super::report;
 
@@ -96,7 +96,6 @@ impl Renewal {
             let code = errors.problems.first().map_or("", |first| first.code);
             Reason::code(CANDIDATE_REFUSED).with_text(format!("{code}: {}", first(&errors)))
         });
-        let old = gate.policies();
         let published = match gate.publish(upstream, loaded.snapshot, reason).await {
             Ok(published) => published,
             Err(fault) => {
@@ -106,14 +105,13 @@ impl Renewal {
         };
         let revision = &*gate.revision();
         match published {
-            Published::Policies => {
-                let replaced = Replaced::of(&old, &gate.policies());
+            Published::Policies(replaced) => {
                 info!(
                     revision,
                     "new policies are in force: {}; {replaced}", loaded.surfaces
                 );
                 self.news
-                    .send_modify(|replaced| *replaced = replaced.wrapping_add(1));
+                    .send_modify(|times| *times = times.wrapping_add(1));
             }
             Published::Candidate => info!(
                 revision,

@@ -70,10 +70,10 @@ fn policies<'s>(
 ) -> impl Iterator<Item = PolicyProblem> + 's {
     let ids: HashSet<_> = from_files(new).map(|policy| &policy.id).collect();
     let texts: HashSet<_> = from_files(new).map(|policy| &policy.text).collect();
-    let unnamed = |of| from_files(of).filter(|policy| !is_named(policy)).count();
+    let unnamed = |of| from_files(of).filter(|policy| !policy.is_named()).count();
     let fewer = unnamed(new) < unnamed(old);
     let is_gone = move |policy: &PolicyEntry| {
-        if is_named(policy) {
+        if policy.is_named() {
             !ids.contains(&policy.id)
         } else {
             fewer
@@ -82,7 +82,7 @@ fn policies<'s>(
     from_files(old)
         .filter(move |policy| !texts.contains(&policy.text) && is_gone(policy))
         .map(|policy| {
-            let message = if is_named(policy) {
+            let message = if policy.is_named() {
                 let (file, id) = (&policy.origin.file, policy.id.as_str());
                 format!("`{file}`: the policy `{id}` is in force and is not there")
             } else {
@@ -148,10 +148,6 @@ fn locked(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = Po
 
 fn missed(message: String) -> PolicyProblem {
     PolicyProblem::error(CODE, message).with_help(HELP)
-}
-
-fn is_named(policy: &PolicyEntry) -> bool {
-    policy.id.as_str() != policy.origin.to_string()
 }
 
 fn has_policies(snapshot: &PolicySnapshot) -> bool {
