@@ -1,4 +1,5 @@
-//! Tools that the configuration names and the server does not list. A misspelt one permits, shortens
+//! Tools that the configuration names and the server does not list, or not so that they can be used. A
+//! misspelt one permits, shortens
 //! or limits nothing, and nobody would hear of it: it is logged once.
 
 use std::collections::BTreeMap;
@@ -19,6 +20,12 @@ const FEW: usize = 8;
 /// So few letters may differ from the name that was perhaps meant.
 const NEAR: usize = 2;
 
+/// Names of the server's that are compared with each of these: it is done while the session is locked.
+const COMPARED: usize = 1_000;
+
+/// A letter has at most so many bytes.
+const LETTER: usize = 4;
+
 /// Whether a list has been looked at.
 #[derive(Debug, Default)]
 pub(super) struct Unlisted(AtomicBool);
@@ -33,7 +40,7 @@ impl Gate {
         if !looked.swap(true, Ordering::Relaxed)
             && let Some(unlisted) = unlisted(named(snapshot, &self.settings), tools)
         {
-            warn!("the server does not list {unlisted}");
+            warn!("the server lists no usable tool called {unlisted}");
         }
     }
 }
@@ -67,31 +74,41 @@ fn unlisted(named: BTreeMap<&str, &'static str>, tools: &Catalogue) -> Option<St
         .into_iter()
         .filter(|(name, _)| !tools.is_listed(name))
         .collect();
+    let known: Vec<&str> = tools.names().take(COMPARED).collect();
     let told = lacking.iter().take(FEW).map(|(name, key)| {
-        let meant = tools
-            .names()
-            .map(|known| (osa_distance(known, name), known));
-        let meant = meant.min().filter(|(letters, _)| *letters <= NEAR);
-        let meant = meant.map(|(_, known)| format!("; did you mean `{}`?", shown(known)));
+        let meant = nearest(name, &known);
+        let meant = meant.map(|known| format!("; did you mean `{}`?", shown(known)));
         format!("`{}` (`{key}`{})", shown(name), meant.unwrap_or_default())
     });
     let told: Vec<String> = told.collect();
-    match lacking.len() {
-        0 => None,
-        few @ ..=FEW if few == told.len() => Some(told.join(", ")),
-        many => Some(format!(
-            "{many} tools that the configuration names, among them {}",
-            told.join(", ")
-        )),
+    match lacking.len().checked_sub(told.len()) {
+        Some(more @ 1..) => Some(format!("{} and {more} more", told.join(", "))),
+        Some(0) | None => (!told.is_empty()).then(|| told.join(", ")),
     }
+}
+
+fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    // Names may be long, and comparing takes as many steps as both have letters, multiplied.
+    let alike = known
+        .iter()
+        .filter(|known| known.len().abs_diff(name.len()) <= NEAR * LETTER);
+    let alike = alike.map(|known| (osa_distance(known, name), *known));
+    let (letters, nearest) = alike.min()?;
+    (letters <= NEAR).then_some(nearest)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+    use std::num::NonZeroU32;
     use std::time::Duration;
 
     use super::*;
-    use crate::gate::tests::{Bench, open};
+    use crate::gate::rates::Rate;
+    use crate::gate::settings::Excerpts;
+    use crate::gate::tests::{Bench, id_of, open};
+    use crate::guard::Preset;
+    use crate::loading;
 
     /// What is said of these names where the server lists `read_file` and `write_file`.
     async fn check(named: &[&str], expected: Option<&str>) {
@@ -115,23 +132,94 @@ mod tests {
         check(&["a\u{202e}\n"], Some("`a\\u{202e}\\n` (`policy.allow`)")).await;
     }
 
-    #[tokio::test]
-    async fn each_table_that_names_tools_is_looked_at_when_the_first_list_is_whole() {
+    #[test]
+    fn each_table_that_names_tools_is_looked_at() {
+        let minute = Duration::from_mins(1);
+        let once = NonZeroU32::MIN;
+        let rate = Rate::new(once, minute, once);
+        let excerpts = Excerpts {
+            over: 1,
+            tools: [("excerpt".to_owned(), Preset::Default)].into(),
+            resources: BTreeMap::new(),
+            prompts: HashMap::new(),
+            keep: 1,
+        };
         let bench = Bench::with(open, |settings| {
-            let minute = Duration::from_mins(1);
             settings.tool_timeouts.insert("slow".to_owned(), minute);
+            settings.rates.tools.insert("rated".to_owned(), rate);
+            settings.rates.tools.insert("slow".to_owned(), rate);
+            settings.guards.excerpts = Some(excerpts);
         });
-        let is_told = || bench.gate.unlisted.0.load(Ordering::Relaxed);
-        let snapshot = bench.gate.policy.current();
+        let policies = loading::Settings {
+            allow: Some(["allowed".to_owned()].into()),
+            ..loading::Settings::default()
+        };
+        let snapshot = loading::load(&policies).unwrap().snapshot;
         let named = named(&snapshot, &bench.gate.settings);
         assert_eq!(
             named.into_iter().collect::<Vec<_>>(),
-            [("slow", "limits.tool_timeouts")]
+            [
+                ("allowed", "policy.allow"),
+                ("excerpt", "guards.excerpts.tools"),
+                ("rated", "limits.rates.tools"),
+                ("slow", "limits.tool_timeouts"),
+            ]
         );
+    }
+
+    fn is_told(bench: &Bench) -> bool {
+        bench.gate.unlisted.0.load(Ordering::Relaxed)
+    }
+
+    /// A page of the list that somebody waits for.
+    async fn page(bench: &Bench, next: &str) {
+        let asked = bench.to_upstream();
+        let id = id_of(asked.last().unwrap());
+        let tool = r#"{"name":"read_file","inputSchema":{"type":"object"}}"#;
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":[{tool}]{next}}}}}"#
+            ))
+            .await;
+    }
+
+    #[tokio::test]
+    async fn the_first_list_tells_when_its_last_page_has_come() {
+        let bench = Bench::new(open);
         bench.shake_hands().await;
-        assert!(!is_told());
-        bench.list(&["read_file"]).await;
-        assert!(is_told());
+        bench
+            .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+            .await;
+        page(&bench, r#","nextCursor":"2""#).await;
+        assert!(!is_told(&bench));
+        bench
+            .agent(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"2"}}"#)
+            .await;
+        page(&bench, "").await;
+        assert!(is_told(&bench));
+    }
+
+    #[tokio::test]
+    async fn a_list_that_the_gate_asks_for_itself_tells_as_well() {
+        let bench = Bench::new(open);
+        bench.shake_hands().await;
+        bench
+            .agent(
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file"}}"#,
+            )
+            .await;
+        assert!(!is_told(&bench));
+        page(&bench, "").await;
+        assert!(is_told(&bench));
+    }
+
+    #[tokio::test]
+    async fn long_names_of_the_servers_are_not_compared_letter_by_letter() {
+        let long = "x".repeat(1_000);
+        assert_eq!(nearest("read", &[&long, "rea", "reads"]), Some("rea"));
+        assert_eq!(nearest(&long, &[&long[2..], "y"]), Some(&long[2..]));
+        assert_eq!(nearest("résumé", &["resume"]), Some("resume"));
+        assert_eq!(nearest("read", &[]), None);
     }
 
     #[tokio::test]
@@ -144,10 +232,7 @@ mod tests {
             .iter()
             .map(|name| format!("`{name}` (`policy.allow`)"))
             .collect();
-        let expected = format!(
-            "20 tools that the configuration names, among them {}",
-            told.join(", ")
-        );
+        let expected = format!("{} and 12 more", told.join(", "));
         check(&names, Some(&expected)).await;
     }
 }
