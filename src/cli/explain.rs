@@ -285,7 +285,12 @@ mod tests {
         let policies = dir.path().join("policies");
         fs::create_dir(&policies).unwrap();
         fs::write(policies.join("p.cedar"), POLICIES).unwrap();
-        fs::write(dir.path().join("log"), format!("{RECORD}\n")).unwrap();
+        // Three requests: one that passed, one that was not answered, and the first once more, by name.
+        let named = RECORD.replacen("\"seq\":7", r#""seq":9,"reference":"5f-7""#, 1);
+        let asked = RECORD.replacen("\"seq\":7", r#""seq":10,"reference":"5f-8""#, 1);
+        let outcome = r#"{"schema":1,"seq":11,"time":"2026-11-21T20:14:33Z","instance":"5f","kind":"gate_decision","reference":"5f-8","agent":{"id":"a"},"method":"resources/read","target":"guide://x","decision":"ERROR","stage":"forward","reason":{"code":"timeout"}}"#;
+        let lines = [RECORD, &named, &asked, outcome].map(|line| format!("{line}\n"));
+        fs::write(dir.path().join("log"), lines.concat()).unwrap();
         let log = dir.path().join("log");
         let typed = typed.replace("DIR", &policies.to_string_lossy());
         let typed = typed.replace("LOG", &log.to_string_lossy());
@@ -331,6 +336,18 @@ mod tests {
         check("DIR --from server", roots, Exit::Denied, "list_roots");
         check("DIR", RECORD, Exit::Success, "is not in the record");
         check("DIR --audit LOG --seq 7", "", Exit::Success, "guides");
+        check(
+            "DIR --audit LOG --reference 5f-7",
+            "",
+            Exit::Success,
+            "guides",
+        );
+        check(
+            "DIR --audit LOG --reference 5f-8",
+            "",
+            Exit::Denied,
+            "timeout",
+        );
         check("--allow read --call read", "", Exit::Success, "allowlist");
         check("DIR", "no json", Exit::Denied, "decode");
 
@@ -343,6 +360,7 @@ mod tests {
             "explain::arguments",
         );
         check("DIR --audit LOG --seq 8", "", not, "explain::record");
+        check("DIR --audit LOG --reference 5f", "", not, "explain::record");
         check("DIR --audit DIR/no --seq 8", "", not, "explain::unreadable");
         check("DIR/none --call x", "", not, "not_explained");
         check("--config DIR/none.toml --call x", "", not, "not_explained");
@@ -564,6 +582,8 @@ mod tests {
             "p --call x --read y",
             "p --audit log",
             "p --seq 1",
+            "p --reference x",
+            "p --audit log --seq 1 --reference x",
             "p --read x --args {}",
             "p --config c --call x",
             "p --audit log --seq 1 --role x",

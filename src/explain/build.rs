@@ -108,6 +108,7 @@ pub(super) fn explanation(
         advice: rehearsed.advice,
         consent: could_be_lifted.then(|| people.told()),
         policies: rehearsed.policies,
+        permitted: None,
         revision: Some(policies.revision().as_str().to_owned()),
         level,
         questions,

@@ -8,17 +8,19 @@ use miette::{
 };
 
 use crate::findings::{printable, visible};
+use crate::gate::UNCONSENTED;
 use crate::policy_tests::Paint;
 
 use super::report::{
-    Cover, Decision, Explanation, PartReport, PolicyReport, QuestionReport, Saw, Told,
+    Cover, Decision, Explanation, PartReport, Permitted, PolicyReport, QuestionReport, Saw, Told,
 };
 
 /// Columns of a report: policies are seldom wider, and terminals seldom narrower.
 const WIDTH: usize = 110;
 
-/// How the gate's words begin for what a person has not agreed to.
-const CONSENT: &str = "consent_";
+/// Reasons at the step `decide` that are no policy's: what the message had been permitted by is in the
+/// record beside them.
+const NO_POLICYS: [&str; 3] = ["ratchet-fault", "ratchet-full", "panic"];
 
 impl Explanation {
     /// Writes the decision, its cause, the policies with what their parts came to, and what would
@@ -84,12 +86,17 @@ impl Explanation {
         self.stage.as_deref() == Some("decide") && text.starts_with("unknown tool")
     }
 
-    /// A gate has refused it at another step than where policies are asked.
+    /// A gate has refused it at another step than where policies are asked, or there for a reason that is
+    /// no policy's.
     fn is_decided_elsewhere(&self) -> bool {
-        let stage = self.stage.as_deref();
+        let no_policys = |reason: &str| NO_POLICYS.contains(&reason);
         self.recorded
             && self.decision == Some(Decision::Deny)
-            && stage.is_some_and(|stage| stage != "decide")
+            && match self.stage.as_deref() {
+                Some("decide") => self.reason.as_deref().is_some_and(no_policys),
+                Some(_) => true,
+                None => false,
+            }
     }
 
     /// Policies permitted it, and the gate refuses it all the same.
@@ -110,29 +117,30 @@ impl Explanation {
     }
 
     fn because(&self, decision: Decision) -> String {
-        let ids = || {
-            let ids = self.policies.iter().map(|id| format!("`{id}`"));
-            ids.collect::<Vec<_>>().join(", ")
-        };
+        let ids = || in_words(&self.policies);
         let handshake = match self.at {
             Some(at) => format!(", at the {at}, so that the message has no session to be in"),
             None => String::new(),
         };
-        if self.is_refused_though_permitted() {
-            let text = self.text.as_deref().unwrap_or("it was refused");
-            let reason = self.reason.as_deref().unwrap_or("no reason");
-            let stage = self.stage.as_deref().unwrap_or("decide");
+        if let Some(permitted) = &self.permitted {
+            return self.because_of_what_came(permitted);
+        }
+        let is_permitted = self.is_decided_elsewhere() && !self.policies.is_empty();
+        if is_permitted || self.is_refused_though_permitted() {
             let permitted = match self.policies.as_slice() {
                 [] => "policies permit it".to_owned(),
                 _ => format!("{} permits it", ids()),
             };
-            return format!("{permitted}, but {text} ({reason}), refused at `{stage}`");
+            return format!("{permitted}, but {}", self.refused_at());
         }
-        let word = self.reason.as_deref().filter(|_| !self.policies.is_empty());
-        if let Some(word) = word.filter(|word| word.starts_with(CONSENT)) {
-            let text = self.text.as_deref().unwrap_or("nobody agreed to it");
+        if let Some(why) = self
+            .text
+            .as_deref()
+            .and_then(|text| text.strip_prefix(UNCONSENTED))
+        {
+            let word = self.reason.as_deref().unwrap_or("no reason");
             return format!(
-                "{} wants a person to agree to it, and {text} ({word})",
+                "{} wants a person to agree to it, and {why} ({word})",
                 ids()
             );
         }
@@ -150,20 +158,42 @@ impl Explanation {
                 }
             },
             (Decision::Deny, true, stage) => {
-                let text = self.text.as_deref().unwrap_or("it was refused");
                 let asked = match stage {
                     Some("decode" | "identify" | "understand") | None => {
                         ", before any policy was asked"
                     }
                     Some(_) => "",
                 };
-                format!(
-                    "{text} ({}), refused at `{}`{asked}",
-                    self.reason.as_deref().unwrap_or("no reason"),
-                    stage.unwrap_or("decide"),
-                )
+                format!("{}{asked}", self.refused_at())
             }
         }
+    }
+
+    fn refused_at(&self) -> String {
+        format!(
+            "{} ({}), refused at `{}`",
+            self.text.as_deref().unwrap_or("it was refused"),
+            self.reason.as_deref().unwrap_or("no reason"),
+            self.stage.as_deref().unwrap_or("decide"),
+        )
+    }
+
+    fn because_of_what_came(&self, permitted: &Permitted) -> String {
+        let Permitted {
+            record, refused, ..
+        } = permitted;
+        let by = match permitted.policies.as_slice() {
+            [] => "nothing stood against it".to_owned(),
+            policies => format!("{} permitted it", in_words(policies)),
+        };
+        let forbidden = match self.policies.as_slice() {
+            [] => String::new(),
+            policies => format!(", by {}", in_words(policies)),
+        };
+        format!(
+            "{by} (record {record}), but not what came of it (record {refused}): {}{forbidden}",
+            self.refused_at()
+        )
     }
 
     /// The policies that are shown: those that decided or failed, and where none did, those that
@@ -183,6 +213,11 @@ impl Explanation {
         })
         .collect()
     }
+}
+
+fn in_words(policies: &[String]) -> String {
+    let ids = policies.iter().map(|id| format!("`{id}`"));
+    ids.collect::<Vec<_>>().join(", ")
 }
 
 impl PolicyReport {

@@ -26,7 +26,7 @@ use crate::policy_tests::{Rehearsal, Start};
 
 pub use record::{RecordError, Recorded, Which};
 pub use report::{
-    Change, Cover, Decision, Explanation, Outcome, PartReport, PolicyReport, Problem,
+    Change, Cover, Decision, Explanation, Outcome, PartReport, Permitted, PolicyReport, Problem,
     QuestionReport, SCHEMA, Saw, Told,
 };
 pub use request::{Message, Request};

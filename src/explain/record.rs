@@ -1,6 +1,6 @@
 //! What a gate has written down of a message, in place of the message.
 
-use std::fmt;
+mod which;
 
 use jiff::Timestamp;
 
@@ -9,8 +9,10 @@ use crate::policy_tests::Start;
 use crate::wire::{Document, Fragment, JsonError, Limits, Side, Value};
 
 use super::level::{Passed, Raise};
-use super::report::{Decision, Explanation};
+use super::report::{Decision, Explanation, Permitted};
 use super::request::request;
+
+pub use which::Which;
 
 /// One record of a decision about a message of an agent.
 #[derive(Debug, Clone)]
@@ -24,10 +26,11 @@ pub struct Recorded {
     policies: Vec<String>,
     revision: Option<String>,
     stage: Option<String>,
-    reason: [Option<String>; 3],
+    reason: Reason,
     passed: Option<Passed>,
     /// Absent where only the record itself is known.
     raises: Option<Vec<Raise>>,
+    late: Option<Late>,
 }
 
 /// Why a record cannot be explained.
@@ -47,58 +50,39 @@ pub enum RecordError {
     NoSuch(Which),
     #[error("{0} records have the {1}, of different runs of the gate; give the line itself")]
     Ambiguous(usize, Which),
-    #[error("{} have the {which}; give one of them, with `--seq`", numbers(seqs))]
-    Several { which: Which, seqs: Vec<i64> },
+    #[error(
+        "the record {seq} has the {which} and tells only what came of the request, whose own record is \
+         not in this log"
+    )]
+    OnlyOutcome { which: Which, seq: i64 },
 }
 
-/// Which record of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
-    Seq(i64),
-    /// As `data.audit` of a denial tells it to the agent: of its records, what became of the message on
-    /// its way to the server.
-    Reference(String),
+/// What was refused of what came of a message that had been permitted.
+#[derive(Debug, Clone)]
+struct Late {
+    seq: i64,
+    stage: Option<String>,
+    reason: Reason,
+    policies: Vec<String>,
 }
 
-impl Which {
-    /// Records that decide nothing about the message are not meant by its reference.
-    fn is(&self, line: &str) -> bool {
-        let Ok(document) = Document::decode(line.trim().as_bytes(), &Limits::default()) else {
-            return false;
-        };
-        let record = document.root();
-        match self {
-            Self::Seq(seq) => record.get("seq").and_then(Value::as_i64) == Some(*seq),
-            Self::Reference(reference) => {
-                text_at(record, &["reference"]).as_ref() == Some(reference)
-                    && text_at(record, &["direction"]).as_deref() == Some("agent_to_upstream")
-                    && record.get("decision").is_some()
-                    && text_at(record, &["kind"]).is_none_or(|kind| kind != "consent")
-            }
+/// Why something was refused, as a record tells it.
+#[derive(Debug, Clone, Default)]
+struct Reason {
+    code: Option<String>,
+    advice: Option<String>,
+    text: Option<String>,
+}
+
+impl Reason {
+    fn read(record: Value<'_>) -> Self {
+        let at = |key| text_at(record, &["reason", key]);
+        Self {
+            code: at("code"),
+            advice: at("advice"),
+            text: at("text"),
         }
     }
-
-    /// What every line that it is holds.
-    fn trace(&self) -> String {
-        match self {
-            Self::Seq(seq) => seq.to_string(),
-            Self::Reference(reference) => reference.clone(),
-        }
-    }
-}
-
-impl fmt::Display for Which {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Seq(seq) => write!(f, "number {seq}"),
-            Self::Reference(reference) => write!(f, "reference `{}`", reference.escape_debug()),
-        }
-    }
-}
-
-fn numbers(seqs: &[i64]) -> String {
-    let numbers: Vec<String> = seqs.iter().map(i64::to_string).collect();
-    format!("the records {}", numbers.join(", "))
 }
 
 /// Methods whose target and nothing else makes the question, with the member that names it.
@@ -107,6 +91,9 @@ const METHODS: [(&str, &str); 3] = [
     ("resources/read", "uri"),
     ("prompts/get", "name"),
 ];
+
+/// What records call the decision that something passes.
+const ALLOW: &str = "ALLOW";
 
 impl Recorded {
     /// One line of an audit log.
@@ -135,49 +122,21 @@ impl Recorded {
             ..Agent::default()
         };
         agent.client.name = text_at(record, &["agent", "asserted_name"]).unwrap_or_default();
-        let policies = record.get("policies").into_iter().flat_map(Value::items);
         Ok(Self {
-            seq: record
-                .get("seq")
-                .and_then(Value::as_i64)
-                .ok_or(RecordError::Missing("seq"))?,
+            seq: seq_of(record)?,
             agent,
             now: time.map_err(|_| RecordError::Missing("time"))?,
-            allowed: need("decision")? == "ALLOW",
+            allowed: need("decision")? == ALLOW,
             method,
             target: need("target")?,
-            policies: policies.filter_map(owned).collect(),
+            policies: policies_of(record),
             revision: text("revision"),
             stage: text("stage"),
-            reason: ["code", "advice", "text"].map(|key| text_at(record, &["reason", key])),
+            reason: Reason::read(record),
             passed: Passed::read(record),
             raises: None,
+            late: None,
         })
-    }
-
-    /// One record of an audit log.
-    pub fn find(log: &str, which: &Which) -> Result<Self, RecordError> {
-        // Decoding is strict and slow; most lines do not even hold the digits.
-        let trace = which.trace();
-        let lines = log.lines().filter(|line| line.contains(&trace));
-        let lines: Vec<&str> = lines.filter(|line| which.is(line)).collect();
-        match (lines.as_slice(), which) {
-            ([], _) => Err(RecordError::NoSuch(which.clone())),
-            ([line], _) => {
-                let mut found = Self::read(line)?;
-                let seq = found.seq;
-                found.raises = found.passed.as_ref().map(|it| it.raises(log, seq));
-                Ok(found)
-            }
-            (lines, Which::Seq(_)) => Err(RecordError::Ambiguous(lines.len(), which.clone())),
-            (lines, Which::Reference(_)) => {
-                let seqs = lines.iter().map(|line| Ok(Self::read(line)?.seq));
-                Err(RecordError::Several {
-                    which: which.clone(),
-                    seqs: seqs.collect::<Result<_, RecordError>>()?,
-                })
-            }
-        }
     }
 
     /// The message, without what the record leaves out. Of a locked tool it has the arguments that
@@ -198,6 +157,12 @@ impl Recorded {
     /// What its session had been through, as far as the record tells.
     pub fn start(&self) -> Start {
         Start::at(self.passed.as_ref().map_or(0, |passed| passed.before))
+    }
+
+    /// The number of the record that says what was refused of what came of it.
+    #[cfg(test)]
+    pub(super) fn refused(&self) -> Option<i64> {
+        self.late.as_ref().map(|late| late.seq)
     }
 
     pub(super) fn passed(&self) -> Option<&Passed> {
@@ -232,19 +197,28 @@ impl Recorded {
 
     /// What the gate decided then stands; what is said of parts is said of the policies now.
     pub(super) fn correct(&self, mut explanation: Explanation) -> Explanation {
-        explanation.decision = Some(if self.allowed {
+        explanation.decision = Some(if self.allowed && self.late.is_none() {
             Decision::Allow
         } else {
             Decision::Deny
         });
         explanation.recorded = true;
         explanation.at = None;
-        explanation.stage.clone_from(&self.stage);
-        let [code, advice, text] = self.reason.clone();
-        explanation.reason = code;
+        let (stage, reason, policies) = match &self.late {
+            Some(late) => (&late.stage, &late.reason, &late.policies),
+            None => (&self.stage, &self.reason, &self.policies),
+        };
+        explanation.stage.clone_from(stage);
+        explanation.reason.clone_from(&reason.code);
         explanation.code = None;
-        explanation.advice = advice;
-        explanation.text = text;
+        explanation.advice.clone_from(&reason.advice);
+        explanation.text.clone_from(&reason.text);
+        explanation.policies.clone_from(policies);
+        explanation.permitted = self.late.as_ref().map(|late| Permitted {
+            record: self.seq,
+            policies: self.policies.clone(),
+            refused: late.seq,
+        });
         let same = self.revision == explanation.revision;
         for policy in explanation
             .questions
@@ -278,7 +252,6 @@ impl Recorded {
             }
             None => "what the session had been through is not in the record".to_owned(),
         });
-        explanation.policies.clone_from(&self.policies);
         explanation.changes.clear();
         explanation
     }
@@ -306,6 +279,16 @@ fn least(record: &Record) -> Fragment {
     };
     let members = required.filter_map(|member| Some((member.name.as_str(), value(&member.shape)?)));
     Fragment::object(members)
+}
+
+fn seq_of(record: Value<'_>) -> Result<i64, RecordError> {
+    let seq = record.get("seq").and_then(Value::as_i64);
+    seq.ok_or(RecordError::Missing("seq"))
+}
+
+fn policies_of(record: Value<'_>) -> Vec<String> {
+    let policies = record.get("policies").into_iter().flat_map(Value::items);
+    policies.filter_map(owned).collect()
 }
 
 fn text_at(record: Value<'_>, path: &[&str]) -> Option<String> {

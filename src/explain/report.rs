@@ -42,6 +42,9 @@ pub struct Explanation {
     pub consent: Option<String>,
     /// The policies that decided.
     pub policies: Vec<String>,
+    /// What permitted the message itself, where only what came of it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permitted: Option<Permitted>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
     /// Where the level of the session comes from, where it is not public.
@@ -74,6 +77,16 @@ pub enum Decision {
     Deny,
     /// Only where a record does not tell enough.
     Unknown,
+}
+
+/// A message that was permitted, and of which something else was refused.
+#[derive(Debug, Serialize)]
+pub struct Permitted {
+    /// The number of its own record.
+    pub record: i64,
+    pub policies: Vec<String>,
+    /// The number of the record that says what was refused.
+    pub refused: i64,
 }
 
 /// One question to the policies.
@@ -215,6 +228,7 @@ impl Explanation {
             advice: None,
             consent: None,
             policies: Vec::new(),
+            permitted: None,
             revision: None,
             level: Vec::new(),
             questions: Vec::new(),

@@ -101,7 +101,7 @@ pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use rates::{Limit, Rate, Rates};
-pub use refuse::{DENIED, RATE_LIMITED, Refusal, Unbridged};
+pub use refuse::{DENIED, RATE_LIMITED, Refusal, UNCONSENTED, Unbridged};
 pub use reload::Published;
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;

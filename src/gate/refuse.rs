@@ -31,6 +31,9 @@ pub const DENIED: i64 = 4030;
 /// The code of an answer to what came too often, or beyond a budget. As above.
 pub const RATE_LIMITED: i64 = 4290;
 
+/// How records begin to say what a person has not agreed to, and nothing else.
+pub const UNCONSENTED: &str = "denied by policy: ";
+
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
@@ -116,7 +119,7 @@ pub enum Refusal {
     #[error("denied by policy")]
     Denied { denial: Denial },
     /// A person's consent would have lifted it.
-    #[error("denied by policy: {why}")]
+    #[error("{}{why}", UNCONSENTED)]
     Unconsented { denial: Denial, why: Unconsented },
     #[error("the upstream did not negotiate `{0}`")]
     NotNegotiated(String),

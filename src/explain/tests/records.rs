@@ -46,55 +46,98 @@ fn a_record_is_found_by_its_number_and_what_is_none_says_so() {
     check(8, "it is no record of schema 1");
 }
 
+/// A line of a log: what is in each, and these members.
+fn line(seq: i64, kind: &str, decision: &str, members: &str) -> String {
+    format!(
+        r#"{{"schema":1,"seq":{seq},"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","agent":{{"id":"nightly"}},"method":"tools/call","target":"read_file","decision":"{decision}",{members}}}"#
+    )
+}
+
 #[test]
 fn a_record_is_found_by_the_reference_that_its_agent_was_told() {
-    let line = |seq: i64, reference: &str, direction: &str, kind: &str| {
-        format!(
-            r#"{{"schema":1,"seq":{seq},"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"{kind}","reference":"{reference}","agent":{{"id":"a"}},"direction":"{direction}","method":"tools/call","target":"t","decision":"ALLOW"}}"#
+    let of = |seq, kind, reference: &str, decision| {
+        line(
+            seq,
+            kind,
+            decision,
+            &format!(r#""reference":"{reference}""#),
         )
     };
-    let (agent, server) = ("agent_to_upstream", "upstream_to_agent");
     let log = [
-        line(1, "5f-1", agent, "tool_call"),
-        line(2, "5f-1", server, "tool_result"),
-        line(3, "5f-1", agent, "consent"),
-        line(4, "5f-10", agent, "tool_call"),
-        line(5, "5f-10", agent, "gate_decision"),
-        line(6, "5f-2", server, "tool_result"),
+        of(1, "tool_call", "5f-1", "ALLOW"),
+        of(2, "consent", "5f-1", "ALLOW"),
+        of(3, "tool_result", "5f-1", "ALLOW"),
+        of(4, "tool_call", "5f-10", "ALLOW"),
+        of(5, "gate_decision", "5f-10", "ALLOW"),
+        of(6, "tool_result", "5f-10", "ERROR"),
+        of(7, "tool_result", "5f-2", "BLOCK"),
+        of(8, "notification", "5f-3", "BLOCK"),
+        of(9, "tool_call", "5f-4", "BLOCK"),
     ];
     let log = log.join("\n");
     let check = |reference: &str, expected: &str| {
         let told = match Recorded::find(&log, &Which::Reference(reference.to_owned())) {
-            Ok(recorded) => format!("found {}", recorded.seq),
+            Ok(recorded) => format!("found {}, {:?}", recorded.seq, recorded.refused()),
             Err(error) => error.to_string(),
         };
         assert_eq!(told, expected);
     };
-    check("5f-1", "found 1");
+    check("5f-1", "found 1, None");
+    check("5f-10", "found 4, Some(6)");
     check(
-        "5f-10",
-        "the records 4, 5 have the reference `5f-10`; give one of them, with `--seq`",
+        "5f-2",
+        "the record 7 has the reference `5f-2` and tells only what came of the request, whose own \
+         record is not in this log",
     );
-    check("5f-2", "no record has the reference `5f-2`");
+    check("5f-3", "found 8, None");
+    check("5f-4", "found 9, None");
     check("5f", "no record has the reference `5f`");
 }
 
 #[test]
-fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
-    let told = |what: &str| {
-        let record = format!(
-            r#"{{"schema":1,"seq":7,"time":"2026-11-21T20:14:03Z","instance":"5f","kind":"tool_call","agent":{{"id":"nightly"}},"direction":"agent_to_upstream","method":"tools/call","target":"read_file",{what}}}"#
-        );
-        let recorded = Recorded::read(&record).unwrap();
+fn what_was_permitted_and_refused_on_its_way_back_is_told_as_refused() {
+    let outcome = |what: &str| {
+        let call = r#""reference":"5f-1","direction":"agent_to_upstream","stage":"forward","policies":["read"]"#;
+        let log = [
+            line(7, "tool_call", "ALLOW", call),
+            line(
+                8,
+                "tool_result",
+                "BLOCK",
+                &format!(r#""reference":"5f-1",{what}"#),
+            ),
+        ];
+        let which = Which::Reference("5f-1".to_owned());
+        let recorded = Recorded::find(&log.join("\n"), &which).unwrap();
         check(&Request::Recorded(Box::new(recorded)), "nightly")
     };
     insta::assert_snapshot!(
         [
-            r#""decision":"BLOCK","stage":"decide","policies":["workspace"],"reason":{"code":"consent_timeout","text":"nobody agreed to it in time"}"#,
-            r#""decision":"ERROR","stage":"forward","reason":{"code":"upstream_down","text":"the upstream server is not running, or cannot be reached"}"#,
-            r#""decision":"BLOCK","stage":"understand","reason":{"code":"invalid-params","text":"`name` is not a string"}"#,
+            r#""direction":"upstream_to_agent","stage":"decide","policies":["no-secrets"],"reason":{"code":"secret-result","text":"denied by policy","advice":"ask for less"}"#,
+            r#""stage":"forward","reason":{"code":"timeout","text":"the upstream did not answer within 30000 ms"}"#,
         ]
-        .map(told)
+        .map(outcome)
+        .join("=====\n")
+    );
+}
+
+#[test]
+fn a_record_of_what_was_not_refused_by_policies_alone_says_what_became_of_it() {
+    let told = |decision, what: &str| {
+        let recorded = Recorded::read(&line(7, "tool_call", decision, what)).unwrap();
+        check(&Request::Recorded(Box::new(recorded)), "nightly")
+    };
+    insta::assert_snapshot!(
+        [
+            ("BLOCK", r#""stage":"decide","policies":["workspace"],"reason":{"code":"consent_timeout","text":"denied by policy: nobody agreed to it in time"}"#),
+            // The words of a policy's author.
+            ("BLOCK", r#""stage":"decide","policies":["workspace"],"reason":{"code":"consent_missing","text":"denied by policy"}"#),
+            ("ERROR", r#""stage":"forward","policies":["read"],"reason":{"code":"upstream","text":"the upstream server is not running, or cannot be reached"}"#),
+            ("BLOCK", r#""stage":"limit","policies":["read"],"reason":{"code":"rate-limited","text":"too many calls: retry after 400 ms"}"#),
+            ("ERROR", r#""stage":"decide","policies":["read"],"reason":{"code":"ratchet-fault","text":"it cannot be told, or not be kept, what the session has read: the disk is full"}"#),
+            ("BLOCK", r#""stage":"understand","reason":{"code":"invalid-params","text":"`name` is not a string"}"#),
+        ]
+        .map(|(decision, what)| told(decision, what))
         .join("=====\n")
     );
 }
@@ -152,6 +195,7 @@ fn a_record_of_a_locked_tool_is_explained_without_its_arguments() {
     };
     let drifted = record
         .replace("ALLOW", "BLOCK")
+        .replace("forward", "decide")
         .replace("\"read\"", "\"lock.drift\"");
     insta::assert_snapshot!([record, &drifted].map(check).join("\n=====\n"));
 }
