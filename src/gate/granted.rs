@@ -16,6 +16,7 @@ use super::oblige::Removal;
 use super::refuse::Refusal;
 use super::resources::Kind;
 use super::route::META_SUBSCRIPTION;
+use super::sent::Sent;
 use super::understand::Understood;
 
 /// The most that is taken out of one acknowledgement: its record holds no more notes.
@@ -28,8 +29,7 @@ const MAX_FILTERS: usize = 16 << 20;
 pub(super) fn note_asked(
     identified: &Identified<'_>,
     opened: Option<Admitted>,
-    sent: &str,
-    limits: &Limits,
+    sent: Sent<'_>,
     session: &Session,
 ) {
     let (
@@ -42,12 +42,7 @@ pub(super) fn note_asked(
     else {
         return;
     };
-    // Paths may have become longer than the agent wrote them.
-    let limits = Limits {
-        max_bytes: usize::MAX,
-        ..*limits
-    };
-    let sent = Message::decode(sent.as_bytes(), &limits).ok();
+    let sent = sent.read();
     let params = sent.as_ref().and_then(Message::params);
     let filter = params.and_then(|params| params.get("notifications"));
     let mut state = session.state();

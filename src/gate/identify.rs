@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::policy::{Agent, Consent, Held, Server};
 use crate::session::{
-    Asker, Era, Established, Extension, Handshake, Kept, Lifecycle, PendingTable, Session, Spoken,
-    State, Taken, Within,
+    Asker, Era, Established, Extension, Kept, Lifecycle, PendingTable, Session, Spoken, State,
+    Taken, Within,
 };
 use crate::wire::{
     self, Extensions, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
@@ -328,18 +328,6 @@ pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
             sample_tasks: says(&["tasks", "requests", "sampling", "createMessage"]),
             elicit_tasks: says(&["tasks", "requests", "elicitation", "create"]),
         },
-    }
-}
-
-/// What the agent says at `initialize`, to be repeated to a restarted upstream.
-pub(super) fn handshake(params: Value<'_>) -> Handshake {
-    let version = params
-        .get("protocolVersion")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    Handshake {
-        params: params.text().into(),
-        spoken: said(&version, params.get("capabilities")),
     }
 }
 

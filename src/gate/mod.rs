@@ -52,6 +52,7 @@ mod rounds;
 mod route;
 mod schemas;
 mod seen;
+mod sent;
 mod settings;
 mod shadow;
 mod shortening;

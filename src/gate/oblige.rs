@@ -84,7 +84,7 @@ pub(super) fn oblige<'m>(
     mut allowed: Allowed,
     wanted: Wanted<'m>,
     route: &mut Route<'m>,
-    passage: Passage,
+    mut passage: Passage,
     settings: &Settings,
 ) -> Result<Obliged, Refusal> {
     let secrets = &settings.secrets;
@@ -171,6 +171,7 @@ pub(super) fn oblige<'m>(
     for (value, text) in said.into_values() {
         edits.replace(value, Fragment::string(&text));
     }
+    passage.carried.conceal(secrets);
     let permit = allowed.seal(edits, passage);
     if shows(permit.line(), secrets) {
         return Err(Refusal::Secret);

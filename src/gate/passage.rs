@@ -1,7 +1,9 @@
 //! What whoever carries a permitted message must know of it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::audit::Redactor;
 use crate::session::Admitted;
 use crate::wire::{self, Form, KnownMethod, Message, Onward, Outcome, Shape, Stream, Value};
 
@@ -52,11 +54,24 @@ pub enum Carried {
 impl Carried {
     /// What a request is about is called otherwise from here on.
     pub(super) fn rename(&mut self, other: &str) {
-        if let Self::Request {
-            name: Some(name), ..
-        } = self
-        {
+        if let Some(name) = self.name() {
             *name = other.into();
+        }
+    }
+
+    /// What it is about is said without secrets of the gate's own, as in the text.
+    pub(super) fn conceal(&mut self, secrets: &Redactor) {
+        if let Some(name) = self.name()
+            && let Cow::Owned(without) = secrets.redact(name)
+        {
+            *name = without.into();
+        }
+    }
+
+    fn name(&mut self) -> Option<&mut Box<str>> {
+        match self {
+            Self::Request { name, .. } => name.as_mut(),
+            Self::Notification { .. } | Self::Reply { .. } => None,
         }
     }
 }

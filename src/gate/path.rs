@@ -17,6 +17,7 @@ use super::pin::Pins;
 use super::record::{Came, Trail};
 use super::refuse::Refusal;
 use super::route::{Route, Undone};
+use super::sent::Sent;
 use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
@@ -171,8 +172,8 @@ impl Gate {
             permit,
         } = leaving;
         let session = &talk.session;
-        let (line, limits) = (permit.line(), self.limits(from));
-        granted::note_asked(&understood.identified, route.opened, line, limits, session);
+        let sent = Sent::new(permit.line(), self.limits(from));
+        granted::note_asked(&understood.identified, route.opened, sent, session);
         self.learn(understood, session, brings, trail).await?;
         talk.reachable(permit.to())?;
         self.pay(understood, trail).await?;
@@ -197,7 +198,7 @@ impl Gate {
         if !route.still_waits(from, &mut session.state()) {
             return Err(Stop::Settled);
         }
-        remember::remember(talk, understood, page, drifts, trail.run);
+        remember::remember(talk, understood, sent, page, drifts, trail.run);
         if page.is_some() {
             self.tell_of_unlisted(snapshot, &session.state().tools);
         }

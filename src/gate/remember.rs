@@ -3,22 +3,24 @@
 use std::sync::Arc;
 
 use crate::policy::{self, Client};
-use crate::session::{Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
+use crate::session::{self, Exchange, Lifecycle, Page, Run, State, Traversal, Waits};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
 use super::granted;
-use super::identify::{Identified, META_CLIENT, Role, handshake};
+use super::identify::{Identified, META_CLIENT, Role, said as spoken};
 use super::listing;
+use super::sent::Sent;
 use super::talk::Talk;
 use super::understand::{Doing, Understood};
 
-/// Called when a message is recorded and about to leave.
+/// Called when a message is recorded and about to leave, as `sent`.
 pub(super) fn remember<U: Upstream, A>(
     talk: &Talk<U, A>,
     understood: &Understood<'_>,
+    sent: Sent<'_>,
     listed: Option<&Page>,
     drifts: &[Drift<'_>],
     came_in: Run,
@@ -46,7 +48,7 @@ pub(super) fn remember<U: Upstream, A>(
             ..
         } => {
             if let Some(params) = message.params() {
-                state.lifecycle = Lifecycle::Initializing(handshake(params));
+                state.lifecycle = Lifecycle::Initializing(handshake(params, sent));
                 introduce(&mut state, params.get("clientInfo"));
             }
         }
@@ -95,6 +97,18 @@ pub(super) fn remember<U: Upstream, A>(
     }
     drop(state);
     talk.introduce();
+}
+
+/// What an agent says at `initialize`.
+fn handshake(said: Value<'_>, sent: Sent<'_>) -> session::Handshake {
+    let version = said.get("protocolVersion").and_then(Value::as_str);
+    let sent = sent.read();
+    let permitted = sent.as_ref().and_then(Message::params);
+    session::Handshake {
+        // Nothing of it is told to a server that policy had taken out for the first one.
+        params: permitted.map_or("{}", |params| params.text()).into(),
+        spoken: spoken(&version.unwrap_or_default(), said.get("capabilities")),
+    }
 }
 
 /// A prompt of which the agent has seen what another server says is not merely one that it never asked

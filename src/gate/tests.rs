@@ -369,16 +369,19 @@ impl Upstream for Recorder {
 /// Over HTTP a header says what is read, and must say what the message does.
 fn assert_names_what_it_reads(permit: &Permit) {
     let Carried::Request {
-        method: KnownMethod::ResourcesRead,
-        name,
-        ..
+        name: Some(name), ..
     } = &permit.passage().carried
     else {
         return;
     };
     let message = Message::decode(permit.line().as_bytes(), &Limits::default()).unwrap();
-    let uri = message.params().and_then(|params| params.get("uri"));
-    assert_eq!(name.as_deref(), uri.unwrap().as_str().as_deref());
+    let params = message.params().unwrap();
+    let said = ["uri", "name", "taskId"].map(|key| params.get(key)?.as_str());
+    assert!(
+        said.iter().flatten().any(|said| **said == **name),
+        "{name}: {}",
+        permit.line()
+    );
 }
 
 impl Agent for Recorder {

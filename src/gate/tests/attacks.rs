@@ -365,6 +365,16 @@ async fn a_secret_of_the_configuration_passes_in_neither_direction() {
             assert!(message.text().contains("[redacted]"), "{line}");
         }
     }
+    // Nor does a header say what the message no longer does.
+    for (method, key) in [("resources/read", "uri"), ("prompts/get", "name")] {
+        bench
+            .agent(&format!(r#"{{"jsonrpc":"2.0","id":2,"method":"{method}","params":{{"{key}":"x://a/CANARY-1234567890"}}}}"#))
+            .await;
+        let sent = bench.to_upstream().remove(0);
+        assert!(sent.contains("x://a/[redacted]"), "{sent}");
+        bench.upstream(&result(&id_of(&sent))).await;
+        bench.to_agent();
+    }
     // A key cannot be replaced: the message does not pass.
     bench
         .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"CANARY-1234567890":1}}}"#)

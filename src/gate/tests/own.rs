@@ -1,6 +1,7 @@
 //! What the gate asks and tells of its own accord.
 
 use super::*;
+use crate::policy::Obligation;
 
 /// An answer to `initialize`.
 fn agreed(id: &str, version: &str) -> String {
@@ -16,6 +17,36 @@ async fn restarted() -> (Bench, String) {
     bench.gate.upstream_restarted(&bench.talk).await;
     let asked = id_of(&bench.to_upstream()[0]);
     (bench, asked)
+}
+
+#[tokio::test]
+async fn a_restarted_upstream_is_told_no_more_than_the_first_one_was() {
+    let strip = |_: &Facts<'_>| {
+        let obligations = vec![Obligation::StripMeta("a/b".into())];
+        Ok(Verdict::Allow {
+            reasons: vec![],
+            obligations,
+        })
+    };
+    let bench = Bench::new(strip);
+    let params = r#""_meta":{"progressToken":7,"a/b":1,"c":2},"protocolVersion""#;
+    bench
+        .agent(&INITIALIZE.replacen("\"protocolVersion\"", params, 1))
+        .await;
+    let first = bench.to_upstream().remove(0);
+    assert!(!first.contains("a/b"), "{first}");
+    bench.upstream(&agreed(&id_of(&first), "2025-11-25")).await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    bench.to_upstream();
+    bench.gate.upstream_died(&bench.talk).await.unwrap();
+    bench.gate.upstream_restarted(&bench.talk).await;
+    let params = |line: &str| {
+        let message = Message::decode(line.as_bytes(), &Limits::default()).unwrap();
+        message.params().unwrap().text().to_owned()
+    };
+    assert_eq!(params(&bench.to_upstream()[0]), params(&first));
 }
 
 /// Kind, method, decision and code of the records that speak of the gate's own messages.
