@@ -8,7 +8,7 @@ use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
 use crate::policy::{ActionName, PolicySnapshot};
 use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Place, Session};
-use crate::wire::{KnownMethod, Mirror, Value};
+use crate::wire::{KnownMethod, Mirror, Misannotated, Value};
 
 use super::forward::UpstreamFault;
 use super::pin;
@@ -149,30 +149,31 @@ impl Shape {
                 Names::Plain => plainly_named(name, item),
                 Names::Any => Ok(name),
             });
-            let callable = named_well.and_then(|name| match reading.headers {
-                Headers::Ours if self.kind == ListKind::Tools => well_annotated(name, item),
-                Headers::Ours | Headers::Agents => Ok(name),
+            let callable = named_well.and_then(|name| {
+                let mirrors = self.mirrors(&name, item, reading.headers)?;
+                Ok((name, mirrors))
             });
             match callable {
-                Ok(name) => named.push((index, name, item)),
+                Ok((name, mirrors)) => named.push((index, name, item, mirrors)),
                 Err(problem) => page.unusable.push((index, problem)),
             }
         }
         let mut definitions = HashMap::with_capacity(named.len());
-        for (_, name, item) in &named {
+        for (_, name, item, _) in &named {
             let first = Definitions::First(item.text());
             let known: &mut Definitions<'_> = definitions.entry(name.clone()).or_insert(first);
             known.meet(item.text());
         }
         // Only tools have arguments that are checked.
         let schemas = reading.schemas.filter(|_| self.kind == ListKind::Tools);
-        for (index, name, item) in named {
+        for (index, name, item, mirrors) in named {
             let shown = definitions.get_mut(&name);
             match shown.map_or(Err(CONFLICTING), Definitions::show) {
                 Ok(()) => {
                     let flags = (reading.flags == Looked::For).then(|| text::flags_of(item));
                     let is_defined = matches!(self.kind, ListKind::Tools | ListKind::Prompts);
-                    let definition = is_defined.then(|| offered(&name, item, flags, schemas));
+                    let definition =
+                        is_defined.then(|| offered(&name, item, flags, schemas, mirrors));
                     page.items.push(PageItem {
                         index,
                         name,
@@ -216,13 +217,40 @@ impl Shape {
         }
         Ok(name.into_owned())
     }
+
+    /// Which arguments of a tool headers repeat. Whoever makes the headers of a call excludes the tools of
+    /// which it cannot (MCP 2026-07-28, basic/transports/streamable-http, schema extension), and says so
+    /// in its log. A tool that wants more headers than the gate compares breaks no rule for which its
+    /// agent would exclude it, so that the gate does.
+    fn mirrors(
+        &self,
+        name: &str,
+        item: Value<'_>,
+        headers: Headers,
+    ) -> Result<Annotations, String> {
+        if self.kind != ListKind::Tools {
+            return Ok(Ok(Arc::default()));
+        }
+        match (Mirror::of_definition(item), headers) {
+            (Err(wrong), Headers::Ours) | (Err(wrong @ Misannotated::TooMuch), Headers::Agents) => {
+                let tool = name.escape_debug();
+                tracing::warn!("the tool `{tool}` is neither listed nor called: {wrong}");
+                Err(format!("`{name}`: {wrong}"))
+            }
+            (mirrors, Headers::Ours | Headers::Agents) => Ok(mirrors),
+        }
+    }
 }
+
+/// What the annotations of a tool say.
+type Annotations = Result<Arc<[Mirror]>, Misannotated>;
 
 fn offered(
     name: &str,
     item: Value<'_>,
     flags: Option<Flags>,
     schemas: Option<&KnownSchemas>,
+    mirrors: Annotations,
 ) -> Offered {
     let print = pin::fingerprint(item);
     let schemas = schemas.and_then(|known| known.of(print, item));
@@ -230,7 +258,7 @@ fn offered(
         print,
         flags,
         schemas,
-        mirrors: Mirror::of_definition(item),
+        mirrors,
         looks: Looks::of(name),
     }
 }
@@ -244,19 +272,6 @@ fn plainly_named(name: String, item: Value<'_>) -> Result<String, String> {
         Err(format!(
             "`{name}`: hidden characters in a name or a value of its definition ({hidden})"
         ))
-    }
-}
-
-/// Whoever makes the headers of a call excludes the tools of which it cannot (MCP 2026-07-28,
-/// basic/transports/streamable-http, schema extension), and says so in its log.
-fn well_annotated(name: String, item: Value<'_>) -> Result<String, String> {
-    match Mirror::of_definition(item) {
-        Ok(_) => Ok(name),
-        Err(wrong) => {
-            let tool = name.escape_debug();
-            tracing::warn!("the tool `{tool}` is neither listed nor called: {wrong}");
-            Err(format!("`{name}`: {wrong}"))
-        }
     }
 }
 

@@ -187,8 +187,12 @@ impl Page {
             .items
             .iter()
             .filter_map(|item| item.definition.as_ref());
-        let schemas = defined.filter_map(|offered| offered.schemas.as_deref());
-        texts.chain(schemas.map(ToolSchemas::length)).sum()
+        let definitions = defined.map(|offered| {
+            let schemas = offered.schemas.as_deref().map_or(0, ToolSchemas::length);
+            let mirrors = offered.mirrors.iter().flat_map(|mirrors| mirrors.iter());
+            schemas.saturating_add(mirrors.map(Mirror::weight).sum())
+        });
+        texts.chain(definitions).sum()
     }
 }
 
@@ -202,6 +206,7 @@ impl PageItem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::{Document, Limits};
 
     #[test]
     fn a_page_is_found_by_its_kind_and_its_whole_text() {
@@ -249,6 +254,24 @@ mod tests {
         assert_eq!(sum, pages.bytes);
         pages.keep(&page("tools", "too long to be kept", MOST / ITEM + 1));
         assert_eq!((pages.bytes, pages.read.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_page_weighs_what_headers_repeat() {
+        let properties = (0..9).map(|it| {
+            let long = "a".repeat(500);
+            format!(r#""{long}{it}":{{"type":"string","x-mcp-header":"h{it}"}}"#)
+        });
+        let properties = properties.collect::<Vec<_>>().join(",");
+        let tool = format!(r#"{{"inputSchema":{{"properties":{{{properties}}}}}}}"#);
+        let tool = Document::decode(tool.as_bytes(), &Limits::default()).unwrap();
+        let mut page = Page::of_one_tool("t");
+        let before = page.weight();
+        for item in &mut page.items {
+            let offered = item.definition.as_mut().unwrap();
+            offered.mirrors = Mirror::of_definition(tool.root());
+        }
+        assert!(page.weight() >= before + 9 * 500);
     }
 
     fn page(list: &str, text: &str, items: usize) -> Arc<Page> {

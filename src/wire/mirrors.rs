@@ -2,6 +2,7 @@
 //! 2026-07-28, server/tools). The body is the truth.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,20 +10,41 @@ use super::{Message, Value};
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// Tools beyond these have no mirrors: a list is the server's, and memory is ours.
-const MAX_TOOLS: usize = 10_000;
+/// Bytes of all that is kept of tools: a list is the server's, and memory is ours. Tools beyond it have no
+/// mirrors.
+const MOST_KEPT: usize = 16 << 20;
+
+/// Headers of one tool. Servers take about a hundred fields in a request, its others included.
+const MOST_HEADERS: usize = 64;
+
+/// Bytes of the names of one tool's headers, and of the paths to what they repeat. Servers take about as
+/// much of a whole head.
+const MOST_BYTES: usize = 8 << 10;
 
 /// Which arguments of which tools are repeated, as the lists of tools told it so far.
 #[derive(Debug, Default)]
 pub struct Mirrors {
-    tools: Mutex<HashMap<Box<str>, Arc<[Mirror]>>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    tools: HashMap<Box<str>, Arc<[Mirror]>>,
+    bytes: usize,
 }
 
 /// One argument that is repeated.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mirror {
     header: Box<str>,
-    path: Vec<Box<str>>,
+    path: Arc<Path>,
+}
+
+/// Where an argument stands in a call. Arguments of one object share the way to it.
+#[derive(Debug, PartialEq, Eq)]
+struct Path {
+    above: Option<Arc<Path>>,
+    step: Box<str>,
 }
 
 /// How an annotation breaks the rules.
@@ -36,6 +58,12 @@ pub enum Misannotated {
     Kind,
     #[error("its `x-mcp-header` stands where not only `properties` lead")]
     Place,
+    /// This breaks no rule of the protocol. Whoever has to make such headers, or compare them, cannot.
+    #[error(
+        "its `x-mcp-header` are more than {MOST_HEADERS}, or longer than {MOST_BYTES} bytes in all, with the \
+         names that lead to them"
+    )]
+    TooMuch,
 }
 
 impl Mirrors {
@@ -49,30 +77,49 @@ impl Mirrors {
         let Some(listed) = listed.filter(|tools| tools.is_array()) else {
             return;
         };
-        let mut tools = self.tools();
+        let mut kept = self.kept();
         for tool in listed.items() {
             let Some(name) = tool.get("name").and_then(Value::as_str) else {
                 continue;
             };
-            match Mirror::of_definition(tool) {
-                Ok(mirrors) if !mirrors.is_empty() && tools.len() < MAX_TOOLS => {
-                    tools.insert(name.into(), mirrors);
-                }
-                Ok(_) | Err(_) => {
-                    tools.remove(&*name);
-                }
+            kept.forget(&name);
+            if let Ok(mirrors) = Mirror::of_definition(tool) {
+                kept.keep(&name, mirrors);
             }
         }
     }
 
     /// Those of a tool, if it was listed and has any.
     pub fn of_tool(&self, name: &str) -> Option<Arc<[Mirror]>> {
-        self.tools().get(name).cloned()
+        self.kept().tools.get(name).cloned()
     }
 
-    fn tools(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<[Mirror]>>> {
-        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl Kept {
+    fn forget(&mut self, name: &str) {
+        if let Some(mirrors) = self.tools.remove(name) {
+            self.bytes = self.bytes.saturating_sub(weight(name, &mirrors));
+        }
+    }
+
+    fn keep(&mut self, name: &str, mirrors: Arc<[Mirror]>) {
+        let bytes = self.bytes.saturating_add(weight(name, &mirrors));
+        if !mirrors.is_empty() && bytes <= MOST_KEPT {
+            self.bytes = bytes;
+            self.tools.insert(name.into(), mirrors);
+        }
+    }
+}
+
+/// Bytes that a tool takes of what is kept.
+fn weight(name: &str, mirrors: &[Mirror]) -> usize {
+    let entry = size_of::<(Box<str>, Arc<[Mirror]>)>().saturating_add(name.len());
+    let mirrors = mirrors.iter().map(Mirror::weight);
+    mirrors.fold(entry, usize::saturating_add)
 }
 
 impl Mirror {
@@ -84,30 +131,19 @@ impl Mirror {
     /// # Errors
     /// How an annotation of it breaks the rules: then nobody may call the tool over HTTP.
     pub fn of_definition(definition: Value<'_>) -> Result<Arc<[Self]>, Misannotated> {
-        let mut found = Vec::new();
+        let mut found = Found::default();
         if let Some(schema) = definition.get("inputSchema") {
-            collect(schema, Some(&mut Vec::new()), &mut found)?;
+            collect(schema, &Way::Arguments, &mut found)?;
         }
-        Ok(found.into())
+        Ok(found.mirrors.into())
     }
 
-    fn of_property(
-        property: Value<'_>,
-        annotation: Value<'_>,
-        path: &[Cow<'_, str>],
-    ) -> Result<Self, Misannotated> {
-        let name = annotation.as_str().ok_or(Misannotated::Name)?;
-        if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(Misannotated::Name);
-        }
-        let scalar = property.get("type").and_then(Value::as_str);
-        if !scalar.is_some_and(|it| matches!(&*it, "string" | "integer" | "boolean")) {
-            return Err(Misannotated::Kind);
-        }
-        Ok(Self {
-            header: format!("{}{}", Self::PREFIX, name.to_ascii_lowercase()).into(),
-            path: path.iter().map(|step| Box::from(&**step)).collect(),
-        })
+    /// Bytes that it takes at most: what it shares with others counts for each.
+    pub fn weight(&self) -> usize {
+        let steps = self.path.steps();
+        let steps = steps.map(|path| size_of::<Path>().saturating_add(path.step.len()));
+        let own = size_of::<Self>().saturating_add(self.header.len());
+        steps.fold(own, usize::saturating_add)
     }
 
     /// The header's name, in lower case.
@@ -135,9 +171,22 @@ impl Mirror {
     }
 
     fn argument<'c>(&self, call: &'c Message) -> Option<Value<'c>> {
-        let arguments = call.params()?.get("arguments")?;
-        let mut steps = self.path.iter();
-        steps.try_fold(arguments, |value, step| value.get(step))
+        self.path.within(call.params()?.get("arguments")?)
+    }
+}
+
+impl Path {
+    fn steps(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |path| path.above.as_deref())
+    }
+
+    /// The wire's depth limit bounded what the path was made of, and so the recursion.
+    fn within<'c>(&self, arguments: Value<'c>) -> Option<Value<'c>> {
+        let object = match &self.above {
+            Some(above) => above.within(arguments)?,
+            None => arguments,
+        };
+        object.get(&self.step)
     }
 }
 
@@ -194,21 +243,100 @@ const NAMED_SCHEMAS: [&str; 5] = [
 ];
 const PLAIN_DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// Takes in the annotations of a schema's properties. `path` leads from the arguments to what the schema
-/// is about; there is none where anything else than `properties` leads to the schema, and an annotation
-/// there breaks the rules.
-fn collect<'s>(
-    schema: Value<'s>,
-    mut path: Option<&mut Vec<Cow<'s, str>>>,
-    found: &mut Vec<Mirror>,
-) -> Result<(), Misannotated> {
-    if let Some(annotation) = schema.get(ANNOTATION) {
-        let path = path.as_deref().filter(|path| !path.is_empty());
-        let mirror = Mirror::of_property(schema, annotation, path.ok_or(Misannotated::Place)?)?;
-        if found.iter().any(|other| other.header == mirror.header) {
+/// What leads from the arguments to what a schema is about.
+enum Way<'w> {
+    Arguments,
+    Property(Property<'w>),
+    /// Something else than `properties`: an annotation there breaks the rules.
+    Astray,
+}
+
+struct Property<'w> {
+    above: Option<&'w Property<'w>>,
+    name: &'w str,
+    /// Made for the first annotation that it leads to: most lead to none.
+    path: OnceCell<Arc<Path>>,
+}
+
+impl<'w> Way<'w> {
+    fn to(&'w self, name: &'w str) -> Self {
+        let above = match self {
+            Self::Arguments => None,
+            Self::Property(property) => Some(property),
+            Self::Astray => return Self::Astray,
+        };
+        Self::Property(Property {
+            above,
+            name,
+            path: OnceCell::new(),
+        })
+    }
+}
+
+impl Property<'_> {
+    /// Bytes of all names on the way.
+    fn bytes(&self) -> usize {
+        let names = std::iter::successors(Some(self), |property| property.above);
+        let bytes = names.map(|property| property.name.len());
+        bytes.fold(0, usize::saturating_add)
+    }
+
+    fn path(&self) -> Arc<Path> {
+        let made = || {
+            let above = self.above.map(Property::path);
+            let step = self.name.into();
+            Arc::new(Path { above, step })
+        };
+        Arc::clone(self.path.get_or_init(made))
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    mirrors: Vec<Mirror>,
+    bytes: usize,
+}
+
+impl Found {
+    fn annotation(
+        &mut self,
+        annotation: Value<'_>,
+        schema: Value<'_>,
+        way: &Way<'_>,
+    ) -> Result<(), Misannotated> {
+        let Way::Property(property) = way else {
+            return Err(Misannotated::Place);
+        };
+        let name = annotation.as_str().ok_or(Misannotated::Name)?;
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(Misannotated::Name);
+        }
+        let scalar = schema.get("type").and_then(Value::as_str);
+        if !scalar.is_some_and(|it| matches!(&*it, "string" | "integer" | "boolean")) {
+            return Err(Misannotated::Kind);
+        }
+        let bytes = name.len().saturating_add(property.bytes());
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.mirrors.len() >= MOST_HEADERS || self.bytes > MOST_BYTES {
+            return Err(Misannotated::TooMuch);
+        }
+        let header = format!("{}{}", Mirror::PREFIX, name.to_ascii_lowercase());
+        if self.mirrors.iter().any(|other| *other.header == *header) {
             return Err(Misannotated::Twice);
         }
-        found.push(mirror);
+        self.mirrors.push(Mirror {
+            header: header.into(),
+            path: property.path(),
+        });
+        Ok(())
+    }
+}
+
+/// Takes in the annotations of a schema and of all that are in it. The wire's depth limit bounds the
+/// recursion.
+fn collect(schema: Value<'_>, way: &Way<'_>, found: &mut Found) -> Result<(), Misannotated> {
+    if let Some(annotation) = schema.get(ANNOTATION) {
+        found.annotation(annotation, schema, way)?;
     }
     for (keyword, value) in schema.entries() {
         let keyword = &*keyword;
@@ -217,25 +345,18 @@ fn collect<'s>(
         }
         if keyword == "properties" {
             for (name, property) in value.entries() {
-                match path.as_deref_mut() {
-                    Some(path) => {
-                        path.push(name);
-                        collect(property, Some(path), found)?;
-                        path.pop();
-                    }
-                    None => collect(property, None, found)?,
-                }
+                collect(property, &way.to(&name), found)?;
             }
         } else if NAMED_SCHEMAS.contains(&keyword) {
             for (_, schema) in value.entries() {
-                collect(schema, None, found)?;
+                collect(schema, &Way::Astray, found)?;
             }
         } else if value.is_array() {
             for schema in value.items() {
-                collect(schema, None, found)?;
+                collect(schema, &Way::Astray, found)?;
             }
         } else {
-            collect(value, None, found)?;
+            collect(value, &Way::Astray, found)?;
         }
     }
     Ok(())

@@ -144,6 +144,28 @@ async fn a_tool_with_a_wrong_annotation_is_not_there_for_whoever_knows_of_no_hea
 }
 
 #[tokio::test]
+async fn a_tool_that_wants_more_headers_than_are_compared_is_there_for_nobody() {
+    let leaf = |it| format!(r#""p{it}":{{"type":"string","x-mcp-header":"h{it}"}}"#);
+    let leaves: Vec<_> = (0..100).map(leaf).collect();
+    let properties = format!(r#"{{"properties":{{{}}}}}"#, leaves.join(","));
+    for (transport, bridged) in [("stdio", false), ("http", true), ("http", false)] {
+        let bench = transported(over_http(open), transport, bridged);
+        bench.agent(&listing("1")).await;
+        let id = asked(&bench, "tools/list");
+        let offered = [tool("greedy", &properties), plain("right")];
+        bench.upstream(&list(&id, &offered)).await;
+        let shown = bench.to_agent().remove(0);
+        assert!(
+            !shown.contains("greedy") && shown.contains("right"),
+            "{shown}"
+        );
+        bench.agent(&called("2", "greedy")).await;
+        assert_eq!(bench.to_upstream(), Vec::<String>::new(), "{transport}");
+        assert!(bench.to_agent()[0].contains("Unknown tool: greedy"));
+    }
+}
+
+#[tokio::test]
 async fn without_headers_an_annotation_means_nothing() {
     let bench = Bench::new(open);
     bench.agent(&listing("1")).await;

@@ -126,6 +126,68 @@ fn one_wrong_annotation_leaves_a_tool_without_mirrors() {
     }
 }
 
+/// Tools whose headers, or the way to what they repeat, are more than anybody sends, and the same just
+/// short of that.
+#[test]
+fn a_tool_wants_no_more_headers_than_a_request_can_have() {
+    let check = |properties: &str, expected: Result<usize, Misannotated>| {
+        let tool = listing(properties);
+        let tools = tool.result().and_then(|it| it.get("tools")).unwrap();
+        let found = Mirror::of_definition(tools.items().next().unwrap());
+        assert_eq!(found.map(|found| found.len()), expected, "{properties:.60}");
+    };
+    let leaves = |count: usize, header: &str| {
+        let leaf = |it| format!(r#""p{it}":{{"type":"string","x-mcp-header":"{header}{it}"}}"#);
+        (0..count).map(leaf).collect::<Vec<_>>().join(",")
+    };
+    let below = |key: usize, leaves: &str| {
+        let key = "a".repeat(key);
+        format!(r#"{{"{key}":{{"properties":{{{leaves}}}}}}}"#)
+    };
+    let too_much = Err(Misannotated::TooMuch);
+    check(&format!("{{{}}}", leaves(64, "h")), Ok(64));
+    check(&format!("{{{}}}", leaves(65, "h")), too_much);
+    // Each repeats the whole way to it.
+    check(&below(500, &leaves(16, "h")), Ok(16));
+    check(&below(500, &leaves(17, "h")), too_much);
+    check(&below(200_000, &leaves(1, "h")), too_much);
+    let long = "h".repeat(4_000);
+    check(&format!("{{{}}}", leaves(2, &long)), Ok(2));
+    check(&format!("{{{}}}", leaves(3, &long)), too_much);
+    // Without an annotation a name may be of any length.
+    let plain = below(200_000, r#""p":{"type":"string"}"#);
+    check(&plain, Ok(0));
+}
+
+#[test]
+fn there_is_an_end_to_what_is_kept_of_all_tools() {
+    let mirrors = Mirrors::default();
+    let tool = |name: &str| {
+        let long = "a".repeat(2 << 20);
+        let schema = r#"{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}"#;
+        message(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"{long}{name}","inputSchema":{schema}}}]}}}}"#
+        ))
+    };
+    let is_kept = |name: &str| {
+        let long = "a".repeat(2 << 20);
+        mirrors.of_tool(&format!("{long}{name}")).is_some()
+    };
+    for number in 0..9 {
+        let name = number.to_string();
+        mirrors.learn(&tool(&name));
+        // What is known already may be told again.
+        mirrors.learn(&tool(&name));
+        assert_eq!(is_kept(&name), number < 7, "{number}");
+    }
+    let gone = "a".repeat(2 << 20);
+    mirrors.learn(&message(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"{gone}0","inputSchema":{{}}}}]}}}}"#
+    )));
+    mirrors.learn(&tool("8"));
+    assert!(is_kept("8"), "one that is gone makes room");
+}
+
 #[test]
 fn a_later_list_counts() {
     let mirrors = Mirrors::default();
