@@ -14,7 +14,6 @@ use crate::policy::{Allowance, CanonicalPaths, Obligation, PolicySnapshot, Uncan
 use crate::wire::{Fragment, Value};
 
 use super::decide::called_tool;
-use super::oblige::escaped;
 use super::refuse::Refusal;
 use super::resources;
 use super::understand::{About, Doing, Question, Understood};
@@ -136,22 +135,16 @@ pub(super) fn asked_again<'m>(
     })
 }
 
-/// The values at a JSON pointer in which `*` is each member, with their own pointers.
-pub(super) fn values_at<'m>(value: Value<'m>, pointer: &str) -> Vec<(String, Value<'m>)> {
-    let mut found = vec![(String::new(), value)];
+/// The values at a JSON pointer in which `*` is each member.
+pub(super) fn values_at<'m>(value: Value<'m>, pointer: &str) -> Vec<Value<'m>> {
+    let mut found = vec![value];
     for step in pointer.split('/').skip(1) {
-        let next = found.into_iter().flat_map(|(place, value)| {
+        let next = found.into_iter().flat_map(|value| {
             if step == "*" {
-                let members = value.entries().map(|(key, member)| (escaped(&key), member));
-                let items = value.items().enumerate();
-                let items = items.map(|(index, item)| (index.to_string(), item));
-                let all = members.chain(items);
-                return all
-                    .map(|(step, value)| (format!("{place}/{step}"), value))
-                    .collect();
+                let members = value.entries().map(|(_, member)| member);
+                return members.chain(value.items()).collect();
             }
             let step_on = value_at(value, &format!("/{step}"));
-            let step_on = step_on.map(|value| (format!("{place}/{step}"), value));
             step_on.into_iter().collect::<Vec<_>>()
         });
         found = next.collect();

@@ -22,6 +22,10 @@ use super::understand::Understood;
 /// The most that is taken out of one acknowledgement: its record holds no more notes.
 const MOST: usize = 64;
 
+/// The longest name, in bytes, of a member of which single items are taken out, since it is repeated for each
+/// of them. The protocol's own have twenty; a member with a longer one goes as a whole.
+const LONGEST: usize = 64 << 10;
+
 /// Bytes of what the streams of one session ask for that are kept until it is acknowledged.
 const MAX_FILTERS: usize = 16 << 20;
 
@@ -91,7 +95,7 @@ pub(super) fn unasked<'m>(
         let wanted = asked.root().get(&member);
         match wanted {
             _ if says_nothing(granted) => {}
-            Some(wanted) if granted.is_array() && wanted.is_array() => {
+            Some(wanted) if granted.is_array() && wanted.is_array() && place.len() <= LONGEST => {
                 let wanted: HashSet<_> = wanted.items().flat_map(spellings).collect();
                 let items = granted.items().enumerate();
                 let items =

@@ -31,6 +31,7 @@ mod links;
 mod listening;
 mod listing;
 mod names;
+mod noted;
 mod oblige;
 mod own;
 mod page;

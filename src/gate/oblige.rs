@@ -14,6 +14,7 @@ use super::decide::{Allowed, Permit};
 use super::excerpts;
 use super::guises;
 use super::leaks;
+use super::noted::{MOST_NOTED, note_replaced};
 use super::passage::Passage;
 use super::ratchet;
 use super::refuse::Refusal;
@@ -37,9 +38,6 @@ pub(super) struct Obliged {
 
 /// What the audit says of a secret of the configuration's own.
 const OWN_SECRET: &str = "configuration-secret";
-
-/// The most texts of one message whose change is told of each by itself.
-const MOST_NOTED: usize = 64;
 
 /// An item that a list does not show, and why.
 #[derive(Debug)]
@@ -298,23 +296,16 @@ fn cleaned<'m>(
     own: &[Range<usize>],
     notes: &mut Vec<audit::Edit>,
 ) -> Said<'m> {
-    let before = notes.len();
     let stays = |text: &Cleaned<'_>| {
         let range = text.value.range();
         let within = |it: &Range<usize>| it.start <= range.start && range.end <= it.end;
         !gone.iter().any(within) && !own.contains(&range)
     };
-    let kept = texts.into_iter().filter(stays).map(|text| {
-        if notes.len() - before < MOST_NOTED {
-            notes.push(audit::Edit {
-                pointer: text.pointer.into(),
-                change: audit::Change::Replaced,
-                because: Some(format!("hidden text: {}", text.removed).into()),
-            });
-        }
-        (text.value.range().start, (text.value, text.without))
-    });
-    kept.collect()
+    let kept: Vec<_> = texts.into_iter().filter(stays).collect();
+    let told = |text: &Cleaned<'m>| (text.value, format!("hidden text: {}", text.removed));
+    note_replaced(kept.iter().map(told), notes);
+    let said = |text: Cleaned<'m>| (text.value.range().start, (text.value, text.without));
+    kept.into_iter().map(said).collect()
 }
 
 /// Where the members are that a protocol of others may read, and their place (RFC 6901).
@@ -357,14 +348,8 @@ fn rename<'m>(
         known.or_else(|| value.as_str().filter(|_| !is_own))
     };
     let renamed = guises::renamed(message, roots, by_now);
-    for (index, (value, text, pointer)) in renamed.into_iter().enumerate() {
-        if index < MOST_NOTED {
-            notes.push(audit::Edit {
-                pointer: pointer.into(),
-                change: audit::Change::Replaced,
-                because: Some("a virtual root".into()),
-            });
-        }
+    guises::note_renamed(&renamed, notes);
+    for (value, text) in renamed {
         said.insert(value.range().start, (value, text));
     }
 }

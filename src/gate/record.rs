@@ -394,13 +394,8 @@ impl Trail {
         self.record.findings.extend(findings);
     }
 
-    /// What was written in the agent's words before anything was judged.
-    pub(super) fn renamed(&mut self, places: &[String]) {
-        let edits = places.iter().map(|place| audit::Edit {
-            pointer: place.clone().into(),
-            change: audit::Change::Replaced,
-            because: Some("a virtual root".into()),
-        });
+    /// What was written in the server's words before anything was judged.
+    pub(super) fn edited(&mut self, edits: Vec<audit::Edit>) {
         self.record.edits.extend(edits);
     }
 

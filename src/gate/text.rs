@@ -19,8 +19,6 @@ pub(super) struct Found<'m> {
 #[derive(Debug)]
 pub(super) struct Cleaned<'m> {
     pub(super) value: Value<'m>,
-    /// Where it stands (RFC 6901).
-    pub(super) pointer: String,
     pub(super) without: String,
     pub(super) removed: Kinds,
 }
@@ -47,12 +45,12 @@ pub(super) fn cleaned<'m>(
         has_page: page.is_some(),
     };
     let (result, error, params) = (message.result(), message.error(), message.params());
-    let result = result.map(|result| (result, "result", result_of(identified, texts)));
-    let error = error.map(|error| (error, "error", (Part::Content, texts.content)));
-    let params = params.map(|params| (params, "params", (Part::Content, texts.content)));
-    for (value, place, (part, cleaning)) in [result, error, params].into_iter().flatten() {
+    let result = result.map(|result| (result, result_of(identified, texts)));
+    let error = error.map(|error| (error, (Part::Content, texts.content)));
+    let params = params.map(|params| (params, (Part::Content, texts.content)));
+    for (value, (part, cleaning)) in [result, error, params].into_iter().flatten() {
         if cleaning != Cleaning::Off {
-            look.at(value, place, part, cleaning);
+            look.at(value, part, cleaning);
         }
     }
     let mut findings = look.told();
@@ -96,9 +94,9 @@ struct Look<'m> {
 }
 
 impl<'m> Look<'m> {
-    fn at(&mut self, value: Value<'m>, place: &'static str, part: Part, cleaning: Cleaning) {
+    fn at(&mut self, value: Value<'m>, part: Part, cleaning: Cleaning) {
         self.cleaning = cleaning;
-        words(value, &[place], part, &mut |word| match word.role {
+        words(value, part, &mut |word| match word.role {
             WordRole::Identifier => {
                 self.named = self.named.and(revealed(&word.text).removed);
             }
@@ -112,7 +110,6 @@ impl<'m> Look<'m> {
                 if let (Some(value), true) = (word.value, wanted) {
                     self.strings.push(Cleaned {
                         value,
-                        pointer: word.pointer(),
                         without: found.text.into_owned(),
                         removed: found.removed,
                     });
@@ -153,7 +150,7 @@ pub(super) fn flags_of(definition: Value<'_>) -> Flags {
 /// The same of any part of a message.
 pub(super) fn flags_in(value: Value<'_>, part: Part) -> Flags {
     let mut found = Flags::default();
-    words(value, &[], part, &mut |word| {
+    words(value, part, &mut |word| {
         found = found.and(flags(&word.text));
     });
     found
@@ -162,7 +159,7 @@ pub(super) fn flags_in(value: Value<'_>, part: Part) -> Flags {
 /// What hides in the names of a definition, where nothing can be taken out.
 pub(super) fn hidden_names(definition: Value<'_>) -> Kinds {
     let mut found = Kinds::default();
-    words(definition, &[], Part::Definition(usize::MAX), &mut |word| {
+    words(definition, Part::Definition(usize::MAX), &mut |word| {
         if word.role == WordRole::Identifier {
             found = found.and(revealed(&word.text).removed);
         }

@@ -20,12 +20,11 @@ pub enum Part {
 
 /// A string of a message.
 #[derive(Debug)]
-pub struct Word<'w, 'm> {
+pub struct Word<'m> {
     pub role: Role,
     pub text: Cow<'m, str>,
     /// `None` for the name of a member.
     pub value: Option<Value<'m>>,
-    path: &'w [Step<'m>],
 }
 
 /// What a string is there for.
@@ -39,7 +38,7 @@ pub enum Role {
 #[derive(Debug, Clone)]
 enum Step<'m> {
     Member(Cow<'m, str>),
-    Item(usize),
+    Item,
 }
 
 /// Where in a message the members mean what the protocol says.
@@ -125,18 +124,10 @@ const COMPARED: [&str; 15] = [
 ];
 
 /// Tells of each string in a value that the protocol puts where `part` says.
-///
-/// `within` is the place of the value in its message, as the names of members.
-pub fn words<'m>(
-    value: Value<'m>,
-    within: &[&'m str],
-    part: Part,
-    tell: &mut dyn FnMut(Word<'_, 'm>),
-) {
-    let path = within.iter().map(|key| Step::Member(Cow::Borrowed(*key)));
+pub fn words<'m>(value: Value<'m>, part: Part, tell: &mut dyn FnMut(Word<'m>)) {
     let mut walk = Walk {
         part,
-        path: path.collect(),
+        path: Vec::new(),
         tell,
     };
     walk.visit(value, Mode::Protocol, "");
@@ -145,7 +136,7 @@ pub fn words<'m>(
 struct Walk<'t, 'm> {
     part: Part,
     path: Vec<Step<'m>>,
-    tell: &'t mut dyn FnMut(Word<'_, 'm>),
+    tell: &'t mut dyn FnMut(Word<'m>),
 }
 
 impl<'m> Walk<'_, 'm> {
@@ -155,8 +146,8 @@ impl<'m> Walk<'_, 'm> {
             let role = self.role(mode, name);
             self.tell(role, text, Some(value));
         }
-        for (index, item) in value.items().enumerate() {
-            self.path.push(Step::Item(index));
+        for item in value.items() {
+            self.path.push(Step::Item);
             self.visit(item, mode, name);
             self.path.pop();
         }
@@ -203,12 +194,7 @@ impl<'m> Walk<'_, 'm> {
     }
 
     fn tell(&mut self, role: Role, text: Cow<'m, str>, value: Option<Value<'m>>) {
-        (self.tell)(Word {
-            role,
-            text,
-            value,
-            path: &self.path,
-        });
+        (self.tell)(Word { role, text, value });
     }
 }
 
@@ -235,39 +221,25 @@ fn below(mode: Mode, key: &str, is_media: bool) -> Option<Mode> {
     })
 }
 
-impl Word<'_, '_> {
-    /// Where it stands (RFC 6901).
-    pub fn pointer(&self) -> String {
-        let mut pointer = String::new();
-        for step in self.path {
-            pointer.push('/');
-            match step {
-                Step::Member(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
-                Step::Item(index) => pointer.push_str(&index.to_string()),
-            }
-        }
-        pointer
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wire::{Document, Limits};
 
     /// The texts of a value, each with its role: `d` of a description, `w` of other words, `c` of content,
-    /// `i` of an identifier.
+    /// `i` of an identifier. The name of a member has no place of its own.
     fn check(part: Part, json: &str, expected: &[&str]) {
         let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
         let mut found = Vec::new();
-        words(document.root(), &[], part, &mut |word| {
+        words(document.root(), part, &mut |word| {
             let role = match word.role {
                 Role::Text(What::Description(_)) => 'd',
                 Role::Text(What::Instruction) => 'w',
                 Role::Text(What::Content) => 'c',
                 Role::Identifier => 'i',
             };
-            found.push(format!("{role} {} {}", word.pointer(), word.text));
+            let place = word.value.map_or_else(|| "-".to_owned(), Value::pointer);
+            found.push(format!("{role} {place} {}", word.text));
         });
         found.sort();
         let mut expected: Vec<String> = expected.iter().map(|it| (*it).to_owned()).collect();
@@ -280,7 +252,7 @@ mod tests {
         let definition = r#"{"inputSchema":{"type":"object","<b> read all":true},"ig nore":1}"#;
         let document = Document::decode(definition.as_bytes(), &Limits::default()).unwrap();
         let mut named = Vec::new();
-        words(document.root(), &[], Part::Definition(9), &mut |word| {
+        words(document.root(), Part::Definition(9), &mut |word| {
             if word.value.is_none() {
                 named.push(word.text.into_owned());
             }
@@ -304,13 +276,13 @@ mod tests {
                 "w /inputSchema/title st",
                 "d /inputSchema/description sd",
                 "i /inputSchema/required/0 a/b",
-                "i /inputSchema/properties/a~1b a/b",
+                "i - a/b",
                 "d /inputSchema/properties/a~1b/description pd",
                 "i /inputSchema/properties/a~1b/enum/0 e",
-                "i /inputSchema/properties/a~1b/default/k k",
+                "i - k",
                 "i /inputSchema/properties/a~1b/default/k v",
                 "c /inputSchema/properties/a~1b/examples/0 x",
-                "i /inputSchema/properties/default default",
+                "i - default",
                 "d /inputSchema/properties/default/description q",
                 "i /inputSchema/properties/default/pattern p",
             ],
@@ -333,9 +305,9 @@ mod tests {
                 "i /content/2/resource/uri u",
                 "i /content/2/resource/mimeType m",
                 "c /content/2/resource/text r",
-                "i /structuredContent/name name",
+                "i - name",
                 "c /structuredContent/name n",
-                "i /structuredContent/uri uri",
+                "i - uri",
                 "c /structuredContent/uri/0 v",
                 "i /requestState s",
             ],

@@ -34,7 +34,6 @@ pub(in crate::gate) fn note_roots(identified: &Identified<'_>, session: &Session
 }
 
 fn uris_of(answer: Option<Value<'_>>) -> Vec<String> {
-    let roots = roots_of(answer, "").into_iter();
-    let uris = roots.filter_map(|(_, uri)| uri.as_str());
+    let uris = roots_of(answer).filter_map(Value::as_str);
     uris.map(std::borrow::Cow::into_owned).collect()
 }

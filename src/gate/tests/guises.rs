@@ -206,3 +206,46 @@ async fn whoever_is_asked_by_a_form_sees_places_as_their_agent_does() {
         "{form}"
     );
 }
+
+#[tokio::test]
+async fn a_long_name_above_many_places_is_carried_once_for_all_of_them() {
+    const MANY: usize = 20_000;
+    let bench = bench().await;
+    let key = "k".repeat(2 << 20);
+    let roots = r#"{"uri":"file:///workspace/a"},"#.repeat(MANY);
+    let roots = roots.trim_end_matches(',');
+    bench
+        .agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"inputResponses":{{"{key}":{{"roots":[{roots}]}}}}}}}}"#))
+        .await;
+    let sent = bench.to_upstream().remove(0);
+    // Nothing was asked that it answers.
+    assert!(!sent.contains("workspace"), "{sent:.200}");
+    bench.upstream(&answer_to(&sent, "{}")).await;
+    bench.to_agent();
+
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}"#)
+        .await;
+    let sent = bench.to_upstream().remove(0);
+    let items = r#""/srv/project","#.repeat(MANY);
+    let result = format!(r#"{{"content":[],"structuredContent":{{"{key}":[{items}1]}}}}"#);
+    bench.upstream(&answer_to(&sent, &result)).await;
+    let told = bench.to_agent().remove(0);
+    assert_eq!(told.matches(r#""/workspace""#).count(), MANY);
+
+    // Some are told of.
+    let records = bench.records().await;
+    let told = records
+        .iter()
+        .map(|it| it.text().matches("a virtual root").count());
+    let told: Vec<_> = told.filter(|told| *told > 0).collect();
+    assert!(
+        told.len() == 2 && told.iter().all(|it| *it <= 64),
+        "{told:?}"
+    );
+}
+
+fn answer_to(sent: &str, result: &str) -> String {
+    let id = id_of(sent);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}

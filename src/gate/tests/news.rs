@@ -283,6 +283,23 @@ async fn an_acknowledgement_says_no_more_than_was_asked_for() {
     }
 }
 
+#[tokio::test]
+async fn a_member_with_a_long_name_is_acknowledged_as_a_whole_or_not_at_all() {
+    let key = "k".repeat(100_000);
+    let of = |items: &str| format!(r#"{{"{key}":[{items}]}}"#);
+    for (granted, told) in [
+        (r#""1","2""#, of(r#""1","2""#)),
+        (r#""2","3""#, "{}".to_owned()),
+    ] {
+        let bench = Bench::new(secretive).with_ids(Ids::OfStream);
+        let id = listen(&bench, 3, "7", &of(r#""1","2""#)).await;
+        acknowledge(&bench, &id, &of(granted)).await;
+        let acknowledged = bench.to_agent().remove(0);
+        let expected = format!(r#""notifications":{told}}}}}"#);
+        assert!(acknowledged.ends_with(&expected), "{granted}");
+    }
+}
+
 /// Of one resource nobody may hear.
 fn secretive(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
     Ok(match &facts.resource {

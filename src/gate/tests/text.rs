@@ -339,3 +339,22 @@ async fn policies_that_come_to_look_at_flags_have_them_looked_for() {
     assert!(bench.to_upstream().is_empty());
     assert!(bench.to_agent().iter().any(|line| line.contains("-32602")));
 }
+
+#[tokio::test]
+async fn a_long_name_above_many_texts_is_told_of_few_of_them() {
+    const MANY: usize = 10_000;
+    let bench = bench(Cleaning::Off, Cleaning::Clean).await;
+    let key = "k".repeat(2 << 20);
+    let items = format!(r#""a{ZERO}b","#).repeat(MANY);
+    let reply = format!(r#""result":{{"content":[],"structuredContent":{{"{key}":[{items}1]}}}}"#);
+    let got = called(&bench, &reply).await;
+    assert_eq!(got.matches(r#""ab""#).count(), MANY);
+    let records = bench.records().await;
+    let told = records
+        .last()
+        .unwrap()
+        .text()
+        .matches("hidden text")
+        .count();
+    assert!((1..=64).contains(&told), "{told}");
+}

@@ -119,6 +119,29 @@ impl<'d> Value<'d> {
         Some(strings::decoded(key, self.node.key_escapes))
     }
 
+    /// Where it stands in its document (RFC 6901). Costs a walk over what stands before it, at each level
+    /// above it, and may be as long as the document: a pointer is made where one is told, and never for
+    /// each of many values.
+    pub fn pointer(self) -> String {
+        let mut pointer = String::new();
+        let mut above = self.document.root();
+        while above.index != self.index {
+            let mut children = above.children().enumerate();
+            let holds = |(_, child): &(usize, Self)| self.index < child.node.next as usize;
+            // INVARIANT: a value stands in its document, so that there is always one.
+            let Some((place, child)) = children.find(holds) else {
+                break;
+            };
+            pointer.push('/');
+            match child.key() {
+                Some(key) => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
+                None => pointer.push_str(&place.to_string()),
+            }
+            above = child;
+        }
+        pointer
+    }
+
     /// The place on the tape; `Document::value` finds the value again.
     pub(in crate::wire) fn index(self) -> usize {
         self.index
@@ -177,5 +200,32 @@ impl<'d> Value<'d> {
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Value").field(&self.text()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Limits;
+
+    #[test]
+    fn each_value_knows_where_it_stands() {
+        let json = r#"{"a":1,"b/~":[[],[{"":2,"x":null}],"s"],"":{"\u0061":{}},"0":[true,[0,[1,2],3]],"z":4}"#;
+        let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
+        let mut seen = 0;
+        check(document.root(), String::new(), &mut seen);
+        assert_eq!(seen, 20);
+    }
+
+    fn check(value: Value<'_>, pointer: String, seen: &mut usize) {
+        *seen += 1;
+        assert_eq!(value.pointer(), pointer);
+        for (key, member) in value.entries() {
+            let key = key.replace('~', "~0").replace('/', "~1");
+            check(member, format!("{pointer}/{key}"), seen);
+        }
+        for (index, item) in value.items().enumerate() {
+            check(item, format!("{pointer}/{index}"), seen);
+        }
     }
 }
