@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::policy::{Agent, Consent, Held, Server};
 use crate::session::{
-    Asker, Era, Established, Extension, Kept, Lifecycle, PendingTable, Session, Spoken, State,
-    Taken, Within,
+    Asker, Era, Established, Extension, Kept, Lifecycle, PendingTable, Run, Session, Spoken, State,
+    Taken, Waits, Within,
 };
 use crate::wire::{
     self, Extensions, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
@@ -63,6 +63,8 @@ pub(super) enum Role {
 pub(super) struct Scene {
     pub(super) agent: Arc<Agent>,
     pub(super) server: Arc<Server>,
+    /// The one that a message of the agent's is for, or that has sent it.
+    pub(super) run: Run,
     pub(super) spoken: Spoken,
     /// The address of whoever asks, if it asks over a network.
     pub(super) peer: Option<IpAddr>,
@@ -150,6 +152,9 @@ pub(super) fn identify<'m>(
     {
         scene.agrees_to_request(&agreed.consent);
     }
+    if matches!(&role, Role::Reply(taken) if taken.waits == Waits::Behind) {
+        scene.run.has_left = false;
+    }
     scene.peer = match &role {
         Role::Reply(taken) => taken.exchange.peer,
         Role::Request { .. } | Role::Notification { .. } => came.peer,
@@ -187,6 +192,7 @@ impl Scene {
         Self {
             agent: Arc::clone(&state.agent),
             server: Arc::clone(&state.server),
+            run: state.run(),
             spoken,
             peer: None,
             calls: state.calls,

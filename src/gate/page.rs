@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::guard::text::Flags;
 use crate::guard::{Look, Looks};
 use crate::policy::{ActionName, PolicySnapshot};
-use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Place, Session};
+use crate::session::{Lifecycle, Offered, Page, PageDigest, PageItem, Pages, Session};
 use crate::wire::{KnownMethod, Mirror, Misannotated, Value};
 
 use super::forward::UpstreamFault;
@@ -333,10 +333,7 @@ impl Gate {
     /// its own, which the gate compares with the body; what a bridge sends has none.
     pub(super) fn headers(&self, session: &Session) -> Headers {
         let state = session.state();
-        let over_http = match state.place {
-            Place::Open => self.settings.over_http.open,
-            Place::Moving | Place::Isolated => self.settings.over_http.isolated,
-        };
+        let over_http = self.settings.over_http.reaches(state.run().instance());
         let is_told = session.transport == "http" && state.bridged.is_none();
         let has_none = !matches!(state.lifecycle, Lifecycle::New);
         if over_http && !is_told && !has_none {

@@ -83,6 +83,9 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         // Before anybody is asked about it.
         leads_nowhere(&understood)?;
+        let over_http = self.settings.over_http;
+        self.tasks
+            .are_apart(&understood, session, over_http, self.clock.elapsed())?;
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
         let following = self.follow(&mut understood, session, &snapshot, trail);
@@ -210,7 +213,8 @@ impl Gate {
                 let timeout = self.settings.request_timeout;
                 lending::asked_within(understood, session, round, at, timeout);
             }
-            self.tasks.note(understood, session, at);
+            let over_http = self.settings.over_http;
+            self.tasks.note(understood, session, over_http, at);
         }
         Self::is_still_there(talk, begun, &permit, trail)?;
         self.send(talk, permit).await

@@ -13,7 +13,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::policy::Agent;
-use crate::session::{Agreed, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
+use crate::session::{Agreed, Instance, Keep, Ledger, Origin, Taken, Target, TooLarge, Turn};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::consent::{KEY, KeptReply};
@@ -34,9 +34,9 @@ const MAX_ASKED: usize = 64;
 
 pub(super) type Digest = [u8; 32];
 
-/// What was asked, by what it was asked for.
+/// What was asked, by whom and for what: the other instance of a server did not ask it.
 #[derive(Debug, Default)]
-pub(super) struct Rounds(Ledger<Digest, Round>);
+pub(super) struct Rounds(Ledger<(Instance, Digest), Round>);
 
 #[derive(Debug, Clone)]
 struct Round {
@@ -121,7 +121,8 @@ impl Rounds {
             return Ok(standing);
         }
         let state = state.and_then(Value::as_str);
-        let key = bound(&subject, state.as_deref());
+        let bound_to = bound(&subject, state.as_deref());
+        let key = (identified.scene.run.instance(), bound_to);
         let known = self.0.get(owner(&identified.scene.agent), &key, now);
         if state.is_some() && known.is_none() {
             return Err(Refusal::ForeignState);
@@ -132,7 +133,7 @@ impl Rounds {
             let was_asked = known.as_ref();
             if was_asked.is_some_and(|round| round.asked.contains(&digest(key.as_bytes()))) {
                 standing.turn.answers += 1;
-                standing.answers = Some(bound(&subject, state.as_deref()));
+                standing.answers = Some(bound_to);
             } else {
                 standing.unasked.push(Removal {
                     item: answer,
@@ -160,7 +161,10 @@ impl Rounds {
         // Without a state a new request could not be told from one that goes on.
         let state = params?.get("requestState")?.as_str()?;
         let subject = subject(method, &understood.target, identified.message);
-        let key = bound(&subject, Some(&state));
+        let key = (
+            identified.scene.run.instance(),
+            bound(&subject, Some(&state)),
+        );
         let owner = owner(&identified.scene.agent);
         let known = self.0.get(owner, &key, now)?;
         let is_bound = |agreed: &Agreed| agreed.binding == *binding;
@@ -189,7 +193,10 @@ impl Rounds {
         let state = params.and_then(|params| params.get("requestState")?.as_str());
         let Some(state) = state else { return };
         let subject = subject(method, &understood.target, identified.message);
-        let key = bound(&subject, Some(&state));
+        let key = (
+            identified.scene.run.instance(),
+            bound(&subject, Some(&state)),
+        );
         let owner = owner(&identified.scene.agent);
         let Some(known) = self.0.get(owner, &key, now) else {
             return;
@@ -209,7 +216,8 @@ impl Rounds {
         let (taken, result) = unfinished(understood)?;
         let subject = taken.exchange.turn.subject.as_ref()?;
         let state = result.get("requestState").and_then(Value::as_str);
-        let key = bound(subject, state.as_deref());
+        let bound_to = bound(subject, state.as_deref());
+        let scene = &understood.identified.scene;
         let requests = result.get("inputRequests");
         let asked = requests.into_iter().flat_map(Value::entries);
         let asked: HashSet<Digest> = asked.map(|(key, _)| digest(key.as_bytes())).collect();
@@ -231,10 +239,10 @@ impl Rounds {
             let keep = round.kept(now);
             (round, keep)
         };
-        let owner = owner(&understood.identified.scene.agent);
+        let key = (scene.run.instance(), bound_to);
         // INVARIANT: an entry of 96 digests is never too large.
-        let _ = self.0.note(owner, key, now, make);
-        Some(key)
+        let _ = self.0.note(owner(&scene.agent), key, now, make);
+        Some(bound_to)
     }
 }
 
@@ -266,8 +274,8 @@ impl Rounds {
             ..round.kept(now)
         };
         let make = |_| (round, keep);
-        self.0
-            .note(owner(agent), bound(subject, Some(state)), now, make)
+        let key = (reply.run().instance(), bound(subject, Some(state)));
+        self.0.note(owner(agent), key, now, make)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::audit::Redactor;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
+use crate::session::Instance;
 use crate::wire::{Extensions, Limits};
 
 use super::eras::Eras;
@@ -50,6 +51,15 @@ pub struct Settings {
 pub struct OverHttp {
     pub open: bool,
     pub isolated: bool,
+}
+
+impl OverHttp {
+    pub(super) fn reaches(self, instance: Instance) -> bool {
+        match instance {
+            Instance::Open => self.open,
+            Instance::Isolated => self.isolated,
+        }
+    }
 }
 
 /// What keeps servers from being confined as they are to be, where that is not required.

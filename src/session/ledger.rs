@@ -120,6 +120,27 @@ impl<K: Clone + Eq + Hash, V: Clone> Ledger<K, V> {
         self.pages().get(owner, key, now)
     }
 
+    /// Changes what others have under a key. Whether there is any.
+    pub fn change_of_others(
+        &self,
+        owner: &str,
+        key: &K,
+        now: Duration,
+        mut change: impl FnMut(&mut V),
+    ) -> bool {
+        let mut pages = self.pages();
+        // Owners are few beside their entries, and nobody asks often.
+        let others = pages.by_owner.iter_mut().filter(|(it, _)| &***it != owner);
+        let entries = others.filter_map(|(_, page)| page.entries.get_mut(key));
+        let mut is_any = false;
+        for entry in entries.filter(|entry| entry.keep.until > now) {
+            // It keeps its room, which it was given for more.
+            change(&mut entry.value);
+            is_any = true;
+        }
+        is_any
+    }
+
     /// Forgets everything of an owner.
     pub fn forget(&self, owner: &str) {
         let mut pages = self.pages();
@@ -254,6 +275,27 @@ mod tests {
             assert_eq!(ledger.get("a", &"key", Duration::ZERO), Some(count));
         }
         assert_eq!(ledger.pages().bytes, OVERHEAD + 10);
+    }
+
+    #[test]
+    fn what_others_have_under_a_key_is_changed_as_long_as_it_stands() {
+        let ledger = Ledger::default();
+        let second = Duration::from_secs(1);
+        for (owner, key, until) in [("a", 1, NEVER), ("b", 1, NEVER), ("b", 2, second)] {
+            let keep = Keep { until, bytes: 0 };
+            let noted = ledger.note(owner, key, Duration::ZERO, |_| (key, keep));
+            noted.unwrap();
+        }
+        let change = |owner, key| ledger.change_of_others(owner, &key, second, |it| *it = 9);
+        assert!(!change("b", 2) && !change("a", 2) && !change("a", 3));
+        assert!(change("a", 1));
+        assert_eq!(ledger.get("a", &1, second), Some(1));
+        assert_eq!(ledger.get("b", &1, second), Some(9));
+        assert!(change("c", 1));
+        assert_eq!(ledger.get("a", &1, second), Some(9));
+        ledger.forget("a");
+        ledger.forget("b");
+        assert_eq!(ledger.pages().bytes, 0);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use pending::{
     Admitted, Asker, Exchange, News, Origin, PendingTable, Reused, Taken, Target, Task, Turn, Waits,
 };
-pub use place::{LeftBehind, Place, Run, Travelling};
+pub use place::{Instance, LeftBehind, Place, Run, Travelling};
 pub use tokens::{Buckets, Empty, Limit, Rate, TokenStore, Tokens};
 pub use trial::{Opening, Trial};
 pub use visibility::Visibilities;

@@ -20,9 +20,16 @@ pub enum Place {
     Isolated,
 }
 
+/// One of the two instances of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Instance {
+    Open,
+    Isolated,
+}
+
 /// One life of one server, among all that a session speaks to in the course of time: what a server
 /// said or asked in an earlier one counts no more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Run {
     /// The session has left the open server.
     pub has_left: bool,
@@ -57,6 +64,16 @@ pub struct LeftBehind {
     /// Lists that the agent has got of it, and that are not compared with those of the isolated one,
     /// by what tells that they are others.
     pub lists: Vec<KnownMethod>,
+}
+
+impl Run {
+    pub fn instance(self) -> Instance {
+        if self.has_left {
+            Instance::Isolated
+        } else {
+            Instance::Open
+        }
+    }
 }
 
 impl State {

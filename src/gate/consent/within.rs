@@ -96,6 +96,11 @@ impl KeptReply {
         size_of::<Self>() + self.frame.len()
     }
 
+    /// The server that it is of.
+    pub(in crate::gate) fn run(&self) -> Run {
+        self.run
+    }
+
     pub(in crate::gate) fn exchange(&self) -> &Exchange {
         &self.exchange
     }

@@ -7,11 +7,14 @@ use std::time::Duration;
 
 use super::said::{begins, lifetime, named, related};
 use crate::gate::identify::{Identified, Role, Scene};
+use crate::gate::inspect::bad;
 use crate::gate::oblige::{Removal, escaped};
+use crate::gate::refuse::Refusal;
 use crate::gate::rounds::{Digest, digest, owner};
+use crate::gate::settings::OverHttp;
 use crate::gate::understand::{Asks, Understood};
 use crate::policy::{Consent, Held};
-use crate::session::{Keep, Ledger, Session, Taken, Task};
+use crate::session::{Instance, Keep, Ledger, Run, Session, Taken, Task};
 use crate::wire::{Document, KnownMethod, Limits, Side, Value};
 
 /// How long a task is remembered at most, whatever the server says of it.
@@ -32,10 +35,25 @@ const MAX_ASKED: usize = 256;
 
 /// Tasks that began here, by who runs them and their ids.
 #[derive(Debug, Default)]
-pub(in crate::gate) struct Tasks(Ledger<(Runner, Digest), Handle>);
+pub(in crate::gate) struct Tasks(Ledger<Key, Handle>);
+
+/// An id is known to one server only, or was given to one only.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    at: At,
+    id: Digest,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum At {
+    /// A server may keep tasks longer than it runs, and over HTTP it is the same one for all sessions.
+    Upstream(Instance),
+    /// What a server asks of an agent it must ask itself, and not the one that is started after it.
+    Agent(Run),
+}
 
 /// Which side works on a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runner {
     Agent,
     Upstream,
@@ -43,7 +61,7 @@ enum Runner {
 
 #[derive(Debug, Clone, Default)]
 struct Handle {
-    /// The requests that it may have begun with; none if they were too many.
+    /// The requests that it may have begun with; none if they were too many, or of several principals.
     meanings: Vec<Arc<Begun>>,
     /// The keys under which there may be answers.
     asked: HashSet<Digest>,
@@ -109,7 +127,8 @@ impl Tasks {
         }
         if let Some(related) = related(identified.message) {
             let runners = [Runner::Agent, Runner::Upstream];
-            let is_known = |runner| self.handle(&whose, runner, &related).is_some();
+            let handle = |runner| self.handle(&whose, runner, &related);
+            let is_known = |runner| handle(runner).is_some_and(|it| !it.meanings.is_empty());
             let is_new = begins(identified).is_some_and(|id| id == related);
             recalled.is_missing |= !is_new && !runners.into_iter().any(is_known);
         }
@@ -121,6 +140,7 @@ impl Tasks {
         &self,
         understood: &Understood<'_>,
         session: &Session,
+        over_http: OverHttp,
         now: Duration,
     ) {
         let identified = &understood.identified;
@@ -131,6 +151,15 @@ impl Tasks {
         };
         if let (Role::Reply(taken), Some(id)) = (&identified.role, begins(identified)) {
             self.begin(&whose, taken, identified, &id);
+            // Somebody else may have got it while this one was recorded. The later of two finds the
+            // other, whichever that is.
+            if whose.is_shared(identified, over_http) && self.is_disputed(&whose, &id) {
+                self.keep(&whose, Runner::Upstream, &id, |known| {
+                    let mut handle = known.unwrap_or_default();
+                    handle.meanings.clear();
+                    handle.with_room(whose.now.saturating_add(KEPT_FOR))
+                });
+            }
         }
         // What news ask is not judged, and does not pass.
         let told = match &identified.role {
@@ -196,6 +225,44 @@ impl Tasks {
         self.works(&whose, runner, id)
     }
 
+    /// Whether a reply begins a task by an id that its server has given to somebody else. Nobody can
+    /// tell by then whose task it is, so that it is good for nobody: a server that counts its tasks
+    /// begins anew when it is started again.
+    ///
+    /// A server that each session has for itself may give what ids it likes.
+    ///
+    /// # Errors
+    /// [`UpstreamFault::BadReply`] where it does.
+    pub(in crate::gate) fn are_apart(
+        &self,
+        understood: &Understood<'_>,
+        session: &Session,
+        over_http: OverHttp,
+        now: Duration,
+    ) -> Result<(), Refusal> {
+        let identified = &understood.identified;
+        let whose = Whose {
+            scene: &identified.scene,
+            session,
+            now,
+        };
+        let Some(id) = begins(identified).filter(|_| whose.is_shared(identified, over_http)) else {
+            return Ok(());
+        };
+        if self.is_disputed(&whose, &id) {
+            return Err(bad("the id of its task is that of another principal's"));
+        }
+        Ok(())
+    }
+
+    /// Whether others have the same id of the same server. Then they have it no more.
+    fn is_disputed(&self, whose: &Whose<'_>, id: &str) -> bool {
+        let owner = whose.owner(Runner::Upstream);
+        let key = whose.key(Runner::Upstream, id);
+        let change = |handle: &mut Handle| handle.meanings.clear();
+        self.0.change_of_others(owner, &key, whose.now, change)
+    }
+
     /// The session is over, and the server that asked the agent for something with it.
     pub(in crate::gate) fn forget(&self, session: &Session) {
         self.0.forget(session.id.as_str());
@@ -253,13 +320,13 @@ impl Tasks {
         id: &str,
         make: impl FnOnce(Option<Handle>) -> (Handle, Keep),
     ) {
-        let key = (runner, digest(id.as_bytes()));
+        let key = whose.key(runner, id);
         // INVARIANT: what a handle takes is bounded by the constants above, below what is too large.
         let _ = self.0.note(whose.owner(runner), key, whose.now, make);
     }
 
     fn handle(&self, whose: &Whose<'_>, runner: Runner, id: &str) -> Option<Handle> {
-        let key = (runner, digest(id.as_bytes()));
+        let key = whose.key(runner, id);
         self.0.get(whose.owner(runner), &key, whose.now)
     }
 
@@ -314,6 +381,21 @@ impl Whose<'_> {
             Runner::Upstream => owner(&self.scene.agent),
             Runner::Agent => self.session.id.as_str(),
         }
+    }
+
+    fn key(&self, runner: Runner, id: &str) -> Key {
+        let run = self.scene.run;
+        let at = match runner {
+            Runner::Upstream => At::Upstream(run.instance()),
+            Runner::Agent => At::Agent(run),
+        };
+        let id = digest(id.as_bytes());
+        Key { at, id }
+    }
+
+    /// Whether the one that a message comes of is the server of others as well.
+    fn is_shared(&self, identified: &Identified<'_>, over_http: OverHttp) -> bool {
+        identified.from == Side::Upstream && over_http.reaches(self.scene.run.instance())
     }
 }
 

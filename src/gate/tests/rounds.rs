@@ -68,6 +68,17 @@ async fn begin(bench: &Bench, arguments: &str, state: &str) {
     assert_eq!(bench.to_agent(), [unfinished("1", state)]);
 }
 
+/// Its session goes on with the isolated server, which has the same tool.
+fn moves_on(bench: &Bench) {
+    let session = &bench.talk.session;
+    session.leave_open().unwrap();
+    session.state().upstream = crate::session::Readiness::Up;
+    session.arrived();
+    let page = crate::session::Page::of_one_tool("safe");
+    let begins = crate::session::Traversal::AgentBegins;
+    session.state().tools.add_page(begins, &page, None);
+}
+
 const STATE: &str = r#","requestState":"a.b/\u0063""#;
 const ANSWERS: &str = r#","inputResponses":{"k":{"action":"accept"}},"requestState":"a.b\/c""#;
 
@@ -124,6 +135,46 @@ async fn a_state_goes_back_to_the_request_that_it_was_given_for_and_to_no_other(
         let last = records.last().unwrap();
         assert_eq!(last.get(&["reason", "code"]), "foreign-state", "{retry}");
     }
+}
+
+#[tokio::test]
+async fn a_state_of_the_open_server_is_none_of_the_isolated_ones() {
+    let answers = answered(r#"{"x":1}"#, ANSWERS);
+    for moves in [false, true] {
+        let bench = bench().await;
+        begin(&bench, r#"{"x":1}"#, STATE).await;
+        if moves {
+            moves_on(&bench);
+        }
+        bench.agent(&answers).await;
+        assert_eq!(bench.to_upstream().is_empty(), moves);
+        assert_eq!(bench.to_agent().concat().contains("-32602"), moves);
+        // Where it was asked nothing, nothing is answered either.
+        let stateless = answers.replace(r#","requestState":"a.b\/c""#, "");
+        bench
+            .agent(&stateless.replace(r#""id":1"#, r#""id":2"#))
+            .await;
+        let sent = bench.to_upstream().remove(0);
+        assert!(sent.contains(r#""inputResponses":{}"#), "{sent}");
+        // What it gives itself is its own.
+        bench.upstream(&unfinished(&id_of(&sent), STATE)).await;
+        assert_eq!(bench.to_agent(), [unfinished("2", STATE)]);
+        bench
+            .agent(&answers.replace(r#""id":1"#, r#""id":3"#))
+            .await;
+        assert_eq!(bench.to_upstream().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn questions_of_the_open_server_that_have_no_state_are_not_answered_to_the_isolated_one() {
+    let bench = bench().await;
+    begin(&bench, "{}", "").await;
+    moves_on(&bench);
+    let answers = r#","inputResponses":{"k":{"n":1}}"#;
+    bench.agent(&answered("{}", answers)).await;
+    let sent = bench.to_upstream().remove(0);
+    assert!(sent.contains(r#""inputResponses":{}"#), "{sent}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Results that are fetched later: whose they are, and by which policies.
 
+mod servers;
+
 use super::*;
 use crate::policy::Agent;
 use crate::session::Ids;
