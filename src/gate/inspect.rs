@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::policy::Received;
+use crate::policy::{Held, Received};
 use crate::session::Target;
 use crate::wire::{KnownMethod, Message, Side, Value};
 
@@ -70,6 +70,7 @@ pub(super) fn understand_reply<'m>(
         identified,
         questions,
         target,
+        tells: Held::default(),
         followed: Followed::default(),
     })
 }

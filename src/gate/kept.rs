@@ -232,6 +232,7 @@ impl Gate {
             identified,
             questions: whole.questions(self.look(snapshot), snapshot.looks_for()),
             target,
+            tells: Held::default(),
             followed: Followed::default(),
         };
         trail.understood(&understood);

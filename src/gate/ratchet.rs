@@ -343,15 +343,15 @@ pub(super) fn obliged(allowed: &Allowed) -> Held {
         .fold(Held::default(), |all, one| all.join(&one))
 }
 
-/// What a message of the server's holds of places that the host has labelled, whatever it was asked for. What
-/// is received is of that level as well.
+/// What a message of the server's holds of places that the host has labelled, whatever it was asked for, and
+/// what it tells unasked of a task. What is received is of that level as well.
 pub(super) fn contained(understood: &mut Understood<'_>, snapshot: &PolicySnapshot) -> Held {
     if understood.identified.from == Side::Agent {
         return Held::default();
     }
     let labels = snapshot.labels();
     let places = resources::contained(understood).map(|uri| labels.lies_at(&uri));
-    let held = places.fold(Held::default(), |all, one| all.join(&one));
+    let held = places.fold(understood.tells.clone(), |all, one| all.join(&one));
     for question in &mut understood.questions {
         if let Doing::ReceiveResult(received) = &mut question.doing {
             received.level = received.level.max(held.level);

@@ -7,12 +7,12 @@
 //! who began the task through the gate, and a request about it asks policy what the request asked
 //! that began it.
 
+mod asked;
 mod memory;
 mod removals;
 mod said;
+mod told;
 
-pub(super) use memory::{Recalled, Tasks, Work};
-pub(super) use said::{
-    EXTENSION, asks_within, begins, check, has_failed, is_about_one, is_result, lifetime,
-    of_request,
-};
+pub(super) use asked::{questions, tells};
+pub(super) use memory::{Recalled, Tasks};
+pub(super) use said::{EXTENSION, begins, check, has_failed, is_about_one, lifetime, of_request};

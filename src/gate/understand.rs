@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Action, Arguments, Consent, Decision, Environment, ExtensionMethod, Facts, Held, MAX_LEVEL,
-    PolicySnapshot, Principal, Prompt, Received, Resource, ResourceFacts, SessionState, Tool,
-    Touch, options,
+    Action, Arguments, Consent, Environment, ExtensionMethod, Facts, Held, MAX_LEVEL, Principal,
+    Prompt, Received, Resource, ResourceFacts, SessionState, Tool, Touch, options,
 };
 use crate::session::{Extension, Target};
 use crate::wire::{KnownMethod, Side, Value};
@@ -19,10 +18,9 @@ use super::identify::{FIRST_STATELESS, Identified, Role, Scene};
 use super::inspect;
 use super::leaks::Look;
 use super::links::Followed;
-use super::pin::Pins;
 use super::refuse::Refusal;
 use super::resources::{self, Kind};
-use super::tasks::{self, Recalled, Work};
+use super::tasks::{self, Recalled};
 
 /// A message together with what policy is asked about it.
 #[derive(Debug)]
@@ -30,6 +28,8 @@ pub(super) struct Understood<'m> {
     pub(super) identified: Identified<'m>,
     pub(super) questions: Vec<Question<'m>>,
     pub(super) target: Target,
+    /// What it says brings into the session of whoever is told, beside what stands in it.
+    pub(super) tells: Held,
     /// Where its paths lead, once somebody has looked.
     pub(super) followed: Followed,
 }
@@ -141,6 +141,7 @@ pub(super) fn understand<'m>(
             Refusal::Stray
         });
     }
+    let tells = tasks::tells(method, asks, params, recalled);
     let (target, questions) = if recalled.works.is_empty() {
         ask(method, asks, params, look)?
     } else {
@@ -159,90 +160,14 @@ pub(super) fn understand<'m>(
         if let Some(consent) = agreed.filter(|_| !names_others) {
             identified.scene.agrees(consent);
         }
-        about_tasks(method, asks, params, recalled, look)?
+        tasks::questions(method, asks, params, recalled, look)?
     };
     Ok(Understood {
         identified,
         questions,
         target,
+        tells,
         followed: Followed::default(),
-    })
-}
-
-/// The questions of a message about tasks: those of the requests that they began with.
-fn about_tasks<'m>(
-    method: KnownMethod,
-    asks: Asks,
-    params: Option<Value<'m>>,
-    recalled: &'m Recalled,
-    look: Look<'_>,
-) -> Result<(Target, Vec<Question<'m>>), Refusal> {
-    let mut target = None;
-    let mut begun = Vec::new();
-    for work in &recalled.works {
-        let (about, questions) = ask(work.method, work.asks, Some(work.params.root()), look)?;
-        // A listener may name several tasks. One task whose results could be those of two tools
-        // would be received as the result of only one of them.
-        let one = target.get_or_insert_with(|| about.clone());
-        if *one != about && method != KnownMethod::SubscriptionsListen {
-            return Err(Refusal::UnknownTask);
-        }
-        begun.extend(questions);
-    }
-    let target = target.unwrap_or(Target::Server);
-    if tasks::is_about_one(method) && method != KnownMethod::TasksCancel {
-        return Ok((target, begun));
-    }
-    // To give up what was begun is never more than to have begun it.
-    let (own, mut questions) = ask(method, asks, params, look)?;
-    if method == KnownMethod::SubscriptionsListen {
-        questions.extend(begun);
-        return Ok((own, questions));
-    }
-    let told = params.filter(|told| method == KnownMethod::TaskNews && tasks::is_result(*told));
-    if told.is_some_and(tasks::asks_within) {
-        return Err(inspect::bad("the result of its task is not finished"));
-    }
-    let content = told.map(inspect::Content::Result);
-    let mut received = content.map(|content| inspect::received(&content, &target, look));
-    if let Some(Doing::ReceiveResult(received)) = received.as_mut().map(|it| &mut it.doing) {
-        let brings = recalled.works.iter();
-        let brings = brings.fold(Held::default(), |all, work| all.join(&work.brings));
-        received.level = brings.level;
-        received.labels = brings.labels.into_iter().collect();
-    }
-    let works = recalled.works.iter().zip(&received);
-    let again = works.flat_map(|(work, it)| resources::received_otherwise(it, work.method));
-    let again: Vec<_> = again.collect();
-    questions.extend(received.into_iter().chain(again));
-    Ok((target, questions))
-}
-
-/// Whether policy would permit now what tasks began with.
-pub(super) fn may_ask(
-    works: &[Work],
-    scene: &Scene,
-    snapshot: &PolicySnapshot,
-    pins: Pins<'_>,
-    now: Circumstances,
-    look: Look<'_>,
-) -> bool {
-    works.iter().all(|work| {
-        let mut scene = Scene {
-            calls: work.calls,
-            ..scene.clone()
-        };
-        if let Some(consent) = &work.consent {
-            scene.agrees(consent);
-        }
-        let asked = ask(work.method, work.asks, Some(work.params.root()), look);
-        asked.is_ok_and(|(_, mut questions)| {
-            questions.iter_mut().all(|question| {
-                question.about.pin(pins, snapshot);
-                let decision = snapshot.judge(&question.facts(&scene, now));
-                matches!(decision, Decision::Allow(_))
-            })
-        })
     })
 }
 

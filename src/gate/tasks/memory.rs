@@ -232,7 +232,7 @@ impl Tasks {
     /// A server that each session has for itself may give what ids it likes.
     ///
     /// # Errors
-    /// [`UpstreamFault::BadReply`] where it does.
+    /// Where it does it is no valid reply.
     pub(in crate::gate) fn are_apart(
         &self,
         understood: &Understood<'_>,

@@ -3,20 +3,22 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::asked::may_ask;
+use super::told::beyond_its_state;
 use crate::gate::Gate;
 use crate::gate::identify::Role;
 use crate::gate::inspect::bad;
 use crate::gate::listing::next_cursor;
-use crate::gate::oblige::Removal;
+use crate::gate::oblige::{Removal, escaped};
 use crate::gate::pin::Pins;
 use crate::gate::refuse::Refusal;
-use crate::gate::understand::{Circumstances, Understood, may_ask};
+use crate::gate::understand::{Circumstances, Understood};
 use crate::policy::PolicySnapshot;
-use crate::wire::{KnownMethod, Value};
+use crate::wire::{KnownMethod, Side, Value};
 
 impl Gate {
-    /// What a message does not show or say of tasks: those of others in a list, and answers to what
-    /// no task asked.
+    /// What a message does not show or say of tasks: those of others in a list, what has come of them
+    /// where that is not asked for, and answers to what no task asked.
     pub(in crate::gate) fn tasks_removals<'m>(
         &self,
         understood: &Understood<'m>,
@@ -62,18 +64,44 @@ impl Gate {
                         !works.is_empty() && may_ask(&works, scene, snapshot, pins, now, look)
                     })
                 };
-                let hidden = items.items().enumerate().filter(|(_, item)| {
+                let mut removals = Vec::new();
+                for (index, item) in items.items().enumerate() {
+                    let pointer = format!("/result/tasks/{index}");
                     let id = item.get("taskId").and_then(Value::as_str);
-                    !id.is_some_and(&mut is_shown)
-                });
-                let removal = |(index, item)| Removal {
-                    item,
-                    pointer: format!("/result/tasks/{index}"),
-                    because: "it did not begin here, or is not permitted any more".to_owned(),
-                };
-                Ok(hidden.map(removal).collect())
+                    if id.is_some_and(&mut is_shown) {
+                        removals.extend(of_its_result(item, &pointer, identified.from));
+                    } else {
+                        removals.push(Removal {
+                            item,
+                            pointer,
+                            because: "it did not begin here, or is not permitted any more"
+                                .to_owned(),
+                        });
+                    }
+                }
+                Ok(removals)
+            }
+            // To give up what was begun reads nothing.
+            Role::Reply(taken) if taken.exchange.method == KnownMethod::TasksCancel => {
+                let told = identified.message.result().into_iter();
+                let removals = told.flat_map(|it| of_its_result(it, "/result", identified.from));
+                Ok(removals.collect())
             }
             Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(Vec::new()),
         }
     }
+}
+
+/// What a server tells of a task's result to whoever has not asked for it: a session that asks reads it.
+fn of_its_result<'m>(
+    told: Value<'m>,
+    pointer: &str,
+    from: Side,
+) -> impl Iterator<Item = Removal<'m>> {
+    let more = beyond_its_state(told).filter(move |_| from == Side::Upstream);
+    more.map(move |(key, item)| Removal {
+        item,
+        pointer: format!("{pointer}/{}", escaped(&key)),
+        because: "what comes of a task is told when the agent asks for it".to_owned(),
+    })
 }

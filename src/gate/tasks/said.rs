@@ -86,13 +86,6 @@ pub(in crate::gate) fn has_failed(told: Value<'_>) -> bool {
     flagged == Some(true) || told.get("error").is_some_and(Value::is_object)
 }
 
-/// Whether what is told of a task brings its result.
-pub(in crate::gate) fn is_result(told: Value<'_>) -> bool {
-    ["result", "error"]
-        .iter()
-        .any(|key| told.get(key).is_some())
-}
-
 /// Whether a method is about one task, by its id.
 pub(in crate::gate) fn is_about_one(method: KnownMethod) -> bool {
     matches!(

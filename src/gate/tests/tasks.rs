@@ -1,6 +1,7 @@
 //! Results that are fetched later: whose they are, and by which policies.
 
 mod servers;
+mod told;
 
 use super::*;
 use crate::policy::Agent;
