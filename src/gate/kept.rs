@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::guard::piece;
 use crate::policy::{Held, LooksFor, PolicySnapshot, Received};
-use crate::session::{Keep, Ledger, Raised, Target};
+use crate::session::{Keep, Ledger, Target};
 use crate::wire::{KnownMethod, Side};
 
 use super::Gate;
@@ -21,7 +21,7 @@ use super::leaks::Look;
 use super::links::Followed;
 use super::own::{AnswerId, OwnMessage, Stateless};
 use super::pin;
-use super::ratchet;
+use super::ratchet::{self, Judged};
 use super::record::Trail;
 use super::refuse::Refusal;
 use super::resources;
@@ -240,7 +240,6 @@ impl Gate {
         let (pins, at) = (self.pins(&talk.session), self.circumstances(&talk.session));
         pin::pin(&mut understood, snapshot, pins)?;
         trail.shadowed(shadow::shadow(&understood, snapshot, pins, at));
-        let mut allowed = decide::decide(&understood, snapshot, pins, at)?;
         // Whoever reads on may do so in another session than that of the call.
         let received = &whole.origin.received;
         let brings = Held {
@@ -250,15 +249,18 @@ impl Gate {
         };
         let brings = brings
             .join(&whole.origin.brings)
-            .join(&whole.labels(snapshot))
-            .join(&ratchet::obliged(&allowed));
-        let raised = self.ratchet.raise(&talk.session, &brings).await;
-        let Raised { before, after } = raised.map_err(Refusal::from)?;
-        trail.raised(&before, &after);
-        if *before != *understood.identified.scene.held {
-            understood.identified.scene.held = before;
-            allowed = decide::decide(&understood, snapshot, pins, at)?;
-        }
+            .join(&whole.labels(snapshot));
+        let judge = |understood: &mut Understood<'_>, _: &mut Trail| {
+            let allowed = decide::decide(understood, snapshot, pins, at)?;
+            Ok(Judged {
+                brings: ratchet::obliged(&allowed).join(&brings),
+                allowed,
+                findings: Vec::new(),
+            })
+        };
+        let judged = judge(&mut understood, trail)?;
+        let raising = self.raise_as_judged(&mut understood, &talk.session, judged, trail, judge);
+        let Judged { allowed, .. } = Box::pin(raising).await?;
         self.pay(&understood, trail).await?;
         trail.allowed(&allowed);
         let record = trail.kept(now);

@@ -221,45 +221,59 @@ impl Gate {
         let mut judged =
             judged.map_err(|stop| for_want_of_room(stop, understood, snapshot, pins, now))?;
         if understood.identified.from == Side::Agent {
-            let mut expected = held;
-            let mut rounds = 0..MOST_JUDGED;
-            loop {
-                if rounds.next().is_none() {
-                    return Err(Refusal::from(StoreFault::new("it rises again and again")).into());
-                }
-                let counted = session.state().calls;
-                let raised = self.ratchet.raise(session, &judged.brings).await;
-                let Raised { before, after } = raised.map_err(Refusal::from)?;
-                trail.raised(&before, &after);
-                isolate::found(session, after.level);
-                trail.brings = Arc::new(judged.brings.clone());
-                // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the
-                // store took its time, another call may have been counted.
-                let calls = session.state().calls;
-                let is_overtaken = *before != *expected;
-                if !is_overtaken && calls == counted {
-                    break;
-                }
-                let scene = &mut understood.identified.scene;
-                if is_overtaken {
-                    scene.held = before;
-                }
-                // Of a task it is the count of the call that began it.
-                if scene.calls == counted {
-                    scene.calls = calls;
-                }
-                judged = Judged::of(self, understood, snapshot, pins, now, trail)?;
-                // Judged otherwise, it may be obliged to raise more than was raised for it.
-                if after.covers(&judged.brings) {
-                    break;
-                }
-                expected = after;
-            }
+            let again = |understood: &mut Understood<'_>, trail: &mut Trail| {
+                Judged::of(self, understood, snapshot, pins, now, trail)
+            };
+            let raising = self.raise_as_judged(understood, session, judged, trail, again);
+            judged = raising.await?;
         }
         trail.allowed(&judged.allowed);
         trail.found(judged.findings);
         trail.offered = schemas::offered(&understood.target, session, &self.settings.guards);
         Ok(judged.allowed)
+    }
+
+    /// Raises what the session has read by what a request of its agent's brings. One that was overtaken is
+    /// judged again by what was read before it, and raises by what that obliges to.
+    pub(super) async fn raise_as_judged<'m>(
+        &self,
+        understood: &mut Understood<'m>,
+        session: &Session,
+        mut judged: Judged,
+        trail: &mut Trail,
+        mut again: impl FnMut(&mut Understood<'m>, &mut Trail) -> Result<Judged, Stop>,
+    ) -> Result<Judged, Stop> {
+        let mut expected = Arc::clone(&understood.identified.scene.held);
+        for _ in 0..MOST_JUDGED {
+            let counted = session.state().calls;
+            let raised = self.ratchet.raise(session, &judged.brings).await;
+            let Raised { before, after } = raised.map_err(Refusal::from)?;
+            trail.raised(&before, &after);
+            isolate::found(session, after.level);
+            trail.brings = Arc::new(judged.brings.clone());
+            // INVARIANT: nothing is awaited from here to `route`, which counts calls. Where the
+            // store took its time, another call may have been counted.
+            let calls = session.state().calls;
+            let is_overtaken = *before != *expected;
+            if !is_overtaken && calls == counted {
+                return Ok(judged);
+            }
+            let scene = &mut understood.identified.scene;
+            if is_overtaken {
+                scene.held = before;
+            }
+            // Of a task it is the count of the call that began it.
+            if scene.calls == counted {
+                scene.calls = calls;
+            }
+            judged = again(understood, trail)?;
+            // Judged otherwise, it may be obliged to raise more than was raised for it.
+            if after.covers(&judged.brings) {
+                return Ok(judged);
+            }
+            expected = after;
+        }
+        Err(Refusal::from(StoreFault::new("it rises again and again")).into())
     }
 
     /// Raises what the session of whoever gets a message has read by what was found in it.
@@ -308,10 +322,10 @@ fn for_want_of_room(
 const MOST_JUDGED: usize = 4;
 
 /// What policies and guards say of a message.
-struct Judged {
-    allowed: Allowed,
-    findings: Vec<String>,
-    brings: Held,
+pub(super) struct Judged {
+    pub(super) allowed: Allowed,
+    pub(super) findings: Vec<String>,
+    pub(super) brings: Held,
 }
 
 impl Judged {

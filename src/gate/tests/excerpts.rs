@@ -1,9 +1,11 @@
 //! Long texts of results: what is shown, what is kept, and who may read on.
 
+use super::ratchet::policies;
 use super::*;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
-use crate::policy::LooksFor;
+use crate::policy::{Held, LooksFor};
+use crate::session::{Answer as Stored, InMemory, Kept, Raised, SessionKey, SessionStore, Whose};
 
 const OVER: usize = 300;
 
@@ -706,6 +708,47 @@ async fn only_who_got_the_excerpt_may_read_on_and_only_as_policies_permit() {
     bench.talk.session.state().agent = Arc::new(other);
     let refused = read(&bench, &uri).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
+}
+
+/// Another session reads something internal while a piece is judged.
+#[derive(Debug)]
+struct Overtaken(InMemory);
+
+impl SessionStore for Overtaken {
+    fn kept<'a>(&'a self, key: &'a SessionKey) -> Stored<'a, Kept> {
+        self.0.kept(key)
+    }
+
+    fn raise<'a>(&'a self, key: &'a SessionKey, by: &'a Held) -> Stored<'a, Raised> {
+        let raised = async move {
+            self.0.raise(key, &Held::at(1)).get().await?;
+            self.0.raise(key, by).get().await
+        };
+        Stored::Later(Box::pin(raised))
+    }
+
+    counts_nothing!();
+}
+
+#[tokio::test]
+async fn reading_on_raises_by_what_the_policies_oblige_to_that_decide_in_the_end() {
+    const POLICIES: &str = r#"
+@id("received") permit (principal, action, resource) when { context.env.session.level < 1 };
+@id("raised") @obligation_raise("secret") @obligation_label("read-on")
+permit (principal, action, resource) when { context.env.session.level >= 1 };"#;
+    let mut bench = shortening(open, None).await;
+    let answer = answered(&bench, "t", &text_result(&lines(200))).await;
+    let uri = named(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    bench.gate.policy.publish(policies(POLICIES));
+    let session = Arc::into_inner(bench.talk.session).unwrap();
+    let key = SessionKey::of("somebody", Some("s"));
+    bench.talk.session = Arc::new(session.reading_as(Whose::Common(key.clone())));
+    let store: Arc<dyn SessionStore> = Arc::new(Overtaken(InMemory::default()));
+    bench.gate = bench.gate.remembering(Arc::clone(&store));
+    assert!(read(&bench, &uri).await["result"].is_object());
+    let held = store.kept(&key).get().await.unwrap().held;
+    assert_eq!(held.level, 3, "{held:?}");
+    assert!(held.labels.contains("read-on"), "{held:?}");
 }
 
 #[tokio::test]
