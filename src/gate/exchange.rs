@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Asker, Exchange, News, Origin, Target, Turn};
+use crate::session::{Agreed, Asker, Exchange, News, Origin, Target, Task, Turn};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
 use super::record::Trail;
@@ -63,4 +63,58 @@ impl Gate {
         };
         of_its_own.copied().unwrap_or(self.settings.request_timeout)
     }
+}
+
+/// The bytes of what in it others have chosen the length of, and that is held by it alone.
+pub(super) fn weight(exchange: &Exchange) -> usize {
+    let Exchange {
+        origin,
+        stream: _,
+        sent_on: _,
+        peer: _,
+        agent: _,
+        method: _,
+        offered: _,
+        target,
+        snapshot: _,
+        progress_token,
+        cursor,
+        news: _,
+        spoken,
+        turn: _,
+        task,
+        brings: _,
+        agreed,
+        started: _,
+        deadline: _,
+        reference,
+        correlation,
+        span: _,
+        again,
+    } = exchange;
+    let id = match origin {
+        Origin::Peer(asker) => asker.id.json().len(),
+        Origin::Catalogue
+        | Origin::Discovery
+        | Origin::Handshake
+        | Origin::Trial(_)
+        | Origin::Consent(_) => 0,
+    };
+    let texts = [progress_token, cursor].into_iter().flatten();
+    let texts = texts.chain(correlation.iter().map(|(_, text)| text));
+    let task = match task {
+        Task::None => 0,
+        Task::MayBegin { params, .. } => params.len(),
+        Task::Named(id) => id.len(),
+    };
+    let own = [
+        id,
+        target.name().map_or(0, str::len),
+        spoken.version.len(),
+        task,
+        agreed.as_ref().map_or(0, Agreed::weight),
+        reference.len(),
+        again.as_ref().map_or(0, |call| call.frame.len()),
+    ];
+    texts.map(String::len).chain(own).sum()
 }

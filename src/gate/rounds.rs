@@ -7,7 +7,6 @@
 //! name and arguments, and that only what was asked is answered.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
@@ -47,7 +46,7 @@ struct Round {
     /// What a person agreed to: it goes on with the request, once.
     agreed: Option<Agreed>,
     /// The answer, if the gate has it already and asks whether it may be given.
-    reply: Option<Arc<KeptReply>>,
+    reply: Option<KeptReply>,
 }
 
 /// Whom a request answers that brings a state.
@@ -66,7 +65,7 @@ pub(super) struct Standing<'m> {
     /// Answers to what was not asked.
     pub(super) unasked: Vec<Removal<'m>>,
     /// The answer, if the gate has it already.
-    pub(super) reply: Option<Arc<KeptReply>>,
+    pub(super) reply: Option<KeptReply>,
     /// The unfinished result that it answers.
     pub(super) answers: Option<Digest>,
 }
@@ -153,62 +152,51 @@ impl Rounds {
         binding: &Digest,
         now: Duration,
     ) -> Option<Agreed> {
-        let identified = &understood.identified;
-        let Role::Request { method, .. } = identified.role else {
-            return None;
-        };
-        let params = identified.message.params();
         // Without a state a new request could not be told from one that goes on.
-        let state = params?.get("requestState")?.as_str()?;
-        let subject = subject(method, &understood.target, identified.message);
-        let key = (
-            identified.scene.run.instance(),
-            bound(&subject, Some(&state)),
-        );
-        let owner = owner(&identified.scene.agent);
-        let known = self.0.get(owner, &key, now)?;
+        let place = Place::of(understood)?;
+        let known = self.0.get(place.owner, &place.key, now)?;
         let is_bound = |agreed: &Agreed| agreed.binding == *binding;
         known.agreed.as_ref().filter(|it| is_bound(it))?;
         let mut taken = None;
         // Two that bring the same state at once: what one has taken the other does not find.
-        let make = |current: Option<Round>| {
-            let mut round = current.unwrap_or(known);
+        self.change(&place, now, |round| {
             taken = round.agreed.take_if(|it| is_bound(it));
-            let keep = round.kept(now);
-            (round, keep)
-        };
-        // INVARIANT: it is no larger than it was.
-        let _ = self.0.note(owner, key, now, make);
+        });
         taken
     }
 
     /// What was taken is had by the next one that brings the same state: the one that took it could
     /// not make use of it.
     pub(super) fn give_back(&self, understood: &Understood<'_>, agreed: &Agreed, now: Duration) {
-        let identified = &understood.identified;
-        let Role::Request { method, .. } = identified.role else {
-            return;
-        };
-        let params = identified.message.params();
-        let state = params.and_then(|params| params.get("requestState")?.as_str());
-        let Some(state) = state else { return };
-        let subject = subject(method, &understood.target, identified.message);
-        let key = (
-            identified.scene.run.instance(),
-            bound(&subject, Some(&state)),
-        );
-        let owner = owner(&identified.scene.agent);
-        let Some(known) = self.0.get(owner, &key, now) else {
+        if let Some(place) = Place::of(understood) {
+            self.change(&place, now, |round| {
+                round.agreed.get_or_insert_with(|| agreed.clone());
+            });
+        }
+    }
+
+    /// The agent has come back for the answer that was kept with its state, and nobody gets it again.
+    pub(super) fn spend_reply(&self, understood: &Understood<'_>, now: Duration) {
+        if let Some(place) = Place::of(understood) {
+            self.change(&place, now, |round| {
+                round.reply = round.reply.as_ref().map(KeptReply::spent);
+            });
+        }
+    }
+
+    /// Changes what is known of a round, if anything is.
+    fn change(&self, place: &Place<'_>, now: Duration, change: impl FnOnce(&mut Round)) {
+        let Some(known) = self.0.get(place.owner, &place.key, now) else {
             return;
         };
         let make = |current: Option<Round>| {
             let mut round = current.unwrap_or(known);
-            round.agreed.get_or_insert_with(|| agreed.clone());
+            change(&mut round);
             let keep = round.kept(now);
             (round, keep)
         };
-        // INVARIANT: it is no larger than it was before it was taken.
-        let _ = self.0.note(owner, key, now, make);
+        // INVARIANT: it is no larger than it was once.
+        let _ = self.0.note(place.owner, place.key, now, make);
     }
 
     /// Remembers what a result asks for that is about to be delivered, and tells by what it is known.
@@ -255,11 +243,11 @@ impl Rounds {
     pub(super) fn keep_reply(
         &self,
         state: &str,
-        reply: &Arc<KeptReply>,
+        reply: &KeptReply,
         until: Duration,
         now: Duration,
     ) -> Result<(), TooLarge> {
-        let exchange = reply.exchange();
+        let exchange = reply.exchange().ok_or(TooLarge)?;
         let (Some(subject), Some(agent)) = (&exchange.turn.subject, &exchange.agent) else {
             return Err(TooLarge);
         };
@@ -267,7 +255,7 @@ impl Rounds {
             number: exchange.turn.round,
             asked: [digest(KEY.as_bytes())].into(),
             agreed: exchange.agreed.clone(),
-            reply: Some(Arc::clone(reply)),
+            reply: Some(reply.clone()),
         };
         let keep = Keep {
             until,
@@ -279,13 +267,34 @@ impl Rounds {
     }
 }
 
+/// Where it is remembered what a request goes on with that brings a state.
+struct Place<'u> {
+    owner: &'u str,
+    key: (Instance, Digest),
+}
+
+impl<'u> Place<'u> {
+    fn of(understood: &'u Understood<'_>) -> Option<Self> {
+        let identified = &understood.identified;
+        let Role::Request { method, .. } = identified.role else {
+            return None;
+        };
+        let state = identified.message.params()?.get("requestState")?.as_str()?;
+        let subject = subject(method, &understood.target, identified.message);
+        Some(Self {
+            owner: owner(&identified.scene.agent),
+            key: (
+                identified.scene.run.instance(),
+                bound(&subject, Some(&state)),
+            ),
+        })
+    }
+}
+
 impl Round {
     fn kept(&self, now: Duration) -> Keep {
-        let consent = self.agreed.as_ref().map_or(0, |agreed| {
-            let by = agreed.consent.by.as_ref().map_or(0, String::len);
-            size_of::<Agreed>() + agreed.consent.scope.len() + agreed.ticket.len() + by
-        });
-        let reply = self.reply.as_ref().map_or(0, |reply| reply.weight());
+        let consent = self.agreed.as_ref().map_or(0, Agreed::weight);
+        let reply = self.reply.as_ref().map_or(0, KeptReply::weight);
         Keep {
             until: now.saturating_add(KEPT_FOR),
             bytes: self.asked.len() * size_of::<Digest>() + consent + reply,

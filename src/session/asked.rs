@@ -90,6 +90,14 @@ pub struct Asking {
 /// The most roots that are remembered, and the bytes of their URIs together.
 const MOST_ROOTS: (usize, usize) = (64, 16 * 1024);
 
+impl Agreed {
+    /// The bytes that it takes, about.
+    pub fn weight(&self) -> usize {
+        let by = self.consent.by.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.consent.scope.len() + self.ticket.len() + by
+    }
+}
+
 impl Asked {
     fn is_request_of(&self, side: Side) -> bool {
         self.from == side && self.reply.is_none()

@@ -10,13 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::consent::{By, NotAsked, Outcome, Receipt, TicketId, pretty};
-use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot};
+use crate::policy::{Consent, Decision, Denial, OnDeny, PolicySnapshot, Reason};
 use crate::session::{Asker, Exchange, Origin, Replied, Run, Session, SessionId, State, Taken};
 use crate::wire::{Form, Id, KnownMethod, Side, Stream, Value};
 
 use super::super::Gate;
 use super::super::asking::required;
 use super::super::decide::Stop;
+use super::super::exchange;
 use super::super::forward::{Agent, AgentGone, Upstream, UpstreamFault};
 use super::super::identify::Role;
 use super::super::record::{AnswerTo, Came, Trail, Waited};
@@ -37,16 +38,21 @@ pub(super) struct Reply {
 }
 
 /// A result that is kept until its agent brings what a person says to it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::gate) struct KeptReply {
     session: SessionId,
     ticket: TicketId,
     denial: Denial,
-    minted: u64,
-    exchange: Exchange,
-    form: Form,
-    frame: Vec<u8>,
     run: Run,
+    /// None once its agent has come back: what became of the question is told all the same.
+    whole: Option<Arc<Whole>>,
+}
+
+/// A result, and the request that it answers.
+#[derive(Debug)]
+struct Whole {
+    reply: Reply,
+    frame: Vec<u8>,
 }
 
 impl Reply {
@@ -56,7 +62,11 @@ impl Reply {
         };
         Some(Self {
             minted: taken.minted,
-            exchange: taken.exchange.clone(),
+            exchange: Exchange {
+                // Its server has taken it, and is not sent it once more.
+                again: None,
+                ..taken.exchange.clone()
+            },
             form: understood.identified.form,
         })
     }
@@ -81,11 +91,11 @@ impl Reply {
             session: session.id.clone(),
             ticket,
             denial,
-            minted: self.minted,
-            exchange: self.exchange,
-            form: self.form,
-            frame: frame.to_vec(),
             run,
+            whole: Some(Arc::new(Whole {
+                frame: frame.to_vec(),
+                reply: self,
+            })),
         }
     }
 }
@@ -93,7 +103,10 @@ impl Reply {
 impl KeptReply {
     /// The bytes that it takes, about.
     pub(in crate::gate) fn weight(&self) -> usize {
-        size_of::<Self>() + self.frame.len()
+        let whole = self.whole.as_ref().map_or(0, |whole| {
+            size_of::<Whole>() + whole.frame.len() + exchange::weight(&whole.reply.exchange)
+        });
+        size_of::<Self>() + self.denial.reasons.len() * size_of::<Reason>() + whole
     }
 
     /// The server that it is of.
@@ -101,8 +114,17 @@ impl KeptReply {
         self.run
     }
 
-    pub(in crate::gate) fn exchange(&self) -> &Exchange {
-        &self.exchange
+    /// The request that it answers, until its agent has come back.
+    pub(in crate::gate) fn exchange(&self) -> Option<&Exchange> {
+        self.whole.as_ref().map(|whole| &whole.reply.exchange)
+    }
+
+    /// Its agent has come back: what is left of it.
+    pub(in crate::gate) fn spent(&self) -> Self {
+        Self {
+            whole: None,
+            ..self.clone()
+        }
     }
 }
 
@@ -275,10 +297,9 @@ impl Gate {
             u128::from_be_bytes(random)
         );
         let now = self.clock.elapsed();
-        let reply = Arc::new(reply);
         match self.rounds.keep_reply(&state, &reply, until, now) {
             Ok(()) => Ok(state),
-            Err(_) => Err(no_room(reply.denial.clone())),
+            Err(_) => Err(no_room(reply.denial)),
         }
     }
 
@@ -307,11 +328,13 @@ impl Gate {
         let params = understood.identified.message.params();
         let answer = params.and_then(|params| params.at(&["inputResponses", KEY]));
         let by = By::agent_ui(scene.agent.id.as_str());
-        if !self.along.has_come_back(&reply.ticket) {
+        let has_come_back = self.along.has_come_back(&reply.ticket);
+        let Some(whole) = reply.whole.as_ref().filter(|_| has_come_back) else {
             let why = Unconsented::settled(desk, &reply.ticket);
             let denial = reply.denial.clone();
             return Err(Refusal::Unconsented { denial, why }.into());
-        }
+        };
+        self.rounds.spend_reply(understood, self.clock.elapsed());
         // If somebody was faster, that counts.
         let _ = desk.answer(&reply.ticket, said(answer), by);
         let outcome = desk.take(&reply.ticket).unwrap_or(Outcome::TimedOut);
@@ -319,7 +342,7 @@ impl Gate {
         let waits = match &outcome {
             Outcome::Granted(_) => {
                 let asked = Asked { understood, asker };
-                wait_again(&talk.session, asked, reply, trail)
+                wait_again(&talk.session, asked, (&whole.reply, reply.run), trail)
             }
             Outcome::Denied(_) | Outcome::TimedOut | Outcome::Withdrawn(_) => Ok(()),
         };
@@ -336,10 +359,10 @@ impl Gate {
                     Err(fault) => Err(fault),
                 };
                 if let Err(fault) = recorded {
-                    talk.session.state().to_upstream.end(reply.minted);
+                    talk.session.state().to_upstream.end(whole.reply.minted);
                     return Err(fault.into());
                 }
-                return self.answer_again(talk, reply, receipt, trail).await;
+                return self.answer_again(talk, whole, receipt, trail).await;
             }
             Outcome::Denied(by) => Unconsented::Denied(by),
             Outcome::TimedOut => Unconsented::TimedOut,
@@ -354,7 +377,7 @@ impl Gate {
     async fn answer_again<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        reply: &KeptReply,
+        Whole { reply, frame }: &Whole,
         receipt: Receipt,
         trail: &mut Trail,
     ) -> Result<(), Stop> {
@@ -369,7 +392,7 @@ impl Gate {
         let mut answering = Trail::begin(talk, came);
         answering.brought = Brought::Receipt(receipt);
         trail.answer_to = AnswerTo::Nobody;
-        Box::pin(self.handle_on(talk, came, &reply.frame, &mut answering))
+        Box::pin(self.handle_on(talk, came, frame, &mut answering))
             .await
             .map_err(|AgentGone| Stop::AgentGone)
     }
@@ -383,7 +406,7 @@ impl Gate {
 fn wait_again(
     session: &Session,
     Asked { understood, asker }: Asked<'_, '_>,
-    reply: &KeptReply,
+    (reply, run): (&Reply, Run),
     trail: &Trail,
 ) -> Result<(), Refusal> {
     let scene = &understood.identified.scene;
@@ -400,7 +423,7 @@ fn wait_again(
         ..reply.exchange.clone()
     };
     let mut state = session.state();
-    if reply.run.has_left != state.run().has_left {
+    if run.has_left != state.run().has_left {
         return Err(UpstreamFault::Left.into());
     }
     let waits = state.to_upstream.wait_replied(reply.minted, exchange);

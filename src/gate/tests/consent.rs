@@ -6,6 +6,7 @@ mod servers;
 mod sessions;
 mod vain;
 mod waiting;
+mod weight;
 mod withdrawn;
 mod within;
 

@@ -8,7 +8,7 @@ use crate::gate::tests::isolate::elsewhere::begin;
 use crate::policy::Held;
 use crate::session::{Answer as Stored, Kept, Raised, SessionKey, SessionStore, Whose};
 
-const SAMPLE: &str = r#""s":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
+pub(super) const SAMPLE: &str = r#""s":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"sum it up"}}],"maxTokens":10}}"#;
 
 const FORM: &str = r#""f":{"method":"elicitation/create","params":{"mode":"form","message":"which?","requestedSchema":{"type":"object","properties":{}}}}"#;
 
@@ -16,10 +16,10 @@ const ROOTS: &str = r#""r":{"method":"roots/list"}"#;
 
 /// What an agent can do that shows no forms, and one that does.
 const MODEL: &str = r#"{"sampling":{},"roots":{}}"#;
-const ALL: &str = r#"{"sampling":{},"roots":{},"elicitation":{}}"#;
+pub(super) const ALL: &str = r#"{"sampling":{},"roots":{},"elicitation":{}}"#;
 
 /// A call, by an agent without a session.
-fn calls(id: &str, tool: &str, can: &str, more: &str) -> String {
+pub(super) fn calls(id: &str, tool: &str, can: &str, more: &str) -> String {
     let meta = META.replace(r#"{"elicitation":{}}"#, can);
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"a":1}},{more}{meta}}}}}"#
@@ -27,7 +27,7 @@ fn calls(id: &str, tool: &str, can: &str, more: &str) -> String {
 }
 
 /// A result that asks.
-fn asking(requests: &[&str]) -> String {
+pub(super) fn asking(requests: &[&str]) -> String {
     format!(
         r#"{{"resultType":"input_required","inputRequests":{{{}}},"requestState":"servers"}}"#,
         requests.join(",")
@@ -35,7 +35,7 @@ fn asking(requests: &[&str]) -> String {
 }
 
 /// A server asks something in the result of a call. Yields the id by which it knows that.
-async fn asked_within(asked: &Asked, can: &str, requests: &[&str]) -> String {
+pub(super) async fn asked_within(asked: &Asked, can: &str, requests: &[&str]) -> String {
     asked.bench.agent(&calls("1", "more", can, "")).await;
     let minted = id_of(&asked.bench.to_upstream()[0]);
     let result = form_answer(&minted, &asking(requests));
@@ -47,7 +47,7 @@ async fn ready(ways: &[Way]) -> Asked {
     listed(Asked::new(of_servers, ways)).await
 }
 
-async fn listed(asked: Asked) -> Asked {
+pub(super) async fn listed(asked: Asked) -> Asked {
     let asked = has_listed(asked).await;
     asked.bench.talk.session.state().tools.forget();
     let list = format!(r#"{{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{{{META}}}}}"#);
