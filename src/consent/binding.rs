@@ -28,6 +28,8 @@ pub struct Binding {
     /// SHA-256 of the canonical text of what the request says: the order of members and the
     /// spelling of strings make no difference, everything else does.
     pub arguments: [u8; 32],
+    /// The same of the answers and the state with which it goes on at the server, if it brings any.
+    pub round: Option<[u8; 32]>,
     /// The revision of the policies that asked for consent.
     pub revision: Arc<str>,
 }
@@ -73,6 +75,7 @@ impl Binding {
             name,
             definition,
             arguments,
+            round,
             revision,
         } = other;
         if self.principal != *principal {
@@ -83,6 +86,7 @@ impl Binding {
             || self.method != *method
             || self.name != *name
             || self.arguments != *arguments
+            || self.round != *round
         {
             Some(Misfit::Request)
         } else if self.definition != *definition {
@@ -112,6 +116,15 @@ impl Binding {
     pub fn whatever_the_arguments(&self) -> Self {
         Self {
             arguments: [0; 32],
+            ..self.of_any_round()
+        }
+    }
+
+    /// The same for all rounds of one request: whatever they go on with.
+    #[must_use]
+    pub fn of_any_round(&self) -> Self {
+        Self {
+            round: None,
             ..self.clone()
         }
     }
@@ -126,6 +139,7 @@ impl Binding {
             name,
             definition,
             arguments,
+            round,
             revision,
         } = self;
         // No session has an empty name.
@@ -137,6 +151,7 @@ impl Binding {
             name.as_bytes(),
             definition.as_ref().map_or(&[], <[u8; 32]>::as_slice),
             arguments,
+            round.as_ref().map_or(&[], <[u8; 32]>::as_slice),
             revision.as_bytes(),
         ];
         let mut hash = Sha256::new();

@@ -48,6 +48,7 @@ fn binding(name: &str) -> Binding {
         name: name.into(),
         definition: None,
         arguments: [1; 32],
+        round: None,
         revision: "revision".into(),
     }
 }

@@ -67,7 +67,8 @@ pub enum Stage {
 /// under the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agreed {
-    /// A digest of all that the consent is bound to.
+    /// A digest of all that the consent is bound to, but for what a round goes on with: a yes to a request
+    /// holds for the rounds that follow.
     pub binding: [u8; 32],
     /// The number of the question.
     pub ticket: Arc<str>,

@@ -79,6 +79,7 @@ impl Rig {
                 name: "write_file".into(),
                 definition: None,
                 arguments: [0; 32],
+                round: None,
                 revision: "r".into(),
             },
             question: Question {

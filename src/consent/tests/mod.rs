@@ -67,6 +67,7 @@ fn binding(principal: &str) -> Binding {
         name: "write".into(),
         definition: Some([1; 32]),
         arguments: Binding::digest("{}"),
+        round: None,
         revision: "one".into(),
     }
 }

@@ -11,13 +11,14 @@ fn a_state_opens_for_the_request_that_it_was_sealed_for() {
     let state = desk.seal(&id, &binding("ann"));
     assert!(Desk::is_ours(&state));
     assert_eq!(desk.open(&state, &binding("ann")), Some(id));
-    let others: [fn(&mut Binding); 6] = [
+    let others: [fn(&mut Binding); 7] = [
         |it| it.principal = "bob".into(),
         |it| it.server = "other".into(),
         |it| it.method = KnownMethod::PromptsGet,
         |it| it.name = "delete".into(),
         |it| it.arguments = [0; 32],
         |it| it.definition = None,
+        |it| it.round = Some([0; 32]),
     ];
     for change in others {
         let mut other = binding("ann");

@@ -29,6 +29,8 @@ pub(super) const TELLS_EVERY: Duration = Duration::from_secs(5);
 pub(in crate::gate) struct Asking {
     pub(super) binding: Binding,
     pub(super) question: Question,
+    /// What the request says without what it goes on with, if it goes on with anything.
+    pub(super) anew: Option<String>,
     pub(super) denial: Denial,
     pub(super) snapshot: Arc<PolicySnapshot>,
     pub(super) form: Form,
@@ -106,8 +108,9 @@ impl Gate {
             Form::None
         };
         let Asking {
-            binding,
-            question,
+            mut binding,
+            mut question,
+            anew,
             denial,
             snapshot,
             shown_on,
@@ -115,6 +118,11 @@ impl Gate {
             reply,
             form: _,
         } = asking;
+        // The answer comes in the place of what the request goes on with, so that it begins anew.
+        if let (Form::Result, Some(anew)) = (form, anew) {
+            binding = binding.of_any_round();
+            question.arguments = anew;
+        }
         // Whoever sits before the agent's client knows places as the agent does.
         let message = question.message();
         let message = snapshot.labels().roots.outward(&message).unwrap_or(message);

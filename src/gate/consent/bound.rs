@@ -17,7 +17,10 @@ use super::within;
 pub(in crate::gate) const KEY: &str = "mcp-protector/consent";
 
 /// Members of `params` that change from one round of an agent's request to the next.
-const OF_THE_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+const OF_THE_ROUND: [&str; 2] = ["inputResponses", "requestState"];
+
+/// Nobody's arguments.
+const META: &str = "_meta";
 
 /// The method of a request for which people are asked.
 pub(super) fn asks(understood: &Understood<'_>) -> Option<KnownMethod> {
@@ -60,8 +63,9 @@ pub(super) fn binding(
     let params = understood.identified.message.params();
     let said = match params {
         _ if is_reply => Some(within::asked(understood)),
-        params => params.map(|it| it.canonical_with(|key| !OF_THE_ROUND.contains(&key))),
+        params => params.map(|it| it.canonical_with(|key| key != META && !is_of_the_round(key))),
     };
+    let round = params.filter(|_| !is_reply && goes_on_at_the_server(understood));
     Some(Binding {
         principal: scene.agent.id.as_str().into(),
         session: (!session.is_shared()).then(|| session.id.as_str().into()),
@@ -70,6 +74,7 @@ pub(super) fn binding(
         name: (*name(understood)?).into(),
         definition: definition.map(|it| it.print.digest()),
         arguments: Binding::digest(&said.unwrap_or_default()),
+        round: round.map(|it| Binding::digest(&it.canonical_with(is_of_the_round))),
         revision: snapshot.revision().as_str().into(),
     })
 }
@@ -83,8 +88,38 @@ fn name<'u>(understood: &'u Understood<'_>) -> Option<Cow<'u, str>> {
     }
 }
 
+fn is_of_the_round(key: &str) -> bool {
+    OF_THE_ROUND.contains(&key)
+}
+
+/// Whether a request has answers or a state for whoever gets it. What answers the gate goes no further.
+fn goes_on_at_the_server(understood: &Understood<'_>) -> bool {
+    let params = understood.identified.message.params();
+    let brings = |key: &&str| params.is_some_and(|params| params.get(key).is_some());
+    ours(understood).is_none() && OF_THE_ROUND.iter().any(brings)
+}
+
+/// What a request says that its agent begins anew, if it went on with another: its agent is asked by a
+/// result, and brings the answer in the place of what it has brought now.
+pub(super) fn begun_anew(understood: &Understood<'_>, secrets: &Redactor) -> Option<String> {
+    let is_agents = understood.identified.from == Side::Agent;
+    let goes_on = is_agents && goes_on_at_the_server(understood);
+    goes_on.then(|| {
+        secrets
+            .redact(&said(understood, Rounds::Begin))
+            .into_owned()
+    })
+}
+
+/// Whether what is said of a request has what it goes on with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rounds {
+    GoOn,
+    Begin,
+}
+
 /// What a request says, as indented JSON.
-fn said(understood: &Understood<'_>) -> String {
+fn said(understood: &Understood<'_>, rounds: Rounds) -> String {
     let params = understood.identified.message.params();
     match understood.identified.from {
         Side::Upstream if !understood.identified.is_request() => within::shown(understood),
@@ -93,11 +128,9 @@ fn said(understood: &Understood<'_>) -> String {
                 Some(KnownMethod::ResourcesRead) => "uri",
                 Some(_) | None => "name",
             };
-            // What answers the gate goes no further.
-            let is_ours = ours(understood).is_some();
-            let is_shown = |key: &str| {
-                key != "_meta" && key != named_by && !(is_ours && OF_THE_ROUND.contains(&key))
-            };
+            let goes_on = rounds == Rounds::GoOn && goes_on_at_the_server(understood);
+            let is_shown =
+                |key: &str| key != META && key != named_by && (goes_on || !is_of_the_round(key));
             let members = params.into_iter().flat_map(Value::entries);
             let others = members.filter(|(key, _)| is_shown(key) && key != "arguments");
             match (params, others.count()) {
@@ -109,7 +142,7 @@ fn said(understood: &Understood<'_>) -> String {
             }
         }
         Side::Upstream => {
-            params.map_or_else(String::new, |params| whole(params, |key| key != "_meta"))
+            params.map_or_else(String::new, |params| whole(params, |key| key != META))
         }
     }
 }
@@ -141,7 +174,7 @@ pub(super) fn question(
         server: safe(&scene.server.name),
         method: method.to_owned(),
         name: safe(&name),
-        arguments: secrets.redact(&said(understood)).into_owned(),
+        arguments: secrets.redact(&said(understood, Rounds::GoOn)).into_owned(),
         principal: safe(&scene.agent.id),
         client: safe(&scene.agent.client.name),
         session: session.id.as_str().to_owned(),

@@ -89,7 +89,7 @@ pub(super) fn put_by_for(
     let ticket = receipt.ticket().as_str().into();
     trail.brought = Brought::Fits(receipt);
     trail.agreed = Some(Agreed {
-        binding: binding.of_all(),
+        binding: binding.of_any_round().of_all(),
         ticket,
         consent: consent.clone(),
     });

@@ -155,7 +155,7 @@ impl Gate {
         trail: &mut Trail,
     ) -> Option<Agreed> {
         let now = self.clock.elapsed();
-        let all = binding.of_all();
+        let all = binding.of_any_round().of_all();
         // It may have been judged before, of another server's tool.
         let before = trail.agreed.take().filter(|it| it.binding == all);
         match std::mem::take(&mut trail.brought) {
@@ -253,7 +253,7 @@ impl Gate {
                 )]);
                 trail.brought = Brought::Spent;
                 trail.agreed = Some(Agreed {
-                    binding: binding.of_all(),
+                    binding: binding.of_any_round().of_all(),
                     ..agreed
                 });
                 return decide::decide(understood, snapshot, pins, now);
@@ -279,6 +279,7 @@ impl Gate {
         Err(Stop::Ask(Box::new(Asking {
             binding,
             question,
+            anew: bound::begun_anew(understood, secrets),
             denial,
             snapshot: Arc::clone(snapshot),
             form,

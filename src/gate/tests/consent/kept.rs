@@ -167,6 +167,71 @@ async fn an_agent_without_a_session_that_waited_for_the_page_and_came_too_often_
     assert_eq!(asked.desk.pending().len(), 1);
 }
 
+/// The server asks where to, in the result of the call with this id.
+fn asks_where(minted: &str, state: &str) -> String {
+    let asks = r#""inputRequests":{"to":{"method":"elicitation/create","params":{"mode":"form","message":"to whom?","requestedSchema":{"type":"object","properties":{}}}}}"#;
+    form_answer(
+        minted,
+        &format!(r#"{{"resultType":"input_required",{asks}{state}}}"#),
+    )
+}
+
+#[tokio::test]
+async fn a_yes_to_answers_for_the_server_that_was_put_by_is_for_no_others() {
+    for state in [None, Some("servers")] {
+        let mut asked = has_listed(Asked::new(with_consent, &[Way::Page])).await;
+        let said = |state: Option<&str>| {
+            state.map_or_else(String::new, |it| format!(r#","requestState":"{it}""#))
+        };
+        let pays = |id: &str, account: &str, state| {
+            let to = format!(
+                r#""inputResponses":{{"to":{{"action":"accept","content":{{"account":"{account}"}}}}}}{},"#,
+                said(state)
+            );
+            modern(id, "ask", r#"{"a":1}"#, &to)
+        };
+        asked
+            .bench
+            .agent(&modern("1", "ask", r#"{"a":1}"#, ""))
+            .await;
+        asked.answer(&asked.latest(), Answer::Approve).await;
+        let minted = id_of(&asked.bench.to_upstream()[0]);
+        asked
+            .bench
+            .upstream(&asks_where(&minted, &said(state)))
+            .await;
+        asked.bench.to_agent();
+        if state.is_some() {
+            // With a state the yes to the call goes on, once.
+            asked.bench.agent(&pays("2", "a", state)).await;
+            assert_eq!(asked.bench.to_upstream().len(), 1);
+        }
+        asked.bench.agent(&pays("3", "a", state)).await;
+        assert_eq!(asked.bench.to_upstream(), [""; 0], "{state:?}");
+        let question = Arc::clone(&asked.desk.pending()[0].question);
+        assert!(question.arguments.contains(r#""account": "a""#));
+        asked.limit(&Rates {
+            calls_per_session: Some(0),
+            ..Rates::default()
+        });
+        asked.answer(&asked.latest(), Answer::Approve).await;
+        assert!(asked.bench.to_agent()[0].contains("budget_spent"));
+        asked.limit(&Rates::default());
+        // With other answers, and with none.
+        for other in [
+            pays("4", "evil", state),
+            modern("5", "ask", r#"{"a":1}"#, ""),
+        ] {
+            asked.bench.agent(&other).await;
+            assert_eq!(asked.bench.to_upstream(), [""; 0], "{other}");
+        }
+        asked.bench.agent(&pays("6", "a", state)).await;
+        let sent = asked.bench.to_upstream();
+        assert_eq!(sent.len(), 1, "{state:?} {:?}", asked.bench.to_agent());
+        assert!(sent[0].contains(r#""account":"a""#), "{sent:?}");
+    }
+}
+
 /// Rises for a moment, and the tools are forgotten then.
 #[derive(Debug)]
 struct Forgetting(Arc<Session>, AtomicU64);

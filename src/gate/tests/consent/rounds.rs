@@ -263,7 +263,20 @@ async fn a_server_that_asks_as_well_asks_after_the_gate_and_the_yes_goes_on_once
         .agent(&modern("4", "ask", r#"{"a":1}"#, answer))
         .await;
     assert_eq!(asked.bench.to_upstream(), Vec::<String>::new());
-    state_of(&asked.bench.to_agent()[0]);
+    let form = asked.bench.to_agent().remove(0);
+    // What the form of a result asks about begins anew: nothing else is shown than what will be sent.
+    assert!(
+        !form.contains("servers") && !form.contains("inputResponses"),
+        "{form}"
+    );
+    let yes = approving(&state_of(&form));
+    asked
+        .bench
+        .agent(&modern("5", "ask", r#"{"a":1}"#, &yes))
+        .await;
+    let sent = asked.bench.to_upstream();
+    let minted = id_of(&sent[0]);
+    assert_eq!(sent, [modern(&minted, "ask", r#"{"a":1}"#, "")]);
 }
 
 #[tokio::test]
