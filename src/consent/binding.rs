@@ -39,7 +39,7 @@ pub struct Binding {
 #[must_use]
 pub struct Receipt {
     ticket: TicketId,
-    binding: Binding,
+    binding: Box<Binding>,
     by: By,
     /// Milliseconds since the Unix epoch.
     at_ms: i64,
@@ -174,7 +174,7 @@ impl Receipt {
     ) -> Self {
         Self {
             ticket,
-            binding,
+            binding: Box::new(binding),
             by,
             at_ms,
             until,
@@ -208,7 +208,7 @@ impl Receipt {
 
     /// Whether it was given to this very request.
     pub(super) fn is_for(&self, binding: &Binding) -> bool {
-        self.binding == *binding
+        *self.binding == *binding
     }
 
     /// Who has agreed.

@@ -82,10 +82,7 @@ impl Gate {
         self.classify(&understood, session, trail).await?;
         pin::pin(&mut understood, &snapshot, pins)?;
         // Before anybody is asked about it.
-        leads_nowhere(&understood)?;
-        let over_http = self.settings.over_http;
-        self.tasks
-            .are_apart(&understood, session, over_http, self.clock.elapsed())?;
+        self.leads_on(&understood, session)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
         let following = self.follow(&mut understood, session, &snapshot, trail);
@@ -154,6 +151,13 @@ impl Gate {
             // answered.
             Undone::Settled => Stop::Settled,
         })
+    }
+
+    /// Whether an agent can go on with a reply that is not the end of its request.
+    fn leads_on(&self, understood: &Understood<'_>, session: &Session) -> Result<(), Stop> {
+        leads_nowhere(understood)?;
+        let (over_http, at) = (self.settings.over_http, self.clock.elapsed());
+        Ok(self.tasks.are_apart(understood, session, over_http, at)?)
     }
 
     /// Records a message that may leave, and sends it.

@@ -139,6 +139,7 @@ fn desk(criterion: &mut Criterion) {
                     name: "write_file".into(),
                     definition: None,
                     arguments: [0; 32],
+                    round: None,
                     revision: "revision".into(),
                 },
                 question: question(),

@@ -24,9 +24,7 @@ const LONGEST_TIME: usize = 40;
 const OF_THE_PROTOCOL: &str = "io.modelcontextprotocol/";
 
 /// Members that may say something of what came of a task, by their keys.
-pub(super) fn beyond_its_state<'m>(
-    told: Value<'m>,
-) -> impl Iterator<Item = (Cow<'m, str>, Value<'m>)> {
+pub(super) fn beyond_its_state(told: Value<'_>) -> impl Iterator<Item = (Cow<'_, str>, Value<'_>)> {
     told.entries()
         .filter(|(key, value)| !is_of_its_state(key, *value))
 }

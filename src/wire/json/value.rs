@@ -213,19 +213,19 @@ mod tests {
         let json = r#"{"a":1,"b/~":[[],[{"":2,"x":null}],"s"],"":{"\u0061":{}},"0":[true,[0,[1,2],3]],"z":4}"#;
         let document = Document::decode(json.as_bytes(), &Limits::default()).unwrap();
         let mut seen = 0;
-        check(document.root(), String::new(), &mut seen);
+        check(document.root(), "", &mut seen);
         assert_eq!(seen, 20);
     }
 
-    fn check(value: Value<'_>, pointer: String, seen: &mut usize) {
+    fn check(value: Value<'_>, pointer: &str, seen: &mut usize) {
         *seen += 1;
         assert_eq!(value.pointer(), pointer);
         for (key, member) in value.entries() {
             let key = key.replace('~', "~0").replace('/', "~1");
-            check(member, format!("{pointer}/{key}"), seen);
+            check(member, &format!("{pointer}/{key}"), seen);
         }
         for (index, item) in value.items().enumerate() {
-            check(item, format!("{pointer}/{index}"), seen);
+            check(item, &format!("{pointer}/{index}"), seen);
         }
     }
 }
