@@ -215,9 +215,9 @@ mod tests {
 
     #[tokio::test]
     async fn long_names_of_the_servers_are_not_compared_letter_by_letter() {
-        let long = "x".repeat(1_000);
+        let (long, shorter) = ("x".repeat(1_000), "x".repeat(998));
         assert_eq!(nearest("read", &[&long, "rea", "reads"]), Some("rea"));
-        assert_eq!(nearest(&long, &[&long[2..], "y"]), Some(&long[2..]));
+        assert_eq!(nearest(&long, &[&shorter, "y"]), Some(&*shorter));
         assert_eq!(nearest("résumé", &["resume"]), Some("resume"));
         assert_eq!(nearest("read", &[]), None);
     }

@@ -75,12 +75,11 @@ fn lacking_words<'s>(
     }
     let mut lacking: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for policy in unnamed(of) {
-        match found.get_mut(&*policy.text) {
-            Some(left @ 1..) => *left -= 1,
-            Some(0) | None => {
-                let name = policy.id.as_str().to_owned();
-                lacking.entry(&policy.origin.file).or_default().push(name);
-            }
+        if let Some(left @ 1..) = found.get_mut(&*policy.text) {
+            *left -= 1;
+        } else {
+            let name = policy.id.as_str().to_owned();
+            lacking.entry(&policy.origin.file).or_default().push(name);
         }
     }
     lacking
