@@ -85,6 +85,30 @@ pub(in crate::gate) fn may_ask(
     })
 }
 
+/// Whether what is told of a task is no more than anybody may be told who may ask about it: what came of
+/// the call raises nothing, and policy permits it as its result, as it is.
+pub(in crate::gate) fn may_be_told(
+    works: &[Work],
+    told: Value<'_>,
+    scene: &Scene,
+    snapshot: &PolicySnapshot,
+    pins: Pins<'_>,
+    now: Circumstances,
+    look: Look<'_>,
+) -> bool {
+    let is_permitted = |work: &Work| {
+        let asked = ask(work.method, work.asks, Some(work.params.root()), look);
+        asked.is_ok_and(|(target, _)| {
+            let mut question = inspect::received(&inspect::Content::Result(told), &target, look);
+            question.about.pin(pins, snapshot);
+            let decision = snapshot.judge(&question.facts(scene, now));
+            matches!(decision, Decision::Allow(allowance) if allowance.obligations.is_empty())
+        })
+    };
+    let mut works = works.iter();
+    works.len() > 0 && works.all(|work| work.brings.is_nothing() && is_permitted(work))
+}
+
 /// What news of tasks bring into the session of whoever is told.
 pub(in crate::gate) fn tells(
     method: KnownMethod,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::asked::may_ask;
+use super::asked::{may_ask, may_be_told};
 use super::told::beyond_its_state;
 use crate::gate::Gate;
 use crate::gate::identify::Role;
@@ -64,11 +64,15 @@ impl Gate {
                         !works.is_empty() && may_ask(&works, scene, snapshot, pins, now, look)
                     })
                 };
+                let is_open = |item: Value<'_>| self.is_open(understood, snapshot, pins, now, item);
                 let mut removals = Vec::new();
                 for (index, item) in items.items().enumerate() {
                     let pointer = format!("/result/tasks/{index}");
                     let id = item.get("taskId").and_then(Value::as_str);
                     if id.is_some_and(&mut is_shown) {
+                        if is_open(item) {
+                            continue;
+                        }
                         removals.extend(of_its_result(item, &pointer, identified.from));
                     } else {
                         removals.push(Removal {
@@ -83,12 +87,35 @@ impl Gate {
             }
             // To give up what was begun reads nothing.
             Role::Reply(taken) if taken.exchange.method == KnownMethod::TasksCancel => {
-                let told = identified.message.result().into_iter();
-                let removals = told.flat_map(|it| of_its_result(it, "/result", identified.from));
+                let told = identified.message.result();
+                let told = told.filter(|it| !self.is_open(understood, snapshot, pins, now, *it));
+                let removals = told
+                    .into_iter()
+                    .flat_map(|it| of_its_result(it, "/result", identified.from));
                 Ok(removals.collect())
             }
             Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => Ok(Vec::new()),
         }
+    }
+}
+
+impl Gate {
+    /// Whether all may pass that is told of a task.
+    fn is_open(
+        &self,
+        understood: &Understood<'_>,
+        snapshot: &PolicySnapshot,
+        pins: Pins<'_>,
+        now: Circumstances,
+        told: Value<'_>,
+    ) -> bool {
+        let Some(id) = told.get("taskId").and_then(Value::as_str) else {
+            return false;
+        };
+        let at = self.clock.elapsed();
+        let works = self.tasks.listed(understood, pins.session, at, &id);
+        let (scene, look) = (&understood.identified.scene, self.look(snapshot));
+        may_be_told(&works, told, scene, snapshot, pins, now, look)
     }
 }
 

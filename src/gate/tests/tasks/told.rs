@@ -154,10 +154,18 @@ async fn what_news_of_a_task_say_is_received_as_the_result_of_its_call() {
     assert!(bench.to_agent().is_empty());
 }
 
+#[tokio::test]
+async fn of_a_task_whose_call_raises_nothing_all_is_listed() {
+    let bench = session(sparing).await;
+    let list = format!(r#""tasks":[{{"taskId":"t-1",{MORE}}}]"#);
+    let told = exchange(&bench, &legacy(1, "tasks/list", r#""cursor":"c""#), &list).await;
+    assert_eq!(told, reply("1", &list));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Nothing that is not of the protocol's own kind is shown of a task, under whatever key.
+    /// Nothing that is not of the protocol's own kind is shown of a confidential task, under whatever key.
     #[test]
     fn whatever_a_server_adds_to_a_listed_task_is_not_shown(
         members in prop::collection::btree_map(
@@ -175,7 +183,7 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let told = runtime.block_on(async {
-            let bench = session(sparing).await;
+            let bench = two_sessions().await;
             let members = members.iter().map(|(key, value)| format!(r#","{key}":{value}"#));
             let members: String = members.collect();
             let list = format!(r#""tasks":[{{"taskId":"t-1"{members}}}]"#);
