@@ -206,8 +206,7 @@ fn compile_one(
         groups = allowlist.groups;
         sources.push(allowlist.policy);
         entities = Some(allowlist.entities);
-        let only_source = !names.is_empty() && settings.dir.is_none();
-        if only_source && settings.other_methods == OtherMethods::BasePack {
+        if settings.dir.is_none() && settings.other_methods == OtherMethods::BasePack {
             sources.push(builtin(
                 "<base.cedar>",
                 include_str!("../policy/builtin/base.cedar"),

@@ -29,15 +29,49 @@ fn the_builtin_packs_load_without_a_notice() {
 
 #[test]
 fn without_an_allowlist_or_a_directory_only_the_session_lives() {
-    for settings in [Settings::default(), allowing(&[])] {
-        let loaded = load(&settings).unwrap();
-        check_open(
-            &loaded,
-            &["initialize", "ping", "cancel", "notify", "receive_result"],
-        );
-        assert_eq!(told_notices(&loaded).len(), 1);
-        assert!(told_notices(&loaded)[0].starts_with("policy::no_tools: no tool can be called"));
-    }
+    let loaded = load(&Settings::default()).unwrap();
+    check_open(
+        &loaded,
+        &["initialize", "ping", "cancel", "notify", "receive_result"],
+    );
+    check_warns_of_no_tools(&loaded);
+}
+
+#[test]
+fn an_empty_allowlist_closes_tools_and_nothing_else() {
+    let loaded = load(&allowing(&[])).unwrap();
+    check_open(
+        &loaded,
+        &[
+            "initialize",
+            "ping",
+            "set_level",
+            "cancel",
+            "notify",
+            "list_resource",
+            "list_prompt",
+            "listen",
+            "read_resource",
+            "subscribe",
+            "get_prompt",
+            "complete",
+            "receive_result",
+        ],
+    );
+    assert_eq!(judged(&loaded, "t"), "nothing");
+    check_warns_of_no_tools(&loaded);
+    let closed = Settings {
+        other_methods: OtherMethods::Deny,
+        ..allowing(&[])
+    };
+    let open = ["initialize", "ping", "cancel", "notify", "receive_result"];
+    check_open(&load(&closed).unwrap(), &open);
+}
+
+fn check_warns_of_no_tools(loaded: &Loaded) {
+    let notices = told_notices(loaded);
+    assert_eq!(notices.len(), 1);
+    assert!(notices[0].starts_with("policy::no_tools: no tool can be called"));
 }
 
 #[test]
