@@ -12,12 +12,11 @@ use hyper::header::{
     WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
-use hyper::http::uri::Authority;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 
 use crate::agent::http::AskHealth;
 use crate::identity::{Authenticate, Challenge};
-use crate::inward::Misframed;
+use crate::inward::{Misframed, named_host};
 
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
@@ -44,7 +43,9 @@ pub(super) struct Desk {
 pub(super) enum Refused {
     #[error("{0}")]
     Misframed(Misframed),
-    #[error("there must be exactly one `Host`, and no other in the target")]
+    #[error(
+        "there must be exactly one `Host`: a host with a valid port or none, and no other in the target"
+    )]
     HostMissing,
     #[error("`Authorization` stands twice")]
     Repeated,
@@ -157,15 +158,11 @@ impl Desk {
         let (Some(host), None) = (all.next(), all.next()) else {
             return Err(Refused::HostMissing);
         };
-        let host: Authority = host
+        let host = host
             .to_str()
             .ok()
-            .and_then(|host| host.parse().ok())
+            .and_then(|host| named_host(host, &parts.uri))
             .ok_or(Refused::HostMissing)?;
-        let named = parts.uri.authority();
-        if named.is_some_and(|named| *named != host) || host.as_str().contains('@') {
-            return Err(Refused::HostMissing);
-        }
         let whole = host.as_str().to_ascii_lowercase();
         let name = host.host().to_ascii_lowercase();
         let literal = name.trim_start_matches('[').trim_end_matches(']');

@@ -6,6 +6,7 @@
 mod answer;
 mod checked;
 mod head;
+mod host;
 #[cfg(test)]
 mod oracle;
 mod patient;
@@ -19,6 +20,7 @@ mod tests;
 pub use answer::Answer;
 pub use checked::Checked;
 pub use head::{Limits, Misframed};
+pub use host::named_host;
 pub use places::{Place, Places};
 pub use progress::{Answering, Progress};
 pub use protocol::Protocol;

@@ -6,10 +6,10 @@
 use std::net::IpAddr;
 
 use hyper::Uri;
-use hyper::http::uri::Authority;
 
 use super::refusal::Refused;
 use super::settings::Settings;
+use crate::inward::named_host;
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -44,12 +44,9 @@ impl Door {
 
     /// The `Host` field, and the authority in the request line if there is one (RFC 9112 §3.2).
     pub(super) fn check_host(&self, host: Option<&str>, uri: &Uri) -> Result<(), Refused> {
-        let host: Authority = host
-            .and_then(|host| host.parse().ok())
+        let host = host
+            .and_then(|host| named_host(host, uri))
             .ok_or(Refused::HostMissing)?;
-        if uri.authority().is_some_and(|named| *named != host) || host.as_str().contains('@') {
-            return Err(Refused::HostMissing);
-        }
         let whole = host.as_str().to_ascii_lowercase();
         let name = host.host().to_ascii_lowercase();
         if self.hosts.contains(&whole) || self.hosts.contains(&name) {

@@ -26,7 +26,9 @@ pub struct HttpRefusal {
 pub(super) enum Refused {
     #[error("{0}")]
     Misframed(Misframed),
-    #[error("there must be exactly one `Host`, and no other in the target")]
+    #[error(
+        "there must be exactly one `Host`: a host with a valid port or none, and no other in the target"
+    )]
     HostMissing,
     #[error("this host is not served here")]
     Host,

@@ -69,6 +69,9 @@ async fn only_hosts_and_origins_that_are_ours_are_let_in_on_every_route() {
         ("user@localhost", 400, "host-missing"),
         ("local host", 400, "host-missing"),
         ("localhost/", 400, "host-missing"),
+        ("localhost:x", 400, "host-missing"),
+        ("localhost:-1", 400, "host-missing"),
+        ("localhost:99999", 400, "host-missing"),
     ];
     let bad_origins = [
         "http://evil.example",
