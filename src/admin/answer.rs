@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::header::{
     ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, HeaderValue, ORIGIN,
-    WWW_AUTHENTICATE,
+    RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, StatusCode};
@@ -93,7 +93,10 @@ impl Desk {
         let approvals = self.approvals.as_ref();
         let approvals = approvals.filter(|_| approvals::is_ours(parts.uri.path()));
         let taken = match approvals {
-            Some(approvals) => self.take_answer(approvals, &parts, body, here).await,
+            Some(approvals) => {
+                let came = (here, peer.ip());
+                self.take_answer(approvals, &parts, body, came).await
+            }
             None if body.is_end_stream() => self.take(&parts, here, peer).await,
             None => Err(Refused::HasBody),
         };
@@ -141,11 +144,11 @@ impl Desk {
         approvals: &Approvals,
         parts: &Parts,
         body: Incoming,
-        here: IpAddr,
+        (here, peer): (IpAddr, IpAddr),
     ) -> Result<Response, Refused> {
         self.check_host(parts, here)?;
         approvals
-            .answer(parts, body)
+            .answer(peer, parts, body)
             .await
             .map_err(Refused::Approvals)
     }
@@ -208,6 +211,9 @@ impl Desk {
                 if let Some(Ok(asked)) = asked.map(|text| HeaderValue::from_str(&text)) {
                     headers.insert(WWW_AUTHENTICATE, asked);
                 }
+            }
+            Refused::Approvals(approvals::Refused::Paused(pause)) => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(pause.seconds()));
             }
             // What follows on the connection cannot be told from the rest of the request.
             Refused::Misframed(_)

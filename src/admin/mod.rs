@@ -8,6 +8,7 @@
 
 mod answer;
 mod approvals;
+mod attempts;
 mod expose;
 mod histogram;
 mod metrics;

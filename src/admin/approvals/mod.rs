@@ -16,13 +16,14 @@ mod sign_in;
 #[cfg(test)]
 mod tests;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderValue, ORIGIN};
+use hyper::header::{AUTHORIZATION, HeaderValue, ORIGIN, RETRY_AFTER};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 use tokio::time::timeout;
@@ -30,6 +31,8 @@ use tokio::time::timeout;
 use crate::clock::Clock;
 use crate::consent::{Answer, AnswerError, By, Desk, TicketId};
 use crate::identity::{Authenticate as _, Challenge, StaticTokens};
+
+use super::attempts::FailedAttempts;
 
 use page::{Notice, Reader};
 use responses::{Response, html, json, set_cookie, to};
@@ -53,6 +56,7 @@ pub struct Approvals {
     approvers: StaticTokens,
     clock: Arc<dyn Clock>,
     sign_ins: SignIns,
+    attempts: FailedAttempts,
 }
 
 /// What a path of ours asks for.
@@ -75,11 +79,17 @@ impl Approvals {
             approvers,
             clock,
             sign_ins: SignIns::default(),
+            attempts: FailedAttempts::default(),
         }
     }
 
-    /// Answers a request for a path of ours. `Host` has been checked.
-    pub(super) async fn answer(&self, parts: &Parts, body: Incoming) -> Result<Response, Refused> {
+    /// Answers a request of this address for a path of ours. `Host` has been checked.
+    pub(super) async fn answer(
+        &self,
+        peer: IpAddr,
+        parts: &Parts,
+        body: Incoming,
+    ) -> Result<Response, Refused> {
         match wanted(parts)? {
             Wanted::Entrance => Ok(html(StatusCode::OK, page::sign_in(None))),
             Wanted::Page(place) => Ok(self.page(parts, place)),
@@ -87,7 +97,7 @@ impl Approvals {
             Wanted::SignIn => {
                 from_here(&parts.headers)?;
                 let form = form(body).await?;
-                self.sign_in(value(&form, "token").unwrap_or_default())
+                self.sign_in(peer, value(&form, "token").unwrap_or_default())
                     .await
             }
             Wanted::SignOut(place) => {
@@ -119,11 +129,11 @@ impl Approvals {
                 Ok(to(place, Some(notice)))
             }
             Wanted::List => {
-                self.program(&parts.headers).await?;
+                self.program(peer, &parts.headers).await?;
                 Ok(json(&api::Waiting::of(self.desk.pending())))
             }
             Wanted::AnswerAsProgram(id) => {
-                let name = self.program(&parts.headers).await?;
+                let name = self.program(peer, &parts.headers).await?;
                 let given = api::read_answer(&read(body).await?).ok_or(Refused::Body)?;
                 self.give(id, given, By::command_line(name))?;
                 Ok(json(&api::Given::of(id, given)))
@@ -175,16 +185,27 @@ impl Approvals {
         }))
     }
 
-    async fn sign_in(&self, token: &str) -> Result<Response, Refused> {
-        let name = match self.named(token).await {
+    async fn sign_in(&self, peer: IpAddr, token: &str) -> Result<Response, Refused> {
+        let name = match self.named(peer, token).await {
             Ok(name) => name,
-            Err(challenge) => {
-                tracing::warn!("somebody showed a token for approvals that is not known");
+            Err(Refused::Challenge(challenge)) => {
                 let problem = "This token is not known here.";
                 let status =
                     StatusCode::from_u16(challenge.status()).unwrap_or(StatusCode::UNAUTHORIZED);
                 return Ok(html(status, page::sign_in(Some(problem))));
             }
+            Err(Refused::Paused(pause)) => {
+                let seconds = pause.seconds();
+                let problem = format!(
+                    "Too many wrong tokens came from this address. Try again in {seconds} s."
+                );
+                let page = page::sign_in(Some(&problem));
+                let mut response = html(StatusCode::TOO_MANY_REQUESTS, page);
+                let headers = response.headers_mut();
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+                return Ok(response);
+            }
+            Err(other) => return Err(other),
         };
         let cookie = self.sign_ins.admit(&name, self.clock.elapsed());
         let admitted = cookie.map_err(|sign_in::NoRandomness| Refused::NoRandomness);
@@ -194,32 +215,41 @@ impl Approvals {
         Ok(response)
     }
 
-    /// Who has this token.
-    async fn named(&self, token: &str) -> Result<String, Challenge> {
+    /// The name of the approver whose token this is.
+    async fn named(&self, peer: IpAddr, token: &str) -> Result<String, Refused> {
         let malformed = Challenge::Malformed("it is no bearer token");
-        let value =
-            HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(|_| malformed)?;
         let mut headers = HeaderMap::new();
-        headers.insert(AUTHORIZATION, value);
-        let known = self
-            .approvers
-            .identify(&headers, [127, 0, 0, 1].into())
-            .await?;
-        Ok(known.identity.subject)
+        match HeaderValue::from_str(&format!("Bearer {}", token.trim())) {
+            Ok(value) => headers.insert(AUTHORIZATION, value),
+            Err(_) => return Err(Refused::Challenge(malformed)),
+        };
+        self.identify(peer, &headers).await
     }
 
     /// The program's user. Browsers are not let in here: they could be led.
-    async fn program(&self, headers: &HeaderMap) -> Result<String, Refused> {
+    async fn program(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Refused> {
         if headers.contains_key(ORIGIN) {
             return Err(Refused::Origin);
         }
-        let known = self
-            .approvers
-            .identify(headers, [127, 0, 0, 1].into())
-            .await;
-        known
-            .map(|known| known.identity.subject)
-            .map_err(Refused::Challenge)
+        self.identify(peer, headers).await
+    }
+
+    async fn identify(&self, peer: IpAddr, headers: &HeaderMap) -> Result<String, Refused> {
+        let now = self.clock.elapsed();
+        self.attempts.check(peer, now).map_err(Refused::Paused)?;
+        match self.approvers.identify(headers, peer).await {
+            Ok(known) => {
+                self.attempts.succeeded(peer, now);
+                Ok(known.identity.subject)
+            }
+            Err(challenge) => {
+                // A request without a token is no try.
+                if challenge != Challenge::Missing {
+                    self.attempts.failed(peer, now);
+                }
+                Err(Refused::Challenge(challenge))
+            }
+        }
     }
 
     fn signed_in_with(

@@ -1,5 +1,6 @@
 //! Why somebody who answers is refused.
 
+use crate::admin::attempts::Pause;
 use crate::identity::Challenge;
 
 /// Why a request of somebody who answers is refused. Nothing of the peer's is quoted.
@@ -15,6 +16,8 @@ pub(in crate::admin) enum Refused {
     Body,
     #[error(transparent)]
     Challenge(Challenge),
+    #[error("too many wrong tokens came from this address: try again in {} s", .0.seconds())]
+    Paused(Pause),
     #[error("the operating system gives no random numbers")]
     NoRandomness,
     #[error("this is answered already")]
@@ -33,6 +36,7 @@ impl Refused {
             Self::Origin => 403,
             Self::Body => 400,
             Self::Challenge(challenge) => challenge.status(),
+            Self::Paused(_) => 429,
             Self::NoRandomness => 500,
             Self::Answered | Self::Withdrawn => 409,
         }
@@ -46,6 +50,7 @@ impl Refused {
             Self::Origin => "origin",
             Self::Body => "body",
             Self::Challenge(challenge) => challenge.code(),
+            Self::Paused(_) => "too-many-wrong-tokens",
             Self::NoRandomness => "unwritable",
             Self::Answered => "answered",
             Self::Withdrawn => "withdrawn",

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::super::{Figures, Listener, Serving, Settings, Sources};
 use super::*;
 use crate::agent::http::Health;
-use crate::clock::SystemClock;
+use crate::clock::FixedClock;
 use crate::consent::{self, Binding, Found, Holds, Judged, Outcome, Question, Request, Way};
 use crate::identity::{Identity, StaticToken};
 use crate::wire::KnownMethod;
@@ -29,7 +29,7 @@ struct Rig {
 struct Heard(String);
 
 fn rig() -> Rig {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
+    let clock: Arc<dyn Clock> = Arc::new(FixedClock("2026-11-25T10:00:00Z".parse().unwrap()));
     let settings = consent::Settings {
         ways: vec![Way::Page],
         timeout: Duration::from_mins(10),
@@ -357,6 +357,41 @@ async fn a_program_lists_and_answers_with_its_token() {
             panic!("{other:?}")
         }
     }
+}
+
+#[tokio::test]
+async fn after_some_wrong_tokens_no_token_is_looked_at_until_the_pause_is_over() {
+    let rig = rig();
+    let page = async |token: &str| {
+        let body = format!("token={token}");
+        rig.send("POST /approvals/sign-in", &[&rig.origin()], &body)
+            .await
+    };
+    let program = async |token: &str| {
+        let token = format!("Authorization: Bearer {token}");
+        rig.send("GET /api/approvals", &[&token], "").await
+    };
+    let wrong = "not-annas-0123456789";
+    // Some free tries, at either door; a request without a token is none.
+    for _ in 0..9 {
+        assert_eq!(rig.send("GET /api/approvals", &[], "").await.status(), 401);
+    }
+    assert_eq!(page(wrong).await.status(), 401);
+    assert_eq!(program(wrong).await.status(), 401);
+    // A right token ends the count.
+    assert_eq!(program(ANNA).await.status(), 200);
+    for _ in 0..4 {
+        assert_eq!(program(wrong).await.status(), 401);
+    }
+    // The clock stands still, so the pause does not end here.
+    let paused = program(ANNA).await;
+    assert_eq!(paused.status(), 429);
+    assert_eq!(paused.field("retry-after"), Some("1"));
+    assert!(paused.0.contains("too many wrong tokens"), "{}", paused.0);
+    let answer = page(ANNA).await;
+    assert_eq!(answer.status(), 429, "{}", answer.0);
+    assert!(answer.field("retry-after").is_some());
+    assert!(answer.0.contains("Too many wrong tokens"), "{}", answer.0);
 }
 
 #[tokio::test]
