@@ -116,7 +116,7 @@ pub(super) async fn listing<'m>(
         now,
     };
     let misleading = if shape.kind == ListKind::Tools {
-        readers.misled_by_page(&seen, page.has_look_alikes, at)
+        readers.misled_by_page(&page, &seen, at)
     } else {
         Vec::new()
     };

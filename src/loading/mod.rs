@@ -227,7 +227,7 @@ fn compile_one(
         sources.extend(compiled.sources);
         groups.extend(compiled.groups);
     }
-    labels.allowed = settings.allow.clone().unwrap_or_default();
+    labels.allowed = settings.allow.iter().flatten().cloned().collect();
     labels.closed_from = settings.network.closed_from();
     let lock = Arc::new(lock.with_mode(settings.lock));
     if lock.pins() {
@@ -248,6 +248,10 @@ fn compile_one(
             ));
         }
         found.notices.extend(nothing_approved(&lock));
+        let allowed = labels.allowed.iter();
+        found
+            .notices
+            .extend(allowed.filter_map(|name| unapproved(name, &lock)));
     }
     let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
     let compiled = match told::compiled(&kinds, &sources, (&lock, lock_is), settings.warnings) {
@@ -355,6 +359,19 @@ fn nothing_approved(lock: &Lock) -> Option<PolicyProblem> {
     let help = "`mcp-protector tools lock --config FILE` writes `tools.lock` beside the policies";
     let approves_none = lock.tools().next().is_none();
     approves_none.then(|| PolicyProblem::warning("policy::no_tools", message).with_help(help))
+}
+
+/// A name in the allowlist that the enforced lock closes.
+fn unapproved(name: &str, lock: &Lock) -> Option<PolicyProblem> {
+    if lock.tool(name).is_some() || lock.tools().next().is_none() {
+        return None;
+    }
+    let message = format!(
+        "`{}` in the allowlist cannot be called: the lock is enforced, and does not approve it",
+        name.escape_debug()
+    );
+    let help = "`mcp-protector tools approve --config FILE` adds it to `tools.lock`";
+    Some(PolicyProblem::warning("policy::allow", message).with_help(help))
 }
 
 /// A name in the allowlist that looks as if more was meant than the exact name.

@@ -120,6 +120,26 @@ fn other_methods_can_be_closed() {
 }
 
 #[test]
+fn an_allowed_name_that_the_enforced_lock_lacks_is_told() {
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/locked-tools/tools.lock");
+    let dir = files(&[("tools.lock", &fs::read_to_string(lock).unwrap())]);
+    for (mode, told) in [(LockMode::Enforce, 1), (LockMode::Known, 0)] {
+        let settings = Settings {
+            allow: Some(vec!["close_ticket".to_owned(), "cafe".to_owned()]),
+            lock: mode,
+            ..within(&dir)
+        };
+        let notices = told_notices(&load(&settings).unwrap());
+        let about = |notice: &&String| notice.starts_with("policy::allow: `cafe` in the allowlist");
+        assert_eq!(notices.iter().filter(about).count(), told, "{notices:?}");
+        assert!(
+            !notices.iter().any(|it| it.contains("close_ticket")),
+            "{notices:?}"
+        );
+    }
+}
+
+#[test]
 fn with_a_directory_policies_alone_decide_beside_the_list() {
     let dir = files(&[(
         "a.cedar",

@@ -13,7 +13,7 @@ mod resources;
 mod roots;
 mod touch;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 pub use canonical::{CanonicalPaths, Uncanonical};
 pub use guises::GuiseProblem;
@@ -48,7 +48,7 @@ pub struct Labels {
     /// The groups of each prompt, by exact name.
     pub prompts: HashMap<String, Vec<String>>,
     /// Tools of the allowlist beside the policies, by exact name.
-    pub allowed: Vec<String>,
+    pub allowed: BTreeSet<String>,
     /// From which level of a session on no call of a tool that connects can be permitted.
     pub closed_from: Option<i64>,
 }

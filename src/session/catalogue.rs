@@ -70,8 +70,9 @@ impl Catalogue {
     /// The names with which it asks for no further page.
     pub const MAX_NAMES: usize = 65_536;
 
-    /// So many names that look alike that nobody looks at them one by one.
-    pub const MANY: usize = 8;
+    /// Most look-alikes of one name for which policies are asked whether the agent sees them. A name
+    /// with more is not shown: asking about each would let one list multiply the cost of each call.
+    pub const MAX_LOOK_ALIKES: usize = 64;
 
     pub fn offers(&self, name: &str) -> Offer {
         let complete = self.complete.as_ref().map(|names| names.get(name));
@@ -293,14 +294,14 @@ impl Catalogue {
     }
 }
 
-/// Each once, and one more than [`Catalogue::MANY`] at most.
+/// Each once, and one more than [`Catalogue::MAX_LOOK_ALIKES`] at most.
 fn some_of<'n>(names: impl Iterator<Item = &'n String>) -> Vec<String> {
     let mut some: Vec<String> = Vec::new();
     for name in names {
         if !some.contains(name) {
             some.push(name.clone());
         }
-        if some.len() > Catalogue::MANY {
+        if some.len() > Catalogue::MAX_LOOK_ALIKES {
             break;
         }
     }
@@ -395,12 +396,15 @@ mod tests {
         assert_eq!(catalogue.look_alikes("B"), ["b"]);
         page(&mut catalogue, Traversal::AgentBegins, &["a_1"], LAST);
         assert!(catalogue.look_alikes("a_1").is_empty());
-        let many: Vec<String> = (0..20)
+        let many: Vec<String> = (0..100)
             .map(|blanks| format!("x{}", " ".repeat(blanks)))
             .collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         page(&mut catalogue, Traversal::AgentBegins, &many, LAST);
-        assert_eq!(catalogue.look_alikes("x").len(), Catalogue::MANY + 1);
+        assert_eq!(
+            catalogue.look_alikes("x").len(),
+            Catalogue::MAX_LOOK_ALIKES + 1
+        );
     }
 
     #[test]

@@ -115,6 +115,86 @@ async fn a_name_that_looks_like_one_of_an_earlier_page_is_hidden_and_neither_is_
     assert_eq!(reaches(&bench, "read").await, Ok(()));
 }
 
+/// A bench whose allowlist has these names, beside policies that open everything but `hidden…`.
+async fn allowing(names: &[&str]) -> Bench {
+    let bench = Bench::new(guarded);
+    let labels = crate::policy::Labels {
+        allowed: names.iter().map(|&name| name.to_owned()).collect(),
+        ..crate::policy::Labels::default()
+    };
+    bench
+        .gate
+        .policy
+        .publish(snapshot("allowing", guarded).with_labels(labels));
+    bench.shake_hands().await;
+    bench
+}
+
+#[tokio::test]
+async fn a_name_in_the_allowlist_is_there_whatever_its_letters_and_beside_its_look_alikes() {
+    for (allowed, offered, there) in [
+        (vec!["caf\u{e9}"], vec!["caf\u{e9}"], vec!["caf\u{e9}"]),
+        (
+            vec!["read_file", "Read_File"],
+            vec!["read_file", "Read_File"],
+            vec!["read_file", "Read_File"],
+        ),
+        // What only policies open does not hide it, and is hidden by it.
+        (
+            vec!["read_file"],
+            vec!["read_file", "Read_File", "READ_FILE"],
+            vec!["read_file"],
+        ),
+        (
+            vec!["s\u{430}fe"],
+            vec!["safe", "s\u{430}fe"],
+            vec!["s\u{430}fe"],
+        ),
+        // A name is approved byte for byte.
+        (vec!["cafe\u{301}"], vec!["caf\u{e9}"], vec![]),
+    ] {
+        let bench = allowing(&allowed).await;
+        assert_eq!(shown(&bench, &offered).await, there, "{offered:?}");
+        for name in &offered {
+            let is_there = there.contains(name);
+            assert_eq!(reaches(&bench, name).await.is_ok(), is_there, "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_list_and_a_call_agree_about_a_crowd_of_look_alikes_that_the_agent_does_not_see() {
+    for (count, is_there) in [
+        (1, true),
+        (8, true),
+        (9, true),
+        (64, true),
+        (65, false),
+        (500, false),
+    ] {
+        let hidden: Vec<String> = (0..count)
+            .map(|blanks| format!("hidden{}", " ".repeat(blanks)))
+            .collect();
+        let mut names: Vec<&str> = hidden.iter().map(String::as_str).collect();
+        names.push("Hidden");
+        let bench = Bench::new(guarded);
+        bench.shake_hands().await;
+        let seen = shown(&bench, &names).await;
+        assert_eq!(seen == ["Hidden"], is_there, "{count}: {seen:?}");
+        let called = reaches(&bench, "Hidden").await;
+        assert_eq!(called.is_ok(), is_there, "{count}: {called:?}");
+    }
+    // In the allowlist, a name is there in any crowd.
+    let hidden: Vec<String> = (0..500)
+        .map(|blanks| format!("hidden{}", " ".repeat(blanks)))
+        .collect();
+    let mut names: Vec<&str> = hidden.iter().map(String::as_str).collect();
+    names.push("Hidden");
+    let bench = allowing(&["Hidden"]).await;
+    assert_eq!(shown(&bench, &names).await, ["Hidden"]);
+    assert_eq!(reaches(&bench, "Hidden").await, Ok(()));
+}
+
 #[tokio::test]
 async fn of_very_many_names_that_look_alike_none_is_there() {
     let bench = Bench::new(open);
