@@ -79,20 +79,22 @@ pub(super) fn negotiated(
     spoken: &Spoken,
     params: Option<Value<'_>>,
 ) -> Result<(), Refusal> {
+    let within = &spoken.within;
+    let declares = |what: Extension| what == Extension::Declared;
     let needs = [
         (KnownMethod::CreateMessage, spoken.sampling),
         (KnownMethod::Elicit, knows_mode(spoken, params)),
-        (
-            KnownMethod::ElicitationComplete,
-            spoken.pages == Extension::Declared,
-        ),
+        (KnownMethod::ElicitationComplete, declares(spoken.pages)),
         (KnownMethod::RootsList, spoken.roots),
+        (KnownMethod::TasksGet, declares(within.tasks)),
+        (KnownMethod::TasksResult, declares(within.tasks)),
+        (KnownMethod::TasksList, declares(within.task_lists)),
+        (KnownMethod::TasksCancel, declares(within.task_ends)),
     ];
     if needs.contains(&(method, false)) {
         return Err(Refusal::NotNegotiated(method.name().to_owned()));
     }
     let has = |key: &str| params.is_some_and(|params| params.get(key).is_some());
-    let within = &spoken.within;
     let (is_sample, is_form) = (
         method == KnownMethod::CreateMessage,
         method == KnownMethod::Elicit,

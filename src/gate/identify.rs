@@ -333,6 +333,9 @@ pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
             sample_tools: says(&["sampling", "tools"]),
             sample_tasks: says(&["tasks", "requests", "sampling", "createMessage"]),
             elicit_tasks: says(&["tasks", "requests", "elicitation", "create"]),
+            tasks: says(&["tasks"]),
+            task_lists: says(&["tasks", "list"]),
+            task_ends: says(&["tasks", "cancel"]),
         },
     }
 }

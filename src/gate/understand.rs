@@ -131,8 +131,8 @@ pub(super) fn understand<'m>(
         Role::Reply(_) => return inspect::understand_reply(identified, look),
     };
     let params = identified.message.params();
+    negotiated(method, params, &identified)?;
     method.check_params(params)?;
-    negotiated(method, params, &identified.scene)?;
 
     if recalled.is_missing {
         return Err(if identified.is_request() {
@@ -317,13 +317,17 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) 
 fn negotiated(
     method: KnownMethod,
     params: Option<Value<'_>>,
-    scene: &Scene,
+    identified: &Identified<'_>,
 ) -> Result<(), Refusal> {
+    let scene = &identified.scene;
     let is_stateless = *scene.spoken.version >= *FIRST_STATELESS;
     if is_stateless && tasks::is_about_one(method) && scene.spoken.tasks == Extension::Undeclared {
         return Err(Refusal::MissingCapability);
     }
-    asking::negotiated(method, &scene.spoken, params)
+    match identified.from {
+        Side::Agent => Ok(()),
+        Side::Upstream => asking::negotiated(method, &scene.spoken, params),
+    }
 }
 
 impl Circumstances {

@@ -56,6 +56,12 @@ pub struct Within {
     pub sample_tasks: Extension,
     /// Forms and pages as tasks (`tasks.requests.elicitation.create`).
     pub elicit_tasks: Extension,
+    /// Tasks of its own at all (`tasks`).
+    pub tasks: Extension,
+    /// Lists of them (`tasks.list`).
+    pub task_lists: Extension,
+    /// The end of one on request (`tasks.cancel`).
+    pub task_ends: Extension,
 }
 
 /// Whether an agent has said that it knows an extension of the protocol.

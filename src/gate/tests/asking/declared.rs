@@ -45,6 +45,46 @@ async fn a_server_asks_for_no_more_than_the_agent_has_declared_of_it() {
 }
 
 #[tokio::test]
+async fn a_server_asks_an_agent_about_tasks_only_as_the_agent_has_declared() {
+    const REQUESTS: &str = r#""requests":{"sampling":{"createMessage":{}}}"#;
+    let all = format!(r#"{{"tasks":{{{REQUESTS},"list":{{}},"cancel":{{}}}}}}"#);
+    let some = format!(r#"{{"tasks":{{{REQUESTS}}}}}"#);
+    let refused = Some(-32601);
+    // Of a task that does not exist, where it may be asked about.
+    let unknown = Some(-32602);
+    for (method, params, without, with_some, with_all) in [
+        ("tasks/list", "{}", refused, refused, None),
+        ("tasks/get", r#"{"taskId":"t"}"#, refused, unknown, unknown),
+        ("tasks/get", "{}", refused, unknown, unknown),
+        (
+            "tasks/result",
+            r#"{"taskId":"t"}"#,
+            refused,
+            unknown,
+            unknown,
+        ),
+        (
+            "tasks/cancel",
+            r#"{"taskId":"t"}"#,
+            refused,
+            refused,
+            unknown,
+        ),
+    ] {
+        for (declared, told) in [("{}", without), (&*some, with_some), (&*all, with_all)] {
+            let bench = with(declared, |_| {}).await;
+            let got = asked(&bench, method, params).await;
+            assert_eq!(got, told, "{method} {params} {declared}");
+            if got == refused {
+                let records = bench.records().await;
+                let code = records.last().unwrap().get(&["reason", "code"]);
+                assert_eq!(code, "not-negotiated");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_sample_has_messages_of_the_user_and_the_assistant_only() {
     let bench = with(r#"{"sampling":{}}"#, |_| {}).await;
     for (message, told) in [
