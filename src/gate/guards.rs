@@ -20,13 +20,19 @@ impl Gate {
         understood: &Understood<'_>,
         allowed: &Allowed,
         session: &Session,
+        snapshot: &PolicySnapshot,
     ) -> Result<Vec<String>, Refusal> {
         let (message, from) = (understood.identified.message, understood.identified.from);
         let guards = &self.settings.guards;
         let secrets = guards.secrets.as_ref();
         let mut findings = asking::check(understood, &guards.asking)?;
         findings.extend(resources::check(understood, guards.uris)?);
-        findings.extend(schemas::check(understood, session, guards)?);
+        findings.extend(schemas::check(
+            understood,
+            session,
+            guards,
+            snapshot.labels(),
+        )?);
         findings.extend(leaks::sent(message, from, secrets)?);
         // As it was written, and as it will be sent.
         let sent = oblige::respelled(message, &allowed.respelled, self.limits(from))?;

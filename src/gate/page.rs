@@ -27,7 +27,7 @@ pub(super) struct Shape {
 /// What is looked at when a page is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'k> {
-    /// Where schemas of tools are kept, if anything is checked against them.
+    /// Where schemas of tools are kept: their names of arguments are needed for every call.
     pub(super) schemas: Option<&'k KnownSchemas>,
     pub(super) flags: Looked,
     pub(super) names: Names,
@@ -315,7 +315,7 @@ impl Gate {
         let guards = &self.settings.guards;
         let is_off = guards.texts.definitions == Cleaning::Off;
         Reading {
-            schemas: guards.needs_schemas().then_some(&self.schemas),
+            schemas: Some(&self.schemas),
             flags: if is_off && !snapshot.looks_for().flags {
                 Looked::Past
             } else {

@@ -339,7 +339,7 @@ impl Judged {
     ) -> Result<Self, Stop> {
         let decided = decide::decide(understood, snapshot, pins, now);
         let allowed = gate.lifted(decided, understood, snapshot, pins, now, trail)?;
-        let findings = gate.guard(understood, &allowed, pins.session)?;
+        let findings = gate.guard(understood, &allowed, pins.session, snapshot)?;
         let brings = brings(understood, snapshot, now).join(&obliged(&allowed));
         Ok(Self {
             allowed,

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use crate::guard::{SchemaProblem, ToolSchemas, Violation};
-use crate::policy::Fingerprint;
+use crate::guard::{
+    AmbiguousName, ArgumentNames, SchemaProblem, ToolSchemas, Violation, check_argument_names,
+};
+use crate::policy::{Fingerprint, Labels};
 use crate::session::{Offered, Session, Target};
 use crate::wire::{Document, KnownMethod, Limits, Message, Side, Value};
 
@@ -22,6 +24,8 @@ pub enum Unfit {
     Arguments(Violation),
     #[error("the arguments cannot be checked, because of the tool's `inputSchema`: {0}")]
     Schema(SchemaProblem),
+    #[error(transparent)]
+    Names(AmbiguousName),
     #[error("it shows a credential ({0}), which must not be sent to the server")]
     Secret(String),
     #[error("the arguments cannot be checked: the tool's definition is not kept")]
@@ -86,8 +90,10 @@ pub(super) fn check(
     understood: &Understood<'_>,
     session: &Session,
     guards: &Guards,
+    labels: &Labels,
 ) -> Result<Vec<String>, Refusal> {
-    if called_tool(understood).is_some() {
+    if let Some(name) = called_tool(understood) {
+        check_names(name, understood.identified.message, session, labels)?;
         return check_call(understood, understood.identified.message, session, guards);
     }
     if let Some((offered, result)) =
@@ -97,6 +103,27 @@ pub(super) fn check(
         return held(fit, guards.results, "results", Refusal::BadResult);
     }
     Ok(Vec::new())
+}
+
+/// What a call's arguments are called, whatever the guard of arguments is set to: policies have judged
+/// the names that were sent, and the server must read the same.
+fn check_names(
+    name: &str,
+    message: &Message,
+    session: &Session,
+    labels: &Labels,
+) -> Result<(), Refusal> {
+    let params = message.params();
+    let Some(arguments) = params.and_then(|params| params.get("arguments")) else {
+        return Ok(());
+    };
+    let offered = session.state().tools.defined(name);
+    let schemas = offered.and_then(|offered| offered.schemas);
+    let unknown = ArgumentNames::default();
+    let declared = schemas.as_ref().map_or(&unknown, |it| it.argument_names());
+    let labelled = ArgumentNames::of_pointers(labels.argument_pointers(name));
+    check_argument_names(arguments, declared, &labelled)
+        .map_err(|ambiguous| Refusal::Unfit(Unfit::Names(ambiguous)))
 }
 
 /// The same for a call, by the message that holds its arguments.

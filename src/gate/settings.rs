@@ -227,9 +227,3 @@ pub enum Treatment {
     /// It passes without what was found.
     Redact,
 }
-
-impl Guards {
-    pub(super) fn needs_schemas(&self) -> bool {
-        [self.arguments, self.results] != [Level::Off; 2] || self.excerpts.is_some()
-    }
-}

@@ -1,5 +1,6 @@
 //! Pure checks on what messages hold. A guard finds or refuses; only `gate/oblige.rs` edits.
 
+mod argument_names;
 mod asking;
 mod excerpt;
 mod keywords;
@@ -10,6 +11,7 @@ pub mod secrets;
 pub mod text;
 mod words;
 
+pub use argument_names::{AmbiguousName, ArgumentNames, check_argument_names};
 pub use asking::{asks_for_secret, describes_secret};
 pub use excerpt::{Excerpt, Preset, excerpt, piece};
 pub use leaks::{Leak, Leaks, leaks};

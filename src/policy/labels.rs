@@ -149,6 +149,14 @@ impl Labels {
         self.of_tool(tool).paths.as_deref().unwrap_or_default()
     }
 
+    /// The JSON pointers of all arguments of a tool that the host says something of.
+    pub fn argument_pointers(&self, tool: &str) -> impl Iterator<Item = &str> {
+        let labels = self.of_tool(tool);
+        let paths = labels.paths.iter().flatten();
+        let all = labels.urls.iter().chain(&labels.hosts).chain(paths);
+        all.map(String::as_str)
+    }
+
     fn of_tool(&self, name: &str) -> &ToolLabels {
         self.tools.get(name).unwrap_or(&self.unlabelled)
     }

@@ -71,6 +71,12 @@ pub(super) fn look_alike<'r>(
     None
 }
 
+/// A name as decoders compare it that fold case and forms: without controls and invisible characters, in
+/// NFKC, with case folded.
+pub fn folded_name(name: &str) -> Cow<'_, str> {
+    folded(Cow::Borrowed(name))
+}
+
 /// Without controls and invisible characters, in NFKC, with case folded.
 pub(super) fn folded(key: Cow<'_, str>) -> Cow<'_, str> {
     // The same result at a tenth of the cost: a stranger chooses how many keys there are.

@@ -34,6 +34,7 @@ pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use extensions::{
     Extensions, ListedMethod, ListedProblem, MOST_METHODS, blurred, name_of_extension,
 };
+pub use folding::folded_name;
 pub use header_value::{header_value, of_header_value};
 pub use id::{Id, IdProblem, MAX_ID_BYTES, MAX_ID_INTEGER};
 pub use json::{

@@ -37,7 +37,7 @@ impl Gate {
             within::agree(understood, &consent);
             let decided = decide::decide(understood, snapshot, pins, now);
             let passes = decided.and_then(|allowed| {
-                let guarded = self.guard(understood, &allowed, pins.session);
+                let guarded = self.guard(understood, &allowed, pins.session, snapshot);
                 Ok(guarded.map(|_| ())?)
             });
             understood.identified.scene.clone_from(&scene);

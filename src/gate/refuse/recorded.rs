@@ -75,6 +75,7 @@ impl Refusal {
             Self::BadResult(_) => "result",
             Self::Uncanonical(_) | Self::NoUri(_) => "uncanonical",
             Self::Unfit(Unfit::Arguments(_)) => "arguments",
+            Self::Unfit(Unfit::Names(_)) => "ambiguous-argument",
             Self::Unfit(Unfit::Secret(_)) => "secret-sent",
             Self::Unfit(Unfit::Schema(_) | Unfit::NotKept) => "schema",
             Self::Panicked => "panic",

@@ -43,6 +43,73 @@ fn call(arguments: &str) -> String {
 const FITS: &str = r#","arguments":{"path":"a"}"#;
 
 #[tokio::test]
+async fn an_argument_that_a_lenient_server_reads_as_another_is_refused_whatever_the_guard_is_set_to()
+ {
+    const BOTH: &str =
+        r#"{"name":"t","inputSchema":{"type":"object","properties":{"path":{},"Path":{}}}}"#;
+    let both = r#"{"path":"/srv/pub/a","Path":"/etc/shadow"}"#;
+    for level in [Level::Off, Level::Warn, Level::Strict] {
+        for (tool, given, passes) in [
+            (TOOL, both, false),
+            (TOOL, r#"{"path":"a","more":{"x":[{"K":1,"k":2}]}}"#, false),
+            (TOOL, r#"{"path":"a","pa\u200bth":"b"}"#, false),
+            (TOOL, r#"{"path":"a","Other":1}"#, true),
+            (BOTH, both, true),
+        ] {
+            let bench = offered(tool, arguments(level)).await;
+            bench
+                .agent(&call(&format!(r#","arguments":{given}"#)))
+                .await;
+            assert_eq!(bench.to_upstream().len(), usize::from(passes), "{given}");
+            if passes {
+                continue;
+            }
+            let answers = bench.to_agent();
+            assert!(answers[0].contains(r#""code":-32602"#), "{answers:?}");
+            let last = bench.records().await.pop().unwrap();
+            assert_eq!(last.get(&["reason", "code"]), "ambiguous-argument");
+        }
+        // Alone, where another level of the guard would let it pass.
+        let bench = offered(
+            &TOOL.replace(r#""required":["path"]"#, r#""title":"t""#),
+            arguments(level),
+        )
+        .await;
+        bench
+            .agent(&call(r#","arguments":{"Path":"/etc/shadow"}"#))
+            .await;
+        assert_eq!(bench.to_upstream().len(), 0);
+        let last = bench.records().await.pop().unwrap();
+        assert_eq!(last.get(&["reason", "code"]), "ambiguous-argument");
+    }
+}
+
+#[tokio::test]
+async fn an_argument_that_is_read_as_a_labelled_one_is_refused_without_any_schema() {
+    let bench = offered(r#"{"name":"t","inputSchema":{}}"#, arguments(Level::Off)).await;
+    let mut labels = crate::policy::Labels::default();
+    let tool = crate::policy::ToolLabels {
+        paths: Some(vec!["/path".to_owned(), "/many/*/to".to_owned()]),
+        ..crate::policy::ToolLabels::default()
+    };
+    labels.tools.insert("t".to_owned(), tool);
+    let labelled = snapshot("labelled", open).with_labels(labels);
+    bench.gate.policy.publish(labelled);
+    for (given, passes) in [
+        (r#"{"Path":"/etc/shadow"}"#, false),
+        (r#"{"many":[{"TO":"/etc/shadow"}]}"#, false),
+        (r#"{"path":"a","other":{"Path":1}}"#, true),
+    ] {
+        bench
+            .agent(&call(&format!(r#","arguments":{given}"#)))
+            .await;
+        let sent = bench.to_upstream();
+        assert_eq!(sent.len(), usize::from(passes), "{given}");
+        bench.to_agent();
+    }
+}
+
+#[tokio::test]
 async fn arguments_that_do_not_fit_never_reach_the_server() {
     for (arguments_of, told) in [
         (r#","arguments":{"path":"sekret"}"#, None),

@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use jsonschema::{PatternOptions, Validator};
 use thiserror::Error;
 
+use super::argument_names::ArgumentNames;
 use crate::wire::{Document, Limits, Value};
 
 use effort::Effort;
@@ -31,6 +32,7 @@ pub struct Schema {
 /// it is first asked for: most tools of a list are never called.
 pub struct ToolSchemas {
     input: Lazy,
+    names: OnceLock<ArgumentNames>,
     output: Option<Lazy>,
 }
 
@@ -155,6 +157,7 @@ impl ToolSchemas {
             input: definition
                 .get("inputSchema")
                 .map_or_else(Lazy::missing, lazy),
+            names: OnceLock::new(),
             output: definition.get("outputSchema").map(lazy),
         }
     }
@@ -163,6 +166,14 @@ impl ToolSchemas {
     /// Why arguments cannot be checked.
     pub fn input(&self) -> Result<&Schema, &SchemaProblem> {
         self.input.schema()
+    }
+
+    /// The names that the arguments' schema declares; none of a schema that cannot be read.
+    pub fn argument_names(&self) -> &ArgumentNames {
+        self.names.get_or_init(|| match self.input.document() {
+            Ok(document) => ArgumentNames::of_schema(document.root()),
+            Err(_) => ArgumentNames::default(),
+        })
     }
 
     /// That of `structuredContent`, if the tool has one.
@@ -200,22 +211,28 @@ impl Lazy {
     }
 
     fn schema(&self) -> Result<&Schema, &SchemaProblem> {
-        let compiled = self.compiled.get_or_init(|| {
-            // It was a part of a message that was decoded.
-            let limits = Limits {
-                max_bytes: MAX_BYTES,
-                ..Limits::default()
-            };
-            match Document::decode(self.text.as_bytes(), &limits) {
-                Ok(document) => Schema::compile(document.root()),
-                Err(error) if self.text.len() <= MAX_BYTES => Err(SchemaProblem::Invalid {
+        let compiled = self
+            .compiled
+            .get_or_init(|| Schema::compile(self.document()?.root()));
+        compiled.as_ref()
+    }
+
+    /// It was a part of a message that was decoded.
+    fn document(&self) -> Result<Document, SchemaProblem> {
+        let limits = Limits {
+            max_bytes: MAX_BYTES,
+            ..Limits::default()
+        };
+        Document::decode(self.text.as_bytes(), &limits).map_err(|error| {
+            if self.text.len() <= MAX_BYTES {
+                SchemaProblem::Invalid {
                     at: String::new(),
                     problem: error.to_string(),
-                }),
-                Err(_) => Err(SchemaProblem::TooLong),
+                }
+            } else {
+                SchemaProblem::TooLong
             }
-        });
-        compiled.as_ref()
+        })
     }
 }
 
