@@ -75,6 +75,26 @@ fn asks_for(wanted: &Obligation, allowances: &[Allowance]) -> bool {
     obligations.any(|it| it == wanted)
 }
 
+/// Whether the gate could look at all paths of a call. It is asked of calls that policies permit, so that
+/// the answer shows no tool that the agent does not see.
+///
+/// # Errors
+/// [`Refusal::Uncanonical`] for more or longer paths than the gate looks at.
+pub(super) fn bounded(
+    understood: &Understood<'_>,
+    snapshot: &PolicySnapshot,
+) -> Result<(), Refusal> {
+    let labels = snapshot.labels();
+    for question in &understood.questions {
+        if let (About::Tool(tool), Doing::CallTool(arguments, _)) =
+            (&question.about, &question.doing)
+        {
+            labels.bound_paths(&tool.name, arguments)?;
+        }
+    }
+    Ok(())
+}
+
 /// The paths of a call that are to be written otherwise, if allowances ask for that. Messages that are
 /// no calls have none.
 ///

@@ -197,6 +197,7 @@ pub(super) fn decide(
             return Err(unknown_tool(name, Hidden::Misleading(misleading)).into());
         }
     }
+    canonical::bounded(understood, snapshot)?;
     let paths = canonical::due(understood, snapshot, &allowances)?;
     if !paths.is_empty() {
         let params = understood.identified.message.params();

@@ -33,7 +33,7 @@ const LONGEST: usize = 4096;
 
 /// Paths of one message that are followed. A message with more is taken for one with paths that nobody can
 /// follow.
-const MOST_PATHS: usize = 1024;
+const MOST_PATHS: usize = 256;
 
 /// How long the disk may take: one behind a network that is gone may take for ever.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -232,7 +232,7 @@ pub(super) fn ask<'m>(
         }
         KnownMethod::Complete => complete(asks, params),
         KnownMethod::Extension(listed) => extensions::ask(listed, asks, params, look)?,
-        KnownMethod::SubscriptionsListen => listen(asks, params),
+        KnownMethod::SubscriptionsListen => listen(asks, params)?,
         KnownMethod::RootsList => on_peer(Doing::ListRoots),
         KnownMethod::CreateMessage => on_peer(inspect::sample(params)),
         KnownMethod::Elicit => on_peer(asking::elicit(params)),
@@ -295,21 +295,28 @@ fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>
     }
 }
 
+/// Resources that one listener names: every policy is asked about each of them, in each of its spellings.
+const MAX_LISTENED_URIS: usize = 256;
+
 /// A subscription stream is asked of the server, and of each resource that it names.
-fn listen(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>) {
+fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question<'_>>), Refusal> {
     let mut questions = vec![Question {
         asks,
         about: About::Server,
         doing: Doing::Listen,
     }];
     let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
+    let beyond = uris.and_then(|uris| uris.items().nth(MAX_LISTENED_URIS));
+    if beyond.is_some() {
+        return Err(Refusal::TooManyUris(MAX_LISTENED_URIS));
+    }
     for uri in uris.into_iter().flat_map(Value::items) {
         let uri = uri.as_str().unwrap_or_default();
         questions.extend(resources::questions(&uri, Kind::Uri, asks, || {
             Doing::Subscribe
         }));
     }
-    (Target::Server, questions)
+    Ok((Target::Server, questions))
 }
 
 /// A server may ask only for what the agent has said it answers, and tell only of that; an agent

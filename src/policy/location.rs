@@ -17,8 +17,25 @@ use super::uris;
 pub(super) struct Location {
     realm: Realm,
     /// Neither empty, nor `.` or `..`.
-    parts: Vec<String>,
+    parts: Vec<Name>,
 }
+
+/// A name with the form in which it is compared where case and normalisation do not count.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Name {
+    text: String,
+    /// `None` where it is the text itself. It is made once, since folding costs more than comparing.
+    folded: Option<String>,
+}
+
+/// Bytes of a path, as file systems have them.
+pub(super) const MAX_PATH_BYTES: usize = 4096;
+
+/// Bytes of a name in a path, as file systems have them.
+const MAX_NAME_BYTES: usize = 255;
+
+/// Bytes of a URI. With every byte of a path escaped, a path still fits.
+pub(super) const MAX_URI_BYTES: usize = 16 * 1024;
 
 /// How surely one location lies below another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +57,8 @@ enum Realm {
 
 impl Realm {
     /// Whether some reader could take two names for one.
-    fn takes_for_one(&self, one: &str, other: &str) -> bool {
-        let (one, other) = (folded(one), folded(other));
+    fn takes_for_one(&self, one: &Name, other: &Name) -> bool {
+        let (one, other) = (one.folded(), other.folded());
         if one == other {
             return true;
         }
@@ -49,13 +66,36 @@ impl Realm {
             Self::Files(_) => {
                 // Windows drops them, also where the path is written as others write it.
                 let [one_end, other_end] =
-                    [&one, &other].map(|name| name.trim_end_matches(['.', ' ']));
+                    [one, other].map(|name| name.trim_end_matches(['.', ' ']));
                 one_end == other_end
-                    || patterns::could_be(&one, &other)
-                    || patterns::could_be(&other, &one)
+                    || patterns::could_be(one, other)
+                    || patterns::could_be(other, one)
             }
             Self::Uri(..) => false,
         }
+    }
+}
+
+impl Name {
+    fn new(text: String) -> Self {
+        let is_folded = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+        let folded = (!text.bytes().all(is_folded)).then(|| folded(&text));
+        Self { text, folded }
+    }
+
+    fn folded(&self) -> &str {
+        self.folded.as_deref().unwrap_or(&self.text)
+    }
+
+    fn as_folded(&self) -> Self {
+        Self {
+            text: self.folded().to_owned(),
+            folded: None,
+        }
+    }
+
+    fn selects(&self) -> bool {
+        self.text.starts_with('?')
     }
 }
 
@@ -78,6 +118,9 @@ impl Location {
     /// A path of POSIX, or of Windows with a drive. Lexically: symbolic links are not followed, so
     /// that `..` undoes the name before it.
     pub(super) fn of_path(text: &str) -> Option<Self> {
+        if text.len() > MAX_PATH_BYTES {
+            return None;
+        }
         // Shells, and servers that behave like them, read patterns and variables.
         let is_read = |c: char| c.is_control() || matches!(c, '*' | '?' | '$');
         if text.contains(is_read) || has_escape(text) {
@@ -101,6 +144,9 @@ impl Location {
 
     /// A URI as the WHATWG URL standard reads it, if RFC 3986 reads the same.
     pub(super) fn of_uri(text: &str) -> Option<Self> {
+        if text.len() > MAX_URI_BYTES {
+            return None;
+        }
         let ambiguous = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
         if text.contains(ambiguous) {
             return None;
@@ -144,7 +190,7 @@ impl Location {
         let mut parts = resolve(parts.iter().map(String::as_str), &realm)?;
         // Whatever it selects is another resource.
         if let Some(query) = url.query() {
-            parts.push(format!("?{}", uris::settled(query)?));
+            parts.push(Name::new(format!("?{}", uris::settled(query)?)));
         }
         Some(Self { realm, parts })
     }
@@ -155,6 +201,10 @@ impl Location {
         }
         let parts: Option<Vec<String>> = url.path_segments()?.map(unescaped).collect();
         let parts = parts?;
+        let bytes: usize = parts.iter().map(|part| part.len() + 1).sum();
+        if bytes > MAX_PATH_BYTES {
+            return None;
+        }
         let drive = match parts.first().map(|first| drive_of(first)) {
             Some((Some(drive), "")) => Some(drive),
             Some(_) | None => None,
@@ -190,7 +240,8 @@ impl Location {
             Some(drive) => (format!("{drive}:\\"), "\\"),
             None => ("/".to_owned(), "/"),
         };
-        let path = top + &self.parts.join(separator);
+        let names: Vec<&str> = self.texts().collect();
+        let path = top + &names.join(separator);
         (Self::of_path(&path).as_ref() == Some(self)).then_some(path)
     }
 
@@ -206,7 +257,7 @@ impl Location {
         let mut segments = url.path_segments_mut().ok()?;
         segments.clear();
         segments.extend(drive.map(|drive| format!("{drive}:")));
-        segments.extend(&self.parts);
+        segments.extend(self.texts());
         drop(segments);
         let spelled = url.to_string();
         // Where writing and reading differ there is no one spelling.
@@ -225,7 +276,7 @@ impl Location {
     /// Without what selects something in it.
     pub(super) fn without_query(&self) -> Self {
         let mut whole = self.clone();
-        if whole.parts.last().is_some_and(|part| part.starts_with('?')) {
+        if whole.parts.last().is_some_and(Name::selects) {
             whole.parts.pop();
         }
         whole
@@ -235,16 +286,20 @@ impl Location {
     pub(super) fn folded(&self) -> Self {
         Self {
             realm: self.realm.clone(),
-            parts: self.parts.iter().map(|name| folded(name)).collect(),
+            parts: self.parts.iter().map(Name::as_folded).collect(),
         }
     }
 
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|name| name.text.as_str())
+    }
+
     /// The names that lead to it, and what selects something in it, with the `?` before it.
-    pub(super) fn names(&self) -> (&[String], Option<&str>) {
-        match self.parts.split_last() {
-            Some((last, names)) if last.starts_with('?') => (names, Some(last)),
-            Some(_) | None => (&self.parts, None),
-        }
+    pub(super) fn names(&self) -> (Vec<&str>, Option<&str>) {
+        let mut names: Vec<&str> = self.texts().collect();
+        let selects = self.parts.last().is_some_and(Name::selects);
+        let query = if selects { names.pop() } else { None };
+        (names, query)
     }
 
     /// A path of POSIX or the URI of a file as the path that a server could open, with `.` and `..` in it.
@@ -287,15 +342,15 @@ fn drive_of(text: &str) -> (Option<char>, &str) {
 
 /// Names without `.` and `..`; `None` where they lead above the top, or mean different things to
 /// different readers.
-fn resolve<'n>(names: impl Iterator<Item = &'n str>, realm: &Realm) -> Option<Vec<String>> {
-    let mut parts: Vec<String> = Vec::new();
+fn resolve<'n>(names: impl Iterator<Item = &'n str>, realm: &Realm) -> Option<Vec<Name>> {
+    let mut parts: Vec<Name> = Vec::new();
     for name in names {
         match name {
             "" | "." => {}
             ".." => {
                 parts.pop()?;
             }
-            name if is_clear(name, realm) => parts.push(name.to_owned()),
+            name if is_clear(name, realm) => parts.push(Name::new(name.to_owned())),
             _ => return None,
         }
     }
@@ -303,6 +358,9 @@ fn resolve<'n>(names: impl Iterator<Item = &'n str>, realm: &Realm) -> Option<Ve
 }
 
 fn is_clear(name: &str, realm: &Realm) -> bool {
+    if matches!(realm, Realm::Files(_)) && name.len() > MAX_NAME_BYTES {
+        return false;
+    }
     let seen: String = name.chars().filter(|c| !is_unseen(*c)).collect();
     let looks_like: String = seen.nfkc().collect();
     let hides = |text: &str| text.contains(['/', '\\']) || matches!(text, "" | "." | "..");
@@ -544,6 +602,37 @@ mod tests {
         check("file:///srv/secret%22");
         check("notes://team/secret%20");
         check("notes://team/secret'");
+    }
+
+    #[test]
+    fn what_is_longer_than_file_systems_have_it_has_no_location() {
+        let check = |text: &str, expected: bool| {
+            let bytes = text.len();
+            assert_eq!(Location::of(text).is_some(), expected, "{bytes} bytes");
+        };
+        let name = |bytes: usize| format!("/{}", "a".repeat(bytes));
+        check(&name(MAX_NAME_BYTES), true);
+        check(&name(MAX_NAME_BYTES + 1), false);
+        check(&format!("file://{}", name(MAX_NAME_BYTES + 1)), false);
+        check(&format!("/{}", "\u{fdfa}".repeat(MAX_NAME_BYTES / 3)), true);
+        check(&format!("/{}", "\u{fdfa}".repeat(1_300_000)), false);
+        let path = |bytes: usize| "/a".repeat(bytes / 2);
+        check(&path(MAX_PATH_BYTES), true);
+        check(&path(MAX_PATH_BYTES + 2), false);
+        check(&"/a".repeat(1_900_000), false);
+        check(&format!("file://{}", path(MAX_PATH_BYTES)), true);
+        check(&format!("file://{}", path(MAX_PATH_BYTES + 2)), false);
+        // Names of what is no file have no bound of their own.
+        check(&format!("notes://team{}", name(1000)), true);
+        check(&format!("notes://team{}", name(MAX_URI_BYTES)), false);
+    }
+
+    #[test]
+    fn a_name_is_folded_once_and_one_in_lower_case_ascii_never() {
+        let folded = |text: &str| Name::new(text.to_owned()).folded;
+        assert_eq!(folded("readme.txt"), None);
+        assert_eq!(folded("README"), Some("readme".to_owned()));
+        assert_eq!(folded("stra\u{df}e"), Some("strasse".to_owned()));
     }
 
     #[test]

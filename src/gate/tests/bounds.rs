@@ -1,6 +1,9 @@
 //! What no message may do to the gate, or to others that pass it at the same time.
 
+use std::cell::Cell;
+
 use super::*;
+use crate::policy::{Labels, Root, Roots, ToolLabels};
 
 #[tokio::test]
 async fn a_long_key_above_many_leaves_is_refused_and_takes_no_memory() {
@@ -104,4 +107,96 @@ async fn while_there_are_no_roots_everything_is_outside() {
         .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"safe"}}"#)
         .await;
     assert_eq!(bench.to_upstream(), Vec::<String>::new());
+}
+
+thread_local! {
+    static ASKED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts what it is asked.
+fn counted(_: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    ASKED.set(ASKED.get() + 1);
+    Ok(allow())
+}
+
+/// How many questions a policy is asked of one message.
+async fn asked(bench: &Bench, message: &str) -> usize {
+    ASKED.set(0);
+    bench.agent(message).await;
+    ASKED.get()
+}
+
+/// Texts in an array.
+fn array(count: usize, text: impl Fn(usize) -> String) -> String {
+    let items: Vec<String> = (0..count).map(|at| format!("{:?}", text(at))).collect();
+    format!("[{}]", items.join(","))
+}
+
+#[tokio::test]
+async fn a_listener_that_names_too_many_resources_is_refused_before_policies_are_asked() {
+    let listen = |uris: usize| {
+        // Each of them has other spellings, which are questions of their own.
+        let uris = array(uris, |at| format!("NOTES://team/{at}%2fa"));
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{{"notifications":{{"resourceSubscriptions":{uris}}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#
+        )
+    };
+    for (uris, most) in [(256, 2 * (3 * 256 + 1)), (257, 0), (40_000, 0)] {
+        let bench = Bench::new(counted);
+        let asked = asked(&bench, &listen(uris)).await;
+        assert!(asked <= most, "{uris}: {asked}");
+        let passes = most > 0;
+        assert_eq!(bench.to_upstream().len(), usize::from(passes), "{uris}");
+        if !passes {
+            let told = bench.to_agent().remove(0);
+            assert!(told.contains("-32602") && told.contains("256"), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_with_more_or_longer_paths_than_file_systems_have_is_refused() {
+    for (paths, passes) in [
+        (array(256, |at| format!("/srv/{at}")), true),
+        (array(257, |at| format!("/srv/{at}")), false),
+        (
+            array(16_000, |at| format!("/srv/{}{at}", "a".repeat(200))),
+            false,
+        ),
+        (array(17, |_| format!("/srv{}", "/a".repeat(2000))), false),
+        (array(1, |_| format!("/{}", "/a".repeat(2040))), true),
+        (array(1, |_| format!("/srv{}", "/a".repeat(2047))), false),
+        (array(1, |_| "/a".repeat(1_900_000)), false),
+        (
+            array(1, |_| format!("/{}", "\u{fdfa}".repeat(1_300_000))),
+            false,
+        ),
+    ] {
+        let bench = Bench::new(counted);
+        let tool = ToolLabels {
+            paths: Some(vec!["/paths".to_owned()]),
+            ..ToolLabels::default()
+        };
+        let labels = Labels {
+            tools: [("t".to_owned(), tool)].into(),
+            roots: Roots::new(vec![Root::at("work", "/srv").unwrap()]),
+            ..Labels::default()
+        };
+        let policies = snapshot("labelled", counted).with_labels(labels);
+        bench.gate.policy.publish(policies);
+        bench.shake_hands().await;
+        bench.list(&["t"]).await;
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"paths":{paths}}}}}}}"#
+        );
+        let asked = asked(&bench, &call).await;
+        let (bytes, shown) = (call.len(), call.chars().take(160).collect::<String>());
+        assert!(asked <= 2, "{asked} questions of {bytes} bytes: {shown}");
+        let sent = bench.to_upstream().len();
+        assert_eq!(sent, usize::from(passes), "{bytes} bytes: {shown}");
+        if !passes {
+            let told = bench.to_agent().remove(0);
+            assert!(told.contains("bytes") && told.len() < 1000, "{told}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::super::action::Action;
 use super::super::facts::{Arguments, Facts, Principal, Resource, Touch};
 use super::super::held::Held;
 use super::super::location::Location;
-use super::touch::found_at;
+use super::touch::{are_few, found_at};
 use super::{Labels, ToolLabels};
 
 impl Labels {
@@ -80,8 +80,18 @@ impl Labels {
     /// What kinds of data lie where the paths of a call lie, and below.
     fn kinds(&self, labels: &ToolLabels, arguments: &Arguments<'_>) -> Vec<String> {
         let pointers = labels.paths.as_deref().unwrap_or_default();
-        let paths = found_at(arguments, pointers);
-        let places = paths.filter_map(|(_, text)| Location::of_file(&text?));
+        let paths: Vec<_> = found_at(arguments, pointers).collect();
+        // The call was refused: see `Labels::bound_paths`.
+        if !are_few(paths.iter().map(|(_, text)| text.as_deref())) {
+            return self
+                .roots
+                .iter()
+                .flat_map(|root| root.labels.clone())
+                .collect();
+        }
+        let places = paths
+            .into_iter()
+            .filter_map(|(_, text)| Location::of_file(&text?));
         places
             .flat_map(|place| self.roots.find(&place).labels_within())
             .collect()

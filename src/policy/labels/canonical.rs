@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::super::facts::{Arguments, Leaf};
-use super::super::location::Location;
+use super::super::location::{Location, MAX_PATH_BYTES, MAX_URI_BYTES, has_scheme};
 use super::super::uris::Odd;
+use super::touch::{MAX_PATHS, MAX_PATHS_BYTES};
 use super::{Labels, touch};
 
 /// What is to stand in place of each path, by its JSON pointer among the arguments (RFC 6901). Only
@@ -19,6 +20,13 @@ pub enum Uncanonical {
     /// By its pointer among the arguments.
     #[error("what stands at `{}` is no path that all readers take for the same place", .0.escape_debug())]
     Unclear(String),
+    /// More paths, or bytes of paths, than are looked at.
+    #[error(
+        "the call names more than {MAX_PATHS} paths, or paths of more than {MAX_PATHS_BYTES} bytes in all"
+    )]
+    TooManyPaths,
+    #[error("what stands at `{}` is a path of more than {MAX_PATH_BYTES} bytes", .0.escape_debug())]
+    LongPath(String),
     #[error("what stands at `{}` leads over links that cannot be followed", .0.escape_debug())]
     Astray(String),
     #[error(
@@ -35,6 +43,34 @@ pub enum Uncanonical {
 }
 
 impl Labels {
+    /// Whether the gate can look at the paths of a call of this tool. What is beyond the bounds counts as
+    /// outside of every root where policies are asked, and is refused where they permit that.
+    ///
+    /// # Errors
+    /// [`Uncanonical::TooManyPaths`] and [`Uncanonical::LongPath`].
+    pub fn bound_paths(&self, tool: &str, arguments: &Arguments<'_>) -> Result<(), Uncanonical> {
+        let pointers = self.path_pointers(tool);
+        if pointers.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<_> = touch::found_at(arguments, pointers).collect();
+        if !touch::are_few(paths.iter().map(|(_, text)| text.as_deref())) {
+            return Err(Uncanonical::TooManyPaths);
+        }
+        let is_long = |text: &str| {
+            let most = if has_scheme(text) {
+                MAX_URI_BYTES
+            } else {
+                MAX_PATH_BYTES
+            };
+            text.len() > most
+        };
+        let long = paths
+            .into_iter()
+            .find(|(_, text)| text.as_deref().is_some_and(is_long));
+        long.map_or(Ok(()), |(pointer, _)| Err(Uncanonical::LongPath(pointer)))
+    }
+
     /// The paths of a call of this tool, as far as they are not written in the one spelling already:
     /// absolute, without `.`, `..` and what is empty; the URI of a file stays one.
     ///

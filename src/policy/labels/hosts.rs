@@ -1,6 +1,6 @@
 //! Hosts, spelled in one way.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use url::{Host, Url};
 
@@ -9,6 +9,12 @@ use url::{Host, Url};
 /// It is no host name, so that no list of hosts that a policy permits contains it.
 pub const UNREADABLE_HOST: &str = "?";
 
+/// Bytes of a URL that is read.
+const MAX_URL_BYTES: usize = 16 * 1024;
+
+/// Bytes of a host. One of 253 letters, as DNS has it, may be escaped.
+const MAX_HOST_BYTES: usize = 1024;
+
 /// As the WHATWG URL standard reads it, which is how clients of HTTP do: lower case, Punycode,
 /// addresses in one spelling.
 ///
@@ -16,7 +22,7 @@ pub const UNREADABLE_HOST: &str = "?";
 /// `/`, and do not drop white space, as that standard does.
 pub fn host_in(text: &str) -> Option<String> {
     let ambiguous = |c: char| c == '\\' || c.is_whitespace() || c.is_control();
-    if text.contains(ambiguous) {
+    if text.len() > MAX_URL_BYTES || text.contains(ambiguous) {
         return None;
     }
     let url = Url::parse(text).ok()?;
@@ -34,8 +40,15 @@ pub fn page_host(text: &str) -> Option<String> {
     (is_https && is_plain).then_some(host)
 }
 
-/// What names a host by itself, in the same spelling.
+/// What names a host by itself, in the same spelling. An address of IPv6 may stand without brackets: only
+/// URLs need them.
 pub fn host_named(text: &str) -> Option<String> {
+    if text.len() > MAX_HOST_BYTES {
+        return None;
+    }
+    if let Ok(address) = text.parse::<Ipv6Addr>() {
+        return Some(spelled(&Host::Ipv6(address)));
+    }
     Some(spelled(&Host::parse(text).ok()?))
 }
 
@@ -56,6 +69,26 @@ fn spelled(host: &Host<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_read_with_and_without_brackets() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(host_named(text).as_deref(), expected, "{text}");
+        };
+        check("2001:db8::1", Some("2001:db8::1"));
+        check("2001:DB8:0:0::1", Some("2001:db8::1"));
+        check("[2001:db8::1]", Some("2001:db8::1"));
+        check("::1", Some("::1"));
+        check("[::1]", Some("::1"));
+        check("::ffff:10.0.0.1", Some("10.0.0.1"));
+        check("10.0.0.1", Some("10.0.0.1"));
+        // A zone is another network for each machine, and ports belong to no host.
+        check("fe80::1%eth0", None);
+        check("::1]", None);
+        check("[::1]:80", None);
+        check("2001:db8::1::", None);
+        check(&"a".repeat(MAX_HOST_BYTES + 1), None);
+    }
 
     #[test]
     fn the_host_of_a_page_has_one_spelling_and_nothing_passes_for_it() {

@@ -12,19 +12,33 @@ use super::{MAX_LEVEL, ToolLabels};
 /// The most hosts that are told one by one; of more, one is unreadable, which no list contains.
 const MOST_HOSTS: usize = 256;
 
+/// URLs and hosts of a call that are read.
+const MOST_HOST_TEXTS: usize = 1024;
+
+/// Paths of a call that are looked at.
+pub(super) const MAX_PATHS: usize = 256;
+
+/// Bytes of all paths of a call together.
+pub(super) const MAX_PATHS_BYTES: usize = 64 * 1024;
+
 impl ToolLabels {
     /// `touch` is what is known without labels.
     pub(super) fn touch(&self, roots: &Roots, arguments: &Arguments<'_>, touch: &Touch) -> Touch {
         let mut touch = touch.clone();
-        let urls = found(arguments, &self.urls);
-        let urls = urls.map(|text| text.as_deref().and_then(hosts::host_in));
-        let hosts = found(arguments, &self.hosts);
-        let hosts = hosts.map(|text| text.as_deref().and_then(hosts::host_named));
         let unreadable = || UNREADABLE_HOST.to_owned();
-        let hosts = urls
-            .chain(hosts)
-            .map(|host| host.unwrap_or_else(unreadable));
-        touch.hosts.extend(hosts);
+        let urls = found(arguments, &self.urls).map(|text| (text, Reader::Url));
+        let hosts = found(arguments, &self.hosts).map(|text| (text, Reader::Host));
+        for (read, (text, reader)) in urls.chain(hosts).enumerate() {
+            if read >= MOST_HOST_TEXTS {
+                touch.hosts.push(unreadable());
+                break;
+            }
+            let host = text.as_deref().and_then(|text| match reader {
+                Reader::Url => hosts::host_in(text),
+                Reader::Host => hosts::host_named(text),
+            });
+            touch.hosts.push(host.unwrap_or_else(unreadable));
+        }
         touch.hosts.sort();
         touch.hosts.dedup();
         if touch.hosts.len() > MOST_HOSTS {
@@ -39,6 +53,26 @@ impl ToolLabels {
     }
 }
 
+/// How a text names a host.
+#[derive(Clone, Copy)]
+enum Reader {
+    Url,
+    Host,
+}
+
+/// Whether the paths of a call are within the bounds: no more than [`MAX_PATHS`], and no more than
+/// [`MAX_PATHS_BYTES`] together. Beyond them the gate looks at none.
+pub(super) fn are_few<'t>(paths: impl Iterator<Item = Option<&'t str>>) -> bool {
+    let mut bytes = 0_usize;
+    for (index, path) in paths.enumerate() {
+        bytes = bytes.saturating_add(path.map_or(0, str::len));
+        if index >= MAX_PATHS || bytes > MAX_PATHS_BYTES {
+            return false;
+        }
+    }
+    true
+}
+
 /// Which roots the paths lie in. A call that names none of the paths that it could name reaches for
 /// whatever the server takes in their place.
 fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: &[String]) {
@@ -48,6 +82,9 @@ fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: 
     touch.writable = !paths.is_empty();
     touch.level = 0;
     if paths.is_empty() && !pointers.is_empty() {
+        return beyond(touch);
+    }
+    if !are_few(paths.iter().map(Option::as_deref)) {
         return beyond(touch);
     }
     let mut reached = BTreeSet::new();
@@ -376,6 +413,38 @@ mod tests {
         );
         check(vec![near, ("/others/0/path", text("/etc"))], "data 1");
         check(vec![("/files", Leaf::EmptyArray)], " outside 3");
+    }
+
+    #[test]
+    fn of_more_paths_than_the_bounds_none_is_looked_at() {
+        let check = |paths: usize, bytes: usize, expected: bool| {
+            let texts: Vec<(String, String)> = (0..paths)
+                .map(|at| {
+                    (
+                        format!("/path/{at}"),
+                        format!("/srv/data/{}", "a/".repeat(bytes / 2 - 5)),
+                    )
+                })
+                .collect();
+            let arguments: Vec<(&str, &str)> = texts
+                .iter()
+                .map(|(name, path)| (name.as_str(), path.as_str()))
+                .collect();
+            let mut world = World::new().with(&arguments);
+            world.arguments.0.push(("/path".to_owned(), Leaf::Array));
+            let labels = ToolLabels {
+                paths: Some(vec!["/path".to_owned()]),
+                ..ToolLabels::default()
+            };
+            let touch = labels.touch(&roots(), &world.arguments, &world.touch);
+            assert_eq!(!touch.outside, expected, "{paths} of {bytes}");
+            assert_eq!(touch.roots.is_empty(), !expected, "{paths} of {bytes}");
+        };
+        check(MAX_PATHS, 20, true);
+        check(MAX_PATHS + 1, 20, false);
+        check(1000, 4096, false);
+        check(MAX_PATHS_BYTES / 4096, 4096, true);
+        check(MAX_PATHS_BYTES / 4096 + 1, 4096, false);
     }
 
     #[test]

@@ -3,8 +3,6 @@
 //!
 //! What could be meant is taken widely: a bracket for any one character, an extended pattern for any text.
 
-use std::collections::BTreeSet;
-
 /// What a part of a pattern stands for.
 enum Piece {
     Letter(char),
@@ -17,7 +15,8 @@ enum Piece {
 /// Alternatives within alternatives; of what is deeper anything may be meant.
 const MOST_NESTED: usize = 8;
 
-/// Bytes of a pattern that is looked at. A longer one may stand for anything.
+/// Bytes of a pattern that is looked at, as of every name. A longer one may stand for anything. What it is
+/// folded to may be longer.
 const LONGEST: usize = 4096;
 
 /// Whether a name could be read as a pattern together with what follows it, beyond the next slash.
@@ -54,8 +53,12 @@ pub(super) fn could_be(name: &str, other: &str) -> bool {
     }
     let (pieces, _) = pieces(name, Within::Nothing, 0);
     let letters: Vec<char> = other.chars().collect();
-    let ends = after(&pieces, &letters, BTreeSet::from([0]));
-    ends.contains(&letters.len())
+    let mut starts = vec![false; letters.len() + 1];
+    if let Some(first) = starts.first_mut() {
+        *first = true;
+    }
+    let ends = after(&pieces, &letters, starts);
+    ends.last() == Some(&true)
 }
 
 /// What the text that is read stands in.
@@ -134,36 +137,45 @@ fn bracket_end(inside: &str) -> Option<&str> {
     start.split_once(']').map(|(_, after)| after)
 }
 
-/// Up to where letters can be read by these pieces. The work is the product of both lengths.
-fn after(pieces: &[Piece], letters: &[char], starts: BTreeSet<usize>) -> BTreeSet<usize> {
+/// Up to where letters can be read by these pieces, as one flag for each place between them. The work is the
+/// product of both lengths.
+fn after(pieces: &[Piece], letters: &[char], starts: Vec<bool>) -> Vec<bool> {
     let mut places = starts;
     for piece in pieces {
         places = match piece {
-            Piece::Letter(letter) => {
-                let fits = |at: &usize| letters.get(*at) == Some(letter);
-                places.into_iter().filter(fits).map(|at| at + 1).collect()
+            Piece::Letter(letter) => step(&places, letters, |it| it == letter),
+            Piece::AnyLetter => step(&places, letters, |_| true),
+            Piece::AnyText => {
+                let mut is_open = false;
+                let open = |place: bool| {
+                    is_open |= place;
+                    is_open
+                };
+                places.into_iter().map(open).collect()
             }
-            Piece::AnyLetter => {
-                let is_there = |at: &usize| *at < letters.len();
-                places
-                    .into_iter()
-                    .filter(is_there)
-                    .map(|at| at + 1)
-                    .collect()
+            Piece::OneOf(all) => {
+                let mut any = vec![false; places.len()];
+                for one in all {
+                    let ends = after(one, letters, places.clone());
+                    for (it, end) in any.iter_mut().zip(ends) {
+                        *it |= end;
+                    }
+                }
+                any
             }
-            Piece::AnyText => places
-                .first()
-                .map_or_else(BTreeSet::new, |first| (*first..=letters.len()).collect()),
-            Piece::OneOf(all) => all
-                .iter()
-                .flat_map(|one| after(one, letters, places.clone()))
-                .collect(),
         };
-        if places.is_empty() {
+        if !places.contains(&true) {
             break;
         }
     }
     places
+}
+
+/// One letter on from each place at which a letter fits.
+fn step(places: &[bool], letters: &[char], fits: impl Fn(&char) -> bool) -> Vec<bool> {
+    let next = places.iter().zip(letters);
+    let next = next.map(|(place, letter)| *place && fits(letter));
+    [false].into_iter().chain(next).collect()
 }
 
 #[cfg(test)]
