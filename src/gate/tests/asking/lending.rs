@@ -2,7 +2,8 @@
 
 use super::*;
 
-const TASKS: &str = r#"{"sampling":{},"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}"#;
+const TASKS: &str =
+    r#"{"sampling":{},"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}"#;
 
 /// A sample is asked for under `q`; yields the id under which the agent knows it.
 async fn sample(bench: &Bench, more: &str) -> String {
