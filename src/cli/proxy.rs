@@ -5,6 +5,7 @@ mod agents;
 mod confinement;
 mod conversations;
 mod converse;
+mod exposed;
 mod files;
 mod isolated;
 mod later;

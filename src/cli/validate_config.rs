@@ -404,7 +404,7 @@ mod tests {
         let (exit, out, err) = run_on(INVALID, Format::Human, Ok("abc123"));
         assert_eq!((exit, out.as_str()), (Exit::Invalid, ""));
         assert!(
-            err.contains("policy.denial: unknown value `tool-result`"),
+            err.contains("policy.denial: unknown value 'tool-result'"),
             "{err}"
         );
         assert!(err.contains("gate.toml:6:10"), "{err}");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use super::authentication::{Holders, SHORTEST_AGENT_TOKEN, token_in, tokens};
+use super::authentication::{Holders, OPERATOR_TOKEN, token_in, tokens};
 use super::errors::Reason;
 use super::listen::allowed_hosts;
 use super::section::Section;
@@ -16,6 +16,7 @@ const APPROVERS: Holders = Holders {
     name: "the name of the person comes first, as in `anna = \"${ANNA_TOKEN}\"`",
     shared: "is the token of another person too",
     apart: "a token says who has answered: give each their own",
+    length: OPERATOR_TOKEN,
 };
 
 pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) -> Admin {
@@ -24,7 +25,7 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
     let port = section.port("port");
     let allowed_hosts = allowed_hosts(&mut section);
     let token = section.take("token");
-    let token = token.and_then(|field| token_in(&mut section, &field, SHORTEST_AGENT_TOKEN));
+    let token = token.and_then(|field| token_in(&mut section, &field, OPERATOR_TOKEN));
     let file = section.path("token_file", base);
     let anonymous = section
         .switch(

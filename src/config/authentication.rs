@@ -12,11 +12,41 @@ use super::network::web_url;
 use super::section::{Field, Section};
 use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth, ServerAuth};
 
-/// What is shorter cannot be told from ordinary text, and so cannot be kept out of logs.
+/// The length from which a secret is rarely part of ordinary text.
 pub(super) const SHORTEST_TOKEN: usize = 8;
 
-/// What agents show must not be guessed.
-pub(super) const SHORTEST_AGENT_TOKEN: usize = 16;
+/// The length from which a token is hard to guess.
+const SHORTEST_AGENT_TOKEN: usize = 16;
+
+/// The length that the redactor needs (`audit::Redactor`).
+const SHORTEST_REDACTED: usize = 4;
+
+/// How short a token may be, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TokenLength {
+    /// A shorter token is an error.
+    least: usize,
+    /// A shorter token gets a warning.
+    advised: usize,
+}
+
+/// What the gate shows to others.
+pub(super) const SERVER_TOKEN: TokenLength = TokenLength {
+    least: SHORTEST_REDACTED,
+    advised: SHORTEST_TOKEN,
+};
+
+/// What agents show to the gate.
+const AGENT_TOKEN: TokenLength = TokenLength {
+    least: SHORTEST_REDACTED,
+    advised: SHORTEST_AGENT_TOKEN,
+};
+
+/// What operators and approvers show: a guess would answer for a person.
+pub(super) const OPERATOR_TOKEN: TokenLength = TokenLength {
+    least: SHORTEST_AGENT_TOKEN,
+    advised: SHORTEST_AGENT_TOKEN,
+};
 
 const JWT_KEYS: [&str; 9] = [
     "issuer",
@@ -43,7 +73,7 @@ pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option
     ];
     let kind = section.one_of("type", &kinds);
     let token = section.take("token");
-    let token = token.and_then(|field| token_in(&mut section, &field, SHORTEST_TOKEN));
+    let token = token.and_then(|field| token_in(&mut section, &field, SERVER_TOKEN));
     let file = section.path("token_file", base);
     let client = client::credentials(&mut section, base);
     let auth = match kind {
@@ -51,14 +81,14 @@ pub(super) fn to_the_server(mut section: Section<'_, '_>, base: &Path) -> Option
             let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`, or `token_file` with \
                         a file that holds it";
             either(&mut section, ["token", "token_file"], help);
-            let reason = "only applies when type is \"client_credentials\"";
+            let reason = "only applies when type is 'client_credentials'";
             section.only_when(&client::KEYS, reason, "remove it");
             let bearer = token.map(Bearer::Value).or(file.map(Bearer::File));
             bearer.map(ServerAuth::Bearer)
         }
         Some(Kind::Client) => {
             client::require_what_it_needs(&mut section);
-            let reason = "only applies when type is \"bearer\"";
+            let reason = "only applies when type is 'bearer'";
             section.only_when(&["token", "token_file"], reason, "remove it");
             client.map(|client| ServerAuth::Client(Box::new(client)))
         }
@@ -102,15 +132,15 @@ pub(super) fn of_agents(mut section: Section<'_, '_>, base: &Path) -> ListenAuth
         Some(Kind::Bearer) => {
             if !section.has("tokens") {
                 let help = "one for each agent, as in `tokens = { alice = \"${ALICE_TOKEN}\" }`";
-                let reason = Reason::RequiredWhen("type is \"bearer\"");
+                let reason = Reason::RequiredWhen("type is 'bearer'");
                 section.require("tokens", reason, help);
             }
-            section.only_when(&JWT_KEYS, "only applies when type is \"jwt\"", "remove it");
+            section.only_when(&JWT_KEYS, "only applies when type is 'jwt'", "remove it");
             Some(ListenAuth::Bearer { tokens })
         }
         Some(Kind::Jwt) => {
             require_what_a_jwt_needs(&mut section);
-            let reason = "only applies when type is \"bearer\"";
+            let reason = "only applies when type is 'bearer'";
             section.only_when(&["tokens"], reason, "remove it");
             jwt.map(ListenAuth::Jwt)
         }
@@ -137,6 +167,7 @@ pub(super) struct Holders {
     pub(super) shared: &'static str,
     /// What to do about that.
     pub(super) apart: &'static str,
+    pub(super) length: TokenLength,
 }
 
 const AGENTS: Holders = Holders {
@@ -144,6 +175,7 @@ const AGENTS: Holders = Holders {
     name: "the name of the agent comes first, as in `alice = \"${ALICE_TOKEN}\"`",
     shared: "is the token of another agent too",
     apart: "a token says which agent it is: give each its own",
+    length: AGENT_TOKEN,
 };
 
 /// Tokens that are hard to guess, by the names of those who have them.
@@ -171,7 +203,7 @@ pub(super) fn tokens(
             let reason = Reason::Invalid("expected a name of 1 to 128 bytes in front of the token");
             section.tell(&field, reason, None);
         }
-        let Some(token) = token_in(&mut section, &field, SHORTEST_AGENT_TOKEN) else {
+        let Some(token) = token_in(&mut section, &field, holders.length) else {
             continue;
         };
         let is_same = |other: &SecretString| other.expose_secret() == token.expose_secret();
@@ -202,11 +234,11 @@ fn is_swapped(field: &Field<'_>) -> bool {
 pub(super) fn token_in<'t>(
     section: &mut Section<'_, 't>,
     field: &Field<'t>,
-    at_least: usize,
+    length: TokenLength,
 ) -> Option<SecretString> {
     let token = section.secret_text(field)?.value;
-    if token.len() < at_least {
-        let help = format!("at least {at_least} bytes");
+    if token.len() < length.least {
+        let help = format!("at least {} bytes", length.least);
         section.tell(field, Reason::BelowMinimum, Some(&help));
     } else if token.len() > 4096 {
         section.tell(field, Reason::ExceedsMaximum, Some("at most 4096 bytes"));
@@ -216,6 +248,15 @@ pub(super) fn token_in<'t>(
                     `Bearer ` in front?";
         section.tell(field, reason, Some(help));
     } else {
+        if token.len() < length.advised {
+            let reason = Reason::Suspicious("is short: it can be guessed");
+            let help = format!(
+                "use at least {} bytes; the gate replaces these characters by `[redacted]` \
+                 wherever they occur in its messages, logs and records, in ordinary words too",
+                length.advised
+            );
+            section.tell(field, reason, Some(&help));
+        }
         return Some(SecretString::from(token));
     }
     None
@@ -245,7 +286,7 @@ fn jwt(section: &mut Section<'_, '_>, base: &Path) -> Option<Jwt> {
 }
 
 fn require_what_a_jwt_needs(section: &mut Section<'_, '_>) {
-    const WHEN: Reason = Reason::RequiredWhen("type is \"jwt\"");
+    const WHEN: Reason = Reason::RequiredWhen("type is 'jwt'");
     let needed = [
         ("issuer", "as in `issuer = \"https://login.example.com\"`"),
         (

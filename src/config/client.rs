@@ -7,7 +7,7 @@ use url::Url;
 use crate::outward::Private;
 use crate::upstream::http::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
 
-use super::authentication::{SHORTEST_TOKEN, either, scopes, token_in, word};
+use super::authentication::{SERVER_TOKEN, either, scopes, token_in, word};
 use super::errors::Reason;
 use super::network::{is_loopback, web_url};
 use super::section::Section;
@@ -28,7 +28,7 @@ pub(super) const KEYS: [&str; 10] = [
 pub(super) fn credentials(section: &mut Section<'_, '_>, base: &Path) -> Option<ClientCredentials> {
     let client_id = word(section, "client_id");
     let secret = section.take("client_secret");
-    let secret = secret.and_then(|field| token_in(section, &field, SHORTEST_TOKEN));
+    let secret = secret.and_then(|field| token_in(section, &field, SERVER_TOKEN));
     let file = section.path("client_secret_file", base);
     let client_auth = section.one_of(
         "client_auth",
@@ -56,7 +56,7 @@ pub(super) fn credentials(section: &mut Section<'_, '_>, base: &Path) -> Option<
 }
 
 pub(super) fn require_what_it_needs(section: &mut Section<'_, '_>) {
-    const WHEN: Reason = Reason::RequiredWhen("type is \"client_credentials\"");
+    const WHEN: Reason = Reason::RequiredWhen("type is 'client_credentials'");
     if !section.has("client_id") {
         let help =
             "as in `client_id = \"mcp-gate\"`, by which the authorization server knows the gate";

@@ -280,5 +280,5 @@ fn quoted(value: Option<&str>) -> String {
     };
     let start: String = value.chars().take(SHOWN).collect();
     let more = if start.len() < value.len() { "…" } else { "" };
-    format!(" `{}{more}`", start.escape_debug())
+    format!(" '{}{more}'", start.escape_debug())
 }

@@ -28,7 +28,7 @@ const HTTP_KEYS: [&str; 7] = [
 ];
 
 /// Why a key is refused that means something over HTTP alone.
-pub(super) const HTTP_ONLY: &str = "only applies when transport is \"http\"";
+pub(super) const HTTP_ONLY: &str = "only applies when transport is 'http'";
 
 pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Transport) {
     let choices = [("stdio", Transport::Stdio), ("http", Transport::Http)];
@@ -56,7 +56,7 @@ pub(super) fn listen(mut section: Section<'_, '_>, base: &Path) -> (Listen, Tran
     }
     let listen = if transport == Transport::Http {
         if !section.has("port") {
-            let reason = Reason::RequiredWhen("transport is \"http\"");
+            let reason = Reason::RequiredWhen("transport is 'http'");
             section.require("port", reason, "as in `port = 3000`");
         }
         let written = section.has("host");

@@ -43,7 +43,7 @@ pub(super) fn ratchet(
         }
         Transport::Http => section.only_when(
             &["session"],
-            "only applies when transport is \"stdio\"",
+            "only applies when transport is 'stdio'",
             "name a header in `session_header`, or give agents tokens with the claim `session_id`",
         ),
         Transport::Unclear => {}
@@ -116,7 +116,7 @@ fn network(mut section: Section<'_, '_>) -> Network {
     );
     let limits = network.reach.contains(&Reach::Proxied);
     if limits && !section.has("hosts") {
-        let reason = Reason::RequiredWhen("a level is \"proxied\"");
+        let reason = Reason::RequiredWhen("a level is 'proxied'");
         section.require("hosts", reason, help);
     } else if !limits && section.has("hosts") {
         let reason = Reason::NoEffect("where no level is \"proxied\"");

@@ -94,12 +94,12 @@ fn who_answers(root: &mut Section<'_, '_>, config: &Config) {
     let asks = config.consent.as_ref().is_some_and(asks);
     let has_approvers = !config.admin.approvers.is_empty();
     if asks && config.admin.port.is_none() && !root.section("admin").has("port") {
-        let reason = Reason::RequiredWhen("consent.ways has \"page\"");
+        let reason = Reason::RequiredWhen("consent.ways has 'page'");
         let help = "as in `port = 9090`: that is where people answer";
         root.section("admin").require("port", reason, help);
     }
     if asks && !has_approvers && !root.section("admin").has("approvers") {
-        let reason = Reason::RequiredWhen("consent.ways has \"page\"");
+        let reason = Reason::RequiredWhen("consent.ways has 'page'");
         let help = "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`";
         root.section("admin").require("approvers", reason, help);
     }
@@ -188,7 +188,7 @@ fn policy(mut section: Section<'_, '_>, base: &Path) -> Policy {
     if !section.has("dir") {
         let is_read_again = section.has("shadow");
         if policy.lock == LockMode::Enforce {
-            let reason = Reason::RequiredWhen("lock is \"enforce\"");
+            let reason = Reason::RequiredWhen("lock is 'enforce'");
             section.require("dir", reason, "`tools.lock` lies among the policies");
         }
         for key in ["reload", "on_removal"] {
@@ -252,11 +252,7 @@ fn audit(mut section: Section<'_, '_>, base: &Path) -> Audit {
     };
     if audit.durability == Durability::Strict && !section.has("file") {
         let help = "only a file can be synced to disk, as in `file = \"audit.jsonl\"`";
-        section.require(
-            "file",
-            Reason::RequiredWhen("durability is \"strict\""),
-            help,
-        );
+        section.require("file", Reason::RequiredWhen("durability is 'strict'"), help);
     }
     section.finish();
     audit

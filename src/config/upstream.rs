@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret, SecretString};
+use toml::de::DeValue;
 use url::Url;
 
 use super::authentication::to_the_server;
@@ -183,6 +184,36 @@ enum Way {
 }
 
 fn way(section: &mut Section<'_, '_>) -> Way {
+    #[derive(Clone, Copy)]
+    enum Kind {
+        Stdio,
+        Http,
+    }
+    let kind = section.one_of("type", &[("stdio", Kind::Stdio), ("http", Kind::Http)]);
+    let way = way_by_url(section);
+    match (kind, &way) {
+        (None, _) if section.has("type") => Way::Unclear,
+        (Some(Kind::Stdio), Way::Http(_)) => {
+            let help = "remove it, or write `type = \"http\"`";
+            let reason = Reason::Invalid("only applies when type is 'http'");
+            section.refuse("url", reason, Some(help));
+            Way::Unclear
+        }
+        (Some(Kind::Http), Way::Process) => {
+            let help = "its address, as in `url = \"https://mcp.example.com/mcp\"`";
+            if section.has("url") {
+                let reason = Reason::Invalid("expected a URL when type is 'http'");
+                section.refuse("url", reason, Some(help));
+            } else {
+                section.require("url", Reason::RequiredWhen("type is 'http'"), help);
+            }
+            Way::Unclear
+        }
+        _ => way,
+    }
+}
+
+fn way_by_url(section: &mut Section<'_, '_>) -> Way {
     let Some(text) = section.secret_url("url") else {
         return if section.has("url") {
             Way::Unclear
@@ -228,7 +259,7 @@ fn started(section: &mut Section<'_, '_>) {
 
 /// A server over HTTP needs a way that nobody reads, and nothing of a process.
 fn reached(section: &mut Section<'_, '_>, http: &HttpUpstream) {
-    let reason = "only applies when url is \"stdio\"";
+    let reason = "only applies when url is 'stdio'";
     let help = "remove it: the gate starts no server that it reaches over HTTP";
     section.only_when(&["command", "env", "cwd", "sandbox"], reason, help);
     let is_plain = http.url.scheme() == "http";
@@ -268,6 +299,11 @@ pub(super) fn inherited(variables: &Variables<'_>) -> BTreeMap<String, SecretStr
 fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
     let help = "write the program and each argument as a string of its own, as in `[\"npx\", \
                 \"-y\", \"some-server\"]`; no shell reads them";
+    if let Some(field) = section.take("command")
+        && let DeValue::String(_) = field.value
+    {
+        return single_program(section, &field, base, help);
+    }
     let Some(items) = section.items("command", help) else {
         return Vec::new();
     };
@@ -294,6 +330,29 @@ fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
     }
     command.extend(arguments.iter().filter_map(|item| argument(section, item)));
     command
+}
+
+/// A command that is one string: a program without arguments. A string with white space may be
+/// meant for a shell, and no shell reads it.
+fn single_program<'t>(
+    section: &mut Section<'_, 't>,
+    field: &Field<'t>,
+    base: &Path,
+    help: &str,
+) -> Vec<String> {
+    let Some(text) = argument(section, field) else {
+        return Vec::new();
+    };
+    if text.is_empty() {
+        section.tell(field, Reason::Invalid("expected a program"), Some(help));
+        return Vec::new();
+    }
+    if text.contains(char::is_whitespace) {
+        section.wrong_type(field, "an array of strings", Some(help));
+        return Vec::new();
+    }
+    section.show(field);
+    vec![beside_the_file(section, field, text, base)]
 }
 
 fn argument<'t>(section: &mut Section<'_, 't>, item: &Field<'t>) -> Option<String> {

@@ -62,6 +62,11 @@ pub(super) fn tests_of(pack: &Path) -> io::Result<Vec<Found>> {
     }
     let mut fixtures = Vec::new();
     files(&tests, is_fixture, Depth::All, &mut fixtures)?;
+    let mut policies = Vec::new();
+    files(pack, loading::claims, Depth::Here, &mut policies)?;
+    if !fixtures.is_empty() || !policies.is_empty() {
+        refuse_unread(&tests, &fixtures)?;
+    }
     let found = |fixture| Found {
         fixture,
         pack: Some(pack.to_owned()),
@@ -80,7 +85,74 @@ fn is_fixture(path: &Path) -> bool {
     path.extension() == Some(OsStr::new("toml")) && !loading::claims(path)
 }
 
+/// Files below `tests/` that nothing reads: a test among them would pass unseen.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", shown(.0))]
+struct Unread(Vec<PathBuf>);
+
+/// As many as are worth reading.
+fn shown(unread: &[PathBuf]) -> String {
+    const SHOWN: usize = 8;
+    let first = unread.iter().take(SHOWN);
+    let first: Vec<_> = first.map(|path| format!("`{}`", path.display())).collect();
+    match unread.len().saturating_sub(SHOWN) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+/// A file that a fixture names is read with it: a recording, a configuration of the gate.
+fn refuse_unread(tests: &Path, fixtures: &[PathBuf]) -> io::Result<()> {
+    let mut unread = Vec::new();
+    files(tests, is_unread, Depth::All, &mut unread)?;
+    if !unread.is_empty() {
+        // A fixture that cannot be read is reported when it is loaded.
+        let contents = fixtures
+            .iter()
+            .filter_map(|path| fs::read_to_string(path).ok());
+        let contents: Vec<String> = contents.collect();
+        let is_named = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            contents.iter().any(|text| text.contains(name.as_ref()))
+        };
+        unread.retain(|path| !is_named(path));
+    }
+    if unread.is_empty() {
+        Ok(())
+    } else {
+        Err(io::Error::other(Unread(unread)))
+    }
+}
+
+/// Neither a fixture, nor a policy, nor a text for people, nor a schema for editors, nor an
+/// editor's copy of a fixture that is there.
+fn is_unread(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let lower = name.to_lowercase();
+    let is_aside = [".md", ".cedarschema", ".cedarschema.json"]
+        .iter()
+        .any(|end| lower.ends_with(end))
+        || ["readme", "license", "licence"]
+            .iter()
+            .any(|start| lower.starts_with(start));
+    let is_copy = ["~", ".bak", ".orig", "#"].iter().any(|end| {
+        name.strip_suffix(end).is_some_and(|original| {
+            let original = path.with_file_name(original.trim_start_matches('#'));
+            is_fixture(&original) && original.is_file()
+        })
+    });
+    // A link that leads nowhere holds no test.
+    path.is_file() && !is_fixture(path) && !loading::claims(path) && !is_aside && !is_copy
+}
+
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
+    let inner = error.get_ref();
+    if let Some(unread) = inner.and_then(|inner| inner.downcast_ref::<Unread>()) {
+        let help = "names of tests end in `.toml`; move other files out of `tests/`, or start \
+                    their names with a dot";
+        let message = format!("nothing reads {unread}");
+        return FixtureProblem::about(path, "test::unread", message).with_help(help);
+    }
     FixtureProblem::about(path, "test::unreadable", format!("cannot be read: {error}"))
 }
 
@@ -108,6 +180,9 @@ fn below(path: &Path) -> io::Result<Vec<Found>> {
             Depth::All
         };
         files(path, is_fixture, depth, &mut fixtures)?;
+        if path.file_name() == Some(OsStr::new("tests")) {
+            refuse_unread(path, &fixtures)?;
+        }
         found.extend(fixtures.into_iter().map(|fixture| Found {
             pack: pack_of(&fixture),
             fixture,
@@ -357,6 +432,60 @@ mod tests {
             problems[0].message.contains("directories deep"),
             "{problems:?}"
         );
+    }
+
+    #[test]
+    fn a_file_below_tests_that_nothing_reads_is_an_error() {
+        let check = |files: &[&str], path: &str, unread: &[&str]| {
+            let dir = tree(files);
+            let found = find(&[dir.path().join(path)]);
+            if unread.is_empty() {
+                assert!(found.is_ok(), "{files:?} {found:?}");
+                return;
+            }
+            let problems = found.unwrap_err();
+            assert_eq!(problems[0].code, "test::unread", "{files:?}");
+            for name in unread {
+                let name = format!("`{}`", dir.path().join(name).display());
+                assert!(problems[0].message.contains(&name), "{problems:?}");
+            }
+        };
+        for name in [
+            "a.tml",
+            "a.TOML",
+            "a.toml.txt",
+            "a.toml~",
+            "a",
+            "deep/a.toml.bak",
+            "x.json",
+        ] {
+            let unread = format!("p/tests/{name}");
+            check(&["p/x.cedar", "p/tests/t.toml", &unread], "p", &[&unread]);
+            check(
+                &["p/x.cedar", "p/tests/t.toml", &unread],
+                "p/tests",
+                &[&unread],
+            );
+            // Where it is the only one, its pack is not passed over among others.
+            let files = ["p/x.cedar", &unread, "q/x.cedar", "q/tests/t.toml"];
+            check(&files, "", &[&unread]);
+        }
+        let aside = [
+            "p/x.cedar",
+            "p/tests/t.toml",
+            "p/tests/t.toml~",
+            "p/tests/README",
+            "p/tests/notes.md",
+            "p/tests/.hidden.tml",
+            "p/tests/y.cedar",
+        ];
+        check(&aside, "p", &[]);
+        let dir = tree(&["p/x.cedar", "p/tests/t.toml", "p/tests/log.jsonl"]);
+        assert!(find(&[dir.path().join("p")]).is_err());
+        fs::write(dir.path().join("p/tests/t.toml"), "audit = \"log.jsonl\"").unwrap();
+        assert!(find(&[dir.path().join("p")]).is_ok());
+        // These are no tests of policies.
+        check(&["p/x.cedar", "p/tests/t.toml", "tests/main.rs"], "", &[]);
     }
 
     #[test]

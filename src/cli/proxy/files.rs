@@ -9,8 +9,8 @@ use crate::policy::Roots;
 use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
 
-use super::network;
 use super::servers::Upstreams;
+use super::{exposed, network};
 
 /// What would keep the gate from starting, each told with the key that it is about.
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
@@ -38,7 +38,12 @@ pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> 
         log(config),
         journal(config),
     ];
-    told.into_iter().flatten().chain(servers).collect()
+    let exposed = exposed::files(config, roots);
+    told.into_iter()
+        .flatten()
+        .chain(servers)
+        .chain(exposed)
+        .collect()
 }
 
 /// What no start of a server would get past.

@@ -27,8 +27,8 @@ use super::renew::Renewal;
 use super::servers::Upstreams;
 use super::trials::Trials;
 use super::{
-    Parts, broken, gate_settings, invalid, lines, network, operators, policy_settings, reading,
-    session, settings, traces,
+    Parts, broken, exposed, gate_settings, invalid, lines, network, operators, policy_settings,
+    reading, session, settings, traces,
 };
 
 /// Where agents come from, opened.
@@ -90,6 +90,9 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         open_files::ask_for_all();
     }
     let roots = &loaded.snapshot.labels().roots;
+    if let Some(told) = exposed::files(config, roots).first() {
+        return Err(invalid(told));
+    }
     let judging = gate_settings(config);
     let concealing = settings::concealing(&judging.guards);
     let (upstreams, isolated) = Upstreams::both(config, roots, &secrets, &concealing, &clock)

@@ -49,7 +49,7 @@ fn the_level_is_a_word_of_tools_toml() {
     // Every session is public: there would be no open server.
     check_rest(
         "upstream.isolated = { at = 'public', command = ['other'] }",
-        &["2 upstream.isolated.at: unknown value `public`"],
+        &["2 upstream.isolated.at: unknown value 'public'"],
     );
 }
 
@@ -78,7 +78,7 @@ fn what_is_wrong_with_either_is_told_of_each() {
          isolated = { command = ['b'] }",
         &[
             "3 upstream.auth: only applies when url is an HTTP URL",
-            "6 upstream.isolated.cwd: only applies when url is \"stdio\"",
+            "6 upstream.isolated.cwd: only applies when url is 'stdio'",
             "7 upstream.isolated.isolated: unknown key",
         ],
     );

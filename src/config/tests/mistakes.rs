@@ -115,11 +115,26 @@ fn each_mistake_in_a_rule_for_credentials_is_told_where_it_stands() {
 }
 
 #[test]
-fn a_command_is_an_array_of_strings() {
+fn a_command_is_an_array_of_strings_or_one_program() {
     check(
         "upstream.command = \"npx -y server\"",
         &["1 upstream.command: expected an array of strings, found a string"],
     );
+    check(
+        "upstream.command = \"${ARGUMENTS}\"",
+        &["1 upstream.command: expected an array of strings, found a string"],
+    );
+    check(
+        "upstream.command = \"\"",
+        &["1 upstream.command: expected a program"],
+    );
+    for (text, program) in [
+        ("server", "server"),
+        ("./bin/server", "/etc/gate/./bin/server"),
+    ] {
+        let config = parse(&format!("upstream.command = \"{text}\"")).unwrap();
+        assert_eq!(config.upstream.command, [program]);
+    }
     check(
         "upstream.command = [\"npx\", 1,\n true, [\"a\"]]",
         &[
@@ -234,8 +249,8 @@ fn keys_of_other_files_are_refused_with_the_names_of_those() {
 
 #[test]
 fn the_version_is_one() {
-    check_rest("version = 2", &["2 version: unknown value `2`"]);
-    check_rest("version = 0", &["2 version: unknown value `0`"]);
+    check_rest("version = 2", &["2 version: unknown value '2'"]);
+    check_rest("version = 0", &["2 version: unknown value '0'"]);
     check_rest(
         "version = \"1\"",
         &["2 version: expected a whole number, found a string"],
@@ -249,7 +264,7 @@ fn the_version_is_one() {
 #[test]
 fn what_is_quoted_is_cut_and_escaped() {
     let expected = format!(
-        "2 policy.denial: unknown value `a\\u{{7}}{}…`",
+        "2 policy.denial: unknown value 'a\\u{{7}}{}…'",
         "b".repeat(58)
     );
     check_rest(
@@ -362,7 +377,7 @@ fn paths_are_not_empty() {
 
 #[test]
 fn strict_durability_needs_a_file() {
-    let required = "2 audit.file: required when durability is \"strict\"";
+    let required = "2 audit.file: required when durability is 'strict'";
     check_rest("[audit]\ndurability = \"strict\"", &[required]);
     // A file that is wrong is not missing.
     check_rest(

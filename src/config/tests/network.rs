@@ -282,9 +282,9 @@ fn a_server_is_started_or_reached_and_not_both() {
     check(
         "[upstream]\nurl = 'https://a'\ncommand = ['a']\nenv = { A = 'b' }\ncwd = 'c'",
         &[
-            "3 upstream.command: only applies when url is \"stdio\"",
-            "4 upstream.env: only applies when url is \"stdio\"",
-            "5 upstream.cwd: only applies when url is \"stdio\"",
+            "3 upstream.command: only applies when url is 'stdio'",
+            "4 upstream.env: only applies when url is 'stdio'",
+            "5 upstream.cwd: only applies when url is 'stdio'",
         ],
     );
     check(
@@ -352,11 +352,11 @@ fn the_gate_is_a_client_of_whom_it_is_told() {
 #[test]
 fn a_client_has_an_id_a_secret_and_a_server_of_its_own() {
     let secret = "client_id = 'a', client_secret = '12345678'";
-    let only_client = "only applies when type is \"client_credentials\"";
+    let only_client = "only applies when type is 'client_credentials'";
     let cases = [
         (
             "client_secret = '12345678', issuer = 'https://i'".to_owned(),
-            "client_id: required when type is \"client_credentials\"".to_owned(),
+            "client_id: required when type is 'client_credentials'".to_owned(),
         ),
         (
             "client_id = 'a', issuer = 'https://i'".to_owned(),
@@ -388,7 +388,7 @@ fn a_client_has_an_id_a_secret_and_a_server_of_its_own() {
         ),
         (
             format!("{secret}, issuer = 'https://i', client_auth = 'jwt'"),
-            "client_auth: unknown value `jwt`".to_owned(),
+            "client_auth: unknown value 'jwt'".to_owned(),
         ),
         (
             format!("{secret}, issuer = 'https://i', resource = 'a'"),
@@ -396,10 +396,10 @@ fn a_client_has_an_id_a_secret_and_a_server_of_its_own() {
         ),
         (
             format!("{secret}, issuer = 'https://i', token = '12345678'"),
-            "token: only applies when type is \"bearer\"".to_owned(),
+            "token: only applies when type is 'bearer'".to_owned(),
         ),
         (
-            "client_id = 'a', client_secret = 'short', issuer = 'https://i'".to_owned(),
+            "client_id = 'a', client_secret = 'abc', issuer = 'https://i'".to_owned(),
             "client_secret: below minimum".to_owned(),
         ),
         (
@@ -452,7 +452,7 @@ fn a_token_for_the_server_is_one_and_can_be_a_header() {
             "upstream.auth.token_file: does not apply beside `token`",
         ),
         (
-            "type = 'bearer', token = '1234567'",
+            "type = 'bearer', token = 'abc'",
             "upstream.auth.token: below minimum",
         ),
         (
@@ -477,7 +477,7 @@ fn a_token_for_the_server_is_one_and_can_be_a_header() {
         ),
         (
             "type = 'basic', token = '12345678'",
-            "upstream.auth.type: unknown value `basic`",
+            "upstream.auth.type: unknown value 'basic'",
         ),
     ];
     for (written, told) in cases {
@@ -516,18 +516,18 @@ fn what_is_for_http_alone_is_refused_over_stdio() {
             "14 limits.max_connections",
             "15 limits.max_sessions_per_agent",
         ];
-        let told = keys.map(|key| format!("{key}: only applies when transport is \"http\""));
+        let told = keys.map(|key| format!("{key}: only applies when transport is 'http'"));
         check(&text, &told.each_ref().map(String::as_str));
     }
     check(
         "upstream.command = ['a']\nlisten = { transport = 'tcp', port = 1 }\nlimits.max_sessions = 1",
-        &["2 listen.transport: unknown value `tcp`"],
+        &["2 listen.transport: unknown value 'tcp'"],
     );
 }
 
 #[test]
 fn a_listener_needs_an_address() {
-    check_agents("", &["2 listen.port: required when transport is \"http\""]);
+    check_agents("", &["2 listen.port: required when transport is 'http'"]);
     check_agents("port = 70000", &["4 listen.port: exceeds maximum"]);
     check_agents("port = -1", &["4 listen.port: below minimum"]);
     check_agents(
@@ -656,7 +656,7 @@ fn beyond_loopback_it_must_be_said_who_may_come_and_to_whom() {
         "port = 1\nhost = '::'\nallowed_hosts = ['*']\nauth = { type = 'basic' }",
         &[
             "6 listen.allowed_hosts[0]: holds a wildcard",
-            "7 listen.auth.type: unknown value `basic`",
+            "7 listen.auth.type: unknown value 'basic'",
         ],
     );
     for host in ["127.0.0.1", "127.8.8.8", "::1", "localhost"] {
@@ -674,7 +674,7 @@ fn tokens_of_agents_are_long_different_and_named() {
     };
     check(
         "",
-        &["5 listen.auth.tokens: required when type is \"bearer\""],
+        &["5 listen.auth.tokens: required when type is 'bearer'"],
     );
     check(
         "tokens = {}",
@@ -691,7 +691,7 @@ fn tokens_of_agents_are_long_different_and_named() {
     let name = "expected a name of 1 to 128 bytes in front of the token";
     check(
         &format!(
-            "[listen.auth.tokens]\na = '0123456789abcde'\nb = '0123456789abcdef'\n\
+            "[listen.auth.tokens]\na = 'abc'\nb = '0123456789abcdef'\n\
              c = '0123456789abcdef'\nd = '0123456789abcde '\n'' = '0123456789abcdeF'\n\
              \"a\\u0007\" = '0123456789abcdeG'\n{} = '0123456789abcdeH'\ne = ['0123456789abcdef']",
             "f".repeat(129)
@@ -709,6 +709,90 @@ fn tokens_of_agents_are_long_different_and_named() {
 }
 
 #[test]
+fn a_short_token_is_taken_with_a_warning_that_hides_it() {
+    let check = |text: &str, field: &str, advised: usize| {
+        let config = super::valid(text);
+        let warnings = &config.warnings;
+        let short = warnings.iter().find(|warning| warning.field() == field);
+        let short = short.unwrap_or_else(|| panic!("{text}\n{warnings:?}"));
+        assert_eq!(
+            short.to_string(),
+            format!("{field}: is short: it can be guessed")
+        );
+        let advice = short.advice().unwrap();
+        assert!(
+            advice.starts_with(&format!("use at least {advised} bytes; ")),
+            "{advice}"
+        );
+        assert!(advice.contains("`[redacted]`"), "{advice}");
+        assert!(!super::render(short).contains("s3cr3t"));
+    };
+    let listen = "upstream.command = 'server'\n[listen]\ntransport = 'http'\nport = 1\n";
+    check(
+        &format!("{listen}auth = {{ type = 'bearer', tokens = {{ alice = 's3cr3t' }} }}"),
+        "listen.auth.tokens.alice",
+        16,
+    );
+    let server = "[upstream]\nurl = 'https://a'\n[upstream.auth]\n";
+    check(
+        &format!("{server}type = 'bearer'\ntoken = 's3cr3t'"),
+        "upstream.auth.token",
+        8,
+    );
+    check(
+        &format!(
+            "{server}type = 'client_credentials'\nissuer = 'https://b'\nclient_id = 'a'\n\
+             client_secret = 's3cr3t'"
+        ),
+        "upstream.auth.client_secret",
+        8,
+    );
+    let long =
+        format!("{listen}auth = {{ type = 'bearer', tokens = {{ alice = '0123456789abcdef' }} }}");
+    let warnings = super::valid(&long).warnings;
+    assert!(!warnings.iter().any(|it| it.field().contains("tokens")));
+}
+
+#[test]
+fn the_type_of_a_server_agrees_with_how_it_is_reached() {
+    for text in [
+        "type = 'stdio'\ncommand = ['server']",
+        "type = 'stdio'\nurl = 'stdio'\ncommand = ['server']",
+    ] {
+        let upstream = super::valid(&format!("[upstream]\n{text}")).upstream;
+        assert_eq!(upstream.command, ["server"], "{text}");
+        assert!(upstream.http.is_none(), "{text}");
+    }
+    let upstream = super::valid("[upstream]\ntype = 'http'\nurl = 'https://a'").upstream;
+    assert!(upstream.http.is_some());
+    let isolated =
+        "upstream.command = ['open']\n[upstream.isolated]\ntype = 'http'\nurl = 'https://a'";
+    let isolated = super::valid(isolated).upstream.isolated.unwrap();
+    assert!(isolated.server.http.is_some());
+    let check = |text: &str, expected: &[&str]| check(&format!("[upstream]\n{text}"), expected);
+    check(
+        "type = 'http'",
+        &["1 upstream.url: required when type is 'http'"],
+    );
+    check(
+        "type = 'http'\ncommand = ['server']",
+        &["1 upstream.url: required when type is 'http'"],
+    );
+    check(
+        "type = 'http'\nurl = 'stdio'\ncommand = ['server']",
+        &["3 upstream.url: expected a URL when type is 'http'"],
+    );
+    check(
+        "type = 'stdio'\nurl = 'https://a'",
+        &["3 upstream.url: only applies when type is 'http'"],
+    );
+    check(
+        "type = 'sse'\nurl = 'https://a'",
+        &["2 upstream.type: unknown value 'sse'"],
+    );
+}
+
+#[test]
 fn an_authorization_server_has_a_name_and_keys() {
     let check = |auth: &str, expected: &[&str]| {
         check_agents(
@@ -719,9 +803,9 @@ fn an_authorization_server_has_a_name_and_keys() {
     check(
         "",
         &[
-            "5 listen.auth.issuer: required when type is \"jwt\"",
-            "5 listen.auth.audience: required when type is \"jwt\"",
-            "5 listen.auth.jwks_url: required when type is \"jwt\"",
+            "5 listen.auth.issuer: required when type is 'jwt'",
+            "5 listen.auth.audience: required when type is 'jwt'",
+            "5 listen.auth.jwks_url: required when type is 'jwt'",
         ],
     );
     check(
@@ -738,9 +822,9 @@ fn an_authorization_server_has_a_name_and_keys() {
     check(
         "issuer = 'i'\naudience = 'a'\njwks_file = 'k'\nalgorithms = ['none', 'HS256', 'es256']\nscopes = ['', 'a b', '\"']\nresource = 'https://a#b'",
         &[
-            "10 listen.auth.algorithms[0]: unknown value `none`",
-            "10 listen.auth.algorithms[1]: unknown value `HS256`",
-            "10 listen.auth.algorithms[2]: unknown value `es256`",
+            "10 listen.auth.algorithms[0]: unknown value 'none'",
+            "10 listen.auth.algorithms[1]: unknown value 'HS256'",
+            "10 listen.auth.algorithms[2]: unknown value 'es256'",
             "11 listen.auth.scopes[0]: expected a scope without spaces and quotes",
             "11 listen.auth.scopes[1]: expected a scope without spaces and quotes",
             "11 listen.auth.scopes[2]: expected a scope without spaces and quotes",
@@ -758,13 +842,13 @@ fn what_belongs_to_the_other_kind_of_token_is_refused() {
     check_agents(
         "port = 1\n[listen.auth]\ntype = 'bearer'\ntokens = { a = '0123456789abcdef' }\nissuer = 'i'\nscopes = []",
         &[
-            "8 listen.auth.issuer: only applies when type is \"jwt\"",
-            "9 listen.auth.scopes: only applies when type is \"jwt\"",
+            "8 listen.auth.issuer: only applies when type is 'jwt'",
+            "9 listen.auth.scopes: only applies when type is 'jwt'",
         ],
     );
     check_agents(
         "port = 1\n[listen.auth]\ntype = 'jwt'\nissuer = 'i'\naudience = 'a'\njwks_file = 'k'\ntokens = { a = '0123456789abcdef' }",
-        &["10 listen.auth.tokens: only applies when type is \"bearer\""],
+        &["10 listen.auth.tokens: only applies when type is 'bearer'"],
     );
     check_agents(
         "port = 1\n[listen.auth]\ntokens = { a = '0123456789abcdef' }",
@@ -896,8 +980,8 @@ fn one_file_tells_everything_that_is_wrong_with_it() {
         told,
         [
             "upstream.url: is not `https`",
-            "upstream.command: only applies when url is \"stdio\"",
-            "listen.port: required when transport is \"http\"",
+            "upstream.command: only applies when url is 'stdio'",
+            "listen.port: required when transport is 'http'",
             "listen.allowed_hosts: required when the gate listens beyond loopback",
             "listen.auth: required when the gate listens beyond loopback",
             "listen.path: expected a path of letters, digits, `-`, `.`, `_` and `~`",

@@ -266,6 +266,8 @@ const REFUSED: &[&str] = &[
     "upstream.name = \"a b\"",
     "upstream.url = \"https://example.com\"",
     "upstream.url = \"ws://example.com\"",
+    "upstream.type = \"sse\"",
+    "upstream.type = \"http\"",
     "upstream.auth = { type = \"bearer\", token = \"0123456789\" }",
     "upstream.ca_file = \"a.pem\"",
     "upstream.allow_http = true",
@@ -407,6 +409,10 @@ fn the_schema_and_the_code_refuse_the_same() {
         "[upstream]",
         "upstream.command = []",
         "upstream.command = [1]",
+        "upstream.command = \"npx -y server\"",
+        "upstream.command = \"\"",
+        "upstream = { type = \"http\", url = \"stdio\" }",
+        "upstream = { type = \"stdio\", url = \"https://example.com\" }",
     ] {
         let instance: Value = toml::from_str(text).expect("TOML");
         assert!(parse(text).is_err(), "the code accepts\n{text}");

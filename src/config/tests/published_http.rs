@@ -84,7 +84,7 @@ fn about_servers() {
         "\"https://a\"\nauth = { type = \"bearer\", token = \"0123456789\", scopes = [\"a\"] }",
         "\"https://a\"\nauth = { type = \"basic\", token = \"0123456789\" }",
         "\"https://a\"\nauth = { token = \"0123456789\" }",
-        "\"https://a\"\nauth = { type = \"bearer\", token = \"short\" }",
+        "\"https://a\"\nauth = { type = \"bearer\", token = \"abc\" }",
         "\"https://a\"\nauth = { type = \"bearer\", token = \"0123456789\", token_file = \"a\" }",
     ];
     check(&accepted.map(server), &refused.map(server));
@@ -137,7 +137,7 @@ fn about_tokens() {
     let refused = [
         auth("type = 'bearer'"),
         auth("type = 'bearer', tokens = {}"),
-        auth("type = 'bearer', tokens = { a = 'short' }"),
+        auth("type = 'bearer', tokens = { a = 'abc' }"),
         auth("type = 'bearer', tokens = { '' = '0123456789abcdef' }"),
         auth(token),
         auth(&format!("type = 'bearer', {token}, issuer = 'i'")),

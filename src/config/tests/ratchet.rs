@@ -43,7 +43,7 @@ fn what_reaches_further_by_having_read_more_is_refused() {
     );
     check(
         "[ratchet.network]\ninternal = 'proxied'",
-        "a level is \"proxied\"",
+        "a level is 'proxied'",
     );
     check(
         "[ratchet.network]\nhosts = ['a.example']",
@@ -55,7 +55,7 @@ fn what_reaches_further_by_having_read_more_is_refused() {
     );
     check(
         "[ratchet]\nsession_header = 'x'",
-        "only applies when transport is \"http\"",
+        "only applies when transport is 'http'",
     );
     check(
         "[ratchet]\nsession = ''",

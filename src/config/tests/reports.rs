@@ -76,7 +76,7 @@ snapshot!(
 
 snapshot!(
     tokens_of_agents,
-    "[upstream]\ncommand = [\"server\"]\n\n[listen]\ntransport = \"http\"\nport = 3000\n\n[listen.auth]\ntype = \"bearer\"\ntokens = { alice = \"hidden-0123456789\", bob = \"hidden-0123456789\", eve = \"hidden\" }\nissuer = \"https://login.example.com\"\n"
+    "[upstream]\ncommand = [\"server\"]\n\n[listen]\ntransport = \"http\"\nport = 3000\n\n[listen.auth]\ntype = \"bearer\"\ntokens = { alice = \"hidden-0123456789\", bob = \"hidden-0123456789\", eve = \"pin\" }\nissuer = \"https://login.example.com\"\n"
 );
 
 snapshot!(

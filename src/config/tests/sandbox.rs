@@ -83,7 +83,7 @@ required = 'yes'",
     );
     check_rest(
         "upstream.sandbox.network = 'off'",
-        &["2 upstream.sandbox.network: unknown value `off`"],
+        &["2 upstream.sandbox.network: unknown value 'off'"],
     );
     check_rest(
         "upstream.sandbox.network = []",
@@ -91,7 +91,7 @@ required = 'yes'",
     );
     check(
         "upstream.url = 'https://mcp.example.com'\nupstream.sandbox.read = ['/a']",
-        &["2 upstream.sandbox: only applies when url is \"stdio\""],
+        &["2 upstream.sandbox: only applies when url is 'stdio'"],
     );
 }
 
