@@ -1,6 +1,7 @@
 //! Errors of tools: those that a model may correct, and those after which a session should not go on.
 
 use crate::audit::ErrorClass;
+use crate::guard::text::{What, clean};
 use crate::session::{Session, Target, Whose};
 use crate::wire::{Side, Value};
 
@@ -16,7 +17,8 @@ use super::understand::{Doing, Understood};
 /// How the first text of an error begins after which nothing is to be tried again.
 const FATAL: &str = "[FATAL] ";
 
-/// Whether the result of a tool, which says that it is an error, says that it is a fatal one.
+/// Whether the result of a tool, which says that it is an error, says that it is a fatal one: as the
+/// server wrote it, or as its reader sees it, without what nobody sees.
 pub(super) fn is_fatal(result: Value<'_>) -> bool {
     let blocks = result.get("content").into_iter().flat_map(Value::items);
     let mut texts = blocks.filter(|block| {
@@ -24,7 +26,9 @@ pub(super) fn is_fatal(result: Value<'_>) -> bool {
         kind.as_deref() == Some("text")
     });
     let first = texts.next().and_then(|block| block.get("text")?.as_str());
-    first.is_some_and(|text| text.starts_with(FATAL))
+    first.is_some_and(|text| {
+        text.starts_with(FATAL) || clean(&text, What::Content).text.starts_with(FATAL)
+    })
 }
 
 /// What sort of error a tool has answered with, if it is one. An error of the protocol is none.

@@ -12,7 +12,7 @@ use super::forward::UpstreamFault;
 use super::identify::{FIRST_STATELESS, Identified, Role, is_known_version};
 use super::leaks::Look;
 use super::links::Followed;
-use super::refuse::{Modern, Refusal};
+use super::refuse::Refusal;
 use super::resources;
 use super::rounds;
 use super::tasks;
@@ -94,10 +94,14 @@ pub(super) fn revision_of_session(initialized: &Message) -> Result<Cow<'_, str>,
     if is_known_version(&version) && *version < *FIRST_STATELESS {
         return Ok(version);
     }
-    Err(Refusal::UnsupportedVersion {
-        requested: version.into_owned(),
-        modern: Modern::Legacy,
-    })
+    if version.is_empty() {
+        return Err(bad("it answers `initialize` without a version"));
+    }
+    let named: String = version.chars().take(64).collect();
+    Err(bad(&format!(
+        "it answers `initialize` with the version `{}`, which the gate does not speak",
+        named.escape_debug()
+    )))
 }
 
 /// What comes of a request, sooner or later.

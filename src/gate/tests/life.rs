@@ -25,7 +25,11 @@ async fn a_revision_that_nobody_here_speaks_is_refused_with_the_protocols_error(
         "{answer}"
     );
     assert!(bench.to_upstream().is_empty());
+}
 
+#[tokio::test]
+async fn a_server_that_answers_with_a_version_that_nobody_here_speaks_is_named_as_the_cause() {
+    let bench = Bench::new(open);
     // The last one has no handshake.
     for version in ["2099-01-01", "2026-07-28"] {
         bench.agent(INITIALIZE).await;
@@ -33,7 +37,7 @@ async fn a_revision_that_nobody_here_speaks_is_refused_with_the_protocols_error(
         bench.upstream(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"{version}","capabilities":{{}},"serverInfo":{{"name":"s","version":"1"}}}}}}"#)).await;
         let answer = bench.to_agent().remove(0);
         assert!(
-            answer.contains("-32602") && answer.contains("supported"),
+            answer.contains("-32603") && answer.contains(&format!("with the version `{version}`")),
             "{version}: {answer}"
         );
     }

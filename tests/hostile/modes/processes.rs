@@ -8,8 +8,14 @@ const LITTLE_TIME: &str = r#"request_timeout = "4s""#;
 
 pub(super) const HANDSHAKES: &[(&str, &str)] = &[
     ("initialize-error", "out of order"),
-    ("initialize-unknown-version", "Unsupported protocol version"),
-    ("initialize-no-version", "Unsupported protocol version"),
+    (
+        "initialize-unknown-version",
+        "the upstream server's answer was refused: it answers `initialize` with the version",
+    ),
+    (
+        "initialize-no-version",
+        "it answers `initialize` without a version",
+    ),
     ("stall-initialize", "did not answer within"),
     ("deaf", "did not answer within"),
     ("exit-in-initialize", "ended before it answered"),
