@@ -176,7 +176,8 @@ fn local<'v>(root: Value<'v>, reference: &str) -> Option<Value<'v>> {
         let name = step.replace("~1", "/").replace("~0", "~");
         place = match place.kind() {
             Kind::Array => place.items().nth(name.parse().ok()?)?,
-            _ => place.get(&name)?,
+            Kind::Object => place.get(&name)?,
+            Kind::String | Kind::Number | Kind::Bool | Kind::Null => return None,
         };
     }
     Some(place)
