@@ -411,10 +411,12 @@ async fn what_an_agent_calls_its_work_is_recorded_without_credentials() {
             told.iter().all(|record| !record.contains(&token())),
             "{key}: {told:?}"
         );
+        // One that is no UUID is replaced before.
         let shown = told
             .iter()
             .filter(|record| record.contains("[redacted:"))
             .count();
-        assert_eq!(shown, 2, "{key}: {told:?}");
+        let expected = if key.ends_with("/trace_id") { 0 } else { 2 };
+        assert_eq!(shown, expected, "{key}: {told:?}");
     }
 }
