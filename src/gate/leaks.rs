@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::audit::Record;
+use crate::audit::{Correlation, Edit, Reason, Record, Text};
 use crate::guard::secrets::{Redacted, RuleId, Rules};
 use crate::guard::text::flags;
 use crate::guard::{Leak, Part, leaks};
@@ -154,24 +154,14 @@ pub(super) fn received<'m>(
     }
 }
 
-/// A record as it may be written where credentials are looked for: what peers chose of it is without
-/// them. A URI may have a password, what is said of a result names its members, and an agent calls itself
-/// what it likes.
+/// A record as it may be written where credentials are looked for: its texts that peers chose are without
+/// them.
 pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record {
     let Some(secrets) = secrets else {
         return record;
     };
-    let name = record.agent.as_mut();
-    let name = name.and_then(|agent| agent.asserted_name.as_mut());
-    let said = [
-        &mut record.method,
-        &mut record.target,
-        &mut record.reason.text,
-    ];
-    let pointers = record.edits.iter_mut().map(|edit| &mut edit.pointer);
-    let said = said.into_iter().flatten().chain(&mut record.findings);
-    let said = said.chain(pointers).chain(name);
-    for text in said {
+    let mut redactions = Vec::new();
+    for text in of_peers(&mut record) {
         let Redacted {
             text: without,
             findings,
@@ -180,11 +170,88 @@ pub(super) fn concealed(mut record: Record, secrets: Option<&Secrets>) -> Record
             continue;
         }
         let without = without.into_owned().into();
-        let rules = findings.iter().map(|finding| finding.rule.as_str().into());
-        record.redactions.extend(rules);
+        redactions.extend(findings.iter().map(|finding| finding.rule.as_str().into()));
         *text = without;
     }
+    record.redactions.append(&mut redactions);
     record
+}
+
+/// The texts of a record that a peer may have chosen: a URI may hold a password, a reason quotes names of
+/// members, an agent chooses its own name and the ids of its work.
+///
+/// INVARIANT: no `..` here. A new field of the record is sorted by its author.
+fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
+    let Record {
+        kind: _,
+        reference: _,
+        event: _,
+        session_id: _,
+        agent,
+        upstream: _,
+        bridged,
+        direction: _,
+        method,
+        target,
+        decision: _,
+        stage: _,
+        policies: _,
+        reason: Reason {
+            code: _,
+            advice: _,
+            text,
+        },
+        obligations: _,
+        edits,
+        revision: _,
+        shadow: _,
+        arguments_digest: _,
+        duration_us: _,
+        error_code: _,
+        error_class: _,
+        correlation:
+            Correlation {
+                job_id,
+                trace_id,
+                workflow_run_id,
+                task_id,
+                session_id,
+                traceparent,
+            },
+        sensitivity: _,
+        consent,
+        findings,
+        redactions: _,
+        lost: _,
+        traced: _,
+    } = record;
+    let name = agent
+        .as_mut()
+        .and_then(|agent| agent.asserted_name.as_mut());
+    let by = consent.as_mut().and_then(|consent| consent.by.as_mut());
+    let single = [
+        bridged.as_mut(),
+        method.as_mut(),
+        target.as_mut(),
+        text.as_mut(),
+        job_id.as_mut(),
+        trace_id.as_mut(),
+        workflow_run_id.as_mut(),
+        task_id.as_mut(),
+        session_id.as_mut(),
+        traceparent.as_mut(),
+        name,
+        by,
+    ];
+    let edits = edits.iter_mut().flat_map(|edit| {
+        let Edit {
+            pointer,
+            change: _,
+            because,
+        } = edit;
+        std::iter::once(pointer).chain(because)
+    });
+    single.into_iter().flatten().chain(findings).chain(edits)
 }
 
 /// A text in which peers are quoted, without their credentials where those are looked for.

@@ -237,6 +237,9 @@ impl Gate {
         trail.decoded(talk, &message, from);
         if message.method().is_some() {
             trail.take_place(&self.settings, message.meta());
+            if from == Side::Agent && message.id().is_some() {
+                trail.take_trace_id(&message);
+            }
         }
         // An id is repeated in the answer, where nothing can stand for it.
         let id = message.id().filter(|_| message.method().is_some());

@@ -66,6 +66,7 @@ mod shadow;
 mod streams;
 mod tasks;
 mod text;
+mod trace_ids;
 mod trial;
 mod uris;
 

@@ -381,3 +381,42 @@ async fn policies_hear_of_credentials_before_they_decide() {
         "{refused}"
     );
 }
+
+#[tokio::test]
+async fn what_an_agent_calls_its_work_is_recorded_without_credentials() {
+    for key in [
+        "mcp-protector/job_id",
+        "mcp-protector/trace_id",
+        "mcp-protector/workflow_run_id",
+        "mcp-protector/task_id",
+        "mcp-protector/session_id",
+        "traceparent",
+    ] {
+        let bench = guarded(Level::Off, Treatment::Redact).await;
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","_meta":{{"{key}":"{}"}}}}}}"#,
+                token()
+            ))
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[]}}}}"#
+            ))
+            .await;
+        let records = bench.records().await;
+        let told: Vec<&str> = records.iter().map(Entry::text).collect();
+        assert!(
+            told.iter().all(|record| !record.contains(&token())),
+            "{key}: {told:?}"
+        );
+        // One that is no UUID is replaced before.
+        let shown = told
+            .iter()
+            .filter(|record| record.contains("[redacted:"))
+            .count();
+        let expected = if key.ends_with("/trace_id") { 0 } else { 2 };
+        assert_eq!(shown, expected, "{key}: {told:?}");
+    }
+}
