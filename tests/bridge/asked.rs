@@ -1,7 +1,6 @@
 //! A call that needs consent, from the question to what becomes of it: each lifecycle of the official
 //! library's client, over each transport, with the bridge and without it.
 
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -131,13 +130,13 @@ impl Scene {
     /// written after the answer was told.
     async fn ends(self) -> Vec<String> {
         self.client.cancel().await.unwrap();
-        let file = match &self.gate {
-            Gate::OfItsOwn(setup) => setup.audit_file(),
-            Gate::Serving(serving) => serving.setup().audit_file(),
+        let setup = match &self.gate {
+            Gate::OfItsOwn(setup) => setup,
+            Gate::Serving(serving) => serving.setup(),
         };
         let mut events = Vec::new();
         for _ in 0..100 {
-            events = Self::of_consent(&file);
+            events = Self::of_consent(&setup.audit_text());
             if events.len() >= 2 {
                 break;
             }
@@ -146,11 +145,8 @@ impl Scene {
         events
     }
 
-    fn of_consent(audit: &Path) -> Vec<String> {
-        let records = std::fs::read_to_string(audit).unwrap();
-        // The last line may be half there.
-        let (records, _) = records.rsplit_once('\n').unwrap_or_default();
-        let records = records.lines().map(json);
+    fn of_consent(audit: &str) -> Vec<String> {
+        let records = audit.lines().map(json);
         let of_consent = records.filter(|record| record["kind"] == "consent");
         of_consent
             .map(|record| {

@@ -92,7 +92,7 @@ impl Agent {
     /// What the audit says of the requests of this method, once it says something.
     fn reasons(&self, method: &str) -> Vec<String> {
         for _ in 0..600 {
-            let audit = fs::read_to_string(self.setup().audit_file()).unwrap_or_default();
+            let audit = self.setup().audit_text();
             let records: Vec<Value> = audit.lines().map(json).collect();
             let records = records.iter().filter(|record| record["method"] == method);
             let blocked = records.filter(|record| record["decision"] == "BLOCK");

@@ -186,7 +186,7 @@ fn whole_session(pair: Pair) {
         }
     }
     let setup = agent.behind.setup();
-    let records = fs::read_to_string(setup.audit_file()).unwrap();
+    let records = setup.audit_text();
     let records: Vec<Value> = records.lines().map(json).collect();
     let calls = records.iter().filter(|it| it["kind"] == "tool_call");
     let calls: Vec<&Value> = calls.collect();

@@ -166,10 +166,7 @@ impl Talk {
 
     /// The audit records so far.
     pub(crate) fn audit(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.setup.audit_file()).unwrap_or_default();
-        // The last one may still be on its way to the disk.
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        whole.lines().map(json).collect()
+        self.setup.audit_text().lines().map(json).collect()
     }
 
     /// What all processes of this conversation carry in their environment.

@@ -131,7 +131,7 @@ fn check(mode: &[&str]) {
     assert!(fs::metadata(&screenshot).unwrap().len() > 10_000);
 
     drop(agent.end());
-    let audit = fs::read_to_string(setup.audit_file()).unwrap();
+    let audit = setup.audit_text();
     assert!(audit.contains("page:anna"), "{audit}");
     assert!(!audit.contains(ANNA));
 }

@@ -1,6 +1,5 @@
 //! The official inspector, on the command line.
 
-use std::fs;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -110,7 +109,7 @@ fn check(real: &Real, era: &str) {
 
     processes::all_end(setup.mark());
     real.got_only(&real.read);
-    let audit = fs::read_to_string(setup.audit_file()).unwrap();
+    let audit = setup.audit_text();
     let audit: Vec<Value> = audit.lines().map(json).collect();
     let of = |kind: &str| audit.iter().filter(|it| it["kind"] == kind).count();
     // Three gates wrote to one file, one after the other, and all ended as they should.

@@ -1,6 +1,5 @@
 //! Gates that serve over HTTP, before servers that others wrote, driven by clients that others wrote.
 
-use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -96,7 +95,7 @@ impl Chain {
 
     /// Calls in the audit of the gate that permits only some tools.
     fn calls(&self) -> Vec<(String, String)> {
-        let audit = fs::read_to_string(self.near.setup().audit_file()).unwrap();
+        let audit = self.near.setup().audit_text();
         let records = audit.lines().map(json);
         let calls = records.filter(|record| record["kind"] == "tool_call");
         let word = |record: &Value, key: &str| record[key].as_str().unwrap().to_owned();

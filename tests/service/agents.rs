@@ -1,6 +1,5 @@
 //! Who is who, and what belongs to whom.
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ fn before_everything() -> Setup {
 /// The first record that is as asked for.
 fn recorded(gate: &Serving, wanted: impl Fn(&Value) -> bool) -> Value {
     eventually(|| {
-        let file = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        let file = gate.setup().audit_text();
         let mut records = file.lines().map(json);
         records
             .find(&wanted)
@@ -76,7 +75,7 @@ fn an_agent_is_who_its_token_says_and_policies_know_it() {
     };
     assert_eq!(recorded(&gate, by("alice"))["decision"], "ALLOW");
     assert_eq!(recorded(&gate, by("bob"))["decision"], "BLOCK");
-    let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+    let audit = gate.setup().audit_text();
     assert!(!audit.contains("0123456789-0123456789"), "{audit}");
 }
 
@@ -219,7 +218,7 @@ fn a_session_that_its_agent_ends_answers_what_waits_in_it_once_and_under_its_own
         assert!(!answer.body.contains("server"), "{answer:?}");
         assert_eq!(agent.post(call).status, 404);
         let records = eventually(|| {
-            let file = fs::read_to_string(gate.setup().audit_file()).unwrap();
+            let file = gate.setup().audit_text();
             let records: Vec<Value> = file.lines().map(json).collect();
             let ended = records.iter().any(|it| it["kind"] == "session_end");
             ended.then_some(records).ok_or(file)

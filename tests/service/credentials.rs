@@ -53,7 +53,7 @@ fn answered(answer: &Answer, text: &str) {
 /// That none of these is in the audit or on standard error.
 #[track_caller]
 fn told_nowhere(gate: &Serving, secrets: &[String]) {
-    let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+    let audit = gate.setup().audit_text();
     assert!(
         audit.contains("tool_call") || audit.contains("startup"),
         "{audit}"

@@ -213,7 +213,7 @@ fn health_says_whether_a_server_over_http_is_there() {
     let last = start();
     both(200, "ok");
     // It has shaken hands with each of the two.
-    let audit = std::fs::read_to_string(last.setup().audit_file()).unwrap();
+    let audit = last.setup().audit_text();
     assert!(audit.contains(r#""method":"initialize""#), "{audit}");
 }
 

@@ -69,7 +69,7 @@ fn terminate(process: u32) {
 }
 
 fn records(setup: &Setup, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
-    let text = fs::read_to_string(setup.audit_file()).unwrap_or_default();
+    let text = setup.audit_text();
     // The last one may still be on its way to the disk.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     whole.lines().map(json).filter(wanted).collect()

@@ -115,6 +115,13 @@ impl Setup {
         self.path("audit.jsonl")
     }
 
+    /// The audit records so far, but for one that is half written.
+    pub(crate) fn audit_text(&self) -> String {
+        let mut text = fs::read_to_string(self.audit_file()).unwrap_or_default();
+        text.truncate(text.rfind('\n').map_or(0, |end| end + 1));
+        text
+    }
+
     /// The gate's command line after its program.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let file = self.path("gate.toml");

@@ -136,7 +136,7 @@ fn an_agent_that_reads_no_more_ends_the_gate() {
     let ended = Peer::start(pipe).end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     processes::all_end(setup.mark());
-    let audit = fs::read_to_string(setup.audit_file()).unwrap();
+    let audit = setup.audit_text();
     let last = audit.lines().last().unwrap();
     assert!(last.contains(r#""kind":"shutdown""#), "{last}");
 }
