@@ -366,7 +366,7 @@ impl Default for Protocol {
 impl Default for Guards {
     fn default() -> Self {
         Self {
-            arguments: Strictness::Warn,
+            arguments: Strictness::Strict,
             results: Strictness::Off,
             secrets: Redaction::Off,
             secrets_sent: Strictness::Off,

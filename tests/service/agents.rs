@@ -234,3 +234,22 @@ fn a_session_that_its_agent_ends_answers_what_waits_in_it_once_and_under_its_own
         assert_eq!(refused.count(), 0, "{records:?}");
     }
 }
+
+#[test]
+fn arguments_are_held_to_the_schema_unless_the_configuration_says_otherwise() {
+    for (guards, is_refused) in [("", true), ("arguments = \"warn\"", false)] {
+        let mut setup = before_everything().policies(ALLOW_ALL);
+        guards.clone_into(&mut setup.guards);
+        let gate = Serving::start(setup);
+        let agent = Agent::at(&gate.url).in_session();
+        // No list has been asked for: the gate asks for it before it judges the call.
+        let wrong = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":5}}}"#;
+        let answer = agent.post(wrong).body;
+        let told = answer.contains("inputSchema") && answer.contains("/properties/text/type");
+        assert_eq!(told, is_refused, "{guards}: {answer}");
+        assert!(agent.echo(2, "fits").body.contains("fits"), "{guards}");
+        let decided = if is_refused { "BLOCK" } else { "ALLOW" };
+        let of_the_call = |record: &Value| record["kind"] == "tool_call";
+        assert_eq!(recorded(&gate, of_the_call)["decision"], decided);
+    }
+}
