@@ -16,3 +16,5 @@ mod tokens;
 mod tree;
 #[cfg(test)]
 mod words;
+#[cfg(test)]
+mod workflows;
