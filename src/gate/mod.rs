@@ -9,6 +9,7 @@ mod caching;
 mod canonical;
 mod catalogue;
 mod consent;
+mod cursors;
 mod decide;
 mod drift;
 mod eras;

@@ -21,8 +21,8 @@ use super::sent::Sent;
 use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
-    Gate, consent, decide, granted, guises, identify, kept, listening, listing, oblige, pin,
-    ratchet, remember, repeated, route, text, understand,
+    Gate, consent, cursors, decide, granted, guises, identify, kept, listening, listing, oblige,
+    pin, ratchet, remember, repeated, route, text, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -83,6 +83,7 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         // Before anybody is asked about it.
         self.leads_on(&understood, session)?;
+        cursors::check(&understood, session)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
         let following = self.follow(&mut understood, session, &snapshot, trail);

@@ -110,6 +110,8 @@ pub enum Refusal {
     UnknownTool { name: String, cause: Hidden },
     #[error("invalid params: `requestState` was not given for this request")]
     ForeignState,
+    #[error("invalid params: `cursor` was not given for this list; begin it anew")]
+    UnknownCursor,
     #[error("invalid params: there is no such task")]
     UnknownTask,
     #[error("no such result is kept for this agent, or not any more")]
@@ -308,6 +310,7 @@ impl Refusal {
             | Self::TooManyUris(_)
             | Self::NotCancellable(_)
             | Self::ForeignState
+            | Self::UnknownCursor
             | Self::UnknownTask
             | Self::NotKept
             | Self::Unfit(_)

@@ -9,12 +9,12 @@ use crate::wire::{KnownMethod, Message, Side, Value};
 use super::consent::note_roots;
 use super::drift::Drift;
 use super::forward::Upstream;
-use super::granted;
 use super::identify::{Identified, META_CLIENT, Role, said as spoken};
 use super::listing;
 use super::sent::Sent;
 use super::talk::Talk;
 use super::understand::{Doing, Understood};
+use super::{cursors, granted};
 
 /// Called when a message is recorded and about to leave, as `sent`.
 pub(super) fn remember<U: Upstream, A>(
@@ -146,6 +146,7 @@ fn replied(
         let next = listing::next_cursor(message).ok().flatten();
         state.prompts.add_page(traversal, page, next);
     }
+    cursors::give(state, exchange, message);
     let Some(result) = message.result() else {
         if exchange.method == KnownMethod::Initialize {
             state.lifecycle.abandon();

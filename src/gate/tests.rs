@@ -37,6 +37,7 @@ mod bounds;
 mod cancels;
 mod canonical;
 mod consent;
+mod cursors;
 mod eras;
 mod excerpts;
 mod extensions;

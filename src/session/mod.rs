@@ -7,6 +7,7 @@
 mod announced;
 mod asked;
 mod catalogue;
+mod cursors;
 mod drifts;
 mod forsaken;
 mod kept;
@@ -35,6 +36,7 @@ use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
 pub use announced::Announced;
 pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
+pub use cursors::Cursors;
 pub use drifts::Drifts;
 pub use forsaken::Forsaken;
 pub use kept::{
@@ -119,6 +121,8 @@ pub struct State {
     pub tools: Catalogue,
     /// The prompts that the agent was shown, as far as its lists have told.
     pub prompts: Catalogue,
+    /// Cursors that the agent was given.
+    pub cursors: Cursors,
     /// What the agent knows of tools whose definition has changed.
     pub drifts: Drifts,
     /// The pages of lists that were read lately.
@@ -289,6 +293,7 @@ impl Session {
                 to_agent: PendingTable::default(),
                 tools: Catalogue::default(),
                 prompts: Catalogue::default(),
+                cursors: Cursors::default(),
                 drifts: Drifts::default(),
                 pages: Pages::default(),
                 visibilities: Visibilities::default(),

@@ -18,12 +18,12 @@ async fn each_request_says_who_sends_it_and_is_otherwise_what_it_was() {
         assert_eq!(asked, [message(&id, &got.replace("META", META))]);
         bench
             .upstream(&format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"prompts":[]}}}}"#
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"prompts":[],"nextCursor":"/"}}}}"#
             ))
             .await;
         assert_eq!(
             bench.to_agent(),
-            [r#"{"jsonrpc":"2.0","id":"x","result":{"prompts":[]}}"#]
+            [r#"{"jsonrpc":"2.0","id":"x","result":{"prompts":[],"nextCursor":"/"}}"#]
         );
     };
     check("", r#""params":{"_meta":{META}}"#).await;

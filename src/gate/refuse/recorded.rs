@@ -59,6 +59,7 @@ impl Refusal {
             | Self::Denied { denial } => denial_code(denial),
             Self::Unconsented { why, .. } => why.code(),
             Self::ForeignState => "foreign-state",
+            Self::UnknownCursor => "unknown-cursor",
             Self::UnknownTask => "unknown-task",
             Self::NotKept => "not-kept",
             Self::MissingCapability => "missing-capability",
@@ -141,6 +142,7 @@ impl Refusal {
             | Self::UnknownMethod(_)
             | Self::WrongShape { .. }
             | Self::NotCancellable(_)
+            | Self::UnknownCursor
             | Self::UnknownTask
             | Self::NotKept
             | Self::MissingCapability

@@ -1,0 +1,50 @@
+//! A cursor of a list goes to the server only if the server has given it to this session: it would be a
+//! place where an agent can write anything, at every level.
+
+use crate::session::{Exchange, Session, State};
+use crate::wire::{KnownMethod, Message, Side, Value};
+
+use super::identify::Role;
+use super::refuse::Refusal;
+use super::understand::Understood;
+
+/// Lists that come in pages.
+fn is_paged(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::ToolsList
+            | KnownMethod::PromptsList
+            | KnownMethod::ResourcesList
+            | KnownMethod::ResourceTemplatesList
+            | KnownMethod::TasksList
+    )
+}
+
+/// # Errors
+/// [`Refusal::UnknownCursor`] when the agent brings one that it was not given for this list.
+pub(super) fn check(understood: &Understood<'_>, session: &Session) -> Result<(), Refusal> {
+    let identified = &understood.identified;
+    let (Role::Request { method, .. }, Side::Agent) = (&identified.role, identified.from) else {
+        return Ok(());
+    };
+    let params = identified.message.params();
+    let cursor = params.and_then(|params| params.get("cursor"));
+    let Some(cursor) = cursor.filter(|_| is_paged(*method)) else {
+        return Ok(());
+    };
+    let was_given = |cursor: &str| session.state().cursors.was_given(*method, cursor);
+    match cursor.as_str() {
+        Some(cursor) if was_given(&cursor) => Ok(()),
+        Some(_) | None => Err(Refusal::UnknownCursor),
+    }
+}
+
+/// Remembers the cursor of a page that goes to the agent.
+pub(super) fn give(state: &mut State, exchange: &Exchange, message: &Message) {
+    let next = message.result().and_then(|result| result.get("nextCursor"));
+    if let Some(next) = next.and_then(Value::as_str)
+        && is_paged(exchange.method)
+    {
+        state.cursors.give(exchange.method, &next);
+    }
+}
