@@ -41,9 +41,7 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
             )
             .unwrap_or(default.drain_deadline),
         tool_timeouts: tool_timeouts(section.section("tool_timeouts"), &TIMEOUT),
-        max_sessions: section
-            .count("max_sessions", &(1..=1_000_000))
-            .unwrap_or(default.max_sessions),
+        max_sessions: section.count("max_sessions", &(1..=1_000_000)),
         max_sessions_per_agent: section.count("max_sessions_per_agent", &(1..=1_000_000)),
         session_idle: section
             .duration(

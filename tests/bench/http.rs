@@ -195,7 +195,7 @@ impl Started {
         std::fs::write(
             &file,
             format!(
-                "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n[policy]\nallow = [\"echo\"]\n[audit]\nfile = {:?}\n",
+                "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n[limits]\nmax_sessions = 1000\n[policy]\nallow = [\"echo\"]\n[audit]\nfile = {:?}\n",
                 audit.display().to_string()
             ),
         )?;

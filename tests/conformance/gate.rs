@@ -30,6 +30,7 @@ impl Configuration {
         fs::write(policies.join("all.cedar"), ALLOW_ALL).unwrap();
         let text = format!(
             "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\
+             [limits]\nmax_sessions = 1000\n\
              [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n\
              [extensions]\nmethods = {METHODS:?}\n"
         );

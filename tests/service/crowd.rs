@@ -59,6 +59,7 @@ fn a_crowd_before_a_server_over_http_that_is_killed_gets_each_its_own_answers() 
     let start = move || {
         let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
         let mut setup = setup.over_http();
+        MANY.clone_into(&mut setup.limits);
         setup.listen = format!("transport = \"http\"\nport = {port}");
         Serving::start(setup)
     };
@@ -70,9 +71,13 @@ fn a_crowd_before_a_server_over_http_that_is_killed_gets_each_its_own_answers() 
     });
 }
 
-fn before(setup: Setup) -> Serving {
+fn before(mut setup: Setup) -> Serving {
+    MANY.clone_into(&mut setup.limits);
     Serving::start(setup.policies(ALLOW_ALL).over_http())
 }
+
+/// Agents without a token begin fewer, unless that is said.
+const MANY: &str = "max_sessions = 5000";
 
 /// What came of calls.
 #[derive(Debug, Default)]

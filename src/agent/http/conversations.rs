@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::Instant;
 
 use crate::identity::Identity;
 use crate::wire::{Carrier, Stream, TraceContext};
@@ -82,12 +83,45 @@ const ID_BYTES: usize = 24;
 /// Rounds of the sweeper in the time that a conversation may be quiet.
 const ROUNDS: u32 = 8;
 
+/// How often conversations may begin: so many at once, and as many again within each minute.
+#[derive(Debug)]
+struct Starts {
+    /// The time that one start takes of the minute.
+    each: Duration,
+    /// When as many may begin at once as ever.
+    full_at: Mutex<Instant>,
+}
+
+impl Starts {
+    const PERIOD: Duration = Duration::from_mins(1);
+
+    fn of(most: u32) -> Self {
+        Self {
+            each: Self::PERIOD / most.max(1),
+            full_at: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Whether one may begin now.
+    fn take(&self) -> bool {
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let next = (*full_at).max(now) + self.each;
+        let may_begin = next <= now + Self::PERIOD;
+        if may_begin {
+            *full_at = next;
+        }
+        may_begin
+    }
+}
+
 /// Finds conversations, begins and ends them.
 #[derive(Debug)]
 pub(super) struct Conversations {
     sessions: Mutex<HashMap<String, Arc<Conversation>>>,
     stateless: Mutex<HashMap<Identity, Arc<Conversation>>>,
     places: Arc<Semaphore>,
+    starts: Option<Starts>,
     pub(super) shares: Shares,
     arrivals: mpsc::Sender<Arrival>,
     settings: Arc<Settings>,
@@ -100,6 +134,7 @@ impl Conversations {
             sessions: Mutex::default(),
             stateless: Mutex::default(),
             places: Arc::new(Semaphore::new(places)),
+            starts: settings.starts_a_minute.map(Starts::of),
             shares: Shares::new(&settings),
             arrivals,
             settings,
@@ -240,6 +275,9 @@ impl Conversations {
         let own = own.map_err(|_| Refused::TooManyOfAgent)?;
         let common = Arc::clone(&self.places).try_acquire_owned();
         let common = common.map_err(|_| Refused::TooManySessions)?;
+        if !self.starts.as_ref().is_none_or(Starts::take) {
+            return Err(Refused::SessionsTooOften);
+        }
         let place = Place {
             _own: own,
             _common: common,

@@ -80,6 +80,8 @@ pub(super) enum Refused {
     TooManySessions,
     #[error("this agent has too many sessions")]
     TooManyOfAgent,
+    #[error("sessions begin too often; try again in a minute")]
+    SessionsTooOften,
     #[error("there are too many connections")]
     TooManyConnections,
     #[error("there are too many streams")]
@@ -110,6 +112,7 @@ impl Refused {
             Self::Length => 411,
             Self::TooLarge(_) => 413,
             Self::ContentType | Self::ContentEncoding => 415,
+            Self::SessionsTooOften => 429,
             Self::HostMissing
             | Self::Repeated(_)
             | Self::Unreadable(_)
@@ -161,6 +164,7 @@ impl Refused {
             Self::StatelessReply => "stateless-reply",
             Self::TooManySessions => "too-many-sessions",
             Self::TooManyOfAgent => "too-many-sessions-of-agent",
+            Self::SessionsTooOften => "sessions-too-often",
             Self::TooManyConnections => "too-many-connections",
             Self::TooManyStreams => "too-many-streams",
             Self::TooManyBodies => "too-many-bodies",
@@ -199,6 +203,7 @@ impl Refused {
             | Self::SessionUnknown
             | Self::ProtocolVersion
             | Self::StatelessReply
+            | Self::SessionsTooOften
             | Self::TooManySessions
             | Self::TooManyOfAgent
             | Self::TooManyConnections

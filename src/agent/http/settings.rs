@@ -43,6 +43,8 @@ pub struct Settings {
     pub max_sessions: usize,
     /// Those of them that may be one agent's.
     pub max_sessions_per_agent: usize,
+    /// As many conversations begin at once, and as many again within each minute, if that is limited.
+    pub starts_a_minute: Option<u32>,
     /// How long a conversation lives in which nothing waits and nothing comes.
     pub session_idle: Duration,
     /// How often a stream without messages gets a comment.
@@ -75,6 +77,7 @@ impl Default for Settings {
             max_connections: 4096,
             max_sessions: 1000,
             max_sessions_per_agent: 1000,
+            starts_a_minute: None,
             session_idle: Duration::from_mins(5),
             keep_alive: Duration::from_secs(15),
             stream_after: Duration::from_secs(2),

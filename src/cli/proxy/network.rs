@@ -10,7 +10,9 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::agent::http;
 use crate::audit::Redactor;
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, ListenAuth, ServerAuth};
+use crate::config::{
+    self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, Listen, ListenAuth, ServerAuth,
+};
 use crate::identity::{
     Algorithm, Anonymous, Authenticate, Identity, Jwt, JwtError, JwtSettings, KeyFault, KeyFile,
     KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
@@ -129,8 +131,9 @@ pub(super) fn listener(config: &Config, listen: &HttpListen) -> http::Settings {
         session_header: config.ratchet.session_header.clone(),
         limits: settings::from_agent(&config.limits),
         max_connections: connections(config, open_files::ask_for_all()),
-        max_sessions: config.limits.max_sessions,
+        max_sessions: most_sessions(config),
         max_sessions_per_agent: sessions_per_agent(config, listen),
+        starts_a_minute: starts_a_minute(config),
         session_idle: config.limits.session_idle,
         ..http::Settings::default()
     }
@@ -142,7 +145,7 @@ fn connections(config: &Config, files: Option<u64>) -> usize {
     let most = config.limits.max_connections;
     let of_servers = match &config.upstream.http {
         Some(_) => most,
-        None => config.limits.max_sessions.saturating_mul(FILES_OF_A_SERVER),
+        None => most_sessions(config).saturating_mul(FILES_OF_A_SERVER),
     };
     let wanted = most.saturating_add(of_servers).saturating_add(OWN_FILES);
     match files.and_then(|files| usize::try_from(files).ok()) {
@@ -165,9 +168,37 @@ const FILES_OF_A_SERVER: usize = 4;
 /// Policies, logs, secrets, listeners and the runtime.
 const OWN_FILES: usize = 128;
 
+/// Whether any process that reaches the listener makes the gate start processes.
+fn starts_for_anybody(config: &Config) -> bool {
+    let is_open = match &config.listen {
+        Listen::Stdio => false,
+        Listen::Http(listen) => matches!(listen.auth, ListenAuth::None),
+    };
+    is_open && config.upstream.http.is_none()
+}
+
+/// As many conversations as there may be at once.
+fn most_sessions(config: &Config) -> usize {
+    let usual = if starts_for_anybody(config) {
+        FOR_ANYBODY
+    } else {
+        1000
+    };
+    config.limits.max_sessions.unwrap_or(usual)
+}
+
+/// As many conversations as may begin within a minute, if that is limited.
+fn starts_a_minute(config: &Config) -> Option<u32> {
+    let most = most_sessions(config).max(FOR_ANYBODY);
+    starts_for_anybody(config).then(|| u32::try_from(most).unwrap_or(u32::MAX))
+}
+
+/// Conversations that may each make the gate start a process, without anybody having shown who they are.
+const FOR_ANYBODY: usize = 64;
+
 /// Without tokens all agents are one.
 fn sessions_per_agent(config: &Config, listen: &HttpListen) -> usize {
-    let all = config.limits.max_sessions;
+    let all = most_sessions(config);
     let usual = match listen.auth {
         ListenAuth::None => all,
         ListenAuth::Bearer { .. } | ListenAuth::Jwt { .. } => all.div_ceil(4),
@@ -241,6 +272,37 @@ mod tests {
     use super::*;
     use crate::config::CommandLine;
     use crate::upstream::http::HttpClient;
+
+    #[test]
+    fn agents_without_a_token_start_few_servers() {
+        const ANYBODY: &str = "upstream.command = 'server'\n";
+        const KNOWN: &str = "upstream.command = 'server'\n\
+            listen.auth = { type = 'bearer', tokens = { ada = 'ada-0123456789-0123456789' } }\n";
+        const ELSEWHERE: &str = "upstream.url = 'http://127.0.0.1:1/mcp'\n";
+        for (text, sessions, starts) in [
+            (ANYBODY, 64, Some(64)),
+            (KNOWN, 1000, None),
+            (ELSEWHERE, 1000, None),
+            (&format!("{ANYBODY}limits.max_sessions = 5"), 5, Some(64)),
+            (
+                &format!("{ANYBODY}limits.max_sessions = 500"),
+                500,
+                Some(500),
+            ),
+            (&format!("{KNOWN}limits.max_sessions = 5"), 5, None),
+        ] {
+            let text =
+                format!("policy.allow = ['a']\nlisten.transport = 'http'\nlisten.port = 1\n{text}");
+            let here = std::path::Path::new("/");
+            let config = Config::parse(&text, &here.join("gate.toml"), here, &|_| None).unwrap();
+            let Listen::Http(listen) = &config.listen else {
+                panic!("{text}");
+            };
+            let settings = listener(&config, listen);
+            let told = (settings.max_sessions, settings.starts_a_minute);
+            assert_eq!(told, (sessions, starts), "{text}");
+        }
+    }
 
     #[test]
     fn a_token_in_a_file_that_is_too_short_to_be_redacted_is_refused() {

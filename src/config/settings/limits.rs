@@ -26,8 +26,8 @@ pub struct Limits {
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long a stop waits for requests that are in flight.
     pub drain_deadline: Duration,
-    /// Conversations of agents over HTTP at the same time.
-    pub max_sessions: usize,
+    /// Conversations of agents over HTTP at the same time, if that was said.
+    pub max_sessions: Option<usize>,
     /// Those of them that may be one agent's, if that was said.
     pub max_sessions_per_agent: Option<usize>,
     /// How long a conversation over HTTP lives in which nothing happens.
@@ -48,7 +48,7 @@ impl Default for Limits {
             request_timeout: Duration::from_mins(1),
             tool_timeouts: BTreeMap::new(),
             drain_deadline: Duration::from_secs(10),
-            max_sessions: 1_000,
+            max_sessions: None,
             max_sessions_per_agent: None,
             session_idle: Duration::from_mins(5),
             max_connections: 2_048,

@@ -99,7 +99,7 @@ fn the_defaults_are_the_published_ones() {
             limits.session_idle,
             limits.max_connections
         ),
-        (1_000, Duration::from_mins(5), 2_048)
+        (None, Duration::from_mins(5), 2_048)
     );
     let Audit {
         file,

@@ -156,7 +156,7 @@ fn what_is_said_of_agents_over_http_arrives() {
     );
     assert_eq!(http.anonymous, Anonymous::Allowed);
     let limits = config.limits;
-    assert_eq!((limits.max_sessions, limits.max_connections), (7, 9));
+    assert_eq!((limits.max_sessions, limits.max_connections), (Some(7), 9));
     assert_eq!(limits.session_idle, Duration::from_secs(90));
     let admin = config.admin;
     assert_eq!(admin.host, IpAddr::V6(Ipv6Addr::LOCALHOST));

@@ -434,6 +434,23 @@ async fn sessions_are_limited_and_a_place_is_free_again_when_one_ends() {
 }
 
 #[tokio::test]
+async fn sessions_begin_only_so_often_where_that_is_limited() {
+    let mut rig = Rig::with(Settings {
+        starts_a_minute: Some(2),
+        ..patient()
+    })
+    .await;
+    for _ in 0..2 {
+        let (id, gate) = rig.session().await;
+        let delete = Request::new("DELETE").session(&id);
+        assert_eq!(rig.agent().await.ask(&delete).await.status, 204);
+        drop(gate);
+    }
+    let request = Request::post(INITIALIZE);
+    refused(&mut rig, "a third", &request, 429, "sessions-too-often").await;
+}
+
+#[tokio::test]
 async fn health_tells_whether_the_gate_can_answer() {
     let rig = Rig::of_two().await;
     let health = Request::new("GET").path("/health");
