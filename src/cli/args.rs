@@ -33,6 +33,7 @@ use super::exit::Exit;
     arg_required_else_help = true,
     subcommand_required = true,
     after_help = "Examples:
+  mcp-protector proxy --config gate.toml
   mcp-protector proxy --allow read_file,list_directory -- npx -y some-server
   mcp-protector validate-config --config gate.toml"
 )]

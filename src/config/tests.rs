@@ -1,5 +1,6 @@
 //! The whole way from text to settings, as authors meet it.
 
+mod annotated;
 mod extensions;
 mod files;
 mod isolated;

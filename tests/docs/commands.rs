@@ -78,7 +78,13 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
             );
             succeeds(&workshop.run("sh", &["-c", &command]))
         }
-        ["mcp-protector", "test-policy" | "check", ..] => {
+        ["mcp-protector", "test-policy" | "check", ..]
+        | [
+            "mcp-protector",
+            "validate-config",
+            "--config",
+            "docs/gate.toml",
+        ] => {
             let gate = env!("CARGO_BIN_EXE_mcp-protector");
             let mut tests = std::process::Command::new(gate);
             // Packs are named from the root of the project.

@@ -18,7 +18,7 @@ pub(super) fn schema() -> Value {
 }
 
 /// Every key that the code can be asked for, as `section.key`; `*` is a key that authors choose.
-fn known(availability: Availability) -> BTreeSet<String> {
+pub(super) fn known(availability: Availability) -> BTreeSet<String> {
     let written = Written::parse("");
     let mut reading = Reading::new(&written, &variables);
     resolve(&mut reading, std::path::Path::new("/"));
