@@ -254,7 +254,7 @@ fn compile_one(
             .extend(allowed.filter_map(|name| unapproved(name, &lock)));
     }
     let kinds = Kinds::new(&groups, &lock, settings.warnings).after(checked);
-    let compiled = match told::compiled(&kinds, &sources, (&lock, lock_is), settings.warnings) {
+    let compiled = match told::compiled(&kinds, &sources, (&lock, lock_is)) {
         Ok(compiled) if found.problems.is_empty() => compiled,
         Ok(_) => {
             return Err(PolicyErrors::of(found.problems));
@@ -268,6 +268,7 @@ fn compile_one(
     notices.extend(lock::notices(&lock, &found.labels));
     notices.extend(compiled.notices);
     notices.extend(empty_files(&sources, &compiled.policies));
+    notices.extend(nameless(&sources, &compiled.policies));
     if compiled.surfaces.tools == OpenTools::None {
         notices.push(no_tools(settings));
     }
@@ -296,38 +297,46 @@ fn builtin(name: &str, text: &str) -> PolicySource {
     }
 }
 
-/// Policies that are called by their line, which moves with every edit: no test, record or reviewer
-/// can hold on to them.
+/// Policies that are called by their line, which moves with every edit: tests, records and reviewers can
+/// hold on to a name. One remark for each file.
 fn nameless(
     sources: &[PolicySource],
     policies: &[PolicyEntry],
-    warnings: Warnings,
-) -> Vec<PolicyProblem> {
-    if warnings == Warnings::Allow {
-        return Vec::new();
-    }
-    let nameless = policies.iter().filter(|policy| {
-        let origin = &policy.origin;
-        // A file of Rego is called by its place when an answer gives no reason.
-        policy.id.as_str() == origin.to_string() && !origin.file.ends_with(".rego")
-    });
-    let told = nameless.map(|policy| {
-        let problem = PolicyProblem::error("policy::no_id", "a policy without a name").with_help(
-            "write `@id(\"what-it-does\")` above it: tests, records and reviews call it so",
+) -> impl Iterator<Item = PolicyProblem> {
+    /// Policies of a file that are pointed at.
+    const SHOWN: usize = 8;
+    // A file of Rego is called by its place when an answer gives no reason.
+    let is_asked = |source: &&PolicySource| !source.name.ends_with(".rego");
+    sources.iter().filter(is_asked).filter_map(|source| {
+        let is_here = |policy: &&PolicyEntry| Arc::ptr_eq(&policy.origin.file, &source.name);
+        let here = policies.iter().filter(is_here);
+        let nameless: Vec<&PolicyEntry> = here.filter(|policy| !policy.is_named()).collect();
+        let first = nameless.first()?;
+        let message = format!(
+            "`{}` has {} without an `@id`, known by the line (`{}`)",
+            source.name,
+            counted(nameless.len()),
+            first.id
         );
-        let source = sources
-            .iter()
-            .find(|source| source.name == policy.origin.file);
-        let start = source.and_then(|source| source.text.find(&*policy.text));
-        match (source, start) {
-            (Some(source), Some(start)) => {
-                let end = start + policy.text.lines().next().map_or(0, str::len);
-                problem.in_source(source).at(start..end, "this policy")
-            }
-            _ => problem,
-        }
-    });
-    told.collect()
+        let problem = PolicyProblem::warning("policy::no_id", message).with_help(
+            "write `@id(\"what-it-does\")` above each: a line moves with every edit, and tests, records \
+             and reviews need a name that stays",
+        );
+        let shown = nameless.iter().take(SHOWN);
+        let places = shown.filter_map(|policy| {
+            let start = source.text.find(&*policy.text)?;
+            Some(start..start + policy.text.lines().next().map_or(0, str::len))
+        });
+        let problem = problem.in_source(source);
+        Some(places.fold(problem, |problem, place| problem.at(place, "no `@id`")))
+    })
+}
+
+fn counted(policies: usize) -> String {
+    match policies {
+        1 => "a policy".to_owned(),
+        some => format!("{some} policies"),
+    }
 }
 
 fn empty_files(

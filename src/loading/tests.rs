@@ -489,13 +489,12 @@ fn all_problems_of_all_files_are_reported_at_once() {
             "policy::file",
             "policy::syntax",
             "policy::annotation",
-            "policy::type",
-            "policy::no_id"
+            "policy::type"
         ]
     );
     assert_eq!(
         errors.to_string(),
-        "the policies are not usable: 5 problems found"
+        "the policies are not usable: 4 problems found"
     );
     assert!(
         errors.problems[0]
@@ -567,7 +566,7 @@ fn names_that_look_as_if_more_was_meant_are_told() {
 fn warnings_become_notices_when_they_are_allowed() {
     let dir = files(&[(
         "a.cedar",
-        "@owner(\"ann\") permit(principal, action, resource);",
+        "@id(\"a\") @owner(\"ann\") permit(principal, action, resource);",
     )]);
     assert!(load(&within(&dir)).is_err());
     let loaded = load(&Settings {
@@ -954,24 +953,28 @@ fn capabilities_and_overrides_decide() {
 }
 
 #[test]
-fn a_policy_has_a_name() {
-    let dir = tempfile::tempdir().unwrap();
+fn a_policy_without_an_id_is_called_by_its_line_and_a_remark_asks_for_one() {
     let text = "@id(\"a\") permit(principal, action, resource);\nforbid(principal, action, resource)\nwhen { principal is Mcp::Server };\n";
-    std::fs::write(dir.path().join("p.cedar"), text).unwrap();
-    let check = |warnings, expected: &[&str]| {
-        let settings = Settings {
-            dir: Some(dir.path().to_owned()),
-            warnings,
-            ..Settings::default()
-        };
-        let codes: Vec<&str> = match load(&settings) {
-            Ok(_) => vec![],
-            Err(errors) => errors.problems.iter().map(|it| it.code).collect(),
-        };
-        assert_eq!(codes, expected);
-    };
-    check(Warnings::Allow, &[]);
-    check(Warnings::Error, &["policy::no_id"]);
+    let dir = files(&[("p.cedar", text)]);
+    let loaded = load(&within(&dir)).unwrap();
+    let ids: Vec<&str> = loaded
+        .snapshot
+        .policies()
+        .iter()
+        .map(|it| it.id.as_str())
+        .collect();
+    let place = dir.path().join("p.cedar").display().to_string();
+    assert!(ids.contains(&format!("{place}:2").as_str()), "{ids:?}");
+    let told = loaded
+        .notices
+        .iter()
+        .find(|it| it.code == "policy::no_id")
+        .unwrap();
+    assert_eq!(
+        told.message,
+        format!("`{place}` has a policy without an `@id`, known by the line (`{place}:2`)")
+    );
+    assert_eq!(told.labels.len(), 1);
 }
 
 #[test]

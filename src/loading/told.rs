@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::engines::{All, Kinds};
-use super::nameless;
 use crate::policy::engines::cedar::{PolicyTree, read_trees};
-use crate::policy::{Lock, PolicyEntry, PolicyErrors, PolicyProblem, PolicySource, Warnings};
+use crate::policy::{Lock, PolicyErrors, PolicyProblem, PolicySource};
 
 /// Whether the lock could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,22 +13,14 @@ pub(super) enum LockIs {
     Broken,
 }
 
-/// Compiles, and tells also of policies without names.
+/// Compiles; without a whole lock, leaves out what only a lock could tell.
 pub(super) fn compiled(
     kinds: &Kinds,
     sources: &[PolicySource],
     lock: (&Arc<Lock>, LockIs),
-    warnings: Warnings,
 ) -> Result<All, PolicyErrors> {
     let mut problems = match kinds.compile(sources) {
-        Ok(compiled) => {
-            let problems = nameless(sources, &compiled.policies, warnings);
-            return if problems.is_empty() {
-                Ok(compiled)
-            } else {
-                Err(PolicyErrors { problems })
-            };
-        }
+        Ok(compiled) => return Ok(compiled),
         Err(errors) => errors.problems,
     };
     let (lock, is) = lock;
@@ -39,21 +30,11 @@ pub(super) fn compiled(
         if is == LockIs::Broken {
             problems.retain(|problem| !trees.iter().any(|tree| needs_lock(tree, problem)));
         }
-        let entries: Vec<PolicyEntry> = trees.iter().map(entry).collect();
-        problems.extend(nameless(sources, &entries, warnings));
     });
     if let Err(errors) = read {
         problems.extend(errors.problems);
     }
     Err(PolicyErrors { problems })
-}
-
-fn entry(tree: &PolicyTree<'_>) -> PolicyEntry {
-    PolicyEntry {
-        id: tree.id.clone(),
-        origin: tree.origin.clone(),
-        text: text(tree).into(),
-    }
 }
 
 fn text<'t>(tree: &PolicyTree<'t>) -> &'t str {

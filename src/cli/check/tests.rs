@@ -166,13 +166,12 @@ fn a_broken_lock_and_a_wrong_type_hide_nothing_else() {
             "policy::lock",
             "policy::labels",
             "policy::type",
-            "policy::no_id",
         ],
     );
     check(
         &[("p.cedar", &format!("{wrong}{nameless}"))],
         Exit::Findings,
-        &["policy::type", "policy::no_id"],
+        &["policy::type"],
     );
     check(
         &[("p.cedar", GOOD), ("tools.lock", "{")],
