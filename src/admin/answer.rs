@@ -12,11 +12,11 @@ use hyper::header::{
     RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, StatusCode};
+use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 
 use crate::agent::http::AskHealth;
 use crate::identity::{Authenticate, Challenge};
-use crate::inward::{Misframed, named_host};
+use crate::inward::{self, Misframed, named_host};
 
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
@@ -100,10 +100,14 @@ impl Desk {
             None if body.is_end_stream() => self.take(&parts, here, peer).await,
             None => Err(Refused::HasBody),
         };
-        match taken {
+        let mut response = match taken {
             Ok(response) => response,
             Err(refused) => self.refuse(&refused, peer),
+        };
+        if parts.version == Version::HTTP_10 {
+            inward::last(&mut response);
         }
+        response
     }
 
     async fn take(

@@ -30,6 +30,8 @@ pub(super) enum Occasion<'o> {
     Initialized,
     /// No agent has shaken hands with the server yet.
     Trial(KnownMethod),
+    /// A `ping` for an agent that has no stream open.
+    Unheard,
     /// The request with this reference was given up.
     GivenUp(&'o str),
     /// New policies may show another list; what tells the agent.
@@ -56,6 +58,7 @@ impl Occasion<'_> {
             Self::Handshake => KnownMethod::Initialize,
             Self::Initialized => KnownMethod::Initialized,
             Self::Trial(method) => *method,
+            Self::Unheard => KnownMethod::Ping,
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => KnownMethod::Cancelled,
             Self::Waiting(_) => KnownMethod::Progress,
             Self::NewPolicies(changed) | Self::Raised(changed) | Self::Isolated(changed) => {
@@ -72,6 +75,7 @@ impl Occasion<'_> {
             Self::Discovery => "own-discovery",
             Self::Handshake | Self::Initialized => "own-handshake",
             Self::Trial(_) => "own-trial",
+            Self::Unheard => "own-pong",
             Self::GivenUp(_) | Self::Withdrawn | Self::Answered => "own-cancellation",
             Self::Waiting(_) => "own-progress",
             Self::NewPolicies(_) | Self::Raised(_) | Self::Drift | Self::Isolated(_) => {
@@ -85,6 +89,7 @@ impl Occasion<'_> {
         match self {
             Self::GivenUp(reference) => Some(format!("nobody waits for {reference} any more")),
             Self::Waiting(reference) => Some(format!("{reference} waits for a person")),
+            Self::Unheard => Some("no stream of the agent's is open".to_owned()),
             Self::Withdrawn => Some("the call that the server asked for is over".to_owned()),
             Self::Answered => Some("the question to a person is settled".to_owned()),
             Self::Isolated(_) => Some("what the isolated server offers is its own".to_owned()),

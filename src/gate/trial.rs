@@ -86,8 +86,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Answers a `ping` that was permitted, by the id that the gate minted for it: there is nobody else
-    /// who could.
+    /// Answers a `ping` of a trial that was permitted, by the id that the gate minted for it: there is
+    /// nobody else who could.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.
@@ -96,11 +96,34 @@ impl Gate {
         talk: &Talk<U, A>,
         minted: u64,
     ) -> Result<(), AgentGone> {
+        let occasion = Occasion::Trial(KnownMethod::Ping);
+        self.answer_for_the_agent(talk, minted, occasion).await
+    }
+
+    /// The same for one that no stream of the agent's could bring to it: the server would take it for
+    /// dead.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn answer_unheard<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        minted: u64,
+    ) -> Result<(), AgentGone> {
+        self.answer_for_the_agent(talk, minted, Occasion::Unheard)
+            .await
+    }
+
+    async fn answer_for_the_agent<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        minted: u64,
+        occasion: Occasion<'_>,
+    ) -> Result<(), AgentGone> {
         let taken = talk.session.state().to_agent.take(&Id::integer(minted));
         let Some(Origin::Peer(asker)) = taken.map(|taken| taken.exchange.origin) else {
             return Ok(());
         };
-        let occasion = Occasion::Trial(KnownMethod::Ping);
         if let Err(fault) = self.record_own(talk, occasion, Side::Upstream).await {
             warn!("an answer could not be recorded, and is not sent: {fault}");
             return Ok(());

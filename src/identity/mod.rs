@@ -54,6 +54,11 @@ pub type Kept<'a> = Pin<Box<dyn Future<Output = Infallible> + Send + 'a>>;
 pub trait Authenticate: Send + Sync + std::fmt::Debug {
     fn identify<'a>(&'a self, headers: &'a HeaderMap, peer: IpAddr) -> Identified<'a>;
 
+    /// Whether two agents have two names.
+    fn tells_apart(&self) -> bool {
+        true
+    }
+
     /// Whether anybody could be known now.
     fn is_able(&self) -> bool {
         true

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use super::head::{Misframed, Scanned, Scanner};
+use super::head::{Misframed, Rest, Scanned, Scanner};
 use super::patient::Patient;
 use super::places::{Displaced, Place};
 use super::progress::Progress;
@@ -37,12 +37,14 @@ pub struct Checked {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Head,
-    /// In a body of which so many bytes are to come.
-    Body(u64),
+    /// In a body of which so much is to come.
+    Body(Rest),
     /// After a request that is not answered yet.
     End,
     /// What came was no request. Where the next one begins is not known.
     Over,
+    /// Nor is it after what came of a body; whoever reads it hears so.
+    Broken,
 }
 
 /// What a peer is still sending is thrown away: a socket that is closed over unread bytes takes the
@@ -110,7 +112,7 @@ impl Checked {
         match self.scanner.scan(fresh) {
             Ok(Scanned::Partial) => self.hold(buf, count),
             Ok(Scanned::Whole { head, body }) => {
-                let own = self.begin(count, head, body)?;
+                let own = self.begin(fresh, head, body)?;
                 self.hold(buf, count - own);
             }
             Err(cause) => {
@@ -125,28 +127,32 @@ impl Checked {
         match self.scanner.scan(&self.held) {
             Ok(Scanned::Partial) => Ok(()),
             Ok(Scanned::Whole { head, body }) => {
-                let own = self.begin(self.held.len(), head, body)?;
-                self.judged = self.held.split_to(own).freeze();
+                let mut held = std::mem::take(&mut self.held);
+                let own = self.begin(&held, head, body)?;
+                self.judged = held.split_to(own).freeze();
+                self.held = held;
                 Ok(())
             }
             Err(cause) => self.refuse(cause),
         }
     }
 
-    /// A request begins, of which and behind which so many bytes are there; yields how many are its
-    /// own.
-    fn begin(&mut self, there: usize, head: usize, body: u64) -> Result<usize, Displaced> {
+    /// A request begins, of which and behind which these bytes are there; yields how many are its own.
+    fn begin(&mut self, there: &[u8], head: usize, mut body: Rest) -> Result<usize, Displaced> {
         self.scanner = Scanner::new(self.protocol.limits);
-        let behind = u64::try_from(there - head).unwrap_or(u64::MAX);
-        let Some(to_come) = body.checked_sub(behind).filter(|left| *left > 0) else {
+        let came = body.take(there.get(head..).unwrap_or_default());
+        if let Ok(Some(end)) = came {
             self.progress.whole()?;
             self.at = At::End;
-            // INVARIANT: the body is no longer than what is there.
-            return Ok(head + usize::try_from(body).unwrap_or_default());
-        };
+            return Ok(head + end);
+        }
         self.progress.headed();
-        self.at = At::Body(to_come);
-        Ok(there)
+        let (at, own) = match came {
+            Ok(_) => (At::Body(body), there.len()),
+            Err(_) => (At::Broken, head),
+        };
+        self.at = at;
+        Ok(own)
     }
 
     fn refuse(&mut self, cause: Misframed) -> Result<(), Displaced> {
@@ -157,20 +163,24 @@ impl Checked {
         Ok(())
     }
 
+    /// Counts the bytes of a body that were just read into the buffer.
     fn body_came(
         &mut self,
         buf: &mut ReadBuf<'_>,
         count: usize,
-        left: u64,
+        mut body: Rest,
     ) -> Result<(), Displaced> {
-        let came = u64::try_from(count).unwrap_or(u64::MAX);
-        match left.checked_sub(came) {
-            Some(left) if left > 0 => self.at = At::Body(left),
-            Some(_) | None => {
+        let start = buf.filled().len().saturating_sub(count);
+        match body.take(buf.filled().get(start..).unwrap_or_default()) {
+            Ok(None) => self.at = At::Body(body),
+            Ok(Some(end)) => {
                 self.progress.whole()?;
                 self.at = At::End;
-                let excess = usize::try_from(came.saturating_sub(left)).unwrap_or_default();
-                self.hold(buf, excess);
+                self.hold(buf, count.saturating_sub(end));
+            }
+            Err(_) => {
+                buf.set_filled(start);
+                self.at = At::Broken;
             }
         }
         Ok(())
@@ -219,10 +229,11 @@ impl AsyncRead for Checked {
                     0 => return Poll::Ready(Ok(())),
                     count => this.head_came(buf, count),
                 },
-                At::Body(left) => match ready!(this.poll_socket(cx, buf))? {
+                At::Body(body) => match ready!(this.poll_socket(cx, buf))? {
                     0 => return Poll::Ready(Ok(())),
-                    count => this.body_came(buf, count, left),
+                    count => this.body_came(buf, count, body),
                 },
+                At::Broken => return Poll::Ready(Err(io::ErrorKind::InvalidData.into())),
                 At::End if this.progress.is_through(None) => {
                     this.at = At::Head;
                     if this.held.is_empty() {
@@ -269,7 +280,7 @@ impl AsyncWrite for Checked {
         if self.lingering.is_none() {
             ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
         }
-        if self.at == At::Over {
+        if matches!(self.at, At::Over | At::Broken) {
             ready!(self.poll_linger(cx));
         }
         Poll::Ready(Ok(()))

@@ -1,6 +1,8 @@
 //! The head of a request (RFC 9112 §2 to §6), read so strictly that no other reader can see another
 //! one in the same bytes.
 
+use super::chunks::Chunks;
+
 /// Bounds of one head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -18,9 +20,39 @@ pub(super) enum Scanned {
     Whole {
         /// Bytes of the head.
         head: usize,
-        /// Bytes of the body that follows it.
-        body: u64,
+        /// How the end of the body that follows it is found.
+        body: Rest,
     },
+}
+
+/// What of a body is to come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rest {
+    Bytes(u64),
+    Chunks(Chunks),
+}
+
+impl Rest {
+    /// Goes on in what has come next; yields how many of these bytes are the body's if it ends there.
+    ///
+    /// # Errors
+    /// If where it ends is not certain.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Option<usize>, Misframed> {
+        match self {
+            Self::Chunks(chunks) => chunks.take(bytes),
+            Self::Bytes(left) => {
+                let came = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                match left.checked_sub(came).filter(|left| *left > 0) {
+                    Some(more) => {
+                        *left = more;
+                        Ok(None)
+                    }
+                    // INVARIANT: it is no longer than what has come.
+                    None => Ok(usize::try_from(*left).ok()),
+                }
+            }
+        }
+    }
 }
 
 /// Why bytes are no head that is taken. Nothing of the peer's is quoted. Where the next request
@@ -31,11 +63,11 @@ pub enum Misframed {
     Malformed(&'static str),
     #[error("the end of the body could be seen at two places: {0}")]
     Ambiguous(&'static str),
-    #[error("the body must come with its length, and not in chunks")]
-    Coded,
+    #[error("the body does not come in proper chunks: {0}")]
+    Chunks(&'static str),
     #[error("the head is too large")]
     TooLarge,
-    #[error("only HTTP/1.1 is spoken here")]
+    #[error("only HTTP/1.1 and HTTP/1.0 are spoken here")]
     Version,
 }
 
@@ -43,8 +75,7 @@ impl Misframed {
     /// The status that it is answered with.
     pub fn status(self) -> u16 {
         match self {
-            Self::Malformed(_) | Self::Ambiguous(_) => 400,
-            Self::Coded => 411,
+            Self::Malformed(_) | Self::Ambiguous(_) | Self::Chunks(_) => 400,
             Self::TooLarge => 431,
             Self::Version => 505,
         }
@@ -55,7 +86,7 @@ impl Misframed {
         match self {
             Self::Malformed(_) => "head-malformed",
             Self::Ambiguous(_) => "length-ambiguous",
-            Self::Coded => "length-required",
+            Self::Chunks(_) => "body-broken",
             Self::TooLarge => "head-too-large",
             Self::Version => "http-version",
         }
@@ -74,6 +105,8 @@ pub(super) struct Scanner {
     fields: usize,
     length: Option<u64>,
     coded: bool,
+    /// HTTP/1.0, which has no chunks.
+    is_old: bool,
 }
 
 /// What has been read.
@@ -98,6 +131,7 @@ impl Scanner {
             fields: 0,
             length: None,
             coded: false,
+            is_old: false,
         }
     }
 
@@ -124,7 +158,7 @@ impl Scanner {
                     return Err(Misframed::Malformed("empty lines before the request"));
                 }
                 (Read::Nothing | Read::EmptyLine, false) => {
-                    request_line(line)?;
+                    self.is_old = request_line(line)?;
                     self.read = Read::RequestLine;
                 }
                 (Read::RequestLine, false) => self.field(line)?,
@@ -171,7 +205,14 @@ impl Scanner {
             return Err(Misframed::TooLarge);
         }
         if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            self.coded = true;
+            if std::mem::replace(&mut self.coded, true) {
+                return Err(Misframed::Ambiguous("two transfer codings"));
+            }
+            if trimmed(value) != b"chunked" {
+                return Err(Misframed::Ambiguous(
+                    "a transfer coding other than `chunked`",
+                ));
+            }
         } else if name.eq_ignore_ascii_case(b"content-length") {
             let length = number(trimmed(value))?;
             if self.length.replace(length).is_some() {
@@ -181,12 +222,13 @@ impl Scanner {
         Ok(())
     }
 
-    /// RFC 9112 §6.3, of which only the length is left: nothing here takes bodies in chunks.
-    fn body(&self) -> Result<u64, Misframed> {
+    /// RFC 9112 §6.3: a length or chunks, and never both.
+    fn body(&self) -> Result<Rest, Misframed> {
         match (self.coded, self.length) {
             (true, Some(_)) => Err(Misframed::Ambiguous("a length, and a coding")),
-            (true, None) => Err(Misframed::Coded),
-            (false, length) => Ok(length.unwrap_or_default()),
+            (true, None) if self.is_old => Err(Misframed::Ambiguous("a coding in HTTP/1.0")),
+            (true, None) => Ok(Rest::Chunks(Chunks::new())),
+            (false, length) => Ok(Rest::Bytes(length.unwrap_or_default())),
         }
     }
 }
@@ -194,7 +236,8 @@ impl Scanner {
 const BARE: Misframed = Misframed::Malformed("a line without a carriage return at its end");
 const CONTROL: Misframed = Misframed::Malformed("a control character");
 
-fn request_line(line: &[u8]) -> Result<(), Misframed> {
+/// Yields whether it is of HTTP/1.0.
+fn request_line(line: &[u8]) -> Result<bool, Misframed> {
     let mut parts = line.split(|byte| *byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
         (parts.next(), parts.next(), parts.next(), parts.next())
@@ -204,20 +247,21 @@ fn request_line(line: &[u8]) -> Result<(), Misframed> {
     if !is_token(method) {
         return Err(Misframed::Malformed("the method"));
     }
-    match version {
-        b"HTTP/1.1" => {}
+    let is_old = match version {
+        b"HTTP/1.1" => false,
+        b"HTTP/1.0" => true,
         [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
             if major.is_ascii_digit() && minor.is_ascii_digit() =>
         {
             return Err(Misframed::Version);
         }
         _ => return Err(Misframed::Malformed("the version")),
-    }
+    };
     let is_known = target.starts_with(b"/") || target == b"*" || is_absolute(target);
     if !is_known || !target.iter().all(|byte| is_of_target(*byte)) {
         return Err(Misframed::Malformed("the target"));
     }
-    Ok(())
+    Ok(is_old)
 }
 
 fn is_absolute(target: &[u8]) -> bool {

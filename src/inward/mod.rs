@@ -5,6 +5,7 @@
 
 mod answer;
 mod checked;
+mod chunks;
 mod head;
 mod host;
 #[cfg(test)]
@@ -21,6 +22,6 @@ pub use answer::Answer;
 pub use checked::Checked;
 pub use head::{Limits, Misframed};
 pub use host::named_host;
-pub use places::{Place, Places};
+pub use places::{Place, Places, neighbourhood};
 pub use progress::{Answering, Progress};
-pub use protocol::Protocol;
+pub use protocol::{Protocol, last};

@@ -1,7 +1,8 @@
 //! What must hold of every head, whatever bytes it is made of: the reader behind the gate's own,
 //! `httparse` and hyper's rule for bodies, sees the same request in what the gate's own lets pass.
 
-use super::head::{Limits, Scanned, Scanner};
+use super::chunks::Chunks;
+use super::head::{Limits, Misframed, Rest, Scanned, Scanner};
 
 pub(super) const LIMITS: Limits = Limits {
     bytes: 4096,
@@ -23,8 +24,12 @@ pub(super) fn laws(input: &[u8]) {
     match scanned {
         Ok(Scanned::Whole { head, body }) => {
             assert_eq!(other, Ok(httparse::Status::Complete(head)), "{input:?}");
-            assert_eq!(request.version, Some(1), "{input:?}");
-            assert_eq!(body_of(request.headers), Some(body), "{input:?}");
+            let is_old = request.version == Some(0);
+            assert!(is_old || request.version == Some(1), "{input:?}");
+            assert_eq!(body_of(request.headers, is_old), Some(body), "{input:?}");
+            if let Rest::Chunks(_) = body {
+                chunk_laws(input.get(head..).unwrap_or_default());
+            }
             assert!(head <= LIMITS.bytes);
             lines(input.get(..head).unwrap_or_default());
         }
@@ -35,7 +40,7 @@ pub(super) fn laws(input: &[u8]) {
 }
 
 /// One byte after the other.
-fn in_pieces(input: &[u8]) -> Result<Scanned, super::head::Misframed> {
+fn in_pieces(input: &[u8]) -> Result<Scanned, Misframed> {
     let mut scanner = Scanner::new(LIMITS);
     for length in 1..=input.len() {
         match scanner.scan(input.get(..length).unwrap_or_default())? {
@@ -46,21 +51,77 @@ fn in_pieces(input: &[u8]) -> Result<Scanned, super::head::Misframed> {
     Ok(Scanned::Partial)
 }
 
+/// Checks all of it for what follows a head that says that chunks come.
+#[track_caller]
+pub(super) fn chunk_laws(input: &[u8]) {
+    let begin = || Rest::Chunks(Chunks::new());
+    let mut body = begin();
+    let taken = body.take(input);
+    let mut piecewise = begin();
+    let mut seen = Ok(None);
+    for (at, byte) in input.iter().enumerate() {
+        seen = piecewise.take(std::slice::from_ref(byte));
+        if let Ok(Some(_)) = seen {
+            seen = Ok(Some(at + 1));
+        }
+        if !matches!(seen, Ok(None)) {
+            break;
+        }
+    }
+    assert_eq!(taken.is_err(), seen.is_err(), "{input:?}");
+    if let (Ok(taken), Ok(seen)) = (taken, seen) {
+        assert_eq!(taken, seen, "{input:?}");
+    }
+    match taken {
+        Ok(Some(end)) => {
+            let own = input.get(..end).unwrap_or_default();
+            assert_eq!(end_of_chunks(own), Some(end), "{input:?}");
+        }
+        Ok(None) => assert_eq!(end_of_chunks(input), None, "{input:?}"),
+        Err(cause) => assert_eq!(cause.status(), 400),
+    }
+}
+
+/// Where chunks end, as the grammar of RFC 9112 §7.1 says, without extensions and trailers.
+fn end_of_chunks(input: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = input.get(at..)?;
+        let line = rest.windows(2).position(|pair| pair == b"\r\n")?;
+        let size = str::from_utf8(rest.get(..line)?).ok()?;
+        let size = usize::from_str_radix(size, 16).ok()?;
+        // Of a last chunk nothing follows but the line end that every other has too.
+        at = at.checked_add(line + 2)?.checked_add(size)?;
+        (input.get(at..at.checked_add(2)?)? == b"\r\n").then_some(())?;
+        at += 2;
+        if size == 0 {
+            return Some(at);
+        }
+    }
+}
+
 /// How hyper finds the end of a body, where everything that it tolerates is wrong.
-fn body_of(fields: &[httparse::Header<'_>]) -> Option<u64> {
+fn body_of(fields: &[httparse::Header<'_>], is_old: bool) -> Option<Rest> {
     let named = |name: &str| {
         let name = name.to_owned();
         let fields = fields.iter();
         fields.filter(move |field| field.name.eq_ignore_ascii_case(&name))
     };
-    let mut lengths = named("content-length");
-    let length = lengths.next();
-    if named("transfer-encoding").next().is_some() || lengths.next().is_some() {
+    let (mut lengths, mut codings) = (named("content-length"), named("transfer-encoding"));
+    let (length, coding) = (lengths.next(), codings.next());
+    if codings.next().is_some() || lengths.next().is_some() {
         return None;
     }
-    match length {
-        None => Some(0),
-        Some(length) => str::from_utf8(length.value).ok()?.parse().ok(),
+    match (length, coding) {
+        (None, None) => Some(Rest::Bytes(0)),
+        (Some(length), None) => {
+            let length = str::from_utf8(length.value).ok()?.parse();
+            length.ok().map(Rest::Bytes)
+        }
+        (None, Some(coding)) if !is_old && coding.value == b"chunked" => {
+            Some(Rest::Chunks(Chunks::new()))
+        }
+        (_, Some(_)) => None,
     }
 }
 

@@ -176,7 +176,7 @@ impl Waiting {
 }
 
 /// What counts as one address: of IPv6 a network of 64 bits, which is the least that anybody has.
-fn neighbourhood(peer: IpAddr) -> IpAddr {
+pub fn neighbourhood(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() & !u128::from(u64::MAX);

@@ -1,8 +1,10 @@
-//! HTTP/1.1 on one connection, as far as it is the same for all listeners.
+//! HTTP/1.1 and HTTP/1.0 on one connection, as far as it is the same for all listeners.
 
 use std::time::Duration;
 
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
+use hyper::{Response, Version};
 use hyper_util::rt::TokioTimer;
 
 use super::head::Limits;
@@ -33,4 +35,11 @@ impl Protocol {
             .max_buf_size(bytes.max(MIN_BUFFER));
         protocol
     }
+}
+
+/// What is answered in HTTP/1.0 is the last on its connection: not everybody ends it alike.
+pub fn last<B>(response: &mut Response<B>) {
+    *response.version_mut() = Version::HTTP_10;
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
 }

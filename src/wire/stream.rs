@@ -9,8 +9,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Stream(u64);
 
-/// How a message came, and is to go on if it answers a request: clients take both, but one that
-/// loses an event may come back for it.
+/// How a message came. An agent over HTTP gets its reply as a whole, if nothing comes before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Form {
     /// As the whole body of a response.

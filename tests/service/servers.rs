@@ -128,7 +128,7 @@ fn what_is_refused_before_the_server_is_needed_starts_none() {
 }
 
 #[test]
-fn a_gate_that_stops_before_its_agents_are_answered_has_recorded_each_end() {
+fn a_gate_that_stops_before_its_agents_are_answered_answers_them_and_records_each_end() {
     let mut setup = Setup::of([fixture("everything-server")])
         .policies(ALLOW_ALL)
         .over_http();
@@ -164,11 +164,11 @@ fn a_gate_that_stops_before_its_agents_are_answered_has_recorded_each_end() {
     });
     assert_eq!((records("session_start"), records("session_end")), (3, 3));
     assert_eq!(records("tool_result"), 3);
+    // What the audit calls answered reached its agent.
     for agent in waiting {
-        // Answered with an error, or cut off: never with a result.
-        if let Ok(answer) = agent.join() {
-            assert!(!answer.body.contains(r#""result""#), "{answer:?}");
-        }
+        let answer = agent.join().expect("an agent was cut off");
+        assert!(answer.body.contains(r#""error""#), "{answer:?}");
+        assert!(!answer.body.contains(r#""result""#), "{answer:?}");
     }
 }
 
@@ -238,10 +238,48 @@ fn a_server_over_http_that_is_down_is_told_once_and_is_back_when_it_has_answered
     let said = gate.said.lock().unwrap().clone();
     for (line, times) in [
         ("the server cannot be reached", 1),
+        (&*format!("origin=http://127.0.0.1:{port}"), 2),
         ("the server can be reached again, after", 1),
         ("the server ended", 0),
         ("the server runs again", 0),
     ] {
         assert_eq!(said.matches(line).count(), times, "{line}: {said}");
     }
+}
+
+#[test]
+fn a_server_that_pings_an_agent_without_an_open_stream_is_answered_by_the_gate() {
+    let script = r#"
+import json, sys
+def say(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        say({"id": message["id"], "result": {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}})
+    elif message.get("method") == "notifications/initialized":
+        say({"id": "p", "method": "ping"})
+    elif message.get("id") == "p":
+        answer = message
+    elif message.get("method") == "ping":
+        say({"id": message["id"], "error": {"code": 1, "message": json.dumps(answer)}})
+"#;
+    let setup = Setup::of(["python3", "-c", script]).policies(ALLOW_ALL);
+    let gate = Serving::start(setup.over_http());
+    let agent = Agent::at(&gate.url).in_session();
+    eventually(|| {
+        let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        let mut records = audit.lines().map(json);
+        let own = records.find(|it| it["reason"]["code"] == "own-pong");
+        own.map(|_| ()).ok_or(audit)
+    });
+    let answer = agent.post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+    let told = json(&answer.body)["error"]["message"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        json(&told),
+        json(r#"{"jsonrpc":"2.0","id":"p","result":{}}"#)
+    );
 }

@@ -28,6 +28,8 @@ enum Manner {
     Picky,
     /// It answers with an error whatever it is asked.
     Neither,
+    /// It refuses whoever asks, with this status.
+    Refusing(&'static str),
     /// It does not answer.
     Silent,
     /// It begins to agree to a session, and does not come to an end.
@@ -83,6 +85,9 @@ impl Scripted {
 
 /// What counts of a request, and what answers it.
 fn says(manner: Manner, request: &Request) -> (Option<String>, String) {
+    if let Manner::Refusing(status) = manner {
+        return (None, answer(status, "", "{}"));
+    }
     match request.method.as_str() {
         "GET" => return (None, answer("405 Method Not Allowed", "", "{}")),
         "DELETE" => return (Some("DELETE".to_owned()), answer("200 OK", "", "{}")),
@@ -299,6 +304,31 @@ fn a_command_that_shakes_no_hands_is_no_health_and_the_log_says_why() {
         "no-handshake",
         "it answers `initialize` with the error",
     );
+}
+
+#[test]
+fn a_server_that_refuses_or_fails_is_logged_with_its_status_and_its_origin_and_is_there() {
+    let server = Scripted::start(Manner::Refusing("401 Unauthorized"));
+    let gate = gate_before(&server, "");
+    is(&gate, 503, "upstream-down");
+    let origin = server.url.strip_suffix("/mcp").unwrap();
+    has_said(&gate, "the server refuses the gate: its status is 401");
+    has_said(&gate, &format!("origin={origin} status=401"));
+    server.becomes(Manner::Sessions);
+    is(&gate, 200, "ok");
+    has_said(&gate, "the server accepts the gate again, after");
+    server.becomes(Manner::Refusing("500 Internal Server Error"));
+    let agent = Agent::at(&gate.url);
+    for _ in 0..3 {
+        let told = agent.post(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#,
+        );
+        assert!(told.body.contains("500"), "{told:?}");
+    }
+    has_said(&gate, &format!("origin={origin} status=500"));
+    let said = gate.said.lock().unwrap().clone();
+    assert_eq!(said.matches("status=500").count(), 1, "{said}");
+    assert!(!said.contains("be reached"), "{said}");
 }
 
 #[test]

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use hyper::body::{Body, Incoming};
 use hyper::header::ORIGIN;
 use hyper::http::request::Parts;
-use hyper::{Method, Request};
+use hyper::{Method, Request, Version};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::identity::{Authenticate, Identity, Proof, Term};
-use crate::inward::Misframed;
+use crate::inward::{self, Misframed, neighbourhood};
 use crate::wire::{Carrier, Id};
 
 use super::alarm::Alarm;
@@ -19,6 +19,7 @@ use super::door::Door;
 use super::health::AskHealth;
 use super::refusal::{HttpRefusal, Refused};
 use super::respond::{self, Hearing, Names, Response};
+use super::room::Budget;
 use super::serve::Outside;
 use super::settings::Settings;
 use super::{body, fields, listen, post, share};
@@ -28,7 +29,7 @@ pub(super) struct Server {
     pub(super) settings: Arc<Settings>,
     pub(super) conversations: Conversations,
     /// Budget of bodies that are being read.
-    pub(super) bodies: Semaphore,
+    pub(super) bodies: Budget,
     /// Connections that streams may hold that have no end of their own.
     lasting: Arc<Semaphore>,
     door: Door,
@@ -114,7 +115,7 @@ impl Server {
         let settings = Arc::new(settings);
         Self {
             conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
-            bodies: body::budget(&settings),
+            bodies: Budget::new(settings.max_waiting_bodies, settings.limits.max_bytes),
             lasting: Arc::new(Semaphore::new(lasting(&settings))),
             door: Door::new(&settings, port),
             authenticate: outside.authenticate,
@@ -134,6 +135,7 @@ impl Server {
     ) -> Response {
         let (parts, mut body) = request.into_parts();
         let mut subject = None;
+        let is_old = parts.version == Version::HTTP_10;
         let mut response = match self
             .take(&parts, &mut body, Sender { peer, alarm }, &mut subject)
             .await
@@ -154,6 +156,9 @@ impl Server {
         {
             share::share(&mut response, origin);
         }
+        if is_old {
+            inward::last(&mut response);
+        }
         response
     }
 
@@ -162,6 +167,21 @@ impl Server {
         let rejection = Rejection::from(Refused::Misframed(misframed));
         self.record(peer, &rejection.refused, None);
         respond::refusal(&rejection, None)
+    }
+
+    /// Where a body takes its room: with its agent's others, or where agents have no names with its
+    /// session's or its address's.
+    pub(super) fn share_of_bodies(&self, asked: &Asked<'_>) -> Arc<Budget> {
+        let shares = &self.conversations.shares;
+        if self.authenticate.tells_apart() {
+            return shares.bodies(&format!("agent {}", asked.identity.subject));
+        }
+        let session = fields::text(&asked.parts.headers, fields::SESSION);
+        let known = |id: &&str| self.conversations.session(id, asked.identity).is_ok();
+        match session.ok().flatten().filter(known) {
+            Some(id) => shares.bodies(&format!("session {id}")),
+            None => shares.bodies(&format!("address {}", neighbourhood(asked.peer))),
+        }
     }
 
     /// A place among the streams that have no end of their own, until what this returns is dropped.
@@ -212,7 +232,7 @@ impl Server {
         let origin = fields::text(&parts.headers, "Origin")?;
         self.door.check_origin(origin)?;
         let path = parts.uri.path();
-        if path != self.settings.path {
+        if !is_same(path, &self.settings.path) {
             return Ok(self.beside(&parts.method, path)?);
         }
         if parts.method == Method::OPTIONS && origin.is_some() {
@@ -256,4 +276,9 @@ impl Server {
             None => respond::health((self.health)()),
         })
     }
+}
+
+/// A slash at the end makes no other path.
+fn is_same(path: &str, ours: &str) -> bool {
+    path.strip_suffix('/').unwrap_or(path) == ours.strip_suffix('/').unwrap_or(ours)
 }

@@ -1,52 +1,36 @@
 //! The body of a request, in bounded memory and time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout;
+use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use tokio::time::{Instant, timeout};
 
 use super::refusal::Refused;
+use super::room::{Budget, Held, Room};
 use super::settings::Settings;
-use super::shares::Share;
 
-/// What the budget of all bodies is counted in.
-const UNIT: usize = 1024;
+/// What must come of a body in [`Settings::body_pause`], if it is not its end that comes.
+const LEAST: usize = 16 * 1024;
 
-/// The budget of all bodies together.
-pub(super) fn budget(settings: &Settings) -> Semaphore {
-    let bytes = settings.max_waiting_bodies.max(settings.limits.max_bytes);
-    Semaphore::new(units(bytes))
-}
-
-/// Bytes as parts of a budget.
-pub(super) fn units(bytes: usize) -> usize {
-    bytes.div_ceil(UNIT).clamp(1, Semaphore::MAX_PERMITS)
-}
-
-/// Where a body takes its place: in the share of its agent, and among those of all.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Room<'s> {
-    pub(super) share: &'s Share,
-    pub(super) all: &'s Semaphore,
-}
-
-/// Reads a body whose length was said, so that it is known before memory is taken. INVARIANT: what
-/// comes in chunks was refused with its head.
+/// Reads a body whose length was said, or that comes in chunks; no more of it than a message may have.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: &mut Incoming,
-    room: Room<'_>,
+    room: Room<'_, impl FnOnce() -> Arc<Budget>>,
     settings: &Settings,
 ) -> Result<Bytes, Refused> {
     let length = length(headers)?;
-    if length > settings.limits.max_bytes {
-        return Err(Refused::TooLarge(settings.limits.max_bytes));
+    let most = settings.limits.max_bytes;
+    if length.is_some_and(|length| length > most) {
+        return Err(Refused::TooLarge(most));
     }
-    match timeout(settings.body_deadline, collect(body, length, room)).await {
+    let collecting = collect(body, length, room, settings);
+    match timeout(settings.body_deadline, collecting).await {
         Ok(read) => read,
         Err(_late) => Err(Refused::BodyLate),
     }
@@ -77,38 +61,109 @@ pub(super) async fn discard(
     }
 }
 
-fn length(headers: &HeaderMap) -> Result<usize, Refused> {
-    headers
-        .get(hyper::header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok())
-        .ok_or(Refused::Length)
+/// None for one in chunks. INVARIANT: with another coding, or beside a length, it was refused with its
+/// head.
+fn length(headers: &HeaderMap) -> Result<Option<usize>, Refused> {
+    if headers.contains_key(TRANSFER_ENCODING) {
+        return Ok(None);
+    }
+    let length = headers.get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    length.map(Some).ok_or(Refused::Length)
 }
 
-/// A body takes its place when its first part is there and more must come. What was announced and
-/// is not sent takes nothing from others; the first part is in the buffer of its connection anyway.
-async fn collect(body: &mut Incoming, length: usize, room: Room<'_>) -> Result<Bytes, Refused> {
+/// A body takes room as it comes: what is announced and not sent takes nothing from others. Its first
+/// part is in the buffer of its connection anyway, and takes room when more has come.
+async fn collect(
+    body: &mut Incoming,
+    length: Option<usize>,
+    room: Room<'_, impl FnOnce() -> Arc<Budget>>,
+    settings: &Settings,
+) -> Result<Bytes, Refused> {
     let first = next(body).await?.unwrap_or_default();
     // Most bodies come in one part, which is not copied.
-    if first.len() == length {
+    if length == Some(first.len()) {
         return Ok(first);
     }
-    let units = u32::try_from(units(length)).map_err(|_| Refused::TooManyBodies)?;
-    let _own = place(&room.share.bodies, units).await?;
-    let _place = place(room.all, units).await?;
-    let mut read = BytesMut::from(first);
-    while let Some(part) = next(body).await? {
-        read.extend_from_slice(&part);
+    let most = settings.limits.max_bytes;
+    let mut pace = Pace::new(settings.body_pause);
+    let share = (room.share)();
+    let mut held = Held::of(&share, room.all);
+    let mut read = Read::First(first);
+    while let Some(part) = pace.next(body).await? {
+        let come = read.len() + part.len();
+        if come > most {
+            return Err(Refused::TooLarge(most));
+        }
+        held.reach(come).await?;
+        read.add(&part);
     }
-    if read.len() == length {
-        Ok(read.freeze())
-    } else {
-        Err(Refused::BodyBroken)
+    if length.is_some_and(|length| length != read.len()) {
+        return Err(Refused::BodyBroken);
+    }
+    Ok(read.whole())
+}
+
+/// What has come of a body.
+enum Read {
+    First(Bytes),
+    More(BytesMut),
+}
+
+impl Read {
+    fn len(&self) -> usize {
+        match self {
+            Self::First(first) => first.len(),
+            Self::More(read) => read.len(),
+        }
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        match self {
+            Self::First(first) => {
+                let mut read = BytesMut::from(&**first);
+                read.extend_from_slice(part);
+                *self = Self::More(read);
+            }
+            Self::More(read) => read.extend_from_slice(part),
+        }
+    }
+
+    fn whole(self) -> Bytes {
+        match self {
+            Self::First(first) => first,
+            Self::More(read) => read.freeze(),
+        }
     }
 }
 
-async fn place(budget: &Semaphore, units: u32) -> Result<SemaphorePermit<'_>, Refused> {
-    let place = budget.acquire_many(units).await;
-    place.map_err(|_| Refused::Closed)
+/// Whether a body comes fast enough. What it waits for others is not counted.
+struct Pace {
+    pause: Duration,
+    left: Duration,
+    bytes: usize,
+}
+
+impl Pace {
+    fn new(pause: Duration) -> Self {
+        Self {
+            pause,
+            left: pause,
+            bytes: 0,
+        }
+    }
+
+    async fn next(&mut self, body: &mut Incoming) -> Result<Option<Bytes>, Refused> {
+        let asked = Instant::now();
+        let part = timeout(self.left, next(body)).await;
+        let part = part.map_err(|_late| Refused::BodyLate)??;
+        self.left = self.left.saturating_sub(asked.elapsed());
+        self.bytes += part.as_ref().map_or(0, Bytes::len);
+        if self.bytes >= LEAST {
+            *self = Self::new(self.pause);
+        }
+        Ok(part)
+    }
 }
 
 /// The next part that has bytes.

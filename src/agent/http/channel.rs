@@ -10,8 +10,6 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::wire::Form;
-
 /// One message for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
@@ -27,7 +25,6 @@ pub(super) enum Piece {
     /// The reply to the POST: the stream ends with it.
     Reply {
         error: Option<i64>,
-        form: Form,
     },
     Other,
 }

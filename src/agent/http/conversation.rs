@@ -142,23 +142,7 @@ impl Conversation {
         piece: Piece,
         line: Bytes,
     ) -> Result<(), AgentGone> {
-        let channel = {
-            let streams = self.streams();
-            let main = streams.get(&Stream::MAIN);
-            if main.is_none_or(|main| main.channel.has_ended()) {
-                return Err(AgentGone);
-            }
-            let own = streams
-                .get(&stream)
-                .filter(|open| open.takes != Takes::ReplyOnly || piece != Piece::Other);
-            let to = match (piece, self.kind) {
-                (Piece::Other, ConversationKind::Session) => {
-                    own.or_else(|| streams.get(&Stream::MAIN))
-                }
-                (Piece::Reply { .. }, _) | (Piece::Other, ConversationKind::Stateless) => own,
-            };
-            to.map(|open| Arc::clone(&open.channel))
-        };
+        let channel = self.to(stream, piece)?;
         let Some(channel) = channel else {
             tracing::debug!(stream = stream.number(), "nobody listens any more");
             return Ok(());
@@ -168,6 +152,29 @@ impl Conversation {
             self.forget_oldest();
         }
         Ok(())
+    }
+
+    /// Whether somebody reads what belongs to no request, or to the request of this stream.
+    pub(super) fn is_heard(&self, stream: Stream) -> Result<bool, AgentGone> {
+        let channel = self.to(stream, Piece::Other)?;
+        Ok(channel.is_some_and(|channel| channel.is_read()))
+    }
+
+    /// Where a message goes.
+    fn to(&self, stream: Stream, piece: Piece) -> Result<Option<Arc<Channel>>, AgentGone> {
+        let streams = self.streams();
+        let main = streams.get(&Stream::MAIN);
+        if main.is_none_or(|main| main.channel.has_ended()) {
+            return Err(AgentGone);
+        }
+        let own = streams
+            .get(&stream)
+            .filter(|open| open.takes != Takes::ReplyOnly || piece != Piece::Other);
+        let to = match (piece, self.kind) {
+            (Piece::Other, ConversationKind::Session) => own.or(main),
+            (Piece::Reply { .. }, _) | (Piece::Other, ConversationKind::Stateless) => own,
+        };
+        Ok(to.map(|open| Arc::clone(&open.channel)))
     }
 
     /// Ends a stream without a reply: its request was cancelled.
@@ -284,16 +291,16 @@ impl Conversation {
         }
     }
 
-    /// Tells the gate that nobody listens to a POST any more. Called where nothing can wait.
-    fn hang_up(&self, stream: Stream) {
+    /// Tells the gate what came of an agent that is not there. Called where nothing can wait.
+    pub(super) fn notice(&self, inbound: Inbound) {
         let Some(inbox) = self.inbox().clone() else {
             return;
         };
-        let told = inbox.try_send(Inbound::HungUp { stream });
-        if let Err(mpsc::error::TrySendError::Full(hung_up)) = told
+        let told = inbox.try_send(inbound);
+        if let Err(mpsc::error::TrySendError::Full(inbound)) = told
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(async move { inbox.send(hung_up).await });
+            runtime.spawn(async move { inbox.send(inbound).await });
         }
     }
 
@@ -340,7 +347,8 @@ impl Drop for Post {
         }
         self.conversation.streams().remove(&self.stream);
         if self.conversation.kind == ConversationKind::Stateless && !channel.has_ended() {
-            self.conversation.hang_up(self.stream);
+            let stream = self.stream;
+            self.conversation.notice(Inbound::HungUp { stream });
         }
     }
 }

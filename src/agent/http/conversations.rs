@@ -16,7 +16,7 @@ use crate::wire::{Carrier, Stream, TraceContext};
 use super::conversation::Conversation;
 use super::refusal::Refused;
 use super::settings::Settings;
-use super::shares::{Share, Shares};
+use super::shares::Shares;
 use super::streams::Streams;
 
 /// A conversation that has begun.
@@ -63,6 +63,8 @@ pub enum Inbound {
     },
     /// Nobody listens to this POST any more, which cancels its request (stateless only).
     HungUp { stream: Stream },
+    /// No stream is open that would bring a `ping` to the agent, by the id that was minted for it.
+    Unheard { minted: u64 },
 }
 
 /// What a conversation takes of what there is, until it has ended.
@@ -70,8 +72,6 @@ pub enum Inbound {
 pub(super) struct Place {
     _own: OwnedSemaphorePermit,
     _common: OwnedSemaphorePermit,
-    /// Kept, so that what the agent takes next is counted with this.
-    _share: Arc<Share>,
 }
 
 /// Messages that may wait for the gate, per conversation.
@@ -270,8 +270,8 @@ impl Conversations {
         kind: ConversationKind,
         peer: IpAddr,
     ) -> Result<(Arc<Conversation>, Arrival), Refused> {
-        let share = self.shares.of(identity);
-        let own = Arc::clone(&share.sessions).try_acquire_owned();
+        // What is held keeps the share, so that what the agent takes next is counted with this.
+        let own = self.shares.sessions(identity).try_acquire_owned();
         let own = own.map_err(|_| Refused::TooManyOfAgent)?;
         let common = Arc::clone(&self.places).try_acquire_owned();
         let common = common.map_err(|_| Refused::TooManySessions)?;
@@ -281,7 +281,6 @@ impl Conversations {
         let place = Place {
             _own: own,
             _common: common,
-            _share: share,
         };
         let (sender, inbox) = mpsc::channel(INBOX);
         let conversation = Conversation::new(identity.clone(), kind, sender, place, &self.settings);

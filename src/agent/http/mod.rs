@@ -26,6 +26,7 @@ mod post;
 mod refusal;
 mod repeated;
 mod respond;
+mod room;
 mod serve;
 mod settings;
 mod share;

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::Version;
 use hyper::body::Incoming;
 
-use crate::wire::{Form, KnownMethod, Likeness, Message, Method, Shape, WireError};
+use crate::wire::{KnownMethod, Likeness, Message, Method, Shape, WireError};
 
 use super::answer::{Asked, Rejection, Server};
 use super::channel::Piece;
 use super::conversation::{Conversation, Post, Takes};
 use super::refusal::Refused;
 use super::respond::{self, Hearing, Names, Response};
+use super::room::Room;
 use super::{body, fields, stateless};
 
 /// Revisions with sessions, the latest last.
@@ -43,9 +45,8 @@ pub(super) async fn post(
     }
     fields::check_content(headers)?;
     let version = fields::text(headers, fields::VERSION)?;
-    let share = server.conversations.shares.of(asked.identity);
-    let room = body::Room {
-        share: &share,
+    let room = Room {
+        share: || server.share_of_bodies(asked),
         all: &server.bodies,
     };
     let bytes = tokio::select! {
@@ -92,7 +93,7 @@ pub(super) async fn post(
 }
 
 /// Waits for the first thing that comes for a request, and answers with it: with the reply as it is,
-/// or with a stream on which the reply comes later.
+/// whatever form the server gave it, or with a stream on which the reply comes later.
 pub(super) async fn answered(
     server: &Server,
     asked: &Asked<'_>,
@@ -101,19 +102,16 @@ pub(super) async fn answered(
     hearing: Hearing,
 ) -> Result<Response, Refused> {
     let first = post.reader.next();
-    match asked
-        .alarm
-        .within(server.settings.stream_after, first)
-        .await
-    {
+    let first = if asked.parts.version == Version::HTTP_10 {
+        // Whoever speaks it may take nothing but an answer in one piece.
+        Some(first.await)
+    } else {
+        let time = server.settings.stream_after;
+        asked.alarm.within(time, first).await
+    };
+    match first {
         Some(Some(event)) => Ok(match event.piece {
-            Piece::Reply { error, form } => match (form, status(manner, error)) {
-                (Form::Event, 200) => respond::post_stream(post, Some(event), hearing),
-                // A status of its own is only where the answer is the whole body.
-                (Form::Whole | Form::Rejected | Form::Event, status) => {
-                    respond::json(status, event.line)
-                }
-            },
+            Piece::Reply { error } => respond::json(status(manner, error), event.line),
             Piece::Other => respond::post_stream(post, Some(event), hearing),
         }),
         Some(None) if post.conversation().has_ended() => Err(Refused::Ended),
@@ -177,12 +175,12 @@ async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Respo
         return Err(Refused::Ended.into());
     };
     match event.piece {
-        Piece::Reply { error: None, .. } => {
+        Piece::Reply { error: None } => {
             let id = conversations.admit(&conversation)?;
             provisional.0 = None;
             Ok(respond::with_session(respond::json(200, event.line), &id))
         }
-        Piece::Reply { error: Some(_), .. } | Piece::Other => Ok(respond::json(200, event.line)),
+        Piece::Reply { error: Some(_) } | Piece::Other => Ok(respond::json(200, event.line)),
     }
 }
 

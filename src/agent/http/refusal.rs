@@ -50,13 +50,13 @@ pub(super) enum Refused {
     ContentType,
     #[error("an encoded body is not taken")]
     ContentEncoding,
-    #[error("the body must come with its length, and not in chunks")]
+    #[error("the body must come with its length, or in chunks")]
     Length,
     #[error("a message may have at most {0} bytes")]
     TooLarge(usize),
     #[error("the body took too long")]
     BodyLate,
-    #[error("the body ended too soon")]
+    #[error("the body ended too soon, or did not come in proper chunks")]
     BodyBroken,
     #[error("{0}")]
     Undecodable(WireError),

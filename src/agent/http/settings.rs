@@ -27,6 +27,8 @@ pub struct Settings {
     pub header_deadline: Duration,
     /// How long a body may take.
     pub body_deadline: Duration,
+    /// In which time 16 KiB of one must come, when its first part has.
+    pub body_pause: Duration,
     /// How long a connection may take nothing of what is written to it, before it is closed.
     pub write_deadline: Duration,
     /// Bytes of a head, request line included; a longer one is answered 431.
@@ -70,6 +72,7 @@ impl Default for Settings {
             limits: Limits::default(),
             header_deadline: Duration::from_secs(10),
             body_deadline: Duration::from_secs(30),
+            body_pause: Duration::from_secs(5),
             write_deadline: Duration::from_secs(30),
             max_header_bytes: 32 * 1024,
             max_headers: 64,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::gate::{Agent, AgentGone, Carried, Permit};
-use crate::wire::Stream;
+use crate::wire::{KnownMethod, Stream};
 
 use super::channel::Piece;
 use super::conversation::Conversation;
+use super::conversations::Inbound;
 
 /// Takes what is permitted to the agent to the stream that it belongs on. Clones are the same; with
 /// the last one the conversation ends.
@@ -49,11 +50,18 @@ impl Agent for Streams {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
         let passage = permit.passage();
         let stream = passage.stream;
+        if let Carried::Request {
+            id: minted,
+            method: KnownMethod::Ping,
+            ..
+        } = passage.carried
+            && !self.0.0.is_heard(stream)?
+        {
+            self.0.0.notice(Inbound::Unheard { minted });
+            return Ok(());
+        }
         let piece = match &passage.carried {
-            Carried::Reply { error, form } => Piece::Reply {
-                error: *error,
-                form: *form,
-            },
+            Carried::Reply { error, .. } => Piece::Reply { error: *error },
             Carried::Request { .. } | Carried::Notification { .. } => Piece::Other,
         };
         self.carry(stream, piece, permit.into_line()).await

@@ -3,6 +3,8 @@
 mod agent;
 mod rig;
 
+mod bodies;
+mod chunked;
 mod crossing;
 mod door;
 mod expiry;

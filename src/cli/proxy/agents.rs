@@ -36,6 +36,8 @@ pub(super) enum Arrived<'i> {
     TooLong(Stream),
     /// It does not wait any more for what this stream would bring.
     HungUp(Stream),
+    /// It has no stream open for this `ping`.
+    Unheard(u64),
     /// It sends no more, and still takes what was under way.
     Closed,
     /// It sends no more and takes nothing.
@@ -106,6 +108,7 @@ impl Inbox {
                     Arrived::Frame(source, carrier, frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
+                Some(Inbound::Unheard { minted }) => Arrived::Unheard(minted),
                 None => Arrived::Gone,
             }),
         }

@@ -137,6 +137,7 @@ async fn listen<U: Upstream, A: Agent>(
             }
             Ok(Arrived::TooLong(stream)) => gate.handle_too_long(talk, Side::Agent, stream).await,
             Ok(Arrived::HungUp(stream)) => gate.hung_up(talk, stream).await,
+            Ok(Arrived::Unheard(minted)) => gate.answer_unheard(talk, minted).await,
             Ok(Arrived::Closed) => {
                 bridge.inspect(|bridge| bridge.closed());
                 return End::AgentClosed;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::{error, info, warn};
@@ -32,6 +32,10 @@ const ARRIVALS: usize = 64;
 
 /// Refusals that wait to be recorded; further ones are counted.
 const REFUSALS: usize = 1024;
+
+/// How long answers of conversations that have ended by then may take to be written when patience is
+/// over.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// How long the conversations that are cut off may take to kill their servers and to record their
 /// ends.
@@ -102,16 +106,24 @@ pub(super) async fn serve(
     let serving = listener.serve(outside, async move {
         stop.requested().await;
     });
+    let running = watch::Sender::new(0);
+    // What is told to whoever still waits then must be written: the listener outlives those who say it.
+    let patience = async {
+        shutdown.forced().await;
+        // Without a sender none runs either.
+        let _ = running.subscribe().wait_for(|count| *count == 0).await;
+        sleep(LAST_ANSWERS).await;
+    };
     let listening = async {
         tokio::select! {
             () = serving => {}
-            () = shutdown.forced() => warn!("agents that have not ended are cut off"),
+            () = patience => warn!("agents that have not ended are cut off"),
         }
     };
     let served = async {
         tokio::join!(
             listening,
-            conversations(&service, arriving),
+            conversations(&service, arriving, &running),
             record_refusals(&service, refused, &lost)
         );
     };
@@ -132,9 +144,15 @@ pub(super) async fn serve(
     End::Stopped(shutdown.requested().await)
 }
 
-async fn conversations(service: &Arc<Service>, mut arriving: mpsc::Receiver<Arrival>) {
+/// Holds conversations until no more can come; says all the while how many there are.
+async fn conversations(
+    service: &Arc<Service>,
+    mut arriving: mpsc::Receiver<Arrival>,
+    count: &watch::Sender<usize>,
+) {
     let mut running = JoinSet::new();
     loop {
+        count.send_replace(running.len());
         tokio::select! {
             arrived = arriving.recv() => match arrived {
                 Some(arrival) => {

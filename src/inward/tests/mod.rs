@@ -1,5 +1,6 @@
-//! Heads as two readers see them, who makes room for whom, and what hyper gets to see.
+//! Heads and chunks as two readers see them, who makes room for whom, and what hyper gets to see.
 
+mod chunks;
 mod heads;
 mod hyper_sees;
 mod places;

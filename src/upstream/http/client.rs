@@ -27,6 +27,8 @@ pub(super) struct Parts {
     pub(super) settings: HttpSettings,
     credential: Credential,
     server: Connections,
+    /// What the log calls it.
+    origin: String,
     /// The tools are the same for all conversations, which show the same token.
     pub(super) mirrors: Mirrors,
     pub(super) reachability: Reachability,
@@ -41,6 +43,7 @@ impl HttpClient {
             settings: settings.clone(),
             credential: Credential::new(settings, &server)?,
             server,
+            origin: settings.origin(),
             mirrors: Mirrors::default(),
             reachability: Reachability::default(),
         };
@@ -122,7 +125,13 @@ impl Parts {
     fn note(&self, attempt: &Attempt, answered: &Result<Response, Failure>) {
         let now = self.settings.clock.elapsed();
         let answered = answered.as_ref().map(Response::status);
-        self.reachability.note(attempt, answered, now);
+        self.reachability.note(attempt, answered, &self.origin, now);
+    }
+
+    /// The server has answered a message with this status, and not with a message.
+    pub(super) fn refused(&self, status: StatusCode) {
+        let now = self.settings.clock.elapsed();
+        self.reachability.refused(status, &self.origin, now);
     }
 
     /// Sends a request: a second time if the server refuses the token and there is another one. What

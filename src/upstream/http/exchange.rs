@@ -109,7 +109,14 @@ impl Exchange {
             let session = Known::session_of(response.headers())?;
             life.known().begin(session);
         }
-        match answer::of_request(response, &asked).await? {
+        let status = response.status();
+        let answered = answer::of_request(response, &asked).await;
+        let answered = answered.inspect_err(|failure| {
+            if !status.is_success() && *failure != Failure::SessionGone {
+                life.parts.refused(status);
+            }
+        });
+        match answered? {
             Answered::Error(bytes, form) => {
                 self.tell(bytes, form).await;
                 Ok(())

@@ -24,10 +24,7 @@ pub(super) async fn send(life: Arc<Life>, carried: Carried, text: String) {
         Ok(Ok(response)) if response.status() == StatusCode::NOT_FOUND && in_session => {
             life.end(Loss::SessionGone);
         }
-        Ok(Ok(response)) => {
-            let status = response.status();
-            tracing::warn!(%server, %status, "a message to the server was not accepted");
-        }
+        Ok(Ok(response)) => life.parts.refused(response.status()),
         Ok(Err(Failure::Unreachable(cause))) if era == Era::Legacy => {
             life.end(Loss::Unreachable(cause));
         }

@@ -1,5 +1,6 @@
 //! Whether the server can be reached, as far as the latest attempts tell (decision 47).
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,6 +42,8 @@ struct Seen {
     /// It has shaken hands, and was not lost since.
     shaken: bool,
     log: Log,
+    /// When it was said last of each status that requests were refused with it.
+    refused: BTreeMap<u16, Duration>,
 }
 
 /// What the log has said.
@@ -48,31 +51,37 @@ struct Seen {
 struct Log {
     /// Since when the server is not reached; time since the clock was made.
     failing: Option<Duration>,
-    said: Said,
+    /// What was said of that, and when.
+    said: Option<(Trouble, Duration)>,
     /// When it was said last that the server is there again.
     back: Option<Duration>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Said {
-    #[default]
-    Nothing,
-    Gone,
+/// Why no agent is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    Unreached,
+    /// It, or what stands before it, does not know the gate.
+    Refuses(StatusCode),
+    Fails(StatusCode),
 }
 
 /// What there is to be said.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
     None,
-    Gone,
-    /// After so long.
-    Back(Duration),
+    Gone(Trouble),
+    /// From this, after so long.
+    Back(Trouble, Duration),
 }
 
 /// A server that is lost again so soon after it was back is only spoken of again if that lasts: one
 /// that comes and goes would fill the log.
 const SOON: Duration = Duration::from_mins(1);
 const LASTS: Duration = Duration::from_secs(10);
+
+/// How often it is said that requests are refused with one status.
+const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 
 /// Whose attempt it is. What agents ask for may be what makes a server close a connection, or forbid
 /// something: that must not be told of the server to everybody.
@@ -108,11 +117,12 @@ impl Reachability {
         }
     }
 
-    /// Notes what came of one request by now; what it is an answer to does not matter.
+    /// Notes what came of one request to `origin` by now; what it is an answer to does not matter.
     pub(super) fn note(
         &self,
         attempt: &Attempt,
         answered: Result<StatusCode, &Failure>,
+        origin: &str,
         now: Duration,
     ) {
         let says = match answered {
@@ -130,18 +140,38 @@ impl Reachability {
             let mut seen = self.seen();
             seen.note(attempt, says);
             let reach = seen.reach;
-            (reach, seen.log.news(reach, now))
+            (reach, seen.log.news(reach, trouble(answered), now))
         };
         // Whoever looks at health learns nothing but that.
         match news {
-            News::Gone => tracing::warn!("the server cannot be reached: {}", why(answered)),
-            News::Back(after) => {
-                tracing::info!("the server can be reached again, after {after:.1?}");
-            }
+            News::Gone(trouble) => trouble.begins(origin, &why(answered)),
+            News::Back(trouble, after) => trouble.ends(origin, after),
             News::None if reach == Reach::Reached => {}
             News::None => {
-                tracing::debug!("the server does not answer as it should: {}", why(answered));
+                tracing::debug!(%origin, "the server does not answer as it should: {}", why(answered));
             }
+        }
+    }
+
+    /// Says now and then that the server answers messages with this status, and not with a message.
+    pub(super) fn refused(&self, status: StatusCode, origin: &str, now: Duration) {
+        let status = status.as_u16();
+        let is_told = {
+            let mut seen = self.seen();
+            // What is said of the server as a whole is not said of each message.
+            let is_whole = matches!(status, 401 | 407) && seen.reach == Reach::Failed;
+            let last = seen.refused.get(&status);
+            let is_told =
+                !is_whole && last.is_none_or(|last| now.saturating_sub(*last) >= REFUSED_AGAIN);
+            if is_told {
+                seen.refused.insert(status, now);
+            }
+            is_told
+        };
+        if is_told {
+            tracing::warn!(%origin, status, "the server refuses a message, or fails at it");
+        } else {
+            tracing::debug!(%origin, status, "the server refuses a message again");
         }
     }
 
@@ -170,27 +200,62 @@ impl Reachability {
 }
 
 impl Log {
-    fn news(&mut self, reach: Reach, now: Duration) -> News {
+    fn news(&mut self, reach: Reach, trouble: Trouble, now: Duration) -> News {
         match reach {
             Reach::Failed => {
                 let since = *self.failing.get_or_insert(now);
                 let was_back = self.back.map(|back| since.saturating_sub(back));
-                let lasts = now.saturating_sub(since) >= LASTS;
-                if self.said == Said::Gone || was_back.is_some_and(|ago| ago < SOON) && !lasts {
+                let lasts = |since| now.saturating_sub(since) >= LASTS;
+                let is_told = match self.said {
+                    None => was_back.is_none_or(|ago| ago >= SOON) || lasts(since),
+                    // One that is another trouble by now.
+                    Some((said, at)) => said != trouble && lasts(at),
+                };
+                if !is_told {
                     return News::None;
                 }
-                self.said = Said::Gone;
-                News::Gone
+                self.said = Some((trouble, now));
+                News::Gone(trouble)
             }
             Reach::Reached => {
                 let since = self.failing.take();
-                if std::mem::take(&mut self.said) == Said::Nothing {
+                let Some((trouble, _)) = self.said.take() else {
                     return News::None;
-                }
+                };
                 self.back = Some(now);
-                News::Back(now.saturating_sub(since.unwrap_or(now)))
+                News::Back(trouble, now.saturating_sub(since.unwrap_or(now)))
             }
             Reach::Unknown | Reach::Doubted => News::None,
+        }
+    }
+}
+
+impl Trouble {
+    fn begins(self, origin: &str, why: &str) {
+        match self {
+            Self::Unreached => tracing::warn!(%origin, "the server cannot be reached: {why}"),
+            Self::Refuses(status) => {
+                let status = status.as_u16();
+                tracing::warn!(%origin, status, "the server refuses the gate: {why}");
+            }
+            Self::Fails(status) => {
+                let status = status.as_u16();
+                tracing::warn!(%origin, status, "the server fails: {why}");
+            }
+        }
+    }
+
+    fn ends(self, origin: &str, after: Duration) {
+        match self {
+            Self::Unreached => {
+                tracing::info!(%origin, "the server can be reached again, after {after:.1?}");
+            }
+            Self::Refuses(_) => {
+                tracing::info!(%origin, "the server accepts the gate again, after {after:.1?}");
+            }
+            Self::Fails(_) => {
+                tracing::info!(%origin, "the server answers again, after {after:.1?}");
+            }
         }
     }
 }
@@ -242,6 +307,14 @@ fn unanswered(by: By) -> Says {
     }
 }
 
+fn trouble(answered: Result<StatusCode, &Failure>) -> Trouble {
+    match answered.map(|status| (status, status.as_u16())) {
+        Ok((status, 401 | 407)) => Trouble::Refuses(status),
+        Ok((status, _)) => Trouble::Fails(status),
+        Err(_) => Trouble::Unreached,
+    }
+}
+
 fn why(answered: Result<StatusCode, &Failure>) -> String {
     match answered {
         Ok(status) => format!("its status is {}", status.as_u16()),
@@ -257,6 +330,8 @@ fn why(answered: Result<StatusCode, &Failure>) -> String {
 mod tests {
     use super::*;
 
+    const ORIGIN: &str = "https://server.example:443";
+
     /// Answers to the gate's own attempts, one after the other: a status, or 0 for none.
     #[track_caller]
     fn check(answers: &[u16], expected: Reach) {
@@ -268,7 +343,7 @@ mod tests {
         let reachability = Reachability::default();
         for status in answers {
             let attempt = reachability.begin(by);
-            reachability.note(&attempt, answer(*status), Duration::ZERO);
+            reachability.note(&attempt, answer(*status), ORIGIN, Duration::ZERO);
         }
         assert_eq!(reachability.last(), expected, "{answers:?}");
     }
@@ -304,11 +379,13 @@ mod tests {
     fn the_log_says_once_what_has_changed_and_how_long_it_was_so() {
         let mut log = Log::default();
         let at = Duration::from_secs;
+        let gone = || News::Gone(Trouble::Unreached);
+        let back = |after| News::Back(Trouble::Unreached, at(after));
         let cases = [
             (0, Reach::Reached, News::None),
-            (1, Reach::Failed, News::Gone),
+            (1, Reach::Failed, gone()),
             (2, Reach::Failed, News::None),
-            (6, Reach::Reached, News::Back(at(5))),
+            (6, Reach::Reached, back(5)),
             (7, Reach::Reached, News::None),
             // It comes and goes.
             (8, Reach::Failed, News::None),
@@ -317,14 +394,37 @@ mod tests {
             (20, Reach::Failed, News::None),
             (29, Reach::Failed, News::None),
             // It has gone.
-            (30, Reach::Failed, News::Gone),
+            (30, Reach::Failed, gone()),
             (31, Reach::Failed, News::None),
-            (50, Reach::Reached, News::Back(at(30))),
-            (110, Reach::Failed, News::Gone),
+            (50, Reach::Reached, back(30)),
+            (110, Reach::Failed, gone()),
         ];
         for (seconds, reach, news) in cases {
-            assert_eq!(log.news(reach, at(seconds)), news, "{seconds}");
+            let said = log.news(reach, Trouble::Unreached, at(seconds));
+            assert_eq!(said, news, "{seconds}");
         }
+    }
+
+    #[test]
+    fn a_server_that_refuses_the_gate_is_not_one_that_cannot_be_reached() {
+        let status = |status| StatusCode::from_u16(status).unwrap();
+        assert_eq!(trouble(Ok(status(401))), Trouble::Refuses(status(401)));
+        assert_eq!(trouble(Ok(status(407))), Trouble::Refuses(status(407)));
+        assert_eq!(trouble(Ok(status(503))), Trouble::Fails(status(503)));
+        assert_eq!(trouble(answer(0)), Trouble::Unreached);
+        let mut log = Log::default();
+        let at = Duration::from_secs;
+        let refuses = Trouble::Refuses(status(401));
+        let mut news = |seconds, reach, trouble| log.news(reach, trouble, at(seconds));
+        let down = Trouble::Unreached;
+        assert_eq!(news(0, Reach::Failed, down), News::Gone(down));
+        // It is there, which is not what was said; but not at once again and again.
+        assert_eq!(news(5, Reach::Failed, refuses), News::None);
+        assert_eq!(news(10, Reach::Failed, refuses), News::Gone(refuses));
+        assert_eq!(news(15, Reach::Failed, down), News::None);
+        assert_eq!(news(16, Reach::Failed, refuses), News::None);
+        let back = News::Back(refuses, at(20));
+        assert_eq!(news(20, Reach::Reached, Trouble::Fails(status(200))), back);
     }
 
     #[test]
@@ -338,7 +438,7 @@ mod tests {
         check(&[401], Reach::Failed);
         let reachability = Reachability::default();
         let note = |by, answered: Result<StatusCode, &Failure>| {
-            reachability.note(&reachability.begin(by), answered, Duration::ZERO);
+            reachability.note(&reachability.begin(by), answered, ORIGIN, Duration::ZERO);
         };
         note(By::Conversation, answer(200));
         note(By::Conversation, answer(0));
@@ -355,7 +455,7 @@ mod tests {
         let reachability = Reachability::default();
         let note = |status| {
             let attempt = reachability.begin(By::Gate);
-            reachability.note(&attempt, answer(status), Duration::ZERO);
+            reachability.note(&attempt, answer(status), ORIGIN, Duration::ZERO);
             reachability.is_shaken()
         };
         assert!(!note(200));
@@ -375,7 +475,7 @@ mod tests {
         let reachability = Reachability::default();
         let note = |attempts: Vec<Attempt>, status| {
             for attempt in attempts {
-                reachability.note(&attempt, answer(status), Duration::ZERO);
+                reachability.note(&attempt, answer(status), ORIGIN, Duration::ZERO);
             }
         };
         let at_once = || (0..10).map(|_| reachability.begin(By::Gate)).collect();

@@ -128,6 +128,13 @@ impl HttpSettings {
         }
     }
 
+    /// Scheme, host and port, and nothing of what may hold a key.
+    pub(super) fn origin(&self) -> String {
+        let (scheme, host) = (self.url.scheme(), self.url.host_str().unwrap_or_default());
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        format!("{scheme}://{host}:{port}")
+    }
+
     /// Checked after parsing, so that all spellings of an address are one.
     pub(super) fn check_url(&self) -> Result<(), HttpClientError> {
         let url = &self.url;

@@ -287,6 +287,7 @@ pub fn sse(input: &[u8]) {
 /// Heads of requests, from their source. INVARIANT: they import nothing else of the gate.
 #[path = "../../../src/inward"]
 mod inward {
+    mod chunks;
     #[expect(dead_code, reason = "who answers asks for more than the laws do")]
     mod head;
     mod oracle;

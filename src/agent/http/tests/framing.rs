@@ -34,7 +34,7 @@ async fn a_request_whose_end_two_readers_could_see_at_two_places_is_refused_reco
     let mut rig = Rig::new().await;
     let ambiguous = (400, "length-ambiguous");
     let malformed = (400, "head-malformed");
-    let coded = (411, "length-required");
+    let broken = (400, "body-broken");
     for (fields, (status, code)) in [
         (
             "Content-Length: 4\r\nContent-Length: 4\r\n\r\n{}{}",
@@ -55,8 +55,18 @@ async fn a_request_whose_end_two_readers_could_see_at_two_places_is_refused_reco
             "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
             ambiguous,
         ),
-        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", coded),
-        ("Transfer-Encoding: xchunked\r\n\r\n", coded),
+        ("Transfer-Encoding: xchunked\r\n\r\n", ambiguous),
+        (
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+            ambiguous,
+        ),
+        (
+            "Transfer-Encoding: chunked\r\n\r\n1;a\n{}\r\n0\r\n\r\n",
+            broken,
+        ),
+        ("Transfer-Encoding: chunked\r\n\r\n2\r\n{}0\r\n\r\n", broken),
+        ("Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n", broken),
+        ("Transfer-Encoding: chunked\r\n\r\n2\n{}\n0\n\n", broken),
         ("Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", malformed),
         ("Content-Length : 4\r\n\r\n{}{}", malformed),
         ("X-A: b\r\n c\r\nContent-Length: 4\r\n\r\n{}{}", malformed),
@@ -84,9 +94,14 @@ async fn another_version_is_answered_and_not_hung_up_on() {
             "head-malformed",
         ),
         (
-            "POST /mcp HTTP/1.0\r\nHost: localhost\r\n\r\n",
+            "POST /mcp HTTP/0.9\r\nHost: localhost\r\n\r\n",
             505,
             "http-version",
+        ),
+        (
+            "POST /mcp HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+            400,
+            "length-ambiguous",
         ),
         (
             "POST /mcp HTTP/2.0\r\nHost: localhost\r\n\r\n",

@@ -1,7 +1,7 @@
 //! One message in, its answer out.
 
 use super::agent::{Request, field};
-use super::rig::{INITIALIZE, Rig, reply};
+use super::rig::{INITIALIZE, RESULT, Rig, note, reply};
 use crate::agent::http::ConversationKind;
 use crate::agent::http::channel::Piece;
 
@@ -20,15 +20,8 @@ async fn a_message_of_a_session_is_answered_with_its_reply() {
     let (stream, text) = gate.frame().await;
     assert_eq!(text, PING);
     let line = reply("7", "{}");
-    gate.reply(
-        stream,
-        Piece::Reply {
-            error: None,
-            form: crate::wire::Form::Whole,
-        },
-        &line,
-    )
-    .await;
+    gate.reply(stream, Piece::Reply { error: None }, &line)
+        .await;
     let answer = agent.answer().await;
     assert_eq!((answer.status, &*answer.body), (200, &*line));
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -45,7 +38,6 @@ async fn a_session_begins_only_with_a_result() {
     let line = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no"}}"#;
     let piece = Piece::Reply {
         error: Some(-32602),
-        form: crate::wire::Form::Whole,
     };
     gate.reply(stream, piece, line).await;
     let answer = agent.answer().await;
@@ -55,18 +47,25 @@ async fn a_session_begins_only_with_a_result() {
 }
 
 #[tokio::test]
-async fn a_reply_that_came_as_an_event_goes_on_as_one() {
+async fn a_reply_that_comes_first_is_json_and_one_behind_a_message_ends_a_stream() {
     let mut rig = Rig::new().await;
-    let (_, mut agent, gate, stream) = rig.asked(PING).await;
-    let line = reply("7", "{}");
-    let piece = Piece::Reply {
-        error: None,
-        form: crate::wire::Form::Event,
-    };
-    gate.reply(stream, piece, &line).await;
+    let (id, mut agent, mut gate, stream) = rig.asked(PING).await;
+    // Longer than what some clients take for one event.
+    let line = reply("7", &format!("\"{}\"", "a".repeat(5 * 1024 * 1024)));
+    gate.reply(stream, RESULT, &line).await;
+    let answer = agent.answer().await;
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert!(answer.body == line, "as it was written");
+
+    agent.send(&Request::post(PING).session(&id)).await;
+    let (stream, _) = gate.frame().await;
+    gate.note(stream, 1).await;
+    gate.reply(stream, RESULT, &reply("7", "{}")).await;
     let answer = agent.answer().await;
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
-    let event = agent.message().await.unwrap();
-    assert_eq!(field(&event, "data"), Some(&*line));
+    for expected in [note(1), reply("7", "{}")] {
+        let event = agent.message().await.unwrap();
+        assert_eq!(field(&event, "data"), Some(&*expected));
+    }
     assert_eq!(agent.event().await, None, "it is the last one");
 }

@@ -24,6 +24,7 @@ pub(super) fn patient() -> Settings {
         listen: "127.0.0.1:0".parse().unwrap(),
         header_deadline: long,
         body_deadline: long,
+        body_pause: long,
         write_deadline: long,
         keep_alive: long,
         stream_after: long,
@@ -187,10 +188,7 @@ pub(super) fn reply(id: &str, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
-pub(super) const RESULT: Piece = Piece::Reply {
-    error: None,
-    form: crate::wire::Form::Whole,
-};
+pub(super) const RESULT: Piece = Piece::Reply { error: None };
 
 impl Played {
     /// The next frame, with the number of its POST.
@@ -199,7 +197,7 @@ impl Played {
             Inbound::Frame { stream, bytes, .. } => {
                 (stream, String::from_utf8(bytes.to_vec()).unwrap())
             }
-            Inbound::HungUp { stream } => panic!("{stream:?} was hung up"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -207,14 +205,14 @@ impl Played {
     pub(super) async fn brought(&mut self) -> Brought {
         match self.inbox.recv().await.unwrap() {
             Inbound::Frame { brought, .. } => brought,
-            Inbound::HungUp { stream } => panic!("{stream:?} was hung up"),
+            other => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn hung_up(&mut self) -> Stream {
         match self.inbox.recv().await.unwrap() {
             Inbound::HungUp { stream } => stream,
-            Inbound::Frame { bytes, .. } => panic!("{bytes:?} came"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -392,7 +392,6 @@ async fn a_frame_of_a_session_that_is_no_message_is_the_gates_to_answer() {
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
     let piece = crate::agent::http::channel::Piece::Reply {
         error: Some(-32600),
-        form: crate::wire::Form::Whole,
     };
     gate.reply(stream, piece, error).await;
     let answer = agent.answer().await;

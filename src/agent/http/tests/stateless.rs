@@ -306,15 +306,8 @@ async fn an_error_has_the_status_that_belongs_to_it() {
         agent.send(&list()).await;
         let (stream, _) = gate.frame().await;
         let line = format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":{code},"message":"m"}}}}"#);
-        gate.reply(
-            stream,
-            Piece::Reply {
-                error: Some(code),
-                form: crate::wire::Form::Whole,
-            },
-            &line,
-        )
-        .await;
+        gate.reply(stream, Piece::Reply { error: Some(code) }, &line)
+            .await;
         let answer = agent.answer().await;
         assert_eq!((answer.status, answer.body), (status, line));
     }

@@ -1,0 +1,183 @@
+//! The memory that bodies take while they come, and who has how much of it.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::refusal::Refused;
+
+/// What room is counted in, in bytes.
+const UNIT: usize = 1024;
+
+/// Room of so many bytes. The largest body fits into it, whatever it holds: what such a body takes is
+/// kept for one at a time, so that those that have begun cannot all wait for each other.
+#[derive(Debug)]
+pub(super) struct Budget {
+    units: Semaphore,
+    last: Semaphore,
+}
+
+/// Where a body takes its room: in its sender's share, which is asked for when it takes any, and in
+/// what there is for all.
+pub(super) struct Room<'b, S> {
+    pub(super) share: S,
+    pub(super) all: &'b Budget,
+}
+
+/// What one body holds until this is dropped.
+pub(super) struct Held<'b> {
+    budgets: [&'b Budget; 2],
+    share: Part<'b>,
+    all: Part<'b>,
+}
+
+#[derive(Default)]
+struct Part<'b> {
+    units: usize,
+    permit: Option<SemaphorePermit<'b>>,
+    last: Option<SemaphorePermit<'b>>,
+}
+
+impl Budget {
+    pub(super) fn new(bytes: usize, largest: usize) -> Self {
+        let units = bytes.saturating_sub(largest) / UNIT;
+        Self {
+            units: Semaphore::new(units.min(Semaphore::MAX_PERMITS)),
+            last: Semaphore::new(1),
+        }
+    }
+
+    async fn more(&self, units: u32) -> Result<SemaphorePermit<'_>, Refused> {
+        let permit = self.units.acquire_many(units).await;
+        permit.map_err(|_| Refused::Closed)
+    }
+
+    async fn last(&self) -> Result<SemaphorePermit<'_>, Refused> {
+        self.last.acquire().await.map_err(|_| Refused::Closed)
+    }
+}
+
+impl<'b> Held<'b> {
+    pub(super) fn of(share: &'b Budget, all: &'b Budget) -> Self {
+        Self {
+            budgets: [share, all],
+            share: Part::default(),
+            all: Part::default(),
+        }
+    }
+
+    /// Resolves when there is room for so many bytes in all. Who has the last room of its share, and
+    /// nobody else, may wait for the last room of all: so no sender waits behind another one's crowd,
+    /// and whoever has that last room waits for nothing.
+    pub(super) async fn reach(&mut self, bytes: usize) -> Result<(), Refused> {
+        let Self {
+            budgets: [of_share, of_all],
+            share,
+            all,
+        } = self;
+        let units = bytes.div_ceil(UNIT);
+        if let Some(more) = share.lacks(units)? {
+            tokio::select! {
+                biased;
+                permit = of_share.more(more) => share.add(permit?),
+                last = of_share.last() => share.last = Some(last?),
+            }
+        }
+        if let Some(more) = all.lacks(units)? {
+            let last = async {
+                if share.last.is_none() {
+                    share.last = Some(of_share.last().await?);
+                }
+                of_all.last().await
+            };
+            tokio::select! {
+                biased;
+                permit = of_all.more(more) => all.add(permit?),
+                last = last => all.last = Some(last?),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'b> Part<'b> {
+    /// How many units more it takes to have so many.
+    fn lacks(&self, units: usize) -> Result<Option<u32>, Refused> {
+        let lacking = units.saturating_sub(self.units);
+        if lacking == 0 || self.last.is_some() {
+            return Ok(None);
+        }
+        let lacking = u32::try_from(lacking).map_err(|_| Refused::TooManyBodies)?;
+        Ok(Some(lacking))
+    }
+
+    fn add(&mut self, permit: SemaphorePermit<'b>) {
+        self.units += permit.num_permits();
+        match &mut self.permit {
+            Some(held) => held.merge(permit),
+            none => *none = Some(permit),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const LARGEST: usize = 16 * UNIT;
+
+    #[tokio::test]
+    async fn all_bodies_get_through_and_take_no_more_than_there_is() {
+        let all = Arc::new(Budget::new(3 * LARGEST, LARGEST));
+        let shares: Vec<_> = (0..4)
+            .map(|_| Arc::new(Budget::new(LARGEST, LARGEST)))
+            .chain([Arc::new(Budget::new(2 * LARGEST, LARGEST))])
+            .collect();
+        let bodies = (0..200).map(|number: usize| {
+            let share = Arc::clone(&shares[number % shares.len()]);
+            let all = Arc::clone(&all);
+            tokio::spawn(async move {
+                let mut held = Held::of(&share, &all);
+                for bytes in (number..=LARGEST).step_by(UNIT + number) {
+                    held.reach(bytes).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+            })
+        });
+        for body in bodies.collect::<Vec<_>>() {
+            body.await.unwrap();
+        }
+        // Nothing of it is kept.
+        assert_eq!(all.units.available_permits(), 2 * LARGEST / UNIT);
+        assert_eq!(all.last.available_permits(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_sender_has_one_turn_at_the_last_room_of_all() {
+        let all = Arc::new(Budget::new(LARGEST, LARGEST));
+        let [crowd, other] = [(); 2].map(|()| Arc::new(Budget::new(8 * LARGEST, LARGEST)));
+        let turns = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let mut first = Held::of(&crowd, &all);
+        first.reach(LARGEST).await.unwrap();
+        let senders = std::iter::repeat_n((&crowd, "crowd"), 8).chain([(&other, "other")]);
+        let waiting = senders.map(|(share, name)| {
+            let (share, all, turns) = (Arc::clone(share), Arc::clone(&all), Arc::clone(&turns));
+            tokio::spawn(async move {
+                let mut held = Held::of(&share, &all);
+                held.reach(LARGEST).await.unwrap();
+                turns.lock().unwrap().push(name);
+            })
+        });
+        let waiting: Vec<_> = waiting.collect();
+        while all.last.available_permits() > 0 || other.last.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        drop(first);
+        for body in waiting {
+            body.await.unwrap();
+        }
+        let turns = turns.lock().unwrap();
+        let place = turns.iter().position(|name| *name == "other");
+        assert!(place.is_some_and(|place| place <= 1), "{turns:?}");
+    }
+}
