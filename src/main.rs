@@ -1,5 +1,6 @@
 //! Parses the command line, sends diagnostics to stderr, and does what was asked.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,6 +10,14 @@ use mcp_protector::cli;
 const PATIENCE: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
+    // Before anything secret is read, and before anything is started that could read it.
+    if let Err(cause) = cli::memory::deny_to_others() {
+        let _ = writeln!(
+            io::stderr(),
+            "cannot keep this process's memory from other processes: {cause}"
+        );
+        return cli::exit::Exit::Unrecoverable.into();
+    }
     // The launcher comes before everything else: it must not have a second thread, nor print.
     if let Some(launch) = cli::launch_request() {
         return launch.run();

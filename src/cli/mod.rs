@@ -7,6 +7,7 @@ pub mod diagnostics;
 pub mod exit;
 pub mod explain;
 pub mod launch;
+pub mod memory;
 pub mod proxy;
 pub mod report;
 pub mod test_policy;

@@ -84,16 +84,21 @@ impl Mark {
         &self.0
     }
 
-    /// Every living process with the mark. The dead have no environment.
+    /// Every living process with the mark, and the launchers above them, which show their environment
+    /// only to `CAP_SYS_PTRACE`. The dead have none.
     pub(crate) fn processes(&self) -> Vec<Process> {
-        let marked = |environment: &[u8]| {
-            environment
-                .split(|b| *b == 0)
-                .any(|v| v == self.0.as_bytes())
+        let marked = |process: &Process| {
+            let environment = fs::read(format!("/proc/{}/environ", process.pid));
+            let environment = environment.unwrap_or_default();
+            let mut variables = environment.split(|byte| *byte == 0);
+            variables.any(|variable| variable == self.0.as_bytes())
         };
         let mut processes = Process::all();
+        let known: Vec<Process> = processes.iter().filter(|it| marked(it)).cloned().collect();
         processes.retain(|process| {
-            fs::read(format!("/proc/{}/environ", process.pid)).is_ok_and(|env| marked(&env))
+            let is_above = || known.iter().any(|it| it.parent == process.pid);
+            known.iter().any(|it| it.pid == process.pid)
+                || process.name == "mcp-launch" && is_above()
         });
         processes
     }

@@ -355,7 +355,14 @@ fn resident(gate: &Serving) -> u64 {
     kib.unwrap().parse().unwrap()
 }
 
+/// The directory is closed to those who may not look into the gate; how many it holds is not, from
+/// Linux 6.2 on.
 fn descriptors(gate: &Serving) -> u64 {
-    let open = fs::read_dir(format!("/proc/{}/fd", gate.child.id())).unwrap();
-    u64::try_from(open.count()).unwrap()
+    let open = format!("/proc/{}/fd", gate.child.id());
+    let count = match fs::read_dir(&open) {
+        Ok(entries) => u64::try_from(entries.count()).unwrap(),
+        Err(_) => fs::metadata(&open).unwrap().len(),
+    };
+    assert!(count > 0, "descriptors cannot be counted");
+    count
 }

@@ -11,9 +11,11 @@ use rustix::process::{
     kill_process, set_child_subreaper, set_parent_process_death_signal, wait,
 };
 use rustix::stdio::{dup2_stdin, dup2_stdout};
+use rustix::thread::set_name;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
 use super::Launch;
+use crate::cli::memory;
 use crate::upstream::launcher::{self, Step};
 use crate::upstream::{open_files, sandbox};
 
@@ -21,6 +23,10 @@ use crate::upstream::{open_files, sandbox};
 const PARENT_DIED: Signal = Signal::USR1;
 
 pub(super) fn run(launch: &Launch) -> ExitCode {
+    // Another server of the same user could else take over what supervises this one.
+    if let Err(error) = memory::deny_to_others() {
+        return cannot_start(&error);
+    }
     let done = match launch.step {
         Step::Supervise => supervise(launch),
         Step::Execute => return execute(launch),
@@ -40,7 +46,7 @@ fn execute(launch: &Launch) -> ExitCode {
         return cannot_start(&io::ErrorKind::InvalidInput.into());
     };
     // The last thing before the server: from here on we may not do much more than it.
-    match confine(launch) {
+    match memory::give_up_looking().and_then(|()| confine(launch)) {
         Ok(confined) => {
             let error = Command::new(program).args(arguments).exec();
             let is_kept = error.kind() == io::ErrorKind::PermissionDenied;
@@ -85,7 +91,7 @@ fn supervise(launch: &Launch) -> io::Result<ExitCode> {
     }
     set_child_subreaper(Some(getpid()))?;
     // Told apart from the gate in a list of processes; nothing depends on it.
-    let _ = fs::write("/proc/self/comm", "mcp-launch");
+    let _ = set_name(c"mcp-launch");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;

@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use secrecy::SecretString;
+use secrecy::zeroize::Zeroizing;
 
 use super::conceal::TooShort;
 
@@ -30,10 +31,10 @@ pub enum SecretFault {
 pub(super) fn read(path: &Path) -> Result<SecretString, SecretFault> {
     let unreadable = |error: std::io::Error| SecretFault::Unreadable(error.to_string());
     let most = u64::try_from(MAX_SECRET).unwrap_or(u64::MAX);
-    let mut text = String::new();
-    File::open(path)
-        .map_err(unreadable)?
-        .take(most.saturating_add(1))
+    let file = File::open(path).map_err(unreadable)?;
+    // Room for all of it beforehand: a buffer that grows leaves copies behind.
+    let mut text = Zeroizing::new(String::with_capacity(MAX_SECRET.saturating_add(2)));
+    file.take(most.saturating_add(1))
         .read_to_string(&mut text)
         .map_err(unreadable)?;
     let secret = text.trim();
