@@ -5,6 +5,7 @@
 //! reader could take for something else (escapes in a path, a backslash, `~`, look-alikes of a
 //! slash) has none, which counts as outside of everything.
 
+mod own;
 mod patterns;
 
 use unicode_normalization::UnicodeNormalization;
@@ -449,9 +450,11 @@ pub(super) fn host_of(url: &Url) -> String {
     }
 }
 
+/// Schemes whose hosts and ports the WHATWG standard knows.
+const OF_THE_WEB: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+
 /// What is a drive for some, and what the WHATWG standard finds a host in where RFC 3986 finds none.
 fn is_read_in_two_ways(uri: &str) -> bool {
-    const OF_THE_WEB: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
     let Some((scheme, rest)) = uri.split_once(':') else {
         return false;
     };
