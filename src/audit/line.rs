@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, Serializer};
 
-use super::misleading::misleads;
 use super::record::Record;
+use crate::unseen::misleads;
 
 /// The version of the record format.
 pub const SCHEMA: u32 = 1;

@@ -10,7 +10,6 @@ mod follower;
 mod jsonl;
 mod line;
 mod memory;
-mod misleading;
 mod observe;
 mod pace;
 mod queue;
@@ -26,7 +25,6 @@ pub use file::check as check_file;
 pub use jsonl::Audit;
 pub use line::SCHEMA;
 pub use memory::{Kept, Memory};
-pub use misleading::misleads;
 pub use observe::{Figures, LogState, Observe, Sighting, Story};
 pub use record::{
     Agent, Change, Consent, Correlation, Decision, Direction, Edit, ErrorClass, Event, Kind, Level,

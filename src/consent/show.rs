@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::unseen::misleads;
 use crate::wire::Value;
 
 /// The same text with everything that is not plainly seen as an escape of JSON: controls, characters
@@ -103,10 +104,7 @@ fn push_shown(out: &mut String, text: &str) {
 /// The standard library's own table tells what a debugger would have to escape; quotes and
 /// backslashes are escaped there for another reason.
 fn is_plain(c: char) -> bool {
-    // Letters and a symbol that have no ink.
-    let is_blank = matches!(
-        c,
-        '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
-    );
+    // A symbol of Braille without a dot.
+    let is_blank = c == '\u{2800}' || misleads(c);
     matches!(c, '"' | '\'' | '\\') || c.escape_debug().len() == 1 && !is_blank
 }

@@ -12,5 +12,5 @@ mod sarif;
 pub use finding::{Finding, Level};
 pub use github::github;
 pub use place::{Place, relative};
-pub use printable::{json, misleads, printable, visible};
+pub use printable::{json, printable, visible};
 pub use sarif::{Rule, Tool, sarif};

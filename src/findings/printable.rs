@@ -5,12 +5,14 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::unseen::misleads;
+
 /// The same text with what is not seen, or turns the direction of text (UAX 9), as escapes. Line
 /// ends and tabs are escaped as well: what is told of a file stays where it is told.
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() || is_unseen(c) {
+        if misleads(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -24,7 +26,7 @@ pub fn printable(text: &str) -> String {
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unseen(c) {
+        if misleads(c) && !c.is_control() {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -33,19 +35,13 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// Whether a character makes what is read another thing than what is there: controls, what is not
-/// seen, and what turns the direction of text (UAX 9).
-pub fn misleads(c: char) -> bool {
-    is_unseen(c) || c.is_control() && c != '\t'
-}
-
 /// One line of JSON whose strings hold no such character as it is: `\u202e` is read as the same.
 pub fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
     let text = serde_json::to_string(value)?;
     let mut units = [0; 2];
     let mut line = String::with_capacity(text.len() + 1);
     for c in text.chars() {
-        if is_unseen(c) || c.is_control() {
+        if misleads(c) {
             for unit in c.encode_utf16(&mut units) {
                 // A `String` takes whatever is written.
                 let _ = write!(line, "\\u{unit:04x}");
@@ -55,13 +51,6 @@ pub fn json(value: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
         }
     }
     writeln!(out, "{line}")
-}
-
-/// Whether a character takes no room, moves its neighbours, or is none (and may not be in XML).
-pub(super) fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -77,10 +66,7 @@ mod tests {
             json(&text, &mut out).unwrap();
             let written = String::from_utf8(out).unwrap();
             let line = written.strip_suffix('\n').unwrap();
-            assert!(
-                !line.chars().any(|c| c.is_control() || is_unseen(c)),
-                "{line}"
-            );
+            assert!(!line.contains(misleads), "{line}");
             let value: serde_json::Value = line.parse().unwrap();
             assert_eq!(value.as_str(), Some(text));
         };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use crate::policy::{CanonicalPaths, ExtensionMethod, Uncanonical};
 use crate::session::Target;
+use crate::unseen::misleads;
 use crate::wire::{Kind as JsonKind, KnownMethod, ListedMethod, Value};
 
 use super::arguments::{MAX_POINTER_BYTES, leaves};
@@ -319,7 +320,8 @@ fn calls_uris(key: &str) -> bool {
 
 /// Whether a text is one that a server could take for the URI of something: `scheme://`, or a file.
 fn is_uri(text: &str) -> bool {
-    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c.is_control());
+    let falls_off = |c: char| c.is_whitespace() || misleads(c);
+    let text = text.trim_start_matches(falls_off);
     scheme_of(text)
         .is_some_and(|(scheme, rest)| rest.starts_with("//") || scheme.eq_ignore_ascii_case("file"))
 }

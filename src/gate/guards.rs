@@ -26,19 +26,23 @@ impl Gate {
         let guards = &self.settings.guards;
         let secrets = guards.secrets.as_ref();
         let mut findings = asking::check(understood, &guards.asking)?;
-        findings.extend(resources::check(understood, guards.uris)?);
+        findings.extend(resources::check(
+            understood,
+            guards.uris,
+            snapshot.labels(),
+        )?);
         findings.extend(schemas::check(
             understood,
             session,
             guards,
             snapshot.labels(),
         )?);
-        findings.extend(leaks::sent(message, from, secrets)?);
+        findings.extend(leaks::sent(message, &understood.identified, secrets)?);
         // As it was written, and as it will be sent.
         let sent = oblige::respelled(message, &allowed.respelled, self.limits(from))?;
         if let Some(sent) = sent {
             findings.extend(schemas::check_call(understood, &sent, session, guards)?);
-            findings.extend(leaks::sent(&sent, from, secrets)?);
+            findings.extend(leaks::sent(&sent, &understood.identified, secrets)?);
         }
         Ok(findings)
     }

@@ -12,6 +12,8 @@ use crate::policy::PolicySnapshot;
 use crate::wire::{Message, Side, Value};
 
 use super::Gate;
+use super::handles::{self, Handles};
+use super::identify::Identified;
 use super::inspect;
 use super::page::Looked;
 use super::refuse::Refusal;
@@ -42,7 +44,7 @@ impl Look<'_> {
         let (Some(rules), Some(value)) = (self.credentials, value) else {
             return Vec::new();
         };
-        let found = leaks(value, &[], &|_| None, rules);
+        let found = leaks(value, &[], &[], &|_| None, rules);
         let shown = found.strings.into_iter().flat_map(|leak| leak.rules);
         named(shown.chain(found.names))
     }
@@ -91,19 +93,21 @@ pub(super) struct Received<'m> {
     pub(super) findings: Vec<String>,
 }
 
-/// Looks at what the agent sends.
+/// Looks at what the agent sends: the message itself, or what is to be sent of it.
 ///
 /// # Errors
 /// [`Refusal::Unfit`] where it shows a credential and may not.
 pub(super) fn sent(
     message: &Message,
-    from: Side,
+    identified: &Identified<'_>,
     secrets: Option<&Secrets>,
 ) -> Result<Vec<String>, Refusal> {
+    let from = identified.from;
     let Some(secrets) = secrets.filter(|it| from == Side::Agent && it.sent != Level::Off) else {
         return Ok(Vec::new());
     };
-    let found = leaks(message.document().root(), &[], &|_| None, &secrets.rules);
+    let (root, handles) = (message.document().root(), handles::of(identified));
+    let found = leaks(root, &[], &handles, &|_| None, &secrets.rules);
     let rules = found.strings.into_iter().flat_map(|leak| leak.rules);
     let rules = named(rules.chain(found.names));
     match secrets.sent {
@@ -115,8 +119,8 @@ pub(super) fn sent(
     }
 }
 
-/// Looks at what the server sends; what stands at `ids` the gate wrote itself, and `texts` say something else
-/// already, by where they begin.
+/// Looks at what the server sends; what stands at `ids` the gate wrote itself, `handles` stay as they are, and
+/// `texts` say something else already, by where they begin.
 ///
 /// # Errors
 /// When the name of a member shows a credential: nothing can stand for it.
@@ -124,6 +128,7 @@ pub(super) fn received<'m>(
     message: &'m Message,
     from: Side,
     ids: &[Range<usize>],
+    handles: &Handles,
     texts: &HashMap<usize, (Value<'m>, String)>,
     secrets: Option<&Secrets>,
 ) -> Result<Received<'m>, Refusal> {
@@ -132,7 +137,13 @@ pub(super) fn received<'m>(
     let Some(secrets) = secrets.filter(wanted) else {
         return Ok(Received::default());
     };
-    let found = leaks(message.document().root(), ids, &said, &secrets.rules);
+    let found = leaks(
+        message.document().root(),
+        ids,
+        handles,
+        &said,
+        &secrets.rules,
+    );
     let rules = found.strings.iter().flat_map(|leak| leak.rules.clone());
     match secrets.received {
         Treatment::Redact => match found.names.first() {

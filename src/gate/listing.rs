@@ -133,11 +133,12 @@ pub(super) async fn listing<'m>(
                 .map(|item| (item.index, item.because(OTHERWISE))),
         )
         .chain(closed.iter().map(|item| (item.index, item.because(CLOSED))))
-        .chain(
-            hidden
-                .iter()
-                .map(|item| (item.index, item.because(&why_hidden(&shape, item, pins)))),
-        )
+        .chain(hidden.iter().map(|item| {
+            (
+                item.index,
+                item.because(&why_hidden(&shape, item, snapshot, pins)),
+            )
+        }))
         .chain(
             misleading
                 .iter()
@@ -152,16 +153,15 @@ pub(super) async fn listing<'m>(
 }
 
 /// Whether the agent could not ask for it by its name, whatever policies say.
-fn is_unclear(shape: &Shape, item: &PageItem, pins: Pins<'_>) -> bool {
-    pins.uris == Level::Strict && !shape.is_clear(item)
+fn is_unclear(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot, pins: Pins<'_>) -> bool {
+    pins.uris == Level::Strict && shape.odd(item, snapshot).is_some()
 }
 
-fn why_hidden(shape: &Shape, item: &PageItem, pins: Pins<'_>) -> String {
-    if is_unclear(shape, item, pins) {
-        let odd = Odd::of(&item.name);
-        format!("readers disagree on its URI: {odd}; {}", resources::SETTING)
-    } else {
-        "not permitted".to_owned()
+fn why_hidden(shape: &Shape, item: &PageItem, snapshot: &PolicySnapshot, pins: Pins<'_>) -> String {
+    let odd = shape.odd(item, snapshot);
+    match odd.filter(|_| pins.uris == Level::Strict) {
+        Some(odd) => format!("readers disagree on its URI: {odd}; {}", resources::SETTING),
+        None => "not permitted".to_owned(),
     }
 }
 
@@ -211,7 +211,7 @@ async fn shown(
         .collect();
     let mut shown: Vec<bool> = judged
         .iter()
-        .map(|item| !is_unclear(shape, item, pins))
+        .map(|item| !is_unclear(shape, item, snapshot, pins))
         .collect();
     let mut judged = 0;
     for some in items.chunks(AT_ONCE) {
@@ -306,11 +306,15 @@ fn flags(item: &PageItem, snapshot: &PolicySnapshot) -> Vec<String> {
 }
 
 impl Shape {
-    /// Whether the agent could ask for an item by its name: of resources, whether it is one for all who
+    /// Why the agent could not ask for an item by its name: of resources, why it is not one for all who
     /// read it.
-    fn is_clear(&self, item: &PageItem) -> bool {
-        let kind = self.kind.names_resources();
-        kind.is_none_or(|kind| kind.canonical(&item.name).is_some())
+    fn odd(&self, item: &PageItem, snapshot: &PolicySnapshot) -> Option<Odd> {
+        let kind = self.kind.names_resources()?;
+        if kind.canonical(&item.name).is_none() {
+            return Some(Odd::of(&item.name));
+        }
+        let may_be_another = kind.may_be_another(&item.name, snapshot.labels());
+        may_be_another.then_some(Odd::Otherwise)
     }
 }
 

@@ -21,6 +21,7 @@ mod forward;
 mod granted;
 mod guards;
 mod guises;
+mod handles;
 mod hearers;
 mod identify;
 mod inspect;

@@ -13,6 +13,7 @@ use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
 use super::excerpts;
 use super::guises;
+use super::handles::Handles;
 use super::leaks;
 use super::noted::{MOST_NOTED, note_replaced};
 use super::passage::Passage;
@@ -67,6 +68,8 @@ pub(super) struct Wanted<'m> {
     pub(super) shortening: Option<Shortening<'m>>,
     /// The roots that the agent knows by other paths.
     pub(super) renaming: Option<&'m Roots>,
+    /// What must go back as it is.
+    pub(super) handles: Handles,
 }
 
 /// What strings say from here on, by where they begin.
@@ -131,7 +134,14 @@ pub(super) fn oblige<'m>(
     texts.extend(links);
     let of_others = settings.guards.secrets.as_ref();
     // What is hidden in a credential may not hide it.
-    let found = leaks::received(message, allowed.from(), &own, &texts, of_others)?;
+    let found = leaks::received(
+        message,
+        allowed.from(),
+        &own,
+        &wanted.handles,
+        &texts,
+        of_others,
+    )?;
     brings = brings.join(&ratchet::shown(&found));
     let mut redactions = Vec::new();
     let mut said = Said::default();

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::policy::{
-    Odd, ResourceFacts, Uncanonical, canonical_template, canonical_uri, with_plain_slashes,
+    Labels, Odd, ResourceFacts, Uncanonical, canonical_template, canonical_uri, with_plain_slashes,
 };
 use crate::session::Target;
 use crate::wire::{KnownMethod, Value};
@@ -48,6 +48,13 @@ impl Kind {
             Self::Uri => canonical_uri(text),
             Self::Template => canonical_template(text),
         }
+    }
+
+    /// Whether it could name another resource than it seems to, as the host's labels are written.
+    pub(super) fn may_be_another(self, text: &str, labels: &Labels) -> bool {
+        // What a template reaches is told where it is completed.
+        let is_uri = self == Self::Uri || !text.contains('{');
+        is_uri && labels.may_be_another(text)
     }
 }
 
@@ -252,7 +259,11 @@ fn mention<'m>(value: Value<'m>, found: &mut Vec<Cow<'m, str>>) {
 ///
 /// # Errors
 /// [`Refusal::NoUri`] where it is not, and has to be.
-pub(super) fn check(understood: &Understood<'_>, level: Level) -> Result<Vec<String>, Refusal> {
+pub(super) fn check(
+    understood: &Understood<'_>,
+    level: Level,
+    labels: &Labels,
+) -> Result<Vec<String>, Refusal> {
     if level == Level::Off || matches!(understood.identified.role, Role::Reply(_)) {
         return Ok(Vec::new());
     }
@@ -260,10 +271,15 @@ pub(super) fn check(understood: &Understood<'_>, level: Level) -> Result<Vec<Str
     for (pointer, named) in named(understood) {
         let text = named.value.as_str();
         let text = text.as_deref();
-        if text.is_some_and(|text| named.kind.canonical(text).is_some()) {
-            continue;
-        }
-        let unclear = no_uri(pointer, text);
+        let is_clear = text.is_some_and(|text| named.kind.canonical(text).is_some());
+        let unclear = match text {
+            Some(text) if is_clear && named.kind.may_be_another(text, labels) => {
+                let odd = Odd::Otherwise;
+                Uncanonical::NoUri { pointer, odd }
+            }
+            Some(_) if is_clear => continue,
+            Some(_) | None => no_uri(pointer, text),
+        };
         match level {
             Level::Off => {}
             Level::Warn => findings.push(unclear.to_string()),

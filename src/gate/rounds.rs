@@ -327,7 +327,7 @@ pub(super) fn check(taken: &Taken, result: Value<'_>) -> Result<(), Refusal> {
 }
 
 /// Methods whose results may ask for more.
-fn asks(method: KnownMethod) -> bool {
+pub(super) fn asks(method: KnownMethod) -> bool {
     matches!(
         method,
         KnownMethod::ToolsCall | KnownMethod::PromptsGet | KnownMethod::ResourcesRead

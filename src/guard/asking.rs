@@ -3,6 +3,8 @@
 
 use unicode_security::confusable_detection::skeleton;
 
+use crate::unseen::is_unseen;
+
 /// Words that name a secret by themselves.
 const WORDS: &[&str] = &[
     "adminpass",
@@ -306,7 +308,7 @@ fn words(text: &str, split: Split) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before = None;
     // What is not seen stands between no letters.
-    let mut letters = text.chars().filter(|letter| !is_unseen(*letter)).peekable();
+    let mut letters = text.chars().filter(|it| !adds_nothing(*it)).peekable();
     while let Some(letter) = letters.next() {
         let next_is_small = letters.peek().copied().is_some_and(char::is_lowercase);
         let begins = if before.is_some_and(char::is_uppercase) {
@@ -340,13 +342,14 @@ fn unmasked(text: &str) -> String {
     text.chars().map(letter).collect()
 }
 
-fn is_unseen(letter: char) -> bool {
-    matches!(
+/// Nothing, or a mark above or below what stands before it.
+fn adds_nothing(letter: char) -> bool {
+    let is_mark = matches!(
         letter,
-        '\u{ad}' | '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{e0000}'..='\u{e01ef}'
-    )
+        '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}'
+    );
+    is_mark || is_unseen(letter)
 }
 
 /// As a word looks, whatever its case: lower case before as well as after, as for names of tools.

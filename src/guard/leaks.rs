@@ -27,24 +27,16 @@ pub struct Leak<'m> {
     pub rules: Vec<RuleId>,
 }
 
-/// Where what stands must go back as it was, byte for byte, or the conversation breaks off: it names
-/// something to the one who wrote it.
-const HANDLES: [&[&str]; 7] = [
-    &["params", "cursor"],
-    &["params", "requestState"],
-    &["params", "taskId"],
-    &["result", "nextCursor"],
-    &["result", "requestState"],
-    &["result", "taskId"],
-    &["result", "task", "taskId"],
-];
-
 /// Bytes of the name of a member, from its end, that are looked at together with its value.
 const MOST_OF_NAME: usize = 128;
 
 /// The longest string that is looked at together with the name of its member: a longer one is text
 /// that says itself what is in it.
 const SHORT: usize = 512;
+
+/// Bytes of the halves of a pair of which only the first one shows what it is (AWS).
+const ID: usize = 20;
+const HALF: usize = 40;
 
 /// A secret that is as short may stand elsewhere by chance.
 const TELLING: usize = 8;
@@ -62,7 +54,8 @@ const MOST_OF_ONE: usize = 4096;
 /// The most secrets of one message that are looked for in its other strings.
 const MOST_KNOWN: usize = 256;
 
-/// Finds credentials in every string of a message but those at `spare`.
+/// Finds credentials in every string of a message but those at `spare` and at the paths of `handles`, which
+/// must go back as they were, or the conversation breaks off.
 ///
 /// What surely is a credential is taken out of all other strings too: one that structured content gives
 /// away by the name of its member stands in a text as well, without that name. What only the words of a
@@ -73,10 +66,11 @@ const MOST_KNOWN: usize = 256;
 pub fn leaks<'m>(
     message: Value<'m>,
     spare: &[Range<usize>],
+    handles: &[&[&str]],
     said: &dyn Fn(Value<'m>) -> Option<String>,
     rules: &Rules,
 ) -> Leaks<'m> {
-    let handles = HANDLES.iter().filter_map(|path| message.at(path));
+    let handles = handles.iter().filter_map(|path| message.at(path));
     let handles = handles.filter(|handle| handle.as_str().is_some());
     let spare = spare.iter().cloned().chain(handles.map(Value::range));
     let mut search = Search {
@@ -88,7 +82,7 @@ pub fn leaks<'m>(
         known: HashMap::new(),
         said_to_be: HashMap::new(),
     };
-    search.visit(message, None);
+    search.visit(message, None, None);
     search.strings_of_all();
     let found = search
         .strings
@@ -140,30 +134,45 @@ enum Told {
 
 impl<'m> Search<'_, 'm> {
     /// The wire's depth limit bounds the recursion.
-    fn visit(&mut self, value: Value<'m>, name: Option<&str>) {
+    fn visit(&mut self, value: Value<'m>, name: Option<&str>, id: Option<&str>) {
         let beside = name_beside(value);
+        let id_beside = self.id_among(value);
+        let id_beside = id_beside.as_deref();
         for (key, member) in value.entries() {
             let shown = self.rules.find(&key).into_iter();
             self.names.extend(shown.map(|finding| finding.rule));
             let name = beside
                 .as_deref()
                 .filter(|_| VALUE.eq_ignore_ascii_case(&key));
-            self.visit(member, name.or(Some(&key)));
+            self.visit(member, name.or(Some(&key)), id_beside);
         }
         for item in value.items() {
-            self.visit(item, name);
+            self.visit(item, name, id_beside);
         }
         let said = || (self.said)(value).map(Cow::Owned);
         if let Some(text) = value.as_str().map(|text| said().unwrap_or(text))
             && !self.spare.contains(&value.range())
         {
-            let (found, told) = self.find(&text, name);
+            let (mut found, mut told) = self.find(&text, name);
+            if found.is_empty() && text.len() == HALF && id.is_some() {
+                (found, told) = self.find(&text, id);
+            }
             for finding in &found {
                 let secret = text.get(finding.range.clone()).unwrap_or_default();
                 self.note(secret, &finding.rule, told);
             }
             self.strings.push((value, text.into_owned(), found));
         }
+    }
+
+    /// The id of a pair among members or items: beside it the other half is known without a name.
+    fn id_among(&self, value: Value<'m>) -> Option<Cow<'m, str>> {
+        let members = value.entries().map(|(_, member)| member);
+        let mut texts = members.chain(value.items()).filter_map(Value::as_str);
+        texts.find(|text| {
+            let is_whole = |it: &Finding| it.range == (0..text.len());
+            text.len() == ID && self.rules.find(text).iter().any(is_whole)
+        })
     }
 
     /// Keeps what is to be looked for in other strings.
@@ -278,7 +287,7 @@ mod tests {
     fn check(message: &str, without: &[&str]) {
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        let found = leaks(document.root(), &[], &|_| None, &rules);
+        let found = leaks(document.root(), &[], &[], &|_| None, &rules);
         let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
         assert_eq!(texts, without, "{message}");
         assert!(found.names.is_empty());
@@ -294,7 +303,7 @@ mod tests {
         let found = [&format!("a {marker} b"), marker, marker];
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        let got = leaks(document.root(), &[], &|_| None, &rules);
+        let got = leaks(document.root(), &[], &[], &|_| None, &rules);
         let rule = got.strings[0].rules[0].as_str().to_owned();
         let texts: Vec<String> = got
             .strings
@@ -316,7 +325,7 @@ mod tests {
         );
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
-        let found = leaks(document.root(), &[], &|_| None, &rules);
+        let found = leaks(document.root(), &[], &[], &|_| None, &rules);
         assert_eq!(found.strings.len(), 2, "{found:?}");
         assert!(
             found
@@ -335,7 +344,7 @@ mod tests {
             );
             let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
             let rules = Rules::builtin();
-            let found = leaks(document.root(), &[], &|_| None, &rules);
+            let found = leaks(document.root(), &[], &[], &|_| None, &rules);
             let texts: Vec<&str> = found.strings.iter().map(|leak| &*leak.without).collect();
             assert!(
                 texts.len() == 1 && texts[0].contains("[redacted:"),
@@ -394,21 +403,32 @@ mod tests {
     }
 
     #[test]
-    fn handles_and_ordinary_words_stay() {
+    fn the_secret_half_of_a_pair_is_known_by_the_member_beside_it() {
+        let id = ["AK", "IA", "Q3EGV7T2ZPLX5M4N"].concat();
+        let half = ["q7Vx2mPz/L9sK4tRw", "8nBd+Y3hJ5fGc1aZe", "6uTiOp"].concat();
+        let found = &[
+            "[redacted:aws-secret-access-key]",
+            "[redacted:aws-access-key-id]",
+        ];
+        check(&format!(r#"{{"a":"{half}","b":"{id}"}}"#), found);
+        check(&format!(r#"[["{half}",1,"{id}"]]"#), found);
+        check(&format!(r#"{{"a":"{half}","b":["{id}"]}}"#), &found[1..]);
+    }
+
+    #[test]
+    fn a_handle_stays_where_there_is_one_and_ordinary_words_stay() {
         let token = token();
-        check(
-            &format!(r#"{{"result":{{"nextCursor":"{token}","requestState":"{token}"}}}}"#),
-            &[],
-        );
-        check(&format!(r#"{{"params":{{"cursor":"{token}"}}}}"#), &[]);
-        let elsewhere = format!(r#"{{"params":{{"arguments":{{"cursor":["{token}"]}}}}}}"#);
-        let document = Document::decode(elsewhere.as_bytes(), &Limits::default()).unwrap();
-        assert_eq!(
-            leaks(document.root(), &[], &|_| None, &Rules::builtin())
-                .strings
-                .len(),
-            1
-        );
+        let message = format!(r#"{{"result":{{"nextCursor":"{token}","a":["{token}"]}}}}"#);
+        let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
+        let found = |handles: &[&[&str]]| {
+            let rules = Rules::builtin();
+            let found = leaks(document.root(), &[], handles, &|_| None, &rules);
+            found.strings.len()
+        };
+        assert_eq!(found(&[]), 2);
+        assert_eq!(found(&[&["result", "nextCursor"]]), 1);
+        // A handle is a text.
+        assert_eq!(found(&[&["result"], &["result", "a"]]), 2);
         check(
             r#"{"text":"the password is not in this text","api_key":"none"}"#,
             &[],
@@ -421,7 +441,9 @@ mod tests {
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
         let rules = Rules::builtin();
         assert_eq!(
-            leaks(document.root(), &[], &|_| None, &rules).names.len(),
+            leaks(document.root(), &[], &[], &|_| None, &rules)
+                .names
+                .len(),
             1
         );
     }
@@ -433,7 +455,7 @@ mod tests {
         let message =
             format!(r#"{{"structuredContent":{{"password":"{secret}"}},"text":"{text}"}}"#);
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
-        let found = leaks(document.root(), &[], &|_| None, &Rules::builtin());
+        let found = leaks(document.root(), &[], &[], &|_| None, &Rules::builtin());
         let without = &found.strings.last().unwrap().without;
         assert!(!without.contains(&secret) && without.len() < text.len());
     }
@@ -446,7 +468,7 @@ mod tests {
             serde_json::Value::from(long)
         );
         let document = Document::decode(message.as_bytes(), &Limits::default()).unwrap();
-        let found = leaks(document.root(), &[], &|_| None, &Rules::builtin());
+        let found = leaks(document.root(), &[], &[], &|_| None, &Rules::builtin());
         assert!(found.strings.len() <= 1, "{found:?}");
     }
 }

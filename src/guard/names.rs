@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use sha2::{Digest, Sha256};
 use unicode_security::confusable_detection::skeleton;
 
+use crate::unseen::is_unseen;
+
 /// What a name looks like to whoever does not compare bytes: as it stands, and whatever its case.
 /// A digest, since a server can choose names of any length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,9 +49,10 @@ fn seen(name: &str) -> String {
     name.bytes().map(alone).collect()
 }
 
-/// Blanks are not seen at an end, and hardly anywhere else.
+/// Without what is not seen, and blanks, which are hardly seen.
 fn seen_in_full(name: &str) -> String {
-    skeleton(name).filter(|c| !c.is_whitespace()).collect()
+    let seen = skeleton(name).filter(|c| !c.is_whitespace() && !is_unseen(*c));
+    seen.collect()
 }
 
 /// What each character of ASCII looks like.

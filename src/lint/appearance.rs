@@ -13,6 +13,7 @@ use super::material::World;
 use super::table::Lint;
 use crate::policy::engines::cedar::PolicyTree;
 use crate::policy::{PolicyProblem, PolicySource};
+use crate::unseen::misleads;
 
 pub(super) const UNSEEN_CHARACTER: Lint = Lint {
     code: "lint::unseen-character",
@@ -86,11 +87,8 @@ fn name_doubt(name: &str) -> Option<String> {
 
 /// Direction marks and mixed scripts are told of by the checker.
 fn text_doubt(text: &str) -> Option<String> {
-    let hidden = |c: &char| {
-        matches!(*c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-            || c.is_control() && !matches!(c, '\n' | '\t' | '\r')
-    };
+    let is_told_of = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let hidden = |c: &char| misleads(*c) && !is_told_of(*c) && !matches!(c, '\n' | '\t' | '\r');
     let found = text.chars().find(hidden)?;
     let code = u32::from(found);
     Some(format!(
@@ -223,6 +221,7 @@ mod tests {
             ("when { resource.name == \"a\u{200b}b\" }", 1),
             ("when { resource.name like \"a\u{feff}*\" }", 1),
             ("when { resource.name == \"a\\u{ad}b\" }", 1),
+            ("when { resource.name == \"a\\u{3164}b\" }", 1),
             ("when { resource == Mcp::Tool::\"a \" }", 1),
             ("when { resource == Mcp::Tool::\" a\" }", 1),
             ("when { resource == Mcp::Tool::\"a\\u{7}\" }", 1),

@@ -5,12 +5,14 @@
 //! reader could take for something else (escapes in a path, a backslash, `~`, look-alikes of a
 //! slash) has none, which counts as outside of everything.
 
+mod own;
 mod patterns;
 
 use unicode_normalization::UnicodeNormalization;
 use url::{Host, Url};
 
 use super::uris;
+use crate::unseen::is_unseen;
 
 /// A place among files, or below the authority of a URI.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -408,16 +410,6 @@ fn is_device(name: &str) -> bool {
     is_numbered || matches!(&*stem, "CON" | "PRN" | "AUX" | "NUL")
 }
 
-/// Default_Ignorable_Code_Point of Unicode 16: no reader shows them, and some drop them.
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
 /// `None` for what would have to be decoded twice.
 fn unescaped(part: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(part.len());
@@ -458,9 +450,11 @@ pub(super) fn host_of(url: &Url) -> String {
     }
 }
 
+/// Schemes whose hosts and ports the WHATWG standard knows.
+const OF_THE_WEB: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+
 /// What is a drive for some, and what the WHATWG standard finds a host in where RFC 3986 finds none.
 fn is_read_in_two_ways(uri: &str) -> bool {
-    const OF_THE_WEB: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
     let Some((scheme, rest)) = uri.split_once(':') else {
         return false;
     };
@@ -663,6 +657,7 @@ mod tests {
         check("/srv/DATA/a", "/srv/data", Below::Perhaps);
         check("/srv/da\u{200b}ta/a", "/srv/data", Below::Perhaps);
         check("/srv/d\u{ad}ata", "/srv/data", Below::Perhaps);
+        check("/srv/d\u{fff9}ata", "/srv/data", Below::Perhaps);
         check("/srv/data.", "/srv/data", Below::Perhaps);
         check("/srv/[d]ata/a", "/srv/data", Below::Perhaps);
         check("/srv/{x,data}/a", "/srv/data", Below::Perhaps);

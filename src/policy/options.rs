@@ -4,6 +4,7 @@
 //! `--output=/etc/cron.d/x` is no revision.
 
 use super::facts::{Arguments, Leaf};
+use crate::unseen::is_unseen;
 
 /// The most that are told one by one; of more, one is [`MORE`].
 const MOST: usize = 64;
@@ -43,14 +44,6 @@ fn begins_one(text: &str) -> bool {
     text.trim_start_matches(falls_off).starts_with('-')
 }
 
-/// Marks that have no width (Unicode, `Default_Ignorable_Code_Point`, those that stand in texts).
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e0fff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +74,8 @@ mod tests {
             "\"--x\"",
             "' -x'",
             "\u{e0061}-x",
+            "\u{3164}--output=/x",
+            "\u{fff0}\u{fff9}\u{1d173}\u{115f}-x",
         ] {
             check(
                 &[("/a", text("HEAD")), ("/revision", text(option))],

@@ -1,11 +1,11 @@
 //! Text that nobody can do harm with by having it printed.
 
-use crate::findings::misleads;
+use crate::unseen::misleads;
 
 /// A whole text whose places are known: what misleads is replaced by as many bytes.
 pub(super) fn with_places_kept(text: &str) -> String {
     let harmless = |c: char| match (c, c.len_utf8()) {
-        ('\n' | '\r', _) => c,
+        ('\n' | '\r' | '\t', _) => c,
         _ if !misleads(c) => c,
         (_, 1) => '?',
         (_, 2) => '¿',

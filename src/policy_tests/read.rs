@@ -19,8 +19,9 @@ use super::read_test;
 use super::section::Section;
 use super::suggest;
 use super::table::{Reading, Table, in_order};
-use crate::findings::{misleads, printable};
+use crate::findings::printable;
 use crate::policy::{Agent, Client};
+use crate::unseen::misleads;
 use crate::wire::{Extensions, Limits, ListedMethod, ListedProblem, Message, Side};
 
 /// When a fixture says nothing of the time: 2026-01-01T00:00:00Z, so that results never depend on
@@ -216,9 +217,9 @@ fn tests(top: &Table<'_>, surroundings: &Surroundings) -> Vec<Test> {
 
 /// Names stand in reports, one on each line.
 fn is_readable(top: &Table<'_>, name: &Spanned<String>) {
-    if name.get_ref().contains(misleads) {
+    if name.get_ref().contains(|c| misleads(c) && c != '\t') {
         let message = format!("this name cannot be read as it is: `{}`", name.get_ref());
-        let help = "a name is one line, without controls and what turns the direction of text";
+        let help = "a name is one line, without controls, what is not seen, and what turns the direction of text";
         top.reading
             .tell(&name.span(), "test::name", message, Some(help.to_owned()));
     }

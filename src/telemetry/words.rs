@@ -15,7 +15,8 @@ use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 
-use crate::audit::{Decision, Direction, Named, Redactor, Story, Text, misleads};
+use crate::audit::{Decision, Direction, Named, Redactor, Story, Text};
+use crate::unseen::misleads;
 use crate::wire::{KnownMethod, Sampled, TraceContext};
 
 use super::settings::Transport;

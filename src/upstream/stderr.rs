@@ -14,6 +14,7 @@ use tokio::time::sleep;
 
 use super::command::StartError;
 use super::launcher;
+use crate::unseen::misleads;
 
 /// Longer lines are cut.
 const MAX_LINE: usize = 4 * 1024;
@@ -210,12 +211,12 @@ impl Log {
     }
 }
 
-/// Makes control characters visible, and those that reorder or break lines: what a server writes
-/// must not move a terminal's cursor nor forge a line of ours.
+/// Makes visible what acts instead of showing: what a server writes must not move a terminal's cursor,
+/// forge a line of ours, or hide.
 fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
-        if character != '\t' && (character.is_control() || reorders_or_breaks(character)) {
+        if character != '\t' && misleads(character) {
             // Writing into a string cannot fail.
             let _ = write!(safe, "\\u{{{:x}}}", u32::from(character));
         } else {
@@ -223,13 +224,6 @@ fn escape(text: &str) -> String {
         }
     }
     safe
-}
-
-fn reorders_or_breaks(character: char) -> bool {
-    matches!(
-        character,
-        '\u{061C}' | '\u{200E}' | '\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
-    )
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::collections::hash_map::Entry;
 use unicode_normalization::UnicodeNormalization;
 
 use super::json::Value;
+use crate::unseen::is_unseen;
 
 /// Why the keys of an object are not safe from a folding decoder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +89,7 @@ pub(super) fn folded(key: Cow<'_, str>) -> Cow<'_, str> {
     }
     let visible = key
         .chars()
-        .filter(|&char| !char.is_control() && !is_ignorable(char));
+        .filter(|&char| !char.is_control() && !is_unseen(char));
     // Comparing upper-case forms, as some peers do, makes these two an `i`.
     let dotted = visible.map(|char| {
         if matches!(char, 'İ' | 'ı') {
@@ -130,15 +131,4 @@ fn small_ascii<'r>(
                 position: value.position(),
             })
         })
-}
-
-/// The characters that Unicode's Default_Ignorable_Code_Point names: they show nothing, and
-/// NFKC_Casefold drops them.
-fn is_ignorable(char: char) -> bool {
-    matches!(char,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }

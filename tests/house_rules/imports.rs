@@ -9,27 +9,31 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 26] = [
-    ("wire", May::Only(&[])),
+const TABLE: [(&str, May); 27] = [
+    ("unseen", May::Only(&[])),
+    ("wire", May::Only(&["unseen"])),
     ("clock", May::Only(&[])),
-    ("policy", May::Only(&[])),
-    ("guard", May::Only(&["wire", "policy"])),
+    ("policy", May::Only(&["unseen"])),
+    ("guard", May::Only(&["wire", "policy", "unseen"])),
     ("session", May::Only(&["guard", "wire", "clock", "policy"])),
-    ("audit", May::Only(&["wire", "policy", "clock"])),
-    ("loading", May::Only(&["policy", "audit", "wire"])),
+    ("audit", May::Only(&["wire", "policy", "clock", "unseen"])),
+    ("loading", May::Only(&["policy", "audit", "wire", "unseen"])),
     (
         "consent",
-        May::Only(&["wire", "session", "policy", "clock"]),
+        May::Only(&["wire", "session", "policy", "clock", "unseen"]),
     ),
     (
         "gate",
         May::Only(&[
-            "wire", "session", "policy", "guard", "consent", "audit", "clock",
+            "wire", "session", "policy", "guard", "consent", "audit", "clock", "unseen",
         ]),
     ),
     ("outward", May::Only(&[])),
     ("inward", May::Only(&[])),
-    ("upstream", May::Only(&["gate", "wire", "clock", "outward"])),
+    (
+        "upstream",
+        May::Only(&["gate", "wire", "clock", "outward", "unseen"]),
+    ),
     ("identity", May::Only(&["wire", "clock", "outward"])),
     (
         "agent",
@@ -41,10 +45,13 @@ const TABLE: [(&str, May); 26] = [
             "agent", "audit", "clock", "consent", "identity", "inward", "wire",
         ]),
     ),
-    ("telemetry", May::Only(&["audit", "wire", "clock"])),
+    (
+        "telemetry",
+        May::Only(&["audit", "wire", "clock", "unseen"]),
+    ),
     ("bridge", May::Only(&["gate", "session", "wire", "clock"])),
-    ("findings", May::Only(&[])),
-    ("lint", May::Only(&["policy"])),
+    ("findings", May::Only(&["unseen"])),
+    ("lint", May::Only(&["policy", "unseen"])),
     ("policy_tests", May::AllBut(&["agent", "upstream", "cli"])),
     ("explain", May::AllBut(&["agent", "upstream", "cli"])),
     ("config", May::AllBut(&["cli", "policy_tests", "explain"])),

@@ -259,6 +259,34 @@ async fn handles_that_a_server_wants_back_stay_as_they_are() {
 }
 
 #[tokio::test]
+async fn what_is_called_like_a_handle_where_the_protocol_has_none_is_no_handle() {
+    let token = token();
+    for result in [
+        format!(r#"{{"content":[],"nextCursor":"{token}"}}"#),
+        format!(r#"{{"content":[],"taskId":"{token}"}}"#),
+        format!(r#"{{"content":[],"task":{{"taskId":"{token}"}}}}"#),
+    ] {
+        let bench = guarded(Level::Strict, Treatment::Redact).await;
+        let told = answered(&bench, &format!(r#""result":{result}"#)).await;
+        assert!(told.contains("[redacted:github-"), "{told}");
+        assert!(!told.contains(&token), "{told}");
+    }
+    for params in [
+        format!(r#"{{"name":"t","cursor":"{token}"}}"#),
+        format!(r#"{{"name":"t","taskId":"{token}"}}"#),
+        format!(r#"{{"name":"t","arguments":{{}},"requestState":"{token}"}}"#),
+    ] {
+        let bench = guarded(Level::Strict, Treatment::Redact).await;
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#
+            ))
+            .await;
+        assert_eq!(bench.to_upstream(), [""; 0], "{params}");
+    }
+}
+
+#[tokio::test]
 async fn the_log_names_a_resource_without_its_password() {
     let password = ["hun", "ter", "2hun", "ter2"].concat();
     let bench = guarded(Level::Off, Treatment::Redact).await;

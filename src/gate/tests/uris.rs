@@ -230,6 +230,60 @@ async fn a_refusal_says_which_part_of_a_uri_it_is_for() {
     }
 }
 
+/// A gate whose host has a root at `notes://team`.
+async fn labelled(level: Level) -> Bench {
+    let bench = ready(open, level).await;
+    let root = Root::at("team", "notes://team").unwrap();
+    let labels = Labels {
+        roots: Roots::new(vec![root]),
+        ..Labels::default()
+    };
+    let policies = snapshot("labelled", open).with_labels(labels);
+    bench.gate.policy.publish(policies);
+    bench
+}
+
+#[tokio::test]
+async fn another_spelling_of_a_labelled_resource_is_refused_and_not_listed() {
+    let uris = [
+        "notes://team/hr",
+        "notes://others/x",
+        "notes:team/hr",
+        "notes:///team/hr",
+        "notes://team:80/hr",
+        "notes://team/hr%3Fx",
+    ];
+    for (level, passes) in [(Level::Strict, &uris[..2]), (Level::Warn, &uris[..])] {
+        for uri in uris {
+            for request in requests(uri) {
+                let bench = labelled(level).await;
+                bench.agent(&request).await;
+                let sent = !bench.to_upstream().is_empty();
+                assert_eq!(sent, passes.contains(&uri), "{request}");
+                let told = bench.to_agent().concat();
+                assert_eq!(told.contains("its scheme are labelled"), !sent, "{told}");
+            }
+        }
+        let bench = labelled(level).await;
+        bench
+            .agent(r#"{"jsonrpc":"2.0","id":"l","method":"resources/list"}"#)
+            .await;
+        let id = id_of(&bench.to_upstream()[0]);
+        let items = uris.map(|uri| format!(r#"{{"uri":"{uri}","name":"n"}}"#));
+        let items = items.join(",");
+        bench
+            .upstream(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resources":[{items}]}}}}"#
+            ))
+            .await;
+        let told = bench.to_agent().concat();
+        for uri in uris {
+            let is_listed = told.contains(&format!(r#""{uri}""#));
+            assert_eq!(is_listed, passes.contains(&uri), "{told}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_template_is_completed_whatever_is_put_into_it() {
     for (uri, passes) in [

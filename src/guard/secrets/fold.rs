@@ -7,24 +7,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-/// What is left out (`Default_Ignorable_Code_Point` of Unicode, without what is not assigned).
-const IGNORED: [(char, char); 15] = [
-    ('\u{ad}', '\u{ad}'),
-    ('\u{34f}', '\u{34f}'),
-    ('\u{61c}', '\u{61c}'),
-    ('\u{115f}', '\u{1160}'),
-    ('\u{17b4}', '\u{17b5}'),
-    ('\u{180b}', '\u{180f}'),
-    ('\u{200b}', '\u{200f}'),
-    ('\u{202a}', '\u{202e}'),
-    ('\u{2060}', '\u{206f}'),
-    ('\u{3164}', '\u{3164}'),
-    ('\u{fe00}', '\u{fe0f}'),
-    ('\u{feff}', '\u{feff}'),
-    ('\u{ffa0}', '\u{ffa0}'),
-    ('\u{1d173}', '\u{1d17a}'),
-    ('\u{e0000}', '\u{e0fff}'),
-];
+use crate::unseen::is_unseen;
 
 /// A text as it reads, and where that stands in the text.
 pub(super) struct Folded {
@@ -44,7 +27,7 @@ impl Folded {
 /// `None` if the text reads as it is written.
 pub(super) fn folded(text: &str) -> Option<Folded> {
     let is_escaped = memmem::find(text.as_bytes(), br"\_").is_some();
-    let is_plain = || text.is_ascii() || !may_disguise(text.as_bytes()) || !is_disguised(text);
+    let is_plain = || !may_disguise(text.as_bytes()) || !is_disguised(text);
     if !is_escaped && is_plain() {
         return None;
     }
@@ -56,7 +39,7 @@ pub(super) fn folded(text: &str) -> Option<Folded> {
     while let Some((place, character)) = characters.next() {
         let is_escape =
             character == '\\' && characters.peek().is_some_and(|&(_, next)| next == '_');
-        if is_escape || is_ignored(character) {
+        if is_escape || is_unseen(character) {
             continue;
         }
         folded.text.push(narrow(character));
@@ -69,8 +52,14 @@ pub(super) fn folded(text: &str) -> Option<Folded> {
 /// Whether a text has any character that is ignored or wide, by its first bytes. Letters with accents,
 /// dashes and quotes of print are none, and most texts have no others. All bytes are compared at once.
 fn may_disguise(text: &[u8]) -> bool {
-    let following = text.get(1..).unwrap_or_default();
     let mut may = 0;
+    for byte in text {
+        may |= is_control(*byte);
+    }
+    if text.is_ascii() {
+        return may != 0;
+    }
+    let following = text.get(1..).unwrap_or_default();
     for (byte, next) in text.iter().zip(following) {
         for (first, least, span) in DISGUISES {
             may |= u8::from(*byte == first) & u8::from(next.wrapping_sub(least) <= span);
@@ -88,8 +77,16 @@ fn may_disguise(text: &[u8]) -> bool {
     may != 0
 }
 
+/// Whether a byte is a control of ASCII and no blank: 1, or 0.
+fn is_control(byte: u8) -> u8 {
+    let is_blank = u8::from(byte.wrapping_sub(b'\t') <= b'\r' - b'\t');
+    (u8::from(byte < b' ') & (1 ^ is_blank)) | u8::from(byte == 0x7f)
+}
+
 /// First bytes of what is ignored or wide, with what follows them: from where, and how many more.
-const DISGUISES: [(u8, u8, u8); 8] = [
+const DISGUISES: [(u8, u8, u8); 9] = [
+    // C1.
+    (0xc2, 0x80, 0x1f),
     // U+00AD.
     (0xc2, 0xad, 0),
     // U+034F.
@@ -102,23 +99,22 @@ const DISGUISES: [(u8, u8, u8); 8] = [
     (0xe3, 0x85, 0),
     // U+FE00 to U+FFFF.
     (0xef, 0xb8, 7),
-    // U+1D000 to U+1DFFF.
-    (0xf0, 0x9d, 0),
+    // U+1B000 to U+1DFFF.
+    (0xf0, 0x9b, 2),
     // U+E0000 to U+E0FFF.
     (0xf3, 0xa0, 0),
 ];
 
-/// Whether letters of a word are wide, or something that is ignored stands between some.
+/// Whether letters of a word are wide, or something that is ignored stands beside some, or within what is
+/// written in ASCII.
 fn is_disguised(text: &str) -> bool {
-    let of_word = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
-    let bytes = text
-        .as_bytes()
-        .iter()
-        .zip(text.as_bytes().get(1..).unwrap_or_default());
+    let following = text.bytes().skip(1).chain([b' ']);
+    let bytes = text.bytes().zip(following);
     // Of the characters of most texts, whatever their script, none is looked at.
     let doubtful = bytes.enumerate().filter(|(_, (byte, next))| {
-        let begins = |(first, least, span)| **byte == first && next.wrapping_sub(least) <= span;
-        !byte.is_ascii() && (DISGUISES.into_iter().any(begins) || begins((0xe2, 0x80, 1)))
+        let begins = |(first, least, span)| *byte == first && next.wrapping_sub(least) <= span;
+        is_control(*byte) != 0
+            || !byte.is_ascii() && (DISGUISES.into_iter().any(begins) || begins((0xe2, 0x80, 1)))
     });
     // Behind what was looked at: each character of a run that is ignored is passed once.
     let mut seen = 0;
@@ -126,24 +122,27 @@ fn is_disguised(text: &str) -> bool {
         let Some((before, from)) = text.split_at_checked(at).filter(|_| at >= seen) else {
             continue;
         };
-        let behind = from.trim_start_matches(is_ignored);
+        let behind = from.trim_start_matches(is_unseen);
         seen = text.len() - behind.len();
         let next = behind.chars().next();
         let is_wide = next.is_some_and(|it| narrow(it) != it && of_word(narrow(it)));
-        let is_parted =
-            behind.len() < from.len() && before.chars().next_back().is_some_and(of_word);
-        if is_wide || (is_parted && next.is_some_and(of_word)) {
+        let parts = || parts(before.chars().next_back(), next);
+        if is_wide || behind.len() < from.len() && parts() {
             return true;
         }
     }
     false
 }
 
-fn is_ignored(character: char) -> bool {
-    !character.is_ascii()
-        && IGNORED
-            .iter()
-            .any(|&(first, last)| (first..=last).contains(&character))
+/// Whether what is ignored between these two changes how a text reads.
+fn parts(before: Option<char>, next: Option<char>) -> bool {
+    let is = |it: Option<char>, what: fn(char) -> bool| it.is_some_and(what);
+    let of_ascii = |it: char| it.is_ascii();
+    is(before, of_word) || is(next, of_word) || is(before, of_ascii) && is(next, of_ascii)
+}
+
+fn of_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_-".contains(character)
 }
 
 /// The ASCII character that a wide one looks like (the block of fullwidth forms has them in order).
@@ -181,8 +180,14 @@ mod tests {
     fn no_character_that_is_ignored_or_wide_is_passed_over() {
         let looks = |one: char| may_disguise(one.to_string().as_bytes());
         for one in '\0'..=char::MAX {
-            let changes = is_ignored(one) || narrow(one) != one;
+            let changes = is_unseen(one) || narrow(one) != one;
             assert!(looks(one) || !changes, "{one:?}");
+            let parted = format!("a{one}b");
+            assert_eq!(
+                folded(&parted).is_some(),
+                is_disguised_slowly(&parted),
+                "{one:?}"
+            );
         }
         let usual = "äöüßéñ–—…„“”‚‘’«»€•→中文字かなПриветשלום";
         assert!(!may_disguise(usual.as_bytes()));
@@ -190,27 +195,26 @@ mod tests {
 
     /// Each character looked at, as it was written first.
     fn is_disguised_slowly(text: &str) -> bool {
-        let of_word = |it: char| it.is_ascii_alphanumeric() || "_-".contains(it);
-        let seen: Vec<char> = text.chars().filter(|it| !is_ignored(*it)).collect();
-        let is_wide = |it: &char| narrow(*it) != *it && of_word(narrow(*it));
-        let mut parted = false;
+        let is_wide = |it: char| narrow(it) != it && of_word(narrow(it));
         let mut before = None;
         let mut is_behind = false;
         for one in text.chars() {
-            if is_ignored(one) {
+            if is_unseen(one) {
                 is_behind = true;
                 continue;
             }
-            parted |= is_behind && before.is_some_and(of_word) && of_word(one);
+            if is_wide(one) || is_behind && parts(before, Some(one)) {
+                return true;
+            }
             (before, is_behind) = (Some(one), false);
         }
-        parted || seen.iter().any(is_wide)
+        is_behind && parts(before, None)
     }
 
     proptest! {
         #[test]
         fn what_is_passed_over_disguises_nothing(
-            text in "[ab_ \u{e9}\u{2013}\u{200b}\u{200d}\u{ad}\u{61c}\u{627}\u{ff41}\u{ff0c}\u{e0041}\u{fe0f}\u{1d400}]{0,12}"
+            text in "[ab_/ \n\u{1}\u{1b}\u{9b}\u{e9}\u{2013}\u{200b}\u{200d}\u{ad}\u{61c}\u{627}\u{ff41}\u{ff0c}\u{e0041}\u{fe0f}\u{1d400}]{0,12}"
         ) {
             let found = may_disguise(text.as_bytes()) && is_disguised(&text);
             prop_assert_eq!(found, is_disguised_slowly(&text), "{:?}", text);
@@ -221,10 +225,16 @@ mod tests {
     fn only_what_stands_between_letters_changes_how_a_text_reads() {
         check("plain", None);
         check("caf\u{e9} \u{2764}\u{fe0f} \u{4f60}\u{ff0c}\u{597d}", None);
-        check("\u{feff}begin", None);
+        check(
+            "\u{feff} begin \u{2764}\u{fe0f}, \u{4f60}\u{2060}\u{597d}",
+            None,
+        );
         check("\u{1f468}\u{200d}\u{1f469} a", None);
         check("gh\u{200b}p_a", Some("ghp_a"));
         check("g\u{ad}\u{2060}h", Some("gh"));
+        check("g\u{1}\u{fff9}\u{1bca0}h\u{9f}", Some("gh"));
+        check("a/\u{3164}+b", Some("a/+b"));
+        check("\u{3164}gh", Some("gh"));
         check("\u{ff47}\u{ff48}\u{ff50}\u{ff3f}\u{ff11}", Some("ghp_1"));
         check(r"ghp\_a \* b", Some(r"ghp_a \* b"));
     }

@@ -8,11 +8,13 @@ use super::fold::folded;
 use super::kind::Kind;
 use super::markup::{self, Markup};
 use super::patterns::PATTERNS;
+use crate::unseen::is_unseen;
 
 /// What in the text instructs a model, or hides.
 ///
 /// It is looked for in what is there behind the hidden characters, in the same without markup where there
-/// is some (a tag may part a word), and in what the characters of the block of tags spell.
+/// is some (a tag may part a word), in what sequences for terminals are written with, and in what the
+/// characters of the block of tags spell.
 pub fn flags(text: &str) -> Flags {
     let shown = revealed(text);
     let mut found = Flags::from(shown.removed);
@@ -20,6 +22,11 @@ pub fn flags(text: &str) -> Flags {
     let plain = markup::without(&shown.text, Markup::Foreign);
     if let Cow::Owned(text) = &plain.text {
         found = found.and(plain.removed.into()).and(instructions(text));
+    }
+    if shown.removed.contains(Kind::Escapes) {
+        // Not whoever reads it takes away what a terminal would.
+        let read: String = text.chars().filter(|it| !is_unseen(*it)).collect();
+        found = found.and(instructions(&read));
     }
     if shown.removed.contains(Kind::TagCharacters) {
         found = found.and(instructions(&spelt(text)));

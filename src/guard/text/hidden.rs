@@ -10,6 +10,7 @@ use super::scripts::{
     has_no_spaces, has_variants, is_arabic, is_ideograph, is_mongolian, is_pictograph,
     is_right_to_left, is_virama, joins,
 };
+use crate::unseen::is_unseen;
 
 /// What becomes of the next bytes.
 enum Step {
@@ -148,22 +149,6 @@ fn kind_of(one: char) -> Option<Kind> {
     Some(match one {
         '\t' | '\n' | '\r' | '\u{85}' => return None,
         '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => Kind::Escapes,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{17b4}'
-        | '\u{17b5}'
-        | '\u{180e}'
-        | '\u{200b}'..='\u{200d}'
-        | '\u{2060}'..='\u{2065}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}' => Kind::ZeroWidth,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
             Kind::Bidi
         }
@@ -173,6 +158,7 @@ fn kind_of(one: char) -> Option<Kind> {
         | '\u{e0100}'..='\u{e01ef}' => Kind::Selectors,
         // Nothing else of this plane is assigned, and all of it is ignored when it is shown.
         '\u{e0000}'..='\u{e00ff}' | '\u{e01f0}'..='\u{e0fff}' => Kind::TagCharacters,
+        other if is_unseen(other) => Kind::ZeroWidth,
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::unseen::misleads;
 use crate::wire::{Kind, Value};
 
 /// Appends a value with one member or item on each line, members by name.
@@ -61,7 +62,7 @@ pub fn push_quoted(text: &str, out: &mut String) {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
-            char if crate::audit::misleads(char) => {
+            char if misleads(char) => {
                 let mut units = [0; 2];
                 for unit in char.encode_utf16(&mut units) {
                     out.push_str("\\u");

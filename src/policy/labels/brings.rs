@@ -58,6 +58,12 @@ impl Labels {
         held
     }
 
+    /// Whether a server could take a URI for that of another resource, in a scheme of which the host says
+    /// something.
+    pub fn may_be_another(&self, uri: &str) -> bool {
+        self.resources.may_be_another(&self.roots, uri)
+    }
+
     /// What is brought by what lies at a URI, as a server says of what it sends. Nothing where the host says
     /// nothing of the place: a server may call what it sends as it likes.
     pub fn lies_at(&self, uri: &str) -> Held {

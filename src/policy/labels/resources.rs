@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::facts::ResourceFacts;
 use super::super::location::{Below, Location};
 use super::super::uris;
-use super::roots::{Place, Roots};
+use super::roots::{Place, Root, Roots};
 use super::{MAX_LEVEL, join};
 
 /// All that is said of resources.
@@ -14,6 +14,8 @@ pub struct Resources {
     by_place: HashMap<Location, ResourceLabels>,
     /// The same places without regard to case, as some servers look them up.
     folded: HashSet<Location>,
+    /// One place of each host and port, of schemes that are servers' own.
+    hosts: Vec<Location>,
     unlabelled: ResourceLabels,
 }
 
@@ -45,6 +47,10 @@ impl Resources {
     pub fn add(&mut self, uri: &str, labels: ResourceLabels) -> Result<(), ResourceProblem> {
         let place = Location::of_uri(uri).ok_or(ResourceProblem::Unclear)?;
         self.folded.insert(place.folded());
+        let host = place.top();
+        if host.own_scheme().is_some() && !self.hosts.contains(&host) {
+            self.hosts.push(host);
+        }
         match self.by_place.insert(place, labels) {
             None => Ok(()),
             Some(_) => Err(ResourceProblem::Twice),
@@ -167,6 +173,32 @@ impl Resources {
         all
     }
 
+    /// Whether a server could take a URI for another resource of a scheme that the host says something of.
+    pub(super) fn may_be_another(&self, roots: &Roots, uri: &str) -> bool {
+        let readings = uris::readings(uri).map_or_else(|| vec![uri.to_owned()], Vec::from);
+        let mut places = readings.iter().filter_map(|it| Location::of_uri(it));
+        places.any(|place| self.is_doubtful(roots, &place))
+    }
+
+    /// Whether a place could be a labelled one, or one in a root, that is written otherwise: with an escaped
+    /// delimiter, without a host where that has one or with one where that has none, or with another port.
+    /// Only of schemes of which something is said; what is said of the very place, or of a root that it
+    /// lies in, holds.
+    fn is_doubtful(&self, roots: &Roots, place: &Location) -> bool {
+        let Some(scheme) = place.own_scheme() else {
+            return false;
+        };
+        let known = || self.hosts.iter().chain(roots.iter().map(Root::location));
+        let is_said = |place: &Location| self.by_place.contains_key(place);
+        if is_said(place) || is_said(&place.without_query()) {
+            return false;
+        }
+        if place.holds_delimiters() {
+            return known().any(|known| known.own_scheme() == Some(scheme));
+        }
+        roots.find(place).is_nowhere() && known().any(|known| place.could_be_of(known))
+    }
+
     /// `None` where it is not sure which resource is meant.
     fn find<'r>(
         &self,
@@ -174,6 +206,9 @@ impl Resources {
         uri: &str,
     ) -> Option<(Option<&ResourceLabels>, Place<'r>)> {
         let place = Location::of_uri(uri)?;
+        if self.is_doubtful(roots, &place) {
+            return None;
+        }
         let root = Some(roots.find(&place)).filter(|root| !root.is_unsure())?;
         let named = self.by_place.get(&place);
         // What is said of a resource holds for whatever a query selects in it.
@@ -191,7 +226,6 @@ const NOTHING: ResourceLabels = ResourceLabels {
 
 #[cfg(test)]
 mod tests {
-    use super::super::roots::Root;
     use super::*;
 
     #[test]
@@ -253,6 +287,73 @@ mod tests {
         check("notes://team/Salaries", " 3");
         check("notes://team/x y", " 3");
         check("NOT A URI", " 3");
+    }
+
+    #[test]
+    fn what_could_be_another_spelling_of_a_labelled_resource_has_the_highest_level() {
+        let mut labelled = Resources::default();
+        let public = || ResourceLabels {
+            level: Some(0),
+            ..ResourceLabels::default()
+        };
+        labelled.add("notes://team/hr", public()).unwrap();
+        let in_root = Roots::new(vec![Root::at("team", "notes://team").unwrap()]);
+        for (roots, resources) in [
+            (Roots::default(), labelled),
+            (in_root, Resources::default()),
+        ] {
+            let check = |uri: &str, level: i64| {
+                let facts = ResourceFacts {
+                    uri: uri.to_owned(),
+                    ..ResourceFacts::default()
+                };
+                let facts = resources.describe(&roots, &facts).unwrap();
+                assert_eq!(facts.level, level, "{uri} {roots:?}");
+                let doubtful = resources.may_be_another(&roots, uri);
+                assert_eq!(doubtful, level > 0, "{uri} {roots:?}");
+            };
+            check("notes://team/hr", 0);
+            check("notes://team/x", 0);
+            check("notes://team/hr?year=1", 0);
+            check("notes://others/hr", 0);
+            check("mail:team/hr", 0);
+            check("mail://team/hr%3Fx", 0);
+            check("https://team:8443/hr", 0);
+            check("notes:team/hr", 3);
+            check("notes:hr", 3);
+            check("notes:/team/hr", 3);
+            check("notes:///team/hr", 3);
+            check("notes://team:80/hr", 3);
+            check("notes://team/hr%3Fx", 3);
+            check("notes://team/hr%23x", 3);
+            check("notes://others/hr%23x", 3);
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_the_very_place_holds_however_it_is_written() {
+        let mut resources = Resources::default();
+        let uris = [
+            "notes:hr",
+            "notes://team/hr",
+            "notes://team:80/hr",
+            "notes://team/a%3Fb",
+        ];
+        for (level, uri) in uris.into_iter().enumerate() {
+            let labels = ResourceLabels {
+                level: i64::try_from(level).ok(),
+                ..ResourceLabels::default()
+            };
+            resources.add(uri, labels).unwrap();
+        }
+        for (level, uri) in uris.into_iter().enumerate() {
+            let known = resources.known(&Roots::default(), uri).unwrap();
+            assert_eq!(Some(known.level), i64::try_from(level).ok(), "{uri}");
+        }
+        let known = resources
+            .known(&Roots::default(), "notes://team/x")
+            .unwrap();
+        assert_eq!(known.level, 3);
     }
 
     #[test]

@@ -126,6 +126,11 @@ impl Place<'_> {
         self.unsure || self.roots.is_empty()
     }
 
+    /// In none of them, for whoever reads it.
+    pub(super) fn is_nowhere(&self) -> bool {
+        !self.unsure && self.roots.is_empty()
+    }
+
     pub(super) fn is_unsure(&self) -> bool {
         self.unsure
     }

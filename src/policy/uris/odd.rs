@@ -18,6 +18,8 @@ pub enum Odd {
     Host,
     Query,
     Path,
+    /// In a scheme of which the host says something.
+    Otherwise,
 }
 
 impl Odd {
@@ -73,6 +75,10 @@ impl fmt::Display for Odd {
             Self::Host => "its host",
             Self::Query => "its query",
             Self::Path => "its path",
+            Self::Otherwise => {
+                "resources of its scheme are labelled, and it has no host where they have one, a port, or \
+                 an escaped `?` or `#`"
+            }
         })
     }
 }

@@ -84,8 +84,8 @@ async fn a_secret_is_not_logged_nor_its_beginning_where_a_line_is_cut() {
 #[tokio::test(start_paused = true)]
 async fn control_characters_are_made_visible() {
     check(
-        "\u{1b}[2Jred\u{7} \u{202e}txt\u{2028}a\rb\tc".as_bytes(),
-        " INFO upstream.stderr: \\u{1b}[2Jred\\u{7} \\u{202e}txt\\u{2028}a\\u{d}b\tc server=\"files\"\n",
+        "\u{1b}[2Jred\u{7} \u{202e}txt\u{2028}a\rb\tc\u{3164}".as_bytes(),
+        " INFO upstream.stderr: \\u{1b}[2Jred\\u{7} \\u{202e}txt\\u{2028}a\\u{d}b\tc\\u{3164} server=\"files\"\n",
     )
     .await;
 }

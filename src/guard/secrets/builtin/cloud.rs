@@ -24,6 +24,28 @@ pub(super) const ROWS: &[Row] = &[
         "[A-Za-z0-9/+]{40}",
         40,
     ),
+    // Beside the other half of its pair, it needs no name.
+    Row::text(
+        "aws-secret-access-key",
+        &["akia", "asia", "abia", "acca"],
+        concat!(
+            "(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}",
+            r"(?:[ -*,-/:-@\[-`{-~\s]|(?:[ -*,-/:-@\[-`{-~\s][ -~\s]{0,64}?)?",
+            r"(?:[ -*,-.:-@\[-`{-~\s]|\\[nrt]))",
+            r"(?<secret>[A-Za-z0-9/+]{40})(?:$|(?u:[^A-Za-z0-9+/_\-=]))",
+        ),
+        43,
+    ),
+    Row::text(
+        "aws-secret-access-key",
+        &["akia", "asia", "abia", "acca"],
+        concat!(
+            r"(?<secret>[A-Za-z0-9/+]{40})[ -*,-.:-@\[-`{-~\s][ -*,-/:-@\[-`{-~\s]{0,3}",
+            r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?:$|(?u:[^A-Za-z0-9+/_\-]))",
+        ),
+        43,
+    )
+    .at(&[41, 42, 43, 44]),
     Row::named(
         "aws-session-token",
         &[

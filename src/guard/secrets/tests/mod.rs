@@ -6,6 +6,7 @@ mod benign;
 mod corpus;
 mod laws;
 mod oracle;
+mod pairs;
 mod places;
 mod recall;
 mod seeds;

@@ -3,7 +3,7 @@
 //! | leaf | attributes of its tag |
 //! |---|---|
 //! | string | `s` |
-//! | number | `text` (its exact JSON text); `i` if it is an integer within 64 bits; `n` if it has at most four decimals and fits |
+//! | number | `text` (its exact JSON text); `i` if it is an integer, and `n`, as [`Ordered`] has them |
 //! | boolean | `b` |
 //! | null | `isNull` |
 //! | array of nothing but strings | `many`, beside the tags of its items |
@@ -18,7 +18,7 @@ use cedar_policy_core::ast::{Entity, PartialValue, Value};
 use super::inspect::Needs;
 use super::value::{decimal, literal, record, strings};
 use super::vocabulary::Vocabulary;
-use crate::policy::numbers::Exact;
+use crate::policy::numbers::Ordered;
 use crate::policy::{Arguments, Leaf};
 
 /// `None` if two leaves have the same pointer: then nobody could say which one the server will take.
@@ -42,14 +42,16 @@ fn tag(leaf: &Leaf<'_>, needs: Needs) -> Option<Value> {
         Leaf::Array => return None,
         Leaf::String(text) => record([("s", literal(text.as_ref()))]),
         Leaf::Number(text) => {
-            let exact = Exact::of(text);
-            let text4 = needs
-                .has(Needs::DECIMAL)
-                .then(|| exact.decimal_text())
-                .flatten();
+            let ordered = Ordered::of(text);
+            let ordered = ordered.as_ref();
+            let text4 = ordered
+                .filter(|_| needs.has(Needs::DECIMAL))
+                .map(Ordered::decimal_text);
             let fields = [
                 Some(("text", literal(*text))),
-                exact.integer.map(|value| ("i", literal(value))),
+                ordered
+                    .and_then(|it| it.integer)
+                    .map(|value| ("i", literal(value))),
                 text4.as_deref().and_then(decimal).map(|value| ("n", value)),
             ];
             record(fields.into_iter().flatten())

@@ -15,7 +15,7 @@ use super::subjects::Subject;
 use super::verb::Verb;
 use super::vocabulary::Vocabulary;
 use crate::policy::leaves::Leaves;
-use crate::policy::numbers::Exact;
+use crate::policy::numbers::{Exact, Ordered};
 use crate::policy::{
     Action, Environment, Leaf, Pin, Principal, Received, Record, Resource, ResourceFacts, Scalar,
     SessionState, Shape, Tool, Touch,
@@ -255,7 +255,7 @@ impl<'v> Seen<'v> {
     pub(super) fn is_in(leaf: &Leaf<'_>, attribute: Attribute) -> bool {
         match leaf {
             Leaf::Number(text) if attribute == Attribute::Integer => {
-                Exact::of(text).integer.is_some()
+                Ordered::of(text).is_some_and(|it| it.integer.is_some())
             }
             Leaf::Number(_) => attribute == Attribute::NumberText,
             Leaf::String(_) => attribute == Attribute::String,
@@ -270,7 +270,7 @@ impl<'v> Seen<'v> {
         match (leaf, attribute) {
             (Leaf::String(text), Attribute::String) => Some(Self::Text(text)),
             (Leaf::Number(text), Attribute::NumberText) => Some(Self::Text(text)),
-            (Leaf::Number(text), Attribute::Integer) => Exact::of(text).integer.map(Self::Long),
+            (Leaf::Number(text), Attribute::Integer) => Ordered::of(text)?.integer.map(Self::Long),
             (Leaf::Bool(value), Attribute::Boolean) => Some(Self::Bool(*value)),
             (Leaf::Null, Attribute::IsNull) => Some(Self::Bool(true)),
             (Leaf::Strings(items), Attribute::Many) => Some(Self::Texts(Texts::Borrowed(items))),

@@ -277,7 +277,7 @@ fn obligations_come_with_the_permits_that_were_used() {
 }
 
 #[test]
-fn numbers_that_cedar_cannot_hold_have_no_value_to_be_compared() {
+fn numbers_that_cedar_cannot_hold_are_compared_by_their_size() {
     let text = r#"
         @id("p") permit(principal, action == Mcp::Action::"call_tool", resource);
         @id("small") forbid(principal, action == Mcp::Action::"call_tool", resource)
@@ -290,12 +290,76 @@ fn numbers_that_cedar_cannot_hold_have_no_value_to_be_compared() {
         };
         judged(text, &world.call(&tool("t")))
     };
-    for small in ["1", "9.9999", "-4", "0.5e1"] {
+    for small in [
+        "1",
+        "9.9999",
+        "-4",
+        "0.5e1",
+        "9.99981",
+        "-18446744073709551616",
+    ] {
         assert_eq!(judge(small), "allow p", "{small}");
     }
-    for other in ["10", "10.5", "9.99999", "1e300", "-18446744073709551616"] {
+    // What is rounded is rounded away from zero.
+    for other in ["10", "10.5", "9.99999", "1e300"] {
         assert_eq!(judge(other), "deny small", "{other}");
     }
+}
+
+#[test]
+fn no_number_passes_a_rule_by_being_too_large_or_too_fine_for_it() {
+    let check = |attribute: &str, compared: &str, number: &'static str, expected: &str| {
+        let text = format!(
+            r#"@id("p") permit(principal, action == Mcp::Action::"call_tool", resource);
+            @id("bound") forbid(principal, action == Mcp::Action::"call_tool", resource)
+            when {{ context.args.hasTag("/n") && context.args.getTag("/n") has {attribute}
+                   && context.args.getTag("/n").{attribute}{compared} }};"#
+        );
+        let world = World {
+            arguments: Arguments(vec![("/n".to_owned(), Leaf::Number(number))]),
+            ..World::new()
+        };
+        let decided = judged(&text, &world.call(&tool("t")));
+        assert_eq!(decided, expected, "{attribute}{compared} {number}");
+    };
+    for number in [
+        "101",
+        "9223372036854775808",
+        "1e23",
+        "1e999",
+        "101.00000000000000000001",
+    ] {
+        check("i", " > 100", number, "deny bound");
+        check("i", " >= 101", number, "deny bound");
+        check(
+            "n",
+            ".greaterThan(decimal(\"100.0\"))",
+            number,
+            "deny bound",
+        );
+        check("i", " < -100", number, "allow p");
+    }
+    for number in ["-101", "-9223372036854775809", "-1e23", "-1e999"] {
+        check("i", " < -100", number, "deny bound");
+        check("n", ".lessThan(decimal(\"-100.0\"))", number, "deny bound");
+        check("i", " > 100", number, "allow p");
+    }
+    check(
+        "n",
+        ".greaterThan(decimal(\"100.0\"))",
+        "100.00001",
+        "deny bound",
+    );
+    check(
+        "n",
+        ".greaterThan(decimal(\"100.0\"))",
+        "99.99999",
+        "allow p",
+    );
+    // A fraction is no integer.
+    check("i", " > 100", "100.5", "allow p");
+    // What is beyond 64 bits has their end, which is the one number that it is taken for.
+    check("i", " == 9223372036854775807", "1e23", "deny bound");
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! Where a message holds what must go back to its writer as it was, byte for byte: what the protocol calls so
+//! in this method and revision. Elsewhere a member of that name is text like any other.
+
+use crate::session::Task;
+use crate::wire::{KnownMethod, Side};
+
+use super::identify::{FIRST_STATELESS, Identified, Role};
+use super::rounds;
+use super::tasks;
+
+/// Paths from the top of a message.
+pub(super) type Handles = Vec<&'static [&'static str]>;
+
+/// The handles that a message may have.
+pub(super) fn of(identified: &Identified<'_>) -> Handles {
+    match &identified.role {
+        Role::Request { method, .. } => {
+            let is_agents = identified.from == Side::Agent;
+            let is_stateless = *identified.scene.spoken.version >= *FIRST_STATELESS;
+            found([
+                (is_paged(*method), &["params", "cursor"]),
+                (
+                    is_agents && is_stateless && rounds::asks(*method),
+                    &["params", "requestState"],
+                ),
+                (tasks::is_about_one(*method), &["params", "taskId"]),
+            ])
+        }
+        Role::Notification { method } => {
+            let tells = matches!(method, KnownMethod::TaskStatus | KnownMethod::TaskNews);
+            found([(tells, &["params", "taskId"])])
+        }
+        Role::Reply(taken) => {
+            let exchange = &taken.exchange;
+            let is_stateless = *exchange.spoken.version >= *FIRST_STATELESS;
+            let may_begin = matches!(exchange.task, Task::MayBegin { .. });
+            let is_about_one = matches!(exchange.task, Task::Named(_));
+            found([
+                (is_paged(exchange.method), &["result", "nextCursor"]),
+                (
+                    is_stateless && rounds::asks(exchange.method),
+                    &["result", "requestState"],
+                ),
+                (
+                    is_about_one || is_stateless && may_begin,
+                    &["result", "taskId"],
+                ),
+                (may_begin && !is_stateless, &["result", "task", "taskId"]),
+            ])
+        }
+    }
+}
+
+fn found<const N: usize>(all: [(bool, &'static [&'static str]); N]) -> Handles {
+    let found = all.into_iter().filter(|(is_there, _)| *is_there);
+    found.map(|(_, path)| path).collect()
+}
+
+/// Methods whose results come in pages.
+fn is_paged(method: KnownMethod) -> bool {
+    matches!(
+        method,
+        KnownMethod::ToolsList
+            | KnownMethod::ResourcesList
+            | KnownMethod::ResourceTemplatesList
+            | KnownMethod::PromptsList
+            | KnownMethod::TasksList
+    )
+}
