@@ -98,7 +98,7 @@ pub use bridged::{Settled, Source};
 pub use consent::Unconsented;
 pub use decide::Permit;
 pub use eras::{Eras, Lack};
-pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
+pub use forward::{Abandoned, Agent, AgentGone, Unsent, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use names::Misleading;
 pub use passage::{Carried, Passage};
