@@ -59,6 +59,13 @@ pub enum Abandoned {
     Untold,
 }
 
+impl UpstreamFault {
+    /// A reply was thrown away unread.
+    pub fn reply_too_long() -> Self {
+        Self::BadReply("it is longer than `limits.max_message_bytes_to_agent`".to_owned())
+    }
+}
+
 /// A request that was permitted, waited for room at a server, and will not be sent.
 #[derive(Debug)]
 pub struct Unsent {

@@ -48,7 +48,7 @@ pub(super) const HEADER_MISMATCH: i64 = -32_020;
 /// Why a message does not pass.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    #[error("{0}")]
+    #[error("{0}{limit}", limit = told::limit(.0))]
     Wire(#[from] WireError),
     #[error("invalid params: {0}")]
     Params(#[from] ParamsError),
@@ -233,10 +233,13 @@ impl Refusal {
         if speaks_for_itself {
             return self.answer(to, reference);
         }
-        let problem = self.code();
+        let mut problem = self.code().to_owned();
+        if let Self::Wire(error) = self {
+            problem.push_str(&told::limit(error));
+        }
         let (message, data) = match to {
             Side::Agent => (
-                UpstreamFault::BadReply(problem.to_owned()).to_string(),
+                UpstreamFault::BadReply(problem).to_string(),
                 Some(pointer_to_audit(reference, None)),
             ),
             Side::Upstream => (format!("the agent's answer was refused: {problem}"), None),

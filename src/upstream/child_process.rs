@@ -266,7 +266,7 @@ impl Shared {
             stable_after: settings.backoff.stable_after,
         };
         tokio::spawn(keeper.keep());
-        let reader = LineReader::new(streams.stdout, settings.max_message_bytes);
+        let reader = LineReader::new(streams.stdout, settings.max_message_bytes).telling_answers();
         Ok(Started {
             reader,
             phase: phases,

@@ -364,11 +364,17 @@ impl ServerEvents {
 fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e> {
     match &event {
         upstream::Event::Died { .. } | upstream::Event::GaveUp { .. } => started.ended(),
-        upstream::Event::Line(_) | upstream::Event::TooLong | upstream::Event::Restarted => {}
+        upstream::Event::Line(_)
+        | upstream::Event::TooLong
+        | upstream::Event::Answered(_)
+        | upstream::Event::Restarted => {}
     }
     match event {
         upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Event, frame),
         upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
+        upstream::Event::Answered(request) => {
+            Occurrence::Failed(Stream::numbered(request), UpstreamFault::reply_too_long())
+        }
         upstream::Event::Died {
             exit,
             will_restart_in,

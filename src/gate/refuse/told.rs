@@ -5,7 +5,7 @@ use crate::gate::eras::Lack;
 use crate::gate::identify::FIRST_STATELESS;
 use crate::gate::tasks::EXTENSION;
 use crate::policy::{Denial, DenialCause, Reason};
-use crate::wire::Fragment;
+use crate::wire::{Fragment, JsonErrorKind, WireError, WireErrorKind};
 
 use super::{DENIED, ErrorAnswer, Refusal};
 
@@ -57,6 +57,21 @@ pub(super) fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Frag
             .into_iter()
             .filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
     )
+}
+
+/// Which limit of the configuration a frame is beyond, with its value.
+pub(super) fn limit(error: &WireError) -> String {
+    let WireErrorKind::Json(kind) = &error.kind else {
+        return String::new();
+    };
+    // What is too long is no message yet: its reader tells.
+    if let JsonErrorKind::TooManyNodes { limit } = kind {
+        format!(" (`limits.max_nodes` is {limit})")
+    } else if let JsonErrorKind::TooDeep { limit } = kind {
+        format!(" (`limits.max_depth` is {limit})")
+    } else {
+        String::new()
+    }
 }
 
 pub(super) fn versions(requested: &str) -> Fragment {

@@ -106,7 +106,7 @@ pub(super) const DYING: &[(&str, &str)] = &[
     ("die-cleanly-in-call", "ended before it answered"),
     ("die-leaving-grandchild", "ended before it answered"),
     ("abort-in-call", "ended before it answered"),
-    ("half-frame-then-die", "ended before it answered"),
+    ("half-frame-then-die", "answer was refused: syntax"),
     ("close-stdout", "ended before it answered"),
 ];
 
