@@ -293,6 +293,7 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
         return Err(Refusal::UnsupportedVersion {
             requested,
             modern: Modern::Stateless,
+            supported: Vec::new(),
         });
     }
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));

@@ -22,6 +22,7 @@ use super::forward::UpstreamFault;
 use super::names::Misleading;
 use super::rates::Limit;
 use super::schemas::Unfit;
+pub(super) use told::known as known_versions;
 use told::{
     denied, limited, needs_session, pointer_to_audit, tasks_extension, unconsented, versions,
 };
@@ -55,7 +56,12 @@ pub enum Refusal {
     #[error("{0}")]
     OutOfOrder(#[from] OutOfOrder),
     #[error("unsupported protocol version")]
-    UnsupportedVersion { requested: String, modern: Modern },
+    UnsupportedVersion {
+        requested: String,
+        modern: Modern,
+        /// What may be asked for instead; none if only the gate's own revisions are known.
+        supported: Vec<String>,
+    },
     #[error(
         "the server does not speak {requested}, and needs a session ({lack}): use an agent that begins \
          with `initialize`, or a server that speaks {requested}"
@@ -277,8 +283,13 @@ impl Refusal {
             return unconsented(denial, why, reference);
         }
         let code = self.rpc_code();
-        let data = if let Self::UnsupportedVersion { requested, .. } = self {
-            Some(versions(requested))
+        let data = if let Self::UnsupportedVersion {
+            requested,
+            supported,
+            ..
+        } = self
+        {
+            Some(versions(requested, supported))
         } else if let Self::NeedsSession {
             requested, lack, ..
         } = self
