@@ -30,6 +30,7 @@ mod leaks;
 mod links;
 mod listening;
 mod listing;
+mod logs;
 mod names;
 mod noted;
 mod oblige;

@@ -59,6 +59,7 @@ mod pins;
 mod ratchet;
 mod ratchet_race;
 mod rates;
+mod related;
 mod repeated;
 mod rounds;
 mod schemas;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Taken;
-use super::{Announced, Asked, Attempt, Lifecycle, Probe, Readiness, Session, State};
+use super::{Announced, Asked, Attempt, Followed, Lifecycle, Probe, Readiness, Session, State};
 use crate::wire::{KnownMethod, Stream, TraceContext};
 
 /// Where a session stands.
@@ -119,7 +119,7 @@ impl Session {
         // What the agent was shown is what the open server wrote: a prompt of the same name is another
         // one, until the agent has seen it.
         state.prompts.forget();
-        state.follows_resources = false;
+        state.followed = Followed::default();
         state.announced = Announced::default();
         let given_up = state.to_upstream.leave(|exchange| {
             exchange.deadline.is_none()
