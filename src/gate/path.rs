@@ -221,6 +221,7 @@ impl Gate {
             let over_http = self.settings.over_http;
             self.tasks.note(understood, session, over_http, at);
         }
+        self.extend(understood, session);
         Self::is_still_there(talk, begun, &permit, trail)?;
         self.send(talk, permit).await
     }

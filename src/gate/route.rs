@@ -258,7 +258,7 @@ fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Refusal> {
 }
 
 /// The token (JSON text) of the progress that a notification tells of.
-fn told_of(identified: &Identified<'_>) -> Option<String> {
+pub(super) fn told_of(identified: &Identified<'_>) -> Option<String> {
     let params = identified.message.params();
     let token = params.and_then(|params| params.get("progressToken"));
     token.map(token_text)
