@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::gate::{DENIED, Permit, Refusal, Source, Unbridged, UpstreamFault};
-use crate::session::Spoken;
+use crate::session::{Followed, Spoken};
 use crate::wire::{Id, Limits, Message, Stream, Value};
 
 use super::settings::Settings;
@@ -35,6 +35,8 @@ pub(super) struct News {
     lists: Lists,
     /// What the agent follows.
     uris: Vec<String>,
+    /// The same, with what it has left.
+    heard: Followed,
     wanted: Wanted,
     current: Option<Listen>,
     next: Option<Listen>,
@@ -91,6 +93,7 @@ impl News {
         Self {
             lists: words::promised(discovered),
             uris: Vec::new(),
+            heard: Followed::default(),
             wanted: Wanted::NotYet,
             current: None,
             next: None,
@@ -154,13 +157,23 @@ impl News {
         None
     }
 
+    /// Whether the agent is to hear of a change that the server tells of.
+    pub(super) fn hears_of(&self, message: &Message) -> bool {
+        let uri = message
+            .params()
+            .and_then(|params| params.get("uri")?.as_str());
+        uri.is_some_and(|uri| self.heard.hears_of(&uri))
+    }
+
     pub(super) fn followed(&mut self, uri: String) {
+        self.heard.follow(&uri);
         if !self.uris.contains(&uri) {
             self.uris.push(uri);
         }
     }
 
     pub(super) fn unfollow(&mut self, uri: &str) {
+        self.heard.leave(uri);
         let before = self.uris.len();
         self.uris.retain(|it| it != uri);
         if self.uris.len() != before && self.wanted == Wanted::AsItIs {

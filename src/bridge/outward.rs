@@ -150,6 +150,8 @@ fn told(
                 Some(_) | None => Outward::AsItIs(permit),
             }
         }
+        // The old stream may still tell of what is not followed any more.
+        (KnownMethod::ResourceUpdated, Some(_)) if !session.news.hears_of(message) => NOTHING,
         (_, Some(stream)) if session.news.is_stream(&stream) => {
             let line = words::untagged(message);
             let carried = permit.passage().carried.clone();

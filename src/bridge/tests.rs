@@ -82,6 +82,7 @@ impl Bench {
         let settings = gate::Settings {
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
+            progress_extends: None,
             request_timeout: LONG,
             tool_timeouts: HashMap::new(),
             max_in_flight: 4,

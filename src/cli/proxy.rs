@@ -13,6 +13,7 @@ mod lines;
 mod network;
 mod open;
 mod operators;
+mod outbox;
 mod pulse;
 mod reading;
 mod renew;

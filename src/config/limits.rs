@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use super::errors::Reason;
 use super::listen::{HTTP_ONLY, Transport};
 use super::rates::rates;
 use super::resolve::tool_name;
@@ -14,6 +15,15 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
     const MESSAGE: RangeInclusive<u64> = 1 << 10..=256 << 20;
     const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_hours(24);
     let default = Limits::default();
+    let request_timeout = section
+        .duration("request_timeout", &TIMEOUT)
+        .unwrap_or(default.request_timeout);
+    let longest = section.duration("max_request_timeout", &TIMEOUT);
+    if longest.is_some_and(|longest| longest < request_timeout) {
+        let reason = Reason::Invalid("shorter than `request_timeout`");
+        let help = "progress can only make the time longer: name as much, or leave it out";
+        section.refuse("max_request_timeout", reason, Some(help));
+    }
     let limits = Limits {
         max_message_bytes: section
             .size("max_message_bytes", &MESSAGE)
@@ -31,9 +41,11 @@ pub(super) fn limits(mut section: Section<'_, '_>, transport: Transport) -> Limi
             .count("max_in_flight", &(1..=65_536))
             .unwrap_or(default.max_in_flight),
         rates: rates(&mut section),
-        request_timeout: section
-            .duration("request_timeout", &TIMEOUT)
-            .unwrap_or(default.request_timeout),
+        request_timeout,
+        progress_extends: section
+            .switch("progress_extends", true, false)
+            .unwrap_or(default.progress_extends),
+        max_request_timeout: longest.unwrap_or(default.max_request_timeout),
         drain_deadline: section
             .duration(
                 "drain_deadline",

@@ -20,9 +20,10 @@ use super::forward::{Agent, Upstream, UpstreamFault};
 use super::identify::{FIRST_STATELESS, Role};
 use super::own::OwnMessage;
 use super::record::Trail;
-use super::refuse::Refusal;
+use super::refuse::{Refusal, known_versions};
 use super::talk::Talk;
 use super::understand::Understood;
+use super::versions::named;
 
 /// Whether servers are asked what they speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,12 +56,14 @@ pub(super) struct Known {
 }
 
 #[derive(Debug)]
-struct Belief {
+pub(super) struct Belief {
     says: Says,
+    /// The revisions that it named then.
+    pub(super) named: Vec<String>,
     /// When it said so: time since the clock was made.
     since: Duration,
     /// How long that is believed, by the same clock.
-    until: Duration,
+    pub(super) until: Duration,
 }
 
 /// What a server says of requests that belong to no session.
@@ -116,8 +119,19 @@ impl fmt::Display for Lack {
     }
 }
 
+impl Lack {
+    /// What an agent may ask for instead.
+    pub(super) fn instead(&self) -> Vec<String> {
+        if self.named.is_empty() {
+            let known = known_versions().filter(|one| *one < FIRST_STATELESS);
+            return known.map(str::to_owned).collect();
+        }
+        self.named.clone()
+    }
+}
+
 impl Known {
-    fn of(&self, place: Place) -> MutexGuard<'_, Option<Belief>> {
+    pub(super) fn of(&self, place: Place) -> MutexGuard<'_, Option<Belief>> {
         let belief = match place {
             Place::Open => &self.open,
             Place::Moving | Place::Isolated => &self.isolated,
@@ -131,7 +145,7 @@ impl Known {
         belief.map(|belief| belief.says.clone())
     }
 
-    fn note(&self, place: Place, says: Says, now: Duration) {
+    fn note(&self, place: Place, (says, named): (Says, Vec<String>), now: Duration) {
         let lasts = match says {
             Says::Takes => BELIEVED,
             Says::Lacks(_) => LACK_BELIEVED,
@@ -139,6 +153,7 @@ impl Known {
         let until = now.saturating_add(lasts);
         let before = self.of(place).replace(Belief {
             says: says.clone(),
+            named,
             since: now,
             until,
         });
@@ -211,7 +226,7 @@ impl Gate {
     ///
     /// # Errors
     /// [`UpstreamFault`] where it could not be asked.
-    fn says(
+    pub(super) fn says(
         &self,
         session: &Session,
         method: KnownMethod,
@@ -266,7 +281,7 @@ impl Gate {
         let (place, now) = (place_of(session, taken), self.clock.elapsed());
         match said(message) {
             Says::Takes => {
-                self.eras.note(place, Says::Takes, now);
+                self.eras.note(place, (Says::Takes, named(message)), now);
                 Ok(())
             }
             Says::Lacks(lack) => self.lacks(place, &taken.exchange.spoken.version, lack),
@@ -342,7 +357,7 @@ impl Gate {
         if says == Says::Takes {
             talk.upstream.handshake_completed();
         }
-        self.settle_era(talk, says);
+        self.settle_era(talk, says, named(message));
         Ok(())
     }
 
@@ -357,7 +372,7 @@ impl Gate {
             return Found::Nothing;
         };
         match taken.exchange.origin {
-            Origin::Discovery => self.settle_era(talk, Says::Lacks(lack)),
+            Origin::Discovery => self.settle_era(talk, Says::Lacks(lack), Vec::new()),
             Origin::Trial(Opening::Discover) => {
                 talk.session.state().trial = Trial::Otherwise(lack.to_string().into());
             }
@@ -370,9 +385,9 @@ impl Gate {
         Found::Something
     }
 
-    fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says) {
+    fn settle_era<U, A>(&self, talk: &Talk<U, A>, says: Says, named: Vec<String>) {
         let place = talk.session.place();
-        self.eras.note(place, says, self.clock.elapsed());
+        self.eras.note(place, (says, named), self.clock.elapsed());
         talk.session.state().probe = Probe::Idle;
         talk.session.catalogue_is_settled();
     }
@@ -450,7 +465,7 @@ const RESERVED: std::ops::RangeInclusive<i64> = -32_768..=-32_000;
 const INTERNAL: i64 = -32_603;
 
 /// What looks like a revision; a server may name anything.
-fn revisions(named: Option<Value<'_>>) -> Vec<String> {
+pub(super) fn revisions(named: Option<Value<'_>>) -> Vec<String> {
     let named = named.into_iter().flat_map(Value::items);
     let named = named.filter_map(|one| Some(one.as_str()?.into_owned()));
     named.filter(|one| is_date(one)).take(MOST_NAMED).collect()

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::policy::PolicySnapshot;
-use crate::session::{Agreed, Asker, Exchange, News, Origin, Target, Task, Turn};
+use crate::session::{Agreed, Asker, Exchange, News, Origin, Session, Target, Task, Turn};
 use crate::wire::{KnownMethod, Side, Stream, Value};
 
+use super::identify::Role;
 use super::record::Trail;
 use super::understand::Understood;
 use super::{Gate, identify, route, tasks};
@@ -55,7 +56,30 @@ impl Gate {
         }
     }
 
-    /// How long a request may take in all.
+    /// The server tells of progress: what it works at may take longer.
+    pub(super) fn extend(&self, understood: &Understood<'_>, session: &Session) {
+        let Some(most) = self.settings.progress_extends else {
+            return;
+        };
+        let identified = &understood.identified;
+        let tells = matches!(
+            identified.role,
+            Role::Notification {
+                method: KnownMethod::Progress
+            }
+        );
+        let token =
+            route::told_of(identified).filter(|_| tells && identified.from == Side::Upstream);
+        let Some(token) = token else { return };
+        let now = self.clock.elapsed();
+        session.state().to_upstream.extend(&token, |exchange| {
+            let timeout = self.timeout(&exchange.target);
+            let last = exchange.started.saturating_add(most.max(timeout));
+            now.saturating_add(timeout).min(last)
+        });
+    }
+
+    /// How long a request may take without a sign of progress.
     pub(super) fn timeout(&self, target: &Target) -> Duration {
         let of_its_own = match target {
             Target::Tool(name) => self.settings.tool_timeouts.get(name),

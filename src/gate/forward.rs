@@ -1,7 +1,9 @@
 //! The two ways out of the gate. Both take a [`Permit`] and nothing else.
 
+use std::future::pending;
 use std::sync::Arc;
 
+use crate::session::Place;
 use crate::wire::Stream;
 
 use super::asking::Lends;
@@ -10,8 +12,14 @@ use super::decide::Permit;
 /// The protected server, as the gate sees it. Its frames come back through
 /// [`Gate::handle`](super::Gate::handle).
 pub trait Upstream: Send + Sync + 'static {
-    /// Sends one permitted message. Messages arrive in the order of the calls.
+    /// Sends one permitted message. Messages arrive in the order of the calls. One that waits for room
+    /// may be sent later, by [`Self::unsent`].
     fn send(&self, permit: Permit) -> impl Future<Output = Result<(), UpstreamFault>> + Send;
+
+    /// Sends what waits for room, and resolves with a request that will not be sent. Cancel-safe.
+    fn unsent(&self) -> impl Future<Output = Unsent> + Send {
+        pending()
+    }
 
     /// Nobody waits for the reply to this request any more, by the id that the gate minted. Returns
     /// at once.
@@ -49,6 +57,23 @@ pub enum Abandoned {
     Closed,
     /// It must be told.
     Untold,
+}
+
+impl UpstreamFault {
+    /// A reply was thrown away unread.
+    pub fn reply_too_long() -> Self {
+        Self::BadReply("it is longer than `limits.max_message_bytes_to_agent`".to_owned())
+    }
+}
+
+/// A request that was permitted, waited for room at a server, and will not be sent.
+#[derive(Debug)]
+pub struct Unsent {
+    /// At which instance of the server.
+    pub server: Place,
+    /// The id that the gate minted.
+    pub request: u64,
+    pub fault: UpstreamFault,
 }
 
 /// The agent, as the gate sees it.

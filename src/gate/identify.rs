@@ -23,6 +23,8 @@ use super::tasks::EXTENSION;
 pub const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// The `_meta` key under which an agent of that era names itself.
 pub const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+/// The `_meta` key under which an agent of that era asks for log messages.
+const META_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// The `_meta` key of the agent's capabilities in that era.
 pub const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
@@ -293,10 +295,16 @@ fn stateless(version: Value<'_>, message: &Message) -> Result<Era, Refusal> {
         return Err(Refusal::UnsupportedVersion {
             requested,
             modern: Modern::Stateless,
+            supported: Vec::new(),
         });
     }
     let capabilities = message.meta().and_then(|meta| meta.get(META_CAPABILITIES));
-    Ok(Era::Stateless(said(&version, capabilities)))
+    let level = message.meta().and_then(|meta| meta.get(META_LEVEL));
+    let spoken = Spoken {
+        logs: level.map_or(Extension::Undeclared, |_| Extension::Declared),
+        ..said(&version, capabilities)
+    };
+    Ok(Era::Stateless(spoken))
 }
 
 /// Revisions with a handshake are spoken after it, whatever a message says of itself.
@@ -329,6 +337,7 @@ pub fn said(version: &str, capabilities: Option<Value<'_>>) -> Spoken {
         pages: says(&["elicitation", "url"]),
         roots: has("roots"),
         tasks: says(&["extensions", EXTENSION]),
+        logs: Extension::Undeclared,
         within: Within {
             sample_tools: says(&["sampling", "tools"]),
             sample_tasks: says(&["tasks", "requests", "sampling", "createMessage"]),

@@ -32,6 +32,7 @@ mod leaks;
 mod links;
 mod listening;
 mod listing;
+mod logs;
 mod names;
 mod noted;
 mod oblige;
@@ -68,6 +69,7 @@ mod trial;
 mod understand;
 mod unlisted;
 mod upkeep;
+mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -100,7 +102,7 @@ pub use bridged::{Settled, Source};
 pub use consent::Unconsented;
 pub use decide::Permit;
 pub use eras::{Eras, Lack};
-pub use forward::{Abandoned, Agent, AgentGone, Upstream, UpstreamFault};
+pub use forward::{Abandoned, Agent, AgentGone, Unsent, Upstream, UpstreamFault};
 pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use names::Misleading;
 pub use passage::{Carried, Passage};
@@ -276,6 +278,8 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let passing = Box::pin(self.pass(talk, came, frame, trail));
         let passed = panics::caught(passing).await;
+        let passed = passed
+            .map(|passed| passed.map_err(|stop| self.naming_versions(&talk.session, stop, trail)));
         // What a person is asked about is paid for like what they said no to; its call comes later.
         if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
             self.settle_rates(trail).await;

@@ -22,7 +22,7 @@ use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
     Gate, consent, cursors, decide, granted, guises, handles, identify, kept, listening, listing,
-    oblige, pin, ratchet, remember, repeated, route, text, understand,
+    oblige, pin, ratchet, remember, repeated, route, text, understand, versions,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -110,6 +110,7 @@ impl Gate {
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
         removals.extend(standing.unasked.into_iter().chain(unheard));
+        removals.extend(versions::unspoken(&understood));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let texts = &self.settings.guards.texts;
         let found = text::cleaned(&understood.identified, page.as_deref(), texts);
@@ -222,6 +223,7 @@ impl Gate {
             let over_http = self.settings.over_http;
             self.tasks.note(understood, session, over_http, at);
         }
+        self.extend(understood, session);
         Self::is_still_there(talk, begun, &permit, trail)?;
         self.send(talk, permit).await
     }

@@ -22,6 +22,7 @@ use super::forward::UpstreamFault;
 use super::names::Misleading;
 use super::rates::Limit;
 use super::schemas::Unfit;
+pub(super) use told::known as known_versions;
 use told::{
     denied, limited, needs_session, pointer_to_audit, tasks_extension, unconsented, versions,
 };
@@ -48,14 +49,19 @@ pub(super) const HEADER_MISMATCH: i64 = -32_020;
 /// Why a message does not pass.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    #[error("{0}")]
+    #[error("{0}{limit}", limit = told::limit(.0))]
     Wire(#[from] WireError),
     #[error("invalid params: {0}")]
     Params(#[from] ParamsError),
     #[error("{0}")]
     OutOfOrder(#[from] OutOfOrder),
     #[error("unsupported protocol version")]
-    UnsupportedVersion { requested: String, modern: Modern },
+    UnsupportedVersion {
+        requested: String,
+        modern: Modern,
+        /// What may be asked for instead; none if only the gate's own revisions are known.
+        supported: Vec<String>,
+    },
     #[error(
         "the server does not speak {requested}, and needs a session ({lack}): use an agent that begins \
          with `initialize`, or a server that speaks {requested}"
@@ -235,10 +241,13 @@ impl Refusal {
         if speaks_for_itself {
             return self.answer(to, reference);
         }
-        let problem = self.code();
+        let mut problem = self.code().to_owned();
+        if let Self::Wire(error) = self {
+            problem.push_str(&told::limit(error));
+        }
         let (message, data) = match to {
             Side::Agent => (
-                UpstreamFault::BadReply(problem.to_owned()).to_string(),
+                UpstreamFault::BadReply(problem).to_string(),
                 Some(pointer_to_audit(reference, None)),
             ),
             Side::Upstream => (format!("the agent's answer was refused: {problem}"), None),
@@ -276,8 +285,13 @@ impl Refusal {
             return unconsented(denial, why, reference);
         }
         let code = self.rpc_code();
-        let data = if let Self::UnsupportedVersion { requested, .. } = self {
-            Some(versions(requested))
+        let data = if let Self::UnsupportedVersion {
+            requested,
+            supported,
+            ..
+        } = self
+        {
+            Some(versions(requested, supported))
         } else if let Self::NeedsSession {
             requested, lack, ..
         } = self

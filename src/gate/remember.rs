@@ -58,7 +58,7 @@ pub(super) fn remember<U: Upstream, A>(
                 return;
             }
             let shared = talk.session.is_shared();
-            state.follows_resources |= *method == KnownMethod::ResourcesSubscribe;
+            follow(&mut state, *method, message);
             let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
             // After a handshake the agent is who it said it was then; where many share a session,
             // none speaks for the others.
@@ -97,6 +97,16 @@ pub(super) fn remember<U: Upstream, A>(
     }
     drop(state);
     talk.introduce();
+}
+
+/// The agent hears of a resource from now on, or not any more.
+fn follow(state: &mut State, method: KnownMethod, message: &Message) {
+    let uri = || message.params()?.get("uri")?.as_str();
+    if method == KnownMethod::ResourcesSubscribe {
+        uri().inspect(|uri| state.followed.follow(uri));
+    } else if method == KnownMethod::ResourcesUnsubscribe {
+        uri().inspect(|uri| state.followed.leave(uri));
+    }
 }
 
 /// What an agent says at `initialize`.

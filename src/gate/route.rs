@@ -1,12 +1,15 @@
 //! Ids out and ids back: what an allowed message changes in the tables of its session, and which of
 //! its fields must name the other side's ids.
 
-use crate::session::{Admitted, Asker, Exchange, Origin, PendingTable, Session, State, Taken};
+use crate::session::{
+    Admitted, Asker, Exchange, Extension, Origin, PendingTable, Session, State, Taken,
+};
 use crate::wire::{Fragment, Id, KnownMethod, Onward, Side, Stream, Value};
 
 use super::extensions;
-use super::identify::{Identified, Role, asker};
+use super::identify::{Identified, META_CLIENT, Role, asker};
 use super::listening;
+use super::logs;
 use super::passage::Passage;
 use super::refuse::Refusal;
 use super::understand::Understood;
@@ -82,6 +85,11 @@ pub(super) fn route<'m>(
         Role::Request { asker, method } => {
             let mut exchange = exchange(asker, *method);
             exchange.sent_on = route.stream;
+            if session.is_shared() && identified.from == Side::Agent {
+                let client = identified.message.meta().and_then(|it| it.get(META_CLIENT));
+                let peer = identified.scene.peer;
+                state.company.meets(client.map(Value::text), peer);
+            }
             session.arm(state, exchange.deadline);
             let table = match identified.from {
                 Side::Agent => &mut state.to_upstream,
@@ -116,13 +124,15 @@ pub(super) fn route<'m>(
                 return Err(Refusal::Stray);
             }
         }
-        // Which resources the agent follows is policy's business; a server may tell of a part of one
-        // (MCP 2025-11-25, `ResourceUpdatedNotification`). That it follows any is ours.
+        // Which resources the agent may follow is policy's business; which it does is ours.
         Role::Notification {
             method: KnownMethod::ResourceUpdated,
         } => {
+            let params = identified.message.params();
+            let uri = params.and_then(|params| params.get("uri")?.as_str());
+            let follows = uri.is_some_and(|uri| state.followed.hears_of(&uri));
             let streams = &state.to_upstream;
-            if !state.follows_resources && !streams.has_method(KnownMethod::SubscriptionsListen) {
+            if !follows && !streams.has_method(KnownMethod::SubscriptionsListen) {
                 return Err(Refusal::Stray);
             }
         }
@@ -145,6 +155,11 @@ pub(super) fn route<'m>(
     }
     if identified.from == Side::Upstream {
         route.subscription(understood, state)?;
+        if method_of(identified) == Some(KnownMethod::LogMessage)
+            && !logs::are_heard(identified, state, route.stream)
+        {
+            return Err(Refusal::Stray);
+        }
         let tells = matches!(identified.role, Role::Notification { .. });
         if session.is_shared() && tells && route.stream == Stream::MAIN {
             // Nobody can be listening.
@@ -180,9 +195,17 @@ pub(super) fn belongs_on(
             session.in_progress(state, &token)
         }
         // What is told of a list or a resource belongs to no request.
-        (Stream::UNTOLD, _) if identified.is_request() || method == KnownMethod::LogMessage => {
+        (Stream::UNTOLD, KnownMethod::LogMessage) if is_alone(session, state) => {
+            let asked = |it: &(u64, &Exchange)| it.1.spoken.logs == Extension::Declared;
+            waiting().filter(asked).max_by_key(|it| it.0).map(|it| it.1)
+        }
+        (Stream::UNTOLD, KnownMethod::Extension(_)) if is_alone(session, state) => {
+            waiting().max_by_key(|it| it.0).map(|it| it.1)
+        }
+        (Stream::UNTOLD, KnownMethod::LogMessage | KnownMethod::Extension(_)) => {
             session.related(state, waiting())
         }
+        (Stream::UNTOLD, _) if identified.is_request() => session.related(state, waiting()),
         (Stream::MAIN | Stream::UNTOLD, _) => None,
         (stream, _) => {
             let opened_by = asked.by_minted(&Id::integer(stream.number()));
@@ -197,6 +220,18 @@ pub(super) fn belongs_on(
         Some(exchange) => Ok(exchange.stream),
         None if session.is_shared() && identified.is_request() => Err(Refusal::Stray),
         None => Ok(Stream::MAIN),
+    }
+}
+
+/// Whether one agent alone speaks where many could: then everything is its own.
+fn is_alone(session: &Session, state: &State) -> bool {
+    session.is_shared() && state.company.is_one()
+}
+
+fn method_of(identified: &Identified<'_>) -> Option<KnownMethod> {
+    match &identified.role {
+        Role::Request { method, .. } | Role::Notification { method } => Some(*method),
+        Role::Reply(_) => None,
     }
 }
 
@@ -223,7 +258,7 @@ fn unnamed(understood: &Understood<'_>, state: &State) -> Result<(), Refusal> {
 }
 
 /// The token (JSON text) of the progress that a notification tells of.
-fn told_of(identified: &Identified<'_>) -> Option<String> {
+pub(super) fn told_of(identified: &Identified<'_>) -> Option<String> {
     let params = identified.message.params();
     let token = params.and_then(|params| params.get("progressToken"));
     token.map(token_text)

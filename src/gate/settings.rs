@@ -23,6 +23,8 @@ pub struct Settings {
     pub from_upstream: Limits,
     /// How long a request may wait for its reply.
     pub request_timeout: Duration,
+    /// Whether that counts from the last progress, and up to how long in all.
+    pub progress_extends: Option<Duration>,
     /// The same for single tools.
     pub tool_timeouts: HashMap<String, Duration>,
     /// How many requests of one side may wait at once.

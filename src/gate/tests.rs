@@ -57,9 +57,11 @@ mod own;
 mod parked;
 mod passage;
 mod pins;
+mod progress;
 mod ratchet;
 mod ratchet_race;
 mod rates;
+mod related;
 mod repeated;
 mod rounds;
 mod schemas;
@@ -156,6 +158,7 @@ impl Bench {
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
             request_timeout: Duration::from_mins(1),
+            progress_extends: Some(Duration::from_mins(10)),
             tool_timeouts: HashMap::new(),
             max_in_flight: 8,
             rates: Rates::default(),

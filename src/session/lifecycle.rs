@@ -44,6 +44,8 @@ pub struct Spoken {
     pub roots: bool,
     /// Whether the agent knows tasks as an extension (`io.modelcontextprotocol/tasks`).
     pub tasks: Extension,
+    /// Whether it has asked for log messages with this request (from `2026-07-28` on).
+    pub logs: Extension,
     pub within: Within,
 }
 

@@ -7,8 +7,10 @@
 mod announced;
 mod asked;
 mod catalogue;
+mod company;
 mod cursors;
 mod drifts;
+mod followed;
 mod forsaken;
 mod kept;
 mod ledger;
@@ -36,8 +38,10 @@ use crate::wire::{Carrier, Id, KnownMethod, Stream, TraceContext};
 pub use announced::Announced;
 pub use asked::{Agreed, Asked, Asking, Progress, Replied, Stage as AskedStage};
 pub use catalogue::{Catalogue, Offer, Traversal};
+pub use company::Company;
 pub use cursors::Cursors;
 pub use drifts::Drifts;
+pub use followed::Followed;
 pub use forsaken::Forsaken;
 pub use kept::{
     Answer, Budget, Calls, Counted, InMemory, JournalError, Kept, OnDisk, Places, Raised, Rest,
@@ -143,8 +147,10 @@ pub struct State {
     pub parked: VecDeque<Parked>,
     /// Requests that wait for a person, and what people have agreed to.
     pub asking: Asking,
-    /// Whether the agent has ever subscribed to a resource (revisions before `2026-07-28`).
-    pub follows_resources: bool,
+    /// The resources that the agent follows (revisions before `2026-07-28`).
+    pub followed: Followed,
+    /// Who has spoken, where the agents know nothing of each other.
+    pub company: Company,
     /// Pages that the agent's user was sent to.
     pub announced: Announced,
     /// What the agent's model may still work at for the server.
@@ -303,7 +309,8 @@ impl Session {
                 trial: Trial::default(),
                 parked: VecDeque::new(),
                 asking: Asking::default(),
-                follows_resources: false,
+                followed: Followed::default(),
+                company: Company::default(),
                 announced: Announced::default(),
                 lending: Lending::default(),
                 bridged: None,

@@ -313,6 +313,15 @@ impl PendingTable {
         !minted.is_empty()
     }
 
+    /// The requests that asked for progress under this token have until then, if their time has an end.
+    pub fn extend(&mut self, token: &str, until: impl Fn(&Exchange) -> Duration) {
+        let asked = self.by_minted.values_mut();
+        for exchange in asked.filter(|it| it.progress_token.as_deref() == Some(token)) {
+            let until = until(exchange);
+            exchange.deadline = exchange.deadline.map(|deadline| deadline.max(until));
+        }
+    }
+
     /// The session leaves the open server: what is in flight waits for that one alone, but for what
     /// is given up, which is spent, oldest first.
     pub fn leave(&mut self, given_up: impl Fn(&Exchange) -> bool) -> Vec<Taken> {

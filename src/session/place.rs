@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::pending::Taken;
-use super::{Announced, Asked, Attempt, Cursors, Lifecycle, Probe, Readiness, Session, State};
+use super::{
+    Announced, Asked, Attempt, Cursors, Followed, Lifecycle, Probe, Readiness, Session, State,
+};
 use crate::wire::{KnownMethod, Stream, TraceContext};
 
 /// Where a session stands.
@@ -120,7 +122,7 @@ impl Session {
         // one, until the agent has seen it.
         state.prompts.forget();
         state.cursors = Cursors::default();
-        state.follows_resources = false;
+        state.followed = Followed::default();
         state.announced = Announced::default();
         let given_up = state.to_upstream.leave(|exchange| {
             exchange.deadline.is_none()

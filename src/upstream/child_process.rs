@@ -147,16 +147,22 @@ impl ChildSender {
     ///
     /// A frame that was queued and not written when the server dies is lost, never sent to the next
     /// one: whoever waits for an answer learns of the death.
-    pub async fn send(&self, line: String) -> Result<(), UpstreamFault> {
-        let writer = self.shared.writer().clone();
-        let sent = match writer {
-            Some(writer) => writer.send(&line).await.is_ok(),
-            None => false,
-        };
-        match *self.shared.orders.borrow() {
-            _ if sent => Ok(()),
-            Order::Run => Err(UpstreamFault::Down),
-            Order::Stop | Order::Kill => Err(UpstreamFault::Stopped),
+    pub fn send(
+        &self,
+        line: String,
+    ) -> impl Future<Output = Result<(), UpstreamFault>> + Send + use<> {
+        let shared = Arc::clone(&self.shared);
+        let writer = shared.writer().clone();
+        async move {
+            let sent = match writer {
+                Some(writer) => writer.send(&line).await.is_ok(),
+                None => false,
+            };
+            match *shared.orders.borrow() {
+                _ if sent => Ok(()),
+                Order::Run => Err(UpstreamFault::Down),
+                Order::Stop | Order::Kill => Err(UpstreamFault::Stopped),
+            }
         }
     }
 
@@ -260,7 +266,7 @@ impl Shared {
             stable_after: settings.backoff.stable_after,
         };
         tokio::spawn(keeper.keep());
-        let reader = LineReader::new(streams.stdout, settings.max_message_bytes);
+        let reader = LineReader::new(streams.stdout, settings.max_message_bytes).telling_answers();
         Ok(Started {
             reader,
             phase: phases,

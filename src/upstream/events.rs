@@ -25,6 +25,8 @@ pub enum Event<'a> {
     Line(&'a [u8]),
     /// A line longer than `max_message_bytes`; it was thrown away.
     TooLong,
+    /// Such a line has ended: it seems to answer the request with this number.
+    Answered(u64),
     /// The process ended, and what it had written was delivered. Reported once for each process.
     Died {
         exit: Exit,
@@ -118,6 +120,7 @@ impl ChildEvents {
                     return Event::Line(line);
                 }
                 Ok(Some(Frame::TooLong)) => return Event::TooLong,
+                Ok(Some(Frame::Answered(request))) => return Event::Answered(request),
                 Ok(None) | Err(_) => {}
             },
             () = drained(&mut life.phase) => {}

@@ -13,7 +13,8 @@ pub struct WireError {
     pub kind: WireErrorKind,
     /// Bytes from the start of the frame, when the fault has a place.
     pub offset: Option<usize>,
-    /// The id to answer with: the text was read to its end and has exactly one valid envelope id.
+    /// The id to answer with: the text has exactly one valid envelope id. Of one that was not read to
+    /// its end, only the number of the request that it seems to answer.
     pub id: Option<Id>,
     pub likeness: Likeness,
 }
@@ -21,7 +22,7 @@ pub struct WireError {
 /// What a frame that is no message seems to have been meant as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
-    /// It was not read to its end, or is no object.
+    /// It was not read to its end and does not seem to be a reply, or it is no object.
     Nothing,
     /// It has a `method`, or a key that some peer takes for one.
     Question,

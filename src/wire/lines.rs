@@ -6,6 +6,8 @@ use std::ops::Range;
 use memchr::memchr;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::skim::Skim;
+
 /// Cuts a byte stream into lines.
 ///
 /// Only LF ends a line: a CR is whitespace within the frame, and whoever split on it would read
@@ -21,6 +23,11 @@ pub struct LineReader<R> {
     /// How far the current line was searched for its end.
     searched: usize,
     state: State,
+    tells_answers: bool,
+    /// What is seen of a line while it is discarded.
+    skim: Skim,
+    /// What the line seemed to answer that was discarded last.
+    answered: Option<u64>,
 }
 
 /// What the stream brought.
@@ -31,6 +38,9 @@ pub enum Frame<'b> {
     /// A line of more than `max_bytes`, reported as soon as that is known; the rest of it is
     /// discarded by the next call.
     TooLong,
+    /// Such a line has ended: it seems to answer the request with this number. Only told by one that
+    /// [tells answers](LineReader::telling_answers).
+    Answered(u64),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +61,7 @@ const KEPT: usize = 64 * 1024;
 enum Found {
     Line(Range<usize>),
     TooLong,
+    Answered(u64),
     Nothing,
 }
 
@@ -64,7 +75,17 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             start: 0,
             searched: 0,
             state: State::Reading,
+            tells_answers: false,
+            skim: Skim::default(),
+            answered: None,
         }
+    }
+
+    /// The same, which also tells what too long a line seems to answer.
+    #[must_use]
+    pub fn telling_answers(mut self) -> Self {
+        self.tells_answers = true;
+        self
     }
 
     /// The next frame; `None` at the end of the stream. A last line without LF is a line.
@@ -75,12 +96,13 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             match self.search() {
                 Found::Nothing if self.state == State::Ended => return Ok(None),
                 Found::Nothing => self.fill().await?,
-                found @ (Found::Line(_) | Found::TooLong) => break found,
+                found @ (Found::Line(_) | Found::TooLong | Found::Answered(_)) => break found,
             }
         };
         Ok(match found {
             Found::Line(line) => self.buffer.get(line).map(Frame::Line),
             Found::TooLong => Some(Frame::TooLong),
+            Found::Answered(request) => Some(Frame::Answered(request)),
             Found::Nothing => None,
         })
     }
@@ -88,6 +110,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Looks for the end of the current line in what was read.
     fn search(&mut self) -> Found {
         loop {
+            if let Some(request) = self.answered.take() {
+                return Found::Answered(request);
+            }
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
             let end = match memchr(b'\n', unsearched) {
                 Some(at) => self.searched + at,
@@ -98,7 +123,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             self.searched = end + 1;
             if self.state == State::Discarding {
                 self.state = State::Reading;
+                self.skim_over(line);
+                self.answered = std::mem::take(&mut self.skim).answers();
             } else if line.len() > self.max_bytes {
+                self.skim_over(line);
+                self.answered = std::mem::take(&mut self.skim).answers();
                 return Found::TooLong;
             } else if !self.is_blank(&line) {
                 return Found::Line(line);
@@ -112,12 +141,14 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         match self.state {
             State::Discarding => {
                 self.start = line.end;
+                self.skim_over(line);
                 Found::Nothing
             }
             State::Reading | State::Ended if line.len() > self.max_bytes => {
                 self.start = line.end;
                 if self.state == State::Reading {
                     self.state = State::Discarding;
+                    self.skim_over(line);
                 }
                 Found::TooLong
             }
@@ -153,6 +184,12 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
+    fn skim_over(&mut self, line: Range<usize>) {
+        if self.tells_answers {
+            self.skim.feed(self.buffer.get(line).unwrap_or_default());
+        }
+    }
+
     fn is_blank(&self, line: &Range<usize>) -> bool {
         let line = self.buffer.get(line.clone()).unwrap_or_default();
         line.iter().all(u8::is_ascii_whitespace)
@@ -172,12 +209,13 @@ mod tests {
                 .await
                 .unwrap();
         });
-        let mut reader = LineReader::new(far, max_bytes);
+        let mut reader = LineReader::new(far, max_bytes).telling_answers();
         let mut frames = Vec::new();
         while let Some(frame) = reader.next().await.unwrap() {
             frames.push(match frame {
                 Frame::Line(line) => Some(String::from_utf8(line.to_vec()).unwrap()),
                 Frame::TooLong => None,
+                Frame::Answered(request) => Some(format!("answers {request}")),
             });
         }
         writer.await.unwrap();
@@ -227,6 +265,23 @@ mod tests {
         assert_eq!(reader.next().await.unwrap(), Some(Frame::Line(b"b")));
         assert!(reader.buffer.capacity() <= KEPT);
         assert_eq!(reader.next().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn what_too_long_a_line_answers_is_told_at_its_end() {
+        let long = "x".repeat(30);
+        let first = format!(r#"{{"id":7,"result":"{long}"}}"#);
+        let last = format!(r#"{{"result":"{long}","id":7}}"#);
+        let asks = format!(r#"{{"id":7,"method":"{long}"}}"#);
+        for chunk in [1, 3, 8, 64, 4096] {
+            for answer in [&first, &last] {
+                let frames = frames(format!("{answer}\na\n").as_bytes(), 16, chunk).await;
+                let told = [None, Some("answers 7".to_owned()), Some("a".to_owned())];
+                assert_eq!(frames, told, "{chunk}");
+            }
+            let frames = frames(format!("{asks}\na").as_bytes(), 16, chunk).await;
+            assert_eq!(frames, [None, Some("a".to_owned())], "{chunk}");
+        }
     }
 
     #[tokio::test]

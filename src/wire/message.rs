@@ -7,6 +7,7 @@ use super::error::{Likeness, WireError, WireErrorKind};
 use super::id::Id;
 use super::json::{Document, Edits, Kind, Limits, Value, input_offset};
 use super::method::Method;
+use super::skim::Skim;
 
 /// A message that was decoded strictly. Side-independent: who may send what is the gate's business.
 #[derive(Debug, Clone)]
@@ -45,13 +46,10 @@ impl Message {
     ///
     /// Unknown envelope members pass, unless a lenient peer could take one for a known member.
     pub fn decode(frame: &[u8], limits: &Limits) -> Result<Self, WireError> {
-        let (document, fault) =
-            Document::decode_with_fault(frame, limits).map_err(|error| WireError {
-                kind: WireErrorKind::Json(error.kind),
-                offset: Some(error.offset),
-                id: None,
-                likeness: Likeness::Nothing,
-            })?;
+        let (document, fault) = Document::decode_with_fault(frame, limits).map_err(|error| {
+            let kind = WireErrorKind::Json(error.kind);
+            refused(kind, Some(error.offset), skimmed(frame))
+        })?;
         let root = document.root();
         match (root.kind(), fault) {
             (Kind::Array, _) => return Err(refused(WireErrorKind::Batch, None, NOTHING)),
@@ -152,6 +150,15 @@ impl Message {
 
 /// What can be told of a frame that is no object.
 const NOTHING: (Option<Id>, Likeness) = (None, Likeness::Nothing);
+
+/// What can be told of a frame that was not read to its end: whether it is the answer to a request
+/// of the gate's.
+fn skimmed(frame: &[u8]) -> (Option<Id>, Likeness) {
+    match Skim::of(frame).answers() {
+        Some(id) => (Some(Id::integer(id)), Likeness::Reply),
+        None => NOTHING,
+    }
+}
 
 fn refused(
     kind: WireErrorKind,

@@ -23,6 +23,7 @@ mod mirrors;
 mod params;
 mod params_table;
 mod repeated;
+mod skim;
 mod sse;
 mod stream;
 mod trace;

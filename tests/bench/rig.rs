@@ -18,6 +18,7 @@ pub(crate) fn settings(rates: Rates) -> Settings {
     Settings {
         from_agent: Limits::default(),
         from_upstream: Limits::default(),
+        progress_extends: None,
         request_timeout: Duration::from_mins(1),
         tool_timeouts: HashMap::new(),
         max_in_flight: 8,

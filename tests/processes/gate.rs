@@ -152,7 +152,10 @@ async fn from_server(mut events: ChildEvents, writer: AgentWriter, shutdown: Shu
                 eprintln!("{reason}");
                 return shutdown.request(Cause::UpstreamGone);
             }
-            event @ (Event::TooLong | Event::Died { .. } | Event::Restarted) => {
+            event @ (Event::TooLong
+            | Event::Answered(_)
+            | Event::Died { .. }
+            | Event::Restarted) => {
                 eprintln!("{event:?}");
             }
         }

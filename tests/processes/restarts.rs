@@ -76,7 +76,9 @@ fn a_server_that_never_completes_a_handshake_is_given_up_after_five_starts() {
                 }
                 Event::GaveUp { reason } => break reason,
                 Event::Restarted => {}
-                event @ (Event::Line(_) | Event::TooLong) => panic!("{event:?}"),
+                event @ (Event::Line(_) | Event::TooLong | Event::Answered(_)) => {
+                    panic!("{event:?}")
+                }
             }
         };
         assert_eq!(

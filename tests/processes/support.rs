@@ -313,6 +313,7 @@ impl Server {
         match event.expect("something happens") {
             Event::Line(line) => Happened::Line(String::from_utf8(line.to_vec()).unwrap()),
             Event::TooLong => Happened::Other(Event::TooLong),
+            Event::Answered(request) => Happened::Other(Event::Answered(request)),
             Event::Restarted => Happened::Other(Event::Restarted),
             Event::Died {
                 exit,

@@ -106,6 +106,11 @@ async fn each_resource_that_is_followed_opens_the_stream_anew_and_ends_the_old_o
     assert_eq!(bench.to_agent(), [done(3)]);
     let opened = bench.to_upstream();
     assert_eq!(opened, [listen(&id_of(&opened[0]).unwrap(), TOOLS)]);
+    // The old stream is open until the new one is.
+    bench
+        .tells(&second, "resources/updated", r#""uri":"a:1","#)
+        .await;
+    assert_eq!(bench.to_agent(), [""; 0]);
 }
 
 #[tokio::test]

@@ -85,7 +85,8 @@ impl Inbox {
         match self {
             Self::Stdio(lines) => Ok(match lines.next().await? {
                 Some(Frame::Line(frame)) => Arrived::Frame(HERE, Carrier::default(), frame),
-                Some(Frame::TooLong) => Arrived::TooLong(Stream::MAIN),
+                // Of an agent's lines the second is not told.
+                Some(Frame::TooLong | Frame::Answered(_)) => Arrived::TooLong(Stream::MAIN),
                 None => Arrived::Closed,
             }),
             Self::Http { inbox, frame } => Ok(match inbox.recv().await {

@@ -10,7 +10,7 @@ use tracing::{error, info, warn};
 
 use crate::audit::{self, Audit, Record};
 use crate::bridge::{Bridge, Bridged, Taken};
-use crate::gate::{Agent, AgentGone, Gate, Talk, Upstream, UpstreamFault};
+use crate::gate::{Agent, AgentGone, Gate, Talk, Unsent, Upstream, UpstreamFault};
 use crate::session::{Place, Readiness};
 use crate::shutdown::{Cause, Shutdown};
 use crate::wire::Side;
@@ -55,15 +55,19 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     let hands = Semaphore::new(HANDS);
     let agent = listen(gate, talk, inbox, shutdown, &hands);
     let upstream = attend(gate, talk, events, audit);
+    let sending = send_on(gate, talk);
     let waiting = resume(gate, talk);
     let answers = go_on(gate, talk);
     let time = keep_time(gate, talk);
     let policies = follow(gate, talk, news);
     let bridge = cross(gate, talk, &hands);
-    tokio::pin!(agent, upstream, waiting, answers, time, policies, bridge);
+    tokio::pin!(
+        agent, upstream, sending, waiting, answers, time, policies, bridge
+    );
     let end = tokio::select! {
         end = &mut agent => end,
         end = &mut upstream => end,
+        end = &mut sending => end,
         end = &mut waiting => end,
         end = &mut answers => end,
         end = &mut time => end,
@@ -99,6 +103,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
             // The message in its hand; no other is read.
             _ = &mut agent, if end != End::AgentClosed => {}
             _ = &mut upstream => {}
+            _ = &mut sending => {}
             _ = &mut waiting => {}
             _ = &mut answers => {}
             _ = &mut time => {}
@@ -307,6 +312,26 @@ async fn left<U: Upstream, A: Agent>(
             (Heard::More, Ok(()))
         }
         Occurrence::GaveUp(_) => (Heard::Out, gate.left_died(talk).await),
+    }
+}
+
+/// Sends what waits for room at a server; what it does not take is answered.
+async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
+    loop {
+        let Unsent {
+            server,
+            request,
+            fault,
+        } = talk.upstream.unsent().await;
+        let has_left = server == Place::Open && talk.session.place() != Place::Open;
+        let told = if has_left {
+            gate.left_failed(talk, request, fault).await
+        } else {
+            gate.upstream_failed(talk, request, fault).await
+        };
+        if told == Err(AgentGone) {
+            return End::Stopped(Cause::AgentGone);
+        }
     }
 }
 

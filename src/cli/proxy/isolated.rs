@@ -2,6 +2,7 @@
 //! the gate chooses. Nothing leads back.
 //!
 //! INVARIANT: once [`Apart::server`] is set, no line reaches the open server, and it is never unset.
+//! What waits for room is sent on by whoever moves the session, in one task.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,17 +10,27 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 use tracing::error;
 
-use crate::gate::{Abandoned, Permit, Upstream, UpstreamFault};
+use crate::gate::{Abandoned, Carried, Permit, Unsent, Upstream, UpstreamFault};
+use crate::session::Place;
 use crate::upstream::StartError;
 
+use super::outbox::{Letter, Outbox};
 use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
 
 /// The server of one conversation: what sends.
 #[derive(Debug, Clone)]
 pub(super) struct Placed {
     open: Server,
+    /// What waits for room at the open server, and at the isolated one.
+    waiting: Arc<Waiting>,
     /// None without an isolated server.
     apart: Option<Arc<Apart>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    open: Outbox,
+    isolated: Outbox,
 }
 
 /// The way to the isolated server.
@@ -87,7 +98,13 @@ fn placed(
         isolated: ServerEvents::Absent,
         apart: apart.clone(),
     };
-    (Placed { open, apart }, events)
+    let waiting = Arc::default();
+    let placed = Placed {
+        open,
+        waiting,
+        apart,
+    };
+    (placed, events)
 }
 
 impl Placed {
@@ -122,23 +139,40 @@ impl Placed {
 
 impl Upstream for Placed {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        let Some(apart) = &self.apart else {
-            return self.open.send(permit).await;
+        let (server, outbox) = match self.isolated() {
+            Some(isolated) => (isolated, &self.waiting.isolated),
+            None => (&self.open, &self.waiting.open),
         };
-        // Before the look: a line that waits for room in the open server's queue is taken back when
-        // the session moves.
-        let moved = apart.moved.notified();
-        if let Some(isolated) = apart.server.get() {
-            return isolated.send(permit).await;
-        }
-        tokio::select! {
-            biased;
-            () = moved => Err(UpstreamFault::Left),
-            sent = self.open.send(permit) => sent,
+        let request = match permit.passage().carried {
+            Carried::Request { id, .. } => Some(id),
+            Carried::Notification { .. } | Carried::Reply { .. } => None,
+        };
+        let letter = Letter {
+            request,
+            bytes: permit.line().len(),
+            sending: server.sending(permit),
+        };
+        outbox.send(letter).await
+    }
+
+    async fn unsent(&self) -> Unsent {
+        let (server, (request, fault)) = tokio::select! {
+            unsent = self.waiting.open.unsent() => (Place::Open, unsent),
+            unsent = self.waiting.isolated.unsent() => (Place::Isolated, unsent),
+        };
+        Unsent {
+            server,
+            request,
+            fault,
         }
     }
 
     fn abandon(&self, minted: u64) -> Abandoned {
+        // What has not left need not be cancelled.
+        let outboxes = [&self.waiting.open, &self.waiting.isolated];
+        if outboxes.into_iter().any(|outbox| outbox.take_back(minted)) {
+            return Abandoned::Closed;
+        }
         let Some(isolated) = self.isolated() else {
             return self.open.abandon(minted);
         };
@@ -174,6 +208,7 @@ impl Upstream for Placed {
         if apart.server.set(server).is_ok() {
             *apart.events.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
             apart.moved.notify_waiters();
+            self.waiting.open.close(&UpstreamFault::Left);
         }
         reached
     }

@@ -1,6 +1,6 @@
 //! The protected server, however it is reached, as the gate and a conversation see it.
 
-use std::future::pending;
+use std::future::{pending, ready};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::upstream::{
 use crate::wire::{Form, Stream};
 
 use super::later::{Begun, Later};
+use super::outbox::Sending;
 use super::pulse::{Started, Starts};
 use super::{confinement, network, settings};
 
@@ -107,8 +108,7 @@ impl Unusable {
     }
 }
 
-/// How long a message may wait for a server whose queue is full. Messages come one after the other:
-/// while one waits, the gate hears neither the agent's next one nor that it has gone.
+/// How long a message may wait for a server whose queue is full.
 const STALLED: Duration = Duration::from_secs(5);
 
 impl Upstreams {
@@ -249,20 +249,24 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Sends one message to the server that runs now, however late that is.
+    pub(super) fn sending(&self, permit: Permit) -> Sending {
+        match self {
+            Self::Child(child, _) => send_to(child, permit),
+            Self::Later(later) => match later.start() {
+                Some((child, _)) => send_to(child, permit),
+                None => Box::pin(ready(Err(UpstreamFault::Down))),
+            },
+            Self::Http(sender) => in_time(sender.sending(permit)),
+            Self::Absent => Box::pin(ready(Err(UpstreamFault::Down))),
+        }
+    }
+}
+
 impl Upstream for Server {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        match self {
-            Self::Child(child, _) => send_to(child, permit).await,
-            Self::Later(later) => match later.start() {
-                Some((child, _)) => send_to(child, permit).await,
-                None => Err(UpstreamFault::Down),
-            },
-            Self::Http(sender) => match timeout(STALLED, sender.send(permit)).await {
-                Ok(sent) => sent,
-                Err(_) => Err(UpstreamFault::Stalled),
-            },
-            Self::Absent => Err(UpstreamFault::Down),
-        }
+        self.sending(permit).await
     }
 
     fn abandon(&self, minted: u64) -> Abandoned {
@@ -304,12 +308,15 @@ impl Upstream for Server {
 }
 
 /// One line to a process, which may take some time to read it.
-async fn send_to(child: &ChildSender, permit: Permit) -> Result<(), UpstreamFault> {
-    match timeout(STALLED, child.send(permit.into_line())).await {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) => Err(UpstreamFault::Down),
-        Err(_) => Err(UpstreamFault::Stalled),
-    }
+fn send_to(child: &ChildSender, permit: Permit) -> Sending {
+    let sent = child.send(permit.into_line());
+    in_time(async { sent.await.map_err(|_| UpstreamFault::Down) })
+}
+
+/// The time counts from here.
+fn in_time(sent: impl Future<Output = Result<(), UpstreamFault>> + Send + 'static) -> Sending {
+    let sent = timeout(STALLED, sent);
+    Box::pin(async { sent.await.unwrap_or(Err(UpstreamFault::Stalled)) })
 }
 
 impl ServerEvents {
@@ -357,11 +364,17 @@ impl ServerEvents {
 fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e> {
     match &event {
         upstream::Event::Died { .. } | upstream::Event::GaveUp { .. } => started.ended(),
-        upstream::Event::Line(_) | upstream::Event::TooLong | upstream::Event::Restarted => {}
+        upstream::Event::Line(_)
+        | upstream::Event::TooLong
+        | upstream::Event::Answered(_)
+        | upstream::Event::Restarted => {}
     }
     match event {
         upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Event, frame),
         upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
+        upstream::Event::Answered(request) => {
+            Occurrence::Failed(Stream::numbered(request), UpstreamFault::reply_too_long())
+        }
         upstream::Event::Died {
             exit,
             will_restart_in,

@@ -212,6 +212,9 @@ pub(super) fn gate(
         from_agent: from_agent(limits),
         from_upstream: from_upstream(limits),
         request_timeout: limits.request_timeout,
+        progress_extends: limits
+            .progress_extends
+            .then_some(limits.max_request_timeout),
         tool_timeouts: limits.tool_timeouts.clone().into_iter().collect(),
         max_in_flight: limits.max_in_flight,
         rates: gate::Rates {

@@ -68,7 +68,7 @@ impl Way {
         match self {
             Self::Child(_, events) => match events.next().await {
                 Event::Line(line) => Heard::Frame(line.to_vec()),
-                Event::TooLong => Heard::TooLong,
+                Event::TooLong | Event::Answered(_) => Heard::TooLong,
                 Event::Died { exit, .. } => Heard::Failed(exit.to_string()),
                 Event::GaveUp { reason } => Heard::Failed(reason.to_string()),
                 Event::Restarted => Heard::Failed("it was started anew".to_owned()),

@@ -22,6 +22,10 @@ pub struct Limits {
     pub rates: Rates,
     /// How long the upstream may take to reply to one request.
     pub request_timeout: Duration,
+    /// Whether that counts from the last progress that the upstream has told.
+    pub progress_extends: bool,
+    /// How long it may take in all, with progress; never less than without.
+    pub max_request_timeout: Duration,
     /// The same for calls of single tools, by exact name.
     pub tool_timeouts: BTreeMap<String, Duration>,
     /// How long a stop waits for requests that are in flight.
@@ -46,6 +50,8 @@ impl Default for Limits {
             max_in_flight: 256,
             rates: Rates::default(),
             request_timeout: Duration::from_mins(1),
+            progress_extends: true,
+            max_request_timeout: Duration::from_mins(10),
             tool_timeouts: BTreeMap::new(),
             drain_deadline: Duration::from_secs(10),
             max_sessions: None,

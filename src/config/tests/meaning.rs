@@ -91,6 +91,8 @@ fn the_defaults_are_the_published_ones() {
         (64, 100_000, 256)
     );
     assert_eq!(limits.request_timeout, Duration::from_mins(1));
+    assert!(limits.progress_extends);
+    assert_eq!(limits.max_request_timeout, Duration::from_mins(10));
     assert_eq!(limits.drain_deadline, Duration::from_secs(10));
     assert!(limits.tool_timeouts.is_empty());
     assert_eq!(
@@ -157,6 +159,8 @@ fn every_key_arrives_where_it_belongs() {
         max_nodes = 1000
         max_in_flight = 8
         request_timeout = "1500ms"
+        progress_extends = false
+        max_request_timeout = "1500ms"
         drain_deadline = "0s"
         tool_timeouts = { slow = "2h", "a.b" = "5s" }
         "#,
@@ -200,6 +204,8 @@ fn every_key_arrives_where_it_belongs() {
         max_nodes: 1000,
         max_in_flight: 8,
         request_timeout: Duration::from_millis(1500),
+        progress_extends: false,
+        max_request_timeout: Duration::from_millis(1500),
         tool_timeouts: timeouts.map(|(name, time)| (name.to_owned(), time)).into(),
         drain_deadline: Duration::ZERO,
         ..Limits::default()

@@ -414,6 +414,17 @@ fn limits_have_bounds() {
         ("request_timeout", "\"0s\"", "below minimum"),
         ("request_timeout", "\"25h\"", "exceeds maximum"),
         ("drain_deadline", "\"11m\"", "exceeds maximum"),
+        ("max_request_timeout", "\"25h\"", "exceeds maximum"),
+        (
+            "max_request_timeout",
+            "\"59s\"",
+            "shorter than `request_timeout`",
+        ),
+        (
+            "progress_extends",
+            "1",
+            "expected `true` or `false`, found an integer",
+        ),
         (
             "max_depth",
             "\"64\"",

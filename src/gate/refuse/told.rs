@@ -2,10 +2,9 @@
 
 use crate::gate::consent::Unconsented;
 use crate::gate::eras::Lack;
-use crate::gate::identify::FIRST_STATELESS;
 use crate::gate::tasks::EXTENSION;
 use crate::policy::{Denial, DenialCause, Reason};
-use crate::wire::Fragment;
+use crate::wire::{Fragment, JsonErrorKind, WireError, WireErrorKind};
 
 use super::{DENIED, ErrorAnswer, Refusal};
 
@@ -59,17 +58,32 @@ pub(super) fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Frag
     )
 }
 
-pub(super) fn versions(requested: &str) -> Fragment {
-    unsupported(requested, known())
+/// Which limit of the configuration a frame is beyond, with its value.
+pub(super) fn limit(error: &WireError) -> String {
+    let WireErrorKind::Json(kind) = &error.kind else {
+        return String::new();
+    };
+    // What is too long is no message yet: its reader tells.
+    if let JsonErrorKind::TooManyNodes { limit } = kind {
+        format!(" (`limits.max_nodes` is {limit})")
+    } else if let JsonErrorKind::TooDeep { limit } = kind {
+        format!(" (`limits.max_depth` is {limit})")
+    } else {
+        String::new()
+    }
+}
+
+pub(super) fn versions(requested: &str, supported: &[String]) -> Fragment {
+    if supported.is_empty() {
+        return unsupported(requested, known());
+    }
+    unsupported(requested, supported.iter().map(String::as_str))
 }
 
 /// Of a server that does not say what it speaks instead: an agent's `initialize` may name any of these,
 /// and the server answers with its own.
 pub(super) fn needs_session(requested: &str, lack: &Lack) -> Fragment {
-    if lack.named.is_empty() {
-        return unsupported(requested, known().filter(|one| *one < FIRST_STATELESS));
-    }
-    unsupported(requested, lack.named.iter().map(String::as_str))
+    unsupported(requested, lack.instead().iter().map(String::as_str))
 }
 
 fn unsupported<'v>(requested: &str, supported: impl Iterator<Item = &'v str>) -> Fragment {
@@ -80,7 +94,7 @@ fn unsupported<'v>(requested: &str, supported: impl Iterator<Item = &'v str>) ->
     ])
 }
 
-fn known() -> impl Iterator<Item = &'static str> {
+pub(in crate::gate) fn known() -> impl Iterator<Item = &'static str> {
     let known = rmcp::model::ProtocolVersion::KNOWN_VERSIONS.iter();
     known.map(rmcp::model::ProtocolVersion::as_str)
 }

@@ -354,3 +354,41 @@ async fn a_notification_of_an_extensions_reaches_no_server_that_may_need_a_sessi
         assert_eq!(bench.to_upstream().len(), usize::from(passes), "{said}");
     }
 }
+
+#[tokio::test]
+async fn a_refusal_names_the_versions_that_the_server_is_heard_to_speak() {
+    let unknown = |id: &str, method: &str| modern(id, method).replace("2026-07-28", "2099-01-01");
+    let both = SPEAKS.replace(
+        r#"["2026-07-28"]"#,
+        r#"["2025-11-25","2027-01-01","2026-07-28",7]"#,
+    );
+    let cases = [
+        (SPEAKS, r#""2026-07-28""#),
+        (&both, r#""2025-11-25","2026-07-28""#),
+        (LACKS, WITH_SESSIONS),
+    ];
+    for (says, supported) in cases {
+        // Whichever comes first, the refusal or the question what is spoken.
+        let bench = bench();
+        bench.agent(&unknown("1", "tools/list")).await;
+        bench.agent(&unknown("2", "server/discover")).await;
+        assert!(bench.to_agent().is_empty());
+        let asked = question(&bench);
+        bench.upstream(&answer(&asked, says)).await;
+        let told = bench.to_agent();
+        let data = format!(r#""data":{{"supported":[{supported}],"requested":"2099-01-01"}}"#);
+        assert_eq!(told.len(), 2);
+        assert!(
+            told.iter()
+                .all(|it| it.contains(&data) && it.contains("-32022")),
+            "{told:?}"
+        );
+        assert!(bench.to_upstream().is_empty());
+        // What it says itself names no others.
+        bench.agent(&modern("3", "server/discover")).await;
+        let asked = id_of(&bench.to_upstream()[0]);
+        bench.upstream(&answer(&asked, says)).await;
+        let told = bench.to_agent().remove(0);
+        assert!(told.contains(&format!("[{supported}]")), "{told}");
+    }
+}

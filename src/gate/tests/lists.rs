@@ -287,3 +287,42 @@ async fn a_filtered_list_is_kept_no_longer_than_policies_let_and_the_audit_says_
         "{record}"
     );
 }
+
+#[tokio::test]
+async fn a_list_beyond_a_limit_ends_its_request_at_once_and_the_limit_is_named() {
+    let bench = Bench::new(open);
+    bench.shake_hands().await;
+    bench
+        .agent(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)
+        .await;
+    let id = id_of(&bench.to_upstream()[0]);
+    let tools: Vec<String> = (0..20_000)
+        .map(|number| {
+            format!(r#"{{"name":"t{number}","inputSchema":{{"type":"object","properties":{{}}}}}}"#)
+        })
+        .collect();
+    let tools = tools.join(",");
+    bench
+        .upstream(&format!(
+            r#"{{"result":{{"tools":[{tools}]}},"jsonrpc":"2.0","id":{id}}}"#
+        ))
+        .await;
+    let told = bench.to_agent().remove(0);
+    assert!(
+        told.starts_with(r#"{"jsonrpc":"2.0","id":1,"error":"#),
+        "{told}"
+    );
+    assert!(
+        told.contains("too-many-values (`limits.max_nodes` is 100000)"),
+        "{told}"
+    );
+    assert_eq!(
+        bench
+            .records()
+            .await
+            .last()
+            .unwrap()
+            .get(&["reason", "code"]),
+        "too-many-values"
+    );
+}

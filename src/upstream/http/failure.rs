@@ -82,7 +82,7 @@ impl Failure {
             Self::Broken | Self::SessionGone => UpstreamFault::Died,
             Self::Bad(what) => UpstreamFault::BadReply(what),
             Self::Status(status) => UpstreamFault::Status(status),
-            Self::TooLong => UpstreamFault::BadReply("it is longer than is accepted".to_owned()),
+            Self::TooLong => UpstreamFault::reply_too_long(),
         }
     }
 }

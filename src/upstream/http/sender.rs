@@ -58,12 +58,40 @@ impl HttpSender {
         self.carry(passage, line).await
     }
 
+    /// The same for a message that was judged. What becomes of it is begun before this returns.
+    pub fn sending(
+        &self,
+        permit: Permit,
+    ) -> impl Future<Output = Result<(), UpstreamFault>> + Send + use<> {
+        let passage = permit.passage().clone();
+        self.carry(passage, permit.into_line())
+    }
+
     /// Queues one message. Waits while the queue is full. A future that is dropped has sent the
     /// whole message or nothing.
     ///
     /// That it was queued does not mean that it arrives: what becomes of a request is an event, and
     /// a notification that the server does not accept is only logged.
-    pub(super) async fn carry(&self, passage: Passage, line: String) -> Result<(), UpstreamFault> {
+    pub(super) fn carry(
+        &self,
+        passage: Passage,
+        line: String,
+    ) -> impl Future<Output = Result<(), UpstreamFault>> + Send + use<> {
+        let begun = self.begin(passage, line);
+        async move {
+            match begun? {
+                (queue, Some(queued)) => queue.send(queued).await.map_err(|_| UpstreamFault::Down),
+                (_, None) => Ok(()),
+            }
+        }
+    }
+
+    /// Sends a message, or yields it with the queue that it belongs in.
+    fn begin(
+        &self,
+        passage: Passage,
+        line: String,
+    ) -> Result<(mpsc::Sender<Queued>, Option<Queued>), UpstreamFault> {
         let Some(Present { life, queue }) = self.conversation.present().clone() else {
             return Err(UpstreamFault::Down);
         };
@@ -78,10 +106,7 @@ impl HttpSender {
             trace,
             open,
         };
-        match life.take(parcel)? {
-            Some(queued) => queue.send(queued).await.map_err(|_| UpstreamFault::Down),
-            None => Ok(()),
-        }
+        Ok((queue, life.take(parcel)?))
     }
 
     /// Waits until the server has taken, or refused, what was queued so far and is no request.
@@ -114,8 +139,7 @@ impl HttpSender {
 
 impl Upstream for HttpSender {
     async fn send(&self, permit: Permit) -> Result<(), UpstreamFault> {
-        let passage = permit.passage().clone();
-        self.carry(passage, permit.into_line()).await
+        self.sending(permit).await
     }
 
     fn abandon(&self, minted: u64) -> Abandoned {

@@ -244,7 +244,7 @@ fn next_frame(reader: &mut LineReader<Trickle<'_>>) -> Option<Option<Vec<u8>>> {
         if let Poll::Ready(frame) = next.poll(&mut context) {
             return frame.expect("no fault").map(|frame| match frame {
                 Frame::Line(line) => Some(line.to_vec()),
-                Frame::TooLong => None,
+                Frame::TooLong | Frame::Answered(_) => None,
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Servers that are deaf, dying, or do not want to die.
 
 use super::{After, converse, each};
-use crate::dialogue::{SAFE_RAN, Talk};
+use crate::dialogue::{DENIED, SAFE_RAN, Talk};
 
 /// For requests that are no calls and are to run out of time.
 const LITTLE_TIME: &str = r#"request_timeout = "4s""#;
@@ -77,12 +77,36 @@ fn a_server_that_reads_no_more_stops_neither_timeouts_nor_the_end() {
     writing.join().unwrap();
 }
 
+#[test]
+fn what_is_not_for_a_server_that_reads_no_more_does_not_wait_for_it() {
+    let mut talk = Talk::with("deaf-after-initialize", &[r#"request_timeout = "60s""#]);
+    talk.open();
+    let large = format!(r#""ping","params":{{"x":"{}"}}"#, "x".repeat(2 << 20));
+    let writing = talk.request_aside(&["\"large\"".to_owned()], &large);
+    talk.gate.input = Some(writing.join().unwrap());
+    for id in 1..=15 {
+        talk.request(&format!("\"stuck {id}\""), r#""ping""#);
+    }
+    talk.call("\"denied\"", "evil", DENIED);
+    let denied = talk.answer("\"denied\"");
+    assert!(denied.contains("Unknown tool"), "{denied}");
+    let before = &talk.gate.seen;
+    assert!(!before.iter().any(|it| it.contains("stuck")), "{before:?}");
+    for id in 1..=15 {
+        let answer = talk.answer(&format!("\"stuck {id}\""));
+        assert!(answer.contains("does not read"), "{answer}");
+    }
+    talk.call("\"later\"", "evil", DENIED);
+    talk.answer("\"later\"");
+    talk.close();
+}
+
 pub(super) const DYING: &[(&str, &str)] = &[
     ("die-in-call", "ended before it answered"),
     ("die-cleanly-in-call", "ended before it answered"),
     ("die-leaving-grandchild", "ended before it answered"),
     ("abort-in-call", "ended before it answered"),
-    ("half-frame-then-die", "ended before it answered"),
+    ("half-frame-then-die", "answer was refused: syntax"),
     ("close-stdout", "ended before it answered"),
 ];
 

@@ -227,8 +227,11 @@ async fn what_is_longer_than_it_may_be_is_told_and_not_read_to_its_end() {
         server.next().await.raw(answer.as_bytes()).await;
         let stream = Stream::numbered(1);
         talk.expect(HttpEvent::TooLong { stream }).await;
-        talk.expect(failed(1, bad("it is longer than is accepted")))
-            .await;
+        talk.expect(failed(
+            1,
+            bad("it is longer than `limits.max_message_bytes_to_agent`"),
+        ))
+        .await;
         talk.ask(2, KnownMethod::ToolsList).await;
         server.next().await.json(&result(2)).await;
         talk.expect(frame(2, &result(2))).await;

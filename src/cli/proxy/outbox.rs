@@ -1,0 +1,264 @@
+//! What waits for room at a server that is slow to read, in order. Whoever sends it does not wait:
+//! what comes next from the agent may be for the gate alone.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{poll_fn, ready};
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tokio::sync::Notify;
+
+use crate::gate::UpstreamFault;
+
+/// A message on its way to a server; it resolves when it is queued there, or will never be.
+pub(super) type Sending = Pin<Box<dyn Future<Output = Result<(), UpstreamFault>> + Send>>;
+
+/// How many bytes may wait, beside one message that is longer.
+const MOST_WAITING: usize = 32 * 1024 * 1024;
+
+/// A message, and what is known of it while it waits.
+pub(super) struct Letter {
+    /// The id that the gate minted, of a request.
+    pub(super) request: Option<u64>,
+    pub(super) bytes: usize,
+    pub(super) sending: Sending,
+}
+
+/// The messages that wait for one server.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    queue: Mutex<Queue>,
+    more: Notify,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Letter>,
+    bytes: usize,
+    /// One has waited in vain, and none was taken since: the others need not wait as long.
+    stalled: bool,
+}
+
+impl Outbox {
+    /// Sends a message, or lets it wait until [`Self::unsent`] has sent it.
+    ///
+    /// # Errors
+    /// [`UpstreamFault`] when it will not be sent. That is known at once of a server that has not
+    /// read before.
+    pub(super) async fn send(&self, letter: Letter) -> Result<(), UpstreamFault> {
+        let mut letter = Some(letter);
+        poll_fn(|context| Poll::Ready(letter.take().map_or(Ok(()), |it| self.take(it, context))))
+            .await
+    }
+
+    fn take(&self, mut letter: Letter, context: &mut Context<'_>) -> Result<(), UpstreamFault> {
+        let mut queue = self.queue();
+        if queue.waiting.is_empty() {
+            match letter.sending.as_mut().poll(context) {
+                Poll::Ready(sent) => {
+                    queue.learn(&sent);
+                    return sent;
+                }
+                Poll::Pending if queue.stalled => return Err(UpstreamFault::Stalled),
+                Poll::Pending => {}
+            }
+        } else if queue.bytes.saturating_add(letter.bytes) > MOST_WAITING {
+            return Err(UpstreamFault::Stalled);
+        }
+        queue.bytes = queue.bytes.saturating_add(letter.bytes);
+        queue.waiting.push_back(letter);
+        drop(queue);
+        self.more.notify_one();
+        Ok(())
+    }
+
+    /// Sends what waits, one after the other; resolves with a request that will not be sent.
+    /// Cancel-safe.
+    pub(super) async fn unsent(&self) -> (u64, UpstreamFault) {
+        loop {
+            tokio::select! {
+                biased;
+                unsent = poll_fn(|context| self.go_on(context)) => return unsent,
+                () = self.more.notified() => {}
+            }
+        }
+    }
+
+    fn go_on(&self, context: &mut Context<'_>) -> Poll<(u64, UpstreamFault)> {
+        let mut queue = self.queue();
+        while let Some(first) = queue.waiting.front_mut() {
+            let sent = match first.sending.as_mut().poll(context) {
+                Poll::Ready(sent) => sent,
+                Poll::Pending if queue.stalled => Err(UpstreamFault::Stalled),
+                Poll::Pending => return Poll::Pending,
+            };
+            queue.learn(&sent);
+            let Some(first) = queue.waiting.pop_front() else {
+                break;
+            };
+            queue.bytes = queue.bytes.saturating_sub(first.bytes);
+            match (sent, first.request) {
+                (Err(fault), Some(request)) => return Poll::Ready((request, fault)),
+                (Err(fault), None) => tracing::warn!("a message was not sent: {fault}"),
+                (Ok(()), _) => {}
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Takes back a request that nobody waits for any more. False if it does not wait here.
+    pub(super) fn take_back(&self, request: u64) -> bool {
+        let mut queue = self.queue();
+        let at = queue
+            .waiting
+            .iter()
+            .position(|it| it.request == Some(request));
+        let Some(letter) = at.and_then(|at| queue.waiting.remove(at)) else {
+            return false;
+        };
+        queue.bytes = queue.bytes.saturating_sub(letter.bytes);
+        drop(queue);
+        // Whoever is first now has to be asked.
+        self.more.notify_one();
+        true
+    }
+
+    /// Nothing that waits is sent any more.
+    pub(super) fn close(&self, why: &UpstreamFault) {
+        for letter in &mut self.queue().waiting {
+            letter.sending = Box::pin(ready(Err(why.clone())));
+        }
+        self.more.notify_one();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Queue {
+    fn learn(&mut self, sent: &Result<(), UpstreamFault>) {
+        self.stalled = *sent == Err(UpstreamFault::Stalled);
+    }
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Queue")
+            .field("waiting", &self.waiting.len())
+            .field("bytes", &self.bytes)
+            .field("stalled", &self.stalled)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn letter(request: u64, sending: Sending) -> Letter {
+        Letter {
+            request: Some(request),
+            bytes: 1,
+            sending,
+        }
+    }
+
+    fn never() -> Sending {
+        Box::pin(async {
+            let waited = timeout(Duration::from_secs(5), pending::<()>()).await;
+            waited.map_err(|_| UpstreamFault::Stalled)
+        })
+    }
+
+    fn at_once() -> Sending {
+        Box::pin(ready(Ok(())))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_sends_does_not_wait_and_one_stall_is_that_of_all() {
+        let outbox = Outbox::default();
+        let start = tokio::time::Instant::now();
+        for request in 1..=15 {
+            assert_eq!(outbox.send(letter(request, never())).await, Ok(()));
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for request in 1..=15 {
+            let unsent = outbox.unsent().await;
+            assert_eq!(unsent, (request, UpstreamFault::Stalled));
+        }
+        assert_eq!(start.elapsed(), Duration::from_secs(5));
+        // It is remembered.
+        let again = outbox.send(letter(16, never())).await;
+        assert_eq!(again, Err(UpstreamFault::Stalled));
+        assert_eq!(start.elapsed(), Duration::from_secs(5));
+        // Until something is taken.
+        assert_eq!(outbox.send(letter(17, at_once())).await, Ok(()));
+        assert_eq!(outbox.send(letter(18, never())).await, Ok(()));
+        assert_eq!(outbox.unsent().await, (18, UpstreamFault::Stalled));
+        assert_eq!(start.elapsed(), Duration::from_secs(10));
+    }
+
+    #[tokio::test]
+    async fn what_comes_later_is_sent_later() {
+        let outbox = Outbox::default();
+        let (room, first) = oneshot::channel::<()>();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let noted = |number: u64| {
+            let order = Arc::clone(&order);
+            move || order.lock().unwrap().push(number)
+        };
+        let (note, first) = (noted(1), first);
+        let waiting: Sending = Box::pin(async move {
+            let _ = first.await;
+            note();
+            Ok(())
+        });
+        let note = noted(2);
+        let ready: Sending = Box::pin(async move {
+            note();
+            Ok(())
+        });
+        assert_eq!(outbox.send(letter(1, waiting)).await, Ok(()));
+        assert_eq!(outbox.send(letter(2, ready)).await, Ok(()));
+        room.send(()).unwrap();
+        let idle = timeout(Duration::from_millis(1), outbox.unsent()).await;
+        assert!(idle.is_err(), "{idle:?}");
+        assert_eq!(*order.lock().unwrap(), [1, 2]);
+    }
+
+    #[tokio::test]
+    async fn what_is_taken_back_or_closed_is_never_sent() {
+        let outbox = Outbox::default();
+        for request in 1..=3 {
+            outbox.send(letter(request, never())).await.unwrap();
+        }
+        assert!(outbox.take_back(2));
+        assert!(!outbox.take_back(2));
+        outbox.close(&UpstreamFault::Left);
+        assert_eq!(outbox.unsent().await, (1, UpstreamFault::Left));
+        assert_eq!(outbox.unsent().await, (3, UpstreamFault::Left));
+    }
+
+    #[tokio::test]
+    async fn what_waits_has_a_limit_in_bytes() {
+        let outbox = Outbox::default();
+        let large = |request| Letter {
+            bytes: MOST_WAITING,
+            ..letter(request, never())
+        };
+        assert_eq!(outbox.send(large(1)).await, Ok(()));
+        assert_eq!(outbox.send(large(2)).await, Err(UpstreamFault::Stalled));
+        assert!(outbox.take_back(1));
+        assert_eq!(outbox.send(large(3)).await, Ok(()));
+    }
+}

@@ -1,0 +1,35 @@
+//! Who hears a server's log messages (MCP 2026-07-28, utilities/logging: whoever has asked for them with
+//! its request, on the stream of that request and on no other).
+
+use crate::session::{Extension, Lifecycle, Origin, State};
+use crate::wire::{Id, KnownMethod, Stream};
+
+use super::identify::Identified;
+use super::route::META_SUBSCRIPTION;
+
+/// Whether a log message may be told on this stream of the agent's.
+pub(super) fn are_heard(identified: &Identified<'_>, state: &State, belongs_on: Stream) -> bool {
+    // In a session the level is set for all of it.
+    if !matches!(state.lifecycle, Lifecycle::New) || state.bridged.is_some() {
+        return true;
+    }
+    let named = identified.message.meta();
+    if named.is_some_and(|meta| meta.get(META_SUBSCRIPTION).is_some()) {
+        return false;
+    }
+    let hears = |exchange: &crate::session::Exchange| {
+        exchange.method != KnownMethod::SubscriptionsListen
+            && exchange.spoken.logs == Extension::Declared
+            && matches!(exchange.origin, Origin::Peer(_))
+    };
+    match identified.stream {
+        Stream::MAIN | Stream::UNTOLD => {
+            let mut waiting = state.to_upstream.in_flight();
+            waiting.any(|(_, exchange)| exchange.stream == belongs_on && hears(exchange))
+        }
+        stream => {
+            let opened_by = state.to_upstream.by_minted(&Id::integer(stream.number()));
+            opened_by.is_some_and(|(_, exchange)| hears(exchange))
+        }
+    }
+}

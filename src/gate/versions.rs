@@ -1,0 +1,84 @@
+//! Which revisions an agent may ask for: those that the gate knows, of those that the server names. A
+//! refusal names the same ones as `server/discover`.
+
+use crate::session::Session;
+use crate::wire::{KnownMethod, Message, Value};
+
+use super::Gate;
+use super::decide::Stop;
+use super::eras::{Says, revisions};
+use super::identify::{FIRST_STATELESS, Role, is_known_version};
+use super::oblige::Removal;
+use super::record::Trail;
+use super::refuse::Refusal;
+use super::understand::Understood;
+
+impl Gate {
+    /// An agent that names a revision that nobody speaks is told which ones the server does. If that
+    /// is not known, its request waits until it is.
+    pub(super) fn naming_versions(&self, session: &Session, stop: Stop, trail: &mut Trail) -> Stop {
+        let Stop::Refused(Refusal::UnsupportedVersion {
+            requested, modern, ..
+        }) = stop
+        else {
+            return stop;
+        };
+        // Like any request of that era, whatever it asks for.
+        let method = KnownMethod::ToolsList;
+        let supported = match self.says(session, method, FIRST_STATELESS) {
+            Ok(None) if trail.asker().is_some() => {
+                trail.method = Some(method);
+                trail.version = Some(FIRST_STATELESS.into());
+                return Stop::Park;
+            }
+            Ok(Some(Says::Lacks(lack))) => lack.instead(),
+            Ok(Some(Says::Takes)) => self.named(session),
+            Ok(None) | Err(_) => Vec::new(),
+        };
+        Refusal::UnsupportedVersion {
+            requested,
+            modern,
+            supported,
+        }
+        .into()
+    }
+
+    /// The revisions that the server was heard to speak, of those that the gate knows.
+    pub(super) fn named(&self, session: &Session) -> Vec<String> {
+        let belief = self.eras.of(session.state().place);
+        let belief = belief.as_ref().filter(|it| self.clock.elapsed() < it.until);
+        belief.map(|it| it.named.clone()).unwrap_or_default()
+    }
+}
+
+/// What a server says that it speaks, and the gate does not: an agent would be refused with it.
+pub(super) fn unspoken<'m>(understood: &Understood<'m>) -> Vec<Removal<'m>> {
+    let Role::Reply(taken) = &understood.identified.role else {
+        return Vec::new();
+    };
+    let message = understood.identified.message;
+    let named = message
+        .result()
+        .and_then(|result| result.get("supportedVersions"));
+    let named = named.filter(|_| taken.exchange.method == KnownMethod::Discover);
+    let items = named.into_iter().flat_map(Value::items).enumerate();
+    let is_unspoken = |one: &Value<'_>| !one.as_str().is_some_and(|it| is_known_version(&it));
+    items
+        .filter(|(_, one)| is_unspoken(one))
+        .map(|(at, item)| Removal {
+            item,
+            pointer: format!("/result/supportedVersions/{at}"),
+            because: "unsupported-version".to_owned(),
+        })
+        .collect()
+}
+
+/// The revisions that a reply to `server/discover` names, and the gate knows.
+pub(super) fn named(message: &Message) -> Vec<String> {
+    let named = message
+        .result()
+        .and_then(|result| result.get("supportedVersions"));
+    let mut named = revisions(named);
+    named.retain(|one| is_known_version(one));
+    named
+}

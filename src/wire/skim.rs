@@ -1,0 +1,244 @@
+//! To which request a text is the answer that nobody could read: it is too long, has too many values,
+//! or is not quite JSON. Only good for finding out who need not wait any more.
+
+use super::id::MAX_ID_INTEGER;
+
+/// Looks at the members of the outermost object as their bytes come, and keeps none of them.
+#[derive(Debug, Default)]
+pub(super) struct Skim {
+    at: At,
+    /// Brackets that are open, below the outermost object.
+    depth: usize,
+    key: Token,
+    value: Token,
+    /// The value that comes is an id.
+    is_id: bool,
+    ids: usize,
+    id: Option<u64>,
+    outcomes: usize,
+    /// It asks, or has a name that a peer could take for another.
+    is_unclear: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum At {
+    /// Before the object.
+    #[default]
+    Start,
+    /// Where a name may begin.
+    Name,
+    InName,
+    Colon,
+    /// Where a value begins.
+    Value,
+    /// In a number or a word.
+    Scalar,
+    /// Between the brackets of a value.
+    Inside,
+    /// In a string that is a value, or within one.
+    String,
+    /// Behind a backslash of it.
+    Escape,
+    /// Behind a value.
+    Next,
+    /// The object is closed, or there is none.
+    End,
+}
+
+/// The beginning of a name or a number.
+#[derive(Debug, Default)]
+struct Token {
+    bytes: [u8; 16],
+    length: usize,
+}
+
+impl Token {
+    fn push(&mut self, byte: u8) {
+        if let Some(slot) = self.bytes.get_mut(self.length) {
+            *slot = byte;
+        }
+        // One that is longer than there is room for is none.
+        self.length = self.length.saturating_add(1);
+    }
+
+    fn take(&mut self) -> Option<([u8; 16], usize)> {
+        let length = std::mem::take(&mut self.length);
+        (length <= self.bytes.len()).then_some((self.bytes, length))
+    }
+}
+
+impl Skim {
+    pub(super) fn of(text: &[u8]) -> Self {
+        let mut skim = Self::default();
+        skim.feed(text);
+        skim
+    }
+
+    /// The id of the request that the text answers, as far as it was seen.
+    pub(super) fn answers(&self) -> Option<u64> {
+        let is_reply = self.ids == 1 && self.outcomes > 0 && !self.is_unclear;
+        self.id.filter(|_| is_reply)
+    }
+
+    pub(super) fn feed(&mut self, text: &[u8]) {
+        for byte in text {
+            self.take(*byte);
+        }
+    }
+
+    fn take(&mut self, byte: u8) {
+        let is_space = byte.is_ascii_whitespace();
+        match (self.at, byte) {
+            // A byte order mark is no part of it.
+            (At::Start, b'{') => self.at = At::Name,
+            (At::Start, 0xef | 0xbb | 0xbf) => {}
+            (At::Start | At::Name | At::Colon | At::Value | At::Next, _) if is_space => {}
+            (At::Name, b'"') => self.at = At::InName,
+            (At::InName, b'"') => {
+                self.at = At::Colon;
+                self.named();
+            }
+            (At::InName, b'\\' | 0x80..) => {
+                self.is_unclear = true;
+                self.key.push(byte);
+            }
+            (At::InName, _) => self.key.push(byte),
+            (At::Colon, b':') => self.at = At::Value,
+            (At::Value, b'"') => {
+                self.at = At::String;
+                self.value.push(byte);
+            }
+            (At::Value, b'{' | b'[') => {
+                self.at = At::Inside;
+                self.depth = 1;
+                self.value.push(byte);
+            }
+            (At::Scalar, b',' | b'}') => {
+                self.member();
+                self.at = At::Next;
+                self.take(byte);
+            }
+            (At::Scalar, _) if is_space => {
+                self.member();
+                self.at = At::Next;
+            }
+            (At::Value | At::Scalar, _) => {
+                self.at = At::Scalar;
+                self.value.push(byte);
+            }
+            (At::Inside, b'{' | b'[') => self.depth = self.depth.saturating_add(1),
+            (At::Inside, b'}' | b']') => {
+                self.depth = self.depth.saturating_sub(1);
+                self.behind();
+            }
+            (At::Inside, b'"') => self.at = At::String,
+            (At::String, b'\\') => self.at = At::Escape,
+            (At::String, b'"') => self.behind(),
+            (At::Escape, _) => self.at = At::String,
+            (At::Inside | At::String | At::End, _) => {}
+            (At::Next, b',') => self.at = At::Name,
+            (At::Start | At::Name | At::Colon | At::Next, _) => self.at = At::End,
+        }
+    }
+
+    /// A string or a bracket has ended.
+    fn behind(&mut self) {
+        if self.depth > 0 {
+            self.at = At::Inside;
+        } else {
+            self.at = At::Next;
+            self.member();
+        }
+    }
+
+    /// A value has ended.
+    fn member(&mut self) {
+        let value = self.value.take();
+        if std::mem::take(&mut self.is_id) {
+            self.id = value.and_then(|(digits, length)| number(digits.get(..length)?));
+        }
+    }
+
+    fn named(&mut self) {
+        let Some((key, length)) = self.key.take() else {
+            return;
+        };
+        let key = key.get(..length).unwrap_or_default();
+        let is = |name: &[u8]| key.eq_ignore_ascii_case(name);
+        self.is_id = is(b"id");
+        if self.is_id {
+            self.ids = self.ids.saturating_add(1);
+            self.id = None;
+        } else if is(b"result") || is(b"error") {
+            self.outcomes = self.outcomes.saturating_add(1);
+        } else if is(b"method") {
+            self.is_unclear = true;
+        }
+    }
+}
+
+/// An id as the gate writes them.
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    u64::try_from(number)
+        .ok()
+        .filter(|_| number <= MAX_ID_INTEGER)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_known_by_its_id_wherever_that_stands() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"result":{"a":[1,{"id":8}]}}"#,
+            r#"{"result":{"text":"\"}],\\","method":1},"jsonrpc":"2.0","id":7}"#,
+            r#" { "error" : "x" , "id" : 7 } "#,
+            "\u{feff}{\"id\":7,\"result\":1}",
+            // Which is not quite JSON.
+            r#"{"id":7,"result":{}}{"id":8,"result":{}}"#,
+            r#"{"id":7,"result":nonsense,"x"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"half of a"#,
+        ] {
+            assert_eq!(Skim::of(text.as_bytes()).answers(), Some(7), "{text}");
+            // However it comes.
+            let mut skim = Skim::default();
+            for byte in text.as_bytes() {
+                skim.feed(&[*byte]);
+            }
+            assert_eq!(skim.answers(), Skim::of(text.as_bytes()).answers());
+        }
+        assert_eq!(
+            Skim::of(b"{\"id\":7,\"result\":{\"x\":\"\xff\x00\"}}").answers(),
+            Some(7)
+        );
+    }
+
+    #[test]
+    fn what_asks_or_is_unclear_answers_nothing() {
+        for text in [
+            r#"{"id":7,"method":"ping"}"#,
+            r#"{"id":7,"result":{},"METHOD":"ping"}"#,
+            r#"{"id":7,"id":8,"result":{}}"#,
+            r#"{"id":7,"ID":7,"result":{}}"#,
+            r#"{"id":7}"#,
+            r#"{"result":{"id":7}}"#,
+            r#"{"id":"7","result":{}}"#,
+            r#"{"id":7.0,"result":{}}"#,
+            r#"{"id":-7,"result":{}}"#,
+            r#"{"id":[7],"result":{}}"#,
+            r#"{"id":99999999999999999999,"result":{}}"#,
+            r#"{"i\u0064":7,"result":{}}"#,
+            r#"{"id":7,"r\u0065sult":{}}"#,
+            r#"[{"id":7,"result":{}}]"#,
+            r#"x{"id":7,"result":{}}"#,
+            "",
+        ] {
+            assert_eq!(Skim::of(text.as_bytes()).answers(), None, "{text}");
+        }
+    }
+}
