@@ -28,8 +28,8 @@ use super::{body, fields, listen, post, share};
 pub(super) struct Server {
     pub(super) settings: Arc<Settings>,
     pub(super) conversations: Conversations,
-    /// Budget of bodies that are being read.
-    pub(super) bodies: Budget,
+    /// Budget of bodies that are being read, or wait to be judged.
+    pub(super) bodies: Arc<Budget>,
     /// Connections that streams may hold that have no end of their own.
     lasting: Arc<Semaphore>,
     door: Door,
@@ -115,7 +115,10 @@ impl Server {
         let settings = Arc::new(settings);
         Self {
             conversations: Conversations::new(Arc::clone(&settings), outside.arrivals),
-            bodies: Budget::new(settings.max_waiting_bodies, settings.limits.max_bytes),
+            bodies: Arc::new(Budget::new(
+                settings.max_waiting_bodies,
+                settings.limits.max_bytes,
+            )),
             lasting: Arc::new(Semaphore::new(lasting(&settings))),
             door: Door::new(&settings, port),
             authenticate: outside.authenticate,

@@ -72,8 +72,8 @@ fn length(headers: &HeaderMap) -> Result<Option<usize>, Refused> {
     length.map(Some).ok_or(Refused::Length)
 }
 
-/// A body takes room as it comes: what is announced and not sent takes nothing from others. Its first
-/// part is in the buffer of its connection anyway, and takes room when more has come.
+/// A body takes room as it comes, until it was judged: what is announced and not sent takes nothing from
+/// others. A short one is in the buffer of its connection anyway, and takes none.
 async fn collect(
     body: &mut Incoming,
     length: Option<usize>,
@@ -82,13 +82,16 @@ async fn collect(
 ) -> Result<Bytes, Refused> {
     let first = next(body).await?.unwrap_or_default();
     // Most bodies come in one part, which is not copied.
-    if length == Some(first.len()) {
+    if length == Some(first.len()) && first.len() <= LEAST {
         return Ok(first);
     }
     let most = settings.limits.max_bytes;
     let mut pace = Pace::new(settings.body_pause);
-    let share = (room.share)();
-    let mut held = Held::of(&share, room.all);
+    let mut held = Held::of((room.share)(), Arc::clone(room.all));
+    if length == Some(first.len()) {
+        held.reach(first.len()).await?;
+        return Ok(kept(first, held));
+    }
     let mut read = Read::First(first);
     while let Some(part) = pace.next(body).await? {
         let come = read.len() + part.len();
@@ -101,7 +104,21 @@ async fn collect(
     if length.is_some_and(|length| length != read.len()) {
         return Err(Refused::BodyBroken);
     }
-    Ok(read.whole())
+    Ok(kept(read.whole(), held))
+}
+
+/// Bytes that hold their room for as long as somebody has them.
+fn kept(bytes: Bytes, held: Held) -> Bytes {
+    struct Kept {
+        bytes: Bytes,
+        _held: Held,
+    }
+    impl AsRef<[u8]> for Kept {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
+    }
+    Bytes::from_owner(Kept { bytes, _held: held })
 }
 
 /// What has come of a body.

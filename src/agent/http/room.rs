@@ -1,6 +1,8 @@
 //! The memory that bodies take while they come, and who has how much of it.
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::refusal::Refused;
 
@@ -11,52 +13,53 @@ const UNIT: usize = 1024;
 /// kept for one at a time, so that those that have begun cannot all wait for each other.
 #[derive(Debug)]
 pub(super) struct Budget {
-    units: Semaphore,
-    last: Semaphore,
+    units: Arc<Semaphore>,
+    last: Arc<Semaphore>,
 }
 
 /// Where a body takes its room: in its sender's share, which is asked for when it takes any, and in
 /// what there is for all.
 pub(super) struct Room<'b, S> {
     pub(super) share: S,
-    pub(super) all: &'b Budget,
+    pub(super) all: &'b Arc<Budget>,
 }
 
 /// What one body holds until this is dropped.
-pub(super) struct Held<'b> {
-    budgets: [&'b Budget; 2],
-    share: Part<'b>,
-    all: Part<'b>,
+pub(super) struct Held {
+    budgets: [Arc<Budget>; 2],
+    share: Part,
+    all: Part,
 }
 
 #[derive(Default)]
-struct Part<'b> {
+struct Part {
     units: usize,
-    permit: Option<SemaphorePermit<'b>>,
-    last: Option<SemaphorePermit<'b>>,
+    permit: Option<OwnedSemaphorePermit>,
+    last: Option<OwnedSemaphorePermit>,
 }
 
 impl Budget {
     pub(super) fn new(bytes: usize, largest: usize) -> Self {
         let units = bytes.saturating_sub(largest) / UNIT;
         Self {
-            units: Semaphore::new(units.min(Semaphore::MAX_PERMITS)),
-            last: Semaphore::new(1),
+            units: Arc::new(Semaphore::new(units.min(Semaphore::MAX_PERMITS))),
+            last: Arc::new(Semaphore::new(1)),
         }
     }
 
-    async fn more(&self, units: u32) -> Result<SemaphorePermit<'_>, Refused> {
-        let permit = self.units.acquire_many(units).await;
+    async fn more(&self, units: u32) -> Result<OwnedSemaphorePermit, Refused> {
+        let permit = Arc::clone(&self.units).acquire_many_owned(units).await;
         permit.map_err(|_| Refused::Closed)
     }
 
-    async fn last(&self) -> Result<SemaphorePermit<'_>, Refused> {
-        self.last.acquire().await.map_err(|_| Refused::Closed)
+    async fn last(&self) -> Result<OwnedSemaphorePermit, Refused> {
+        let permit = Arc::clone(&self.last).acquire_owned().await;
+        permit.map_err(|_| Refused::Closed)
     }
 }
 
-impl<'b> Held<'b> {
-    pub(super) fn of(share: &'b Budget, all: &'b Budget) -> Self {
+impl Held {
+    pub(super) fn of(share: Arc<Budget>, all: Arc<Budget>) -> Self {
         Self {
             budgets: [share, all],
             share: Part::default(),
@@ -98,7 +101,7 @@ impl<'b> Held<'b> {
     }
 }
 
-impl<'b> Part<'b> {
+impl Part {
     /// How many units more it takes to have so many.
     fn lacks(&self, units: usize) -> Result<Option<u32>, Refused> {
         let lacking = units.saturating_sub(self.units);
@@ -109,7 +112,7 @@ impl<'b> Part<'b> {
         Ok(Some(lacking))
     }
 
-    fn add(&mut self, permit: SemaphorePermit<'b>) {
+    fn add(&mut self, permit: OwnedSemaphorePermit) {
         self.units += permit.num_permits();
         match &mut self.permit {
             Some(held) => held.merge(permit),
@@ -120,8 +123,6 @@ impl<'b> Part<'b> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
 
     const LARGEST: usize = 16 * UNIT;
@@ -137,7 +138,7 @@ mod tests {
             let share = Arc::clone(&shares[number % shares.len()]);
             let all = Arc::clone(&all);
             tokio::spawn(async move {
-                let mut held = Held::of(&share, &all);
+                let mut held = Held::of(share, all);
                 for bytes in (number..=LARGEST).step_by(UNIT + number) {
                     held.reach(bytes).await.unwrap();
                     tokio::task::yield_now().await;
@@ -157,13 +158,13 @@ mod tests {
         let all = Arc::new(Budget::new(LARGEST, LARGEST));
         let [crowd, other] = [(); 2].map(|()| Arc::new(Budget::new(8 * LARGEST, LARGEST)));
         let turns = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let mut first = Held::of(&crowd, &all);
+        let mut first = Held::of(Arc::clone(&crowd), Arc::clone(&all));
         first.reach(LARGEST).await.unwrap();
         let senders = std::iter::repeat_n((&crowd, "crowd"), 8).chain([(&other, "other")]);
         let waiting = senders.map(|(share, name)| {
             let (share, all, turns) = (Arc::clone(share), Arc::clone(&all), Arc::clone(&turns));
             tokio::spawn(async move {
-                let mut held = Held::of(&share, &all);
+                let mut held = Held::of(share, all);
                 held.reach(LARGEST).await.unwrap();
                 turns.lock().unwrap().push(name);
             })

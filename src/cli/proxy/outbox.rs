@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::{poll_fn, ready};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -15,8 +16,14 @@ use crate::gate::UpstreamFault;
 /// A message on its way to a server; it resolves when it is queued there, or will never be.
 pub(super) type Sending = Pin<Box<dyn Future<Output = Result<(), UpstreamFault>> + Send>>;
 
-/// How many bytes may wait, beside one message that is longer.
+/// How many bytes may wait for one server, beside one message that is longer.
 const MOST_WAITING: usize = 32 * 1024 * 1024;
+
+/// How many bytes may wait for all servers of this process.
+const MOST_OF_ALL: usize = 128 * 1024 * 1024;
+
+/// Bytes that wait for all servers of this process: its memory is one.
+static OF_ALL: AtomicUsize = AtomicUsize::new(0);
 
 /// A message, and what is known of it while it waits.
 pub(super) struct Letter {
@@ -27,15 +34,22 @@ pub(super) struct Letter {
 }
 
 /// The messages that wait for one server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Outbox {
     queue: Mutex<Queue>,
     more: Notify,
+    of_all: &'static AtomicUsize,
+}
+
+/// Room of all that a message takes while it waits.
+struct Room {
+    bytes: usize,
+    of_all: &'static AtomicUsize,
 }
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Letter>,
+    waiting: VecDeque<(Letter, Room)>,
     bytes: usize,
     /// One has waited in vain, and none was taken since: the others need not wait as long.
     stalled: bool,
@@ -67,8 +81,9 @@ impl Outbox {
         } else if queue.bytes.saturating_add(letter.bytes) > MOST_WAITING {
             return Err(UpstreamFault::Stalled);
         }
+        let room = Room::take(letter.bytes, self.of_all).ok_or(UpstreamFault::Stalled)?;
         queue.bytes = queue.bytes.saturating_add(letter.bytes);
-        queue.waiting.push_back(letter);
+        queue.waiting.push_back((letter, room));
         drop(queue);
         self.more.notify_one();
         Ok(())
@@ -88,14 +103,14 @@ impl Outbox {
 
     fn go_on(&self, context: &mut Context<'_>) -> Poll<(u64, UpstreamFault)> {
         let mut queue = self.queue();
-        while let Some(first) = queue.waiting.front_mut() {
+        while let Some((first, _)) = queue.waiting.front_mut() {
             let sent = match first.sending.as_mut().poll(context) {
                 Poll::Ready(sent) => sent,
                 Poll::Pending if queue.stalled => Err(UpstreamFault::Stalled),
                 Poll::Pending => return Poll::Pending,
             };
             queue.learn(&sent);
-            let Some(first) = queue.waiting.pop_front() else {
+            let Some((first, _)) = queue.waiting.pop_front() else {
                 break;
             };
             queue.bytes = queue.bytes.saturating_sub(first.bytes);
@@ -114,8 +129,8 @@ impl Outbox {
         let at = queue
             .waiting
             .iter()
-            .position(|it| it.request == Some(request));
-        let Some(letter) = at.and_then(|at| queue.waiting.remove(at)) else {
+            .position(|(it, _)| it.request == Some(request));
+        let Some((letter, _)) = at.and_then(|at| queue.waiting.remove(at)) else {
             return false;
         };
         queue.bytes = queue.bytes.saturating_sub(letter.bytes);
@@ -127,7 +142,7 @@ impl Outbox {
 
     /// Nothing that waits is sent any more.
     pub(super) fn close(&self, why: &UpstreamFault) {
-        for letter in &mut self.queue().waiting {
+        for (letter, _) in &mut self.queue().waiting {
             letter.sending = Box::pin(ready(Err(why.clone())));
         }
         self.more.notify_one();
@@ -135,6 +150,33 @@ impl Outbox {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            queue: Mutex::default(),
+            more: Notify::default(),
+            of_all: &OF_ALL,
+        }
+    }
+}
+
+impl Room {
+    fn take(bytes: usize, of_all: &'static AtomicUsize) -> Option<Self> {
+        let with = |taken: usize| {
+            let sum = taken.checked_add(bytes)?;
+            (sum <= MOST_OF_ALL).then_some(sum)
+        };
+        let taken = of_all.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with);
+        taken.ok().map(|_| Self { bytes, of_all })
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.of_all.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -260,5 +302,29 @@ mod tests {
         assert_eq!(outbox.send(large(2)).await, Err(UpstreamFault::Stalled));
         assert!(outbox.take_back(1));
         assert_eq!(outbox.send(large(3)).await, Ok(()));
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_all_servers_has_one_limit_in_bytes() {
+        let of_all: &'static AtomicUsize = Box::leak(Box::default());
+        let outboxes: Vec<Outbox> = (0..5)
+            .map(|_| Outbox {
+                of_all,
+                ..Outbox::default()
+            })
+            .collect();
+        let large = || Letter {
+            bytes: MOST_WAITING,
+            ..letter(1, never())
+        };
+        let (last, others) = outboxes.split_last().unwrap();
+        for outbox in others {
+            assert_eq!(outbox.send(large()).await, Ok(()));
+        }
+        assert_eq!(last.send(large()).await, Err(UpstreamFault::Stalled));
+        assert!(others[0].take_back(1));
+        assert_eq!(last.send(large()).await, Ok(()));
+        drop(outboxes);
+        assert_eq!(of_all.load(Ordering::Relaxed), 0);
     }
 }
