@@ -23,14 +23,6 @@ pub(super) struct NamedOrUsual {
 const AUTHORITY: &str = "CaUsedAsEndEntity";
 
 impl NamedOrUsual {
-    fn is_for(
-        &self,
-        certificate: &CertificateDer<'_>,
-        server: &ServerName<'_>,
-    ) -> Result<(), Error> {
-        verify_server_name(&ParsedCertificate::try_from(certificate)?, server)
-    }
-
     /// Whether nothing is wrong but that it has no name, and its server needs none.
     fn needs_no_name(&self, cause: &Error, server: &ServerName<'_>) -> bool {
         let is_nameless = matches!(
@@ -61,7 +53,7 @@ impl ServerCertVerifier for NamedOrUsual {
             return Err(cause);
         }
         let for_it = if is_of_an_authority(&cause) {
-            self.is_for(end_entity, server)
+            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server)
         } else {
             Err(cause)
         };

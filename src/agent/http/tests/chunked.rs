@@ -1,5 +1,7 @@
 //! Bodies that come in chunks.
 
+use std::fmt::Write as _;
+
 use super::agent::{Agent, Request};
 use super::rig::{INITIALIZE, Rig, patient};
 use crate::agent::http::Settings;
@@ -17,7 +19,7 @@ fn chunked(body: &str, sizes: &[usize]) -> String {
     let mut rest = body;
     for size in sizes {
         let (chunk, behind) = rest.split_at(*size);
-        text.push_str(&format!("{size:x}\r\n{chunk}\r\n"));
+        write!(text, "{size:x}\r\n{chunk}\r\n").unwrap();
         rest = behind;
     }
     assert_eq!(rest, "");
