@@ -8,9 +8,7 @@ use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use tokio::time::timeout;
-
-use crate::clock::{Clock, SystemClock};
+use tokio::time::{sleep, timeout};
 
 use super::refusal::Refused;
 use super::room::{Budget, Held, Room};
@@ -141,7 +139,6 @@ impl Read {
 
 /// Whether a body comes fast enough. What it waits for others is not counted.
 struct Pace {
-    clock: SystemClock,
     pause: Duration,
     left: Duration,
     bytes: usize,
@@ -150,7 +147,6 @@ struct Pace {
 impl Pace {
     fn new(pause: Duration) -> Self {
         Self {
-            clock: SystemClock::new(),
             pause,
             left: pause,
             bytes: 0,
@@ -158,12 +154,10 @@ impl Pace {
     }
 
     async fn next(&mut self, body: &mut Incoming) -> Result<Option<Bytes>, Refused> {
-        let asked = self.clock.elapsed();
+        let asked = sleep(Duration::ZERO).deadline();
         let part = timeout(self.left, next(body)).await;
         let part = part.map_err(|_late| Refused::BodyLate)??;
-        self.left = self
-            .left
-            .saturating_sub(self.clock.elapsed().saturating_sub(asked));
+        self.left = self.left.saturating_sub(asked.elapsed());
         self.bytes += part.as_ref().map_or(0, Bytes::len);
         if self.bytes >= LEAST {
             (self.left, self.bytes) = (self.pause, 0);
