@@ -8,7 +8,7 @@ use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use tokio::time::{Instant, timeout};
+use tokio::time::{sleep, timeout};
 
 use super::refusal::Refused;
 use super::room::{Budget, Held, Room};
@@ -171,13 +171,13 @@ impl Pace {
     }
 
     async fn next(&mut self, body: &mut Incoming) -> Result<Option<Bytes>, Refused> {
-        let asked = Instant::now();
+        let asked = sleep(Duration::ZERO).deadline();
         let part = timeout(self.left, next(body)).await;
         let part = part.map_err(|_late| Refused::BodyLate)??;
         self.left = self.left.saturating_sub(asked.elapsed());
         self.bytes += part.as_ref().map_or(0, Bytes::len);
         if self.bytes >= LEAST {
-            *self = Self::new(self.pause);
+            (self.left, self.bytes) = (self.pause, 0);
         }
         Ok(part)
     }

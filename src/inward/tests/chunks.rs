@@ -34,7 +34,8 @@ fn chunks_end_at_the_one_that_is_empty_and_what_follows_is_not_theirs() {
         let followed = format!("{chunks}GET / HTTP/1.1\r\n");
         assert_eq!(end(&followed), Some(chunks.len()), "{chunks:?}");
         for part in 0..chunks.len() {
-            assert_eq!(end(&chunks[..part]), None, "{chunks:?} until {part}");
+            let (begun, _) = chunks.split_at(part);
+            assert_eq!(end(begun), None, "{chunks:?} until {part}");
         }
     }
 }

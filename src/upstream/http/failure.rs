@@ -110,8 +110,8 @@ const ADVICE: [(&str, &str); 2] = [
     ),
     (
         "CaUsedAsEndEntity",
-        "the server shows the certificate of an authority (`CA:TRUE`), which stands for no server, \
-         named or not",
+        "the server shows the certificate of an authority (`CA:TRUE`), which stands for a server only \
+         if `upstream.ca_file` has that very certificate",
     ),
 ];
 

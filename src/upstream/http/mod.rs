@@ -16,6 +16,7 @@ mod failure;
 mod headers;
 mod life;
 mod listening;
+mod named;
 mod notice;
 mod oauth;
 mod reach;

@@ -1,64 +1,98 @@
-//! TLS 1.2 or 1.3, with strict validation by rustls alone.
+//! TLS 1.2 or 1.3, with strict validation by rustls, and certificates that are named themselves.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::pki_types::CertificateDer;
+use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
+use super::named::NamedOrUsual;
 use super::settings::{HttpClientError, HttpSettings};
 
-/// What the client believes: see [`client_tls`].
+/// What the client believes of the server itself: see [`client_tls`]. A certificate in the file that
+/// has no name is that server's, whatever it is called.
 pub(super) fn config(settings: &HttpSettings) -> Result<ClientConfig, HttpClientError> {
-    client_tls(&settings.url, settings.ca_file.as_deref())
+    let host = settings.url.host_str().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let nameless = ServerName::try_from(host.to_owned()).ok();
+    of(&settings.url, settings.ca_file.as_deref(), nameless)
 }
 
-/// TLS to a server: the authorities of the system, and those in a file. No verifier of our own, no key
-/// log, no client certificate. No authority is asked for where there is no TLS.
+/// TLS to a server: the authorities of the system, those in a file, and servers that show a certificate
+/// of the file itself. No key log, no client certificate. No authority is asked for where there is no
+/// TLS.
 pub fn client_tls(url: &Url, ca_file: Option<&Path>) -> Result<ClientConfig, HttpClientError> {
+    of(url, ca_file, None)
+}
+
+fn of(
+    url: &Url,
+    ca_file: Option<&Path>,
+    nameless: Option<ServerName<'static>>,
+) -> Result<ClientConfig, HttpClientError> {
+    let setup = |error: &dyn std::error::Error| HttpClientError::Setup {
+        cause: error.to_string(),
+    };
     let mut roots = RootCertStore::empty();
+    let mut named = Vec::new();
     if url.scheme() == "https" {
         let found = add_those_of_the_system(&mut roots);
         match ca_file {
-            Some(path) => add_named(&mut roots, path)?,
+            Some(path) => named = add_named(&mut roots, path)?,
             None => found?,
         }
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| HttpClientError::Setup {
-            cause: error.to_string(),
-        })?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+        .map_err(|error| setup(&error))?;
+    let builder = if named.is_empty() {
+        builder.with_root_certificates(roots)
+    } else {
+        let usual = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+            .build()
+            .map_err(|error| setup(&error))?;
+        let verifier = Arc::new(NamedOrUsual {
+            usual,
+            named,
+            nameless,
+        });
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+    };
+    let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
 
 /// An authority in the file that cannot be used is an error: half of what was named is not what was
 /// meant.
-fn add_named(roots: &mut RootCertStore, path: &Path) -> Result<(), HttpClientError> {
+fn add_named(
+    roots: &mut RootCertStore,
+    path: &Path,
+) -> Result<Vec<CertificateDer<'static>>, HttpClientError> {
     let refused = |cause: String| HttpClientError::Authorities {
         path: path.to_owned(),
         cause,
     };
     let certificates = CertificateDer::pem_file_iter(path)
         .map_err(|error| refused(format!("cannot be read: {}", told(&error))))?;
-    let mut count = 0_usize;
+    let mut named = Vec::new();
     for certificate in certificates {
-        count += 1;
         let certificate = certificate.map_err(|error| refused(told(&error)))?;
         roots
-            .add(certificate)
+            .add(certificate.clone())
             .map_err(|error| refused(format!("a certificate cannot be used: {error}")))?;
+        named.push(certificate);
     }
-    if count == 0 {
+    if named.is_empty() {
         return Err(refused(NO_CERTIFICATE.to_owned()));
     }
-    Ok(())
+    Ok(named)
 }
 
 /// Unlike a file that was named, what a system trusts may hold some that nobody can read.

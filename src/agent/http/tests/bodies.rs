@@ -31,12 +31,10 @@ async fn begin(rig: &Rig, request: &Request, bytes: usize) -> Agent {
     let text = request.text();
     let body = text.find("\r\n\r\n").unwrap() + 4;
     let mut agent = rig.agent().await;
-    for part in [
-        &text[..body],
-        &text[body..body + bytes / 2],
-        &text[body + bytes / 2..body + bytes],
-    ] {
-        agent.write(part.as_bytes()).await;
+    let (head, body) = text.as_bytes().split_at(body);
+    let (first, rest) = body[..bytes].split_at(bytes / 2);
+    for part in [head, first, rest] {
+        agent.write(part).await;
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     agent

@@ -1,11 +1,13 @@
 //! Bodies that come in chunks.
 
+use std::fmt::Write as _;
+
 use super::agent::{Agent, Request};
 use super::rig::{INITIALIZE, Rig, patient};
 use crate::agent::http::Settings;
 
-/// What `HttpClient` of .NET 8 writes for `initialize` of the official C# SDK: two writes, of which the
-/// second is one chunk and the last.
+/// `initialize` in the form in which `HttpClient` of .NET writes what the official C# SDK sends: no
+/// length, sizes in upper case, and the body in another write than the head.
 const DOTNET: &str = include_str!("../../../../fixtures/http/dotnet-initialize.txt");
 
 /// A POST of this body in such chunks.
@@ -17,7 +19,7 @@ fn chunked(body: &str, sizes: &[usize]) -> String {
     let mut rest = body;
     for size in sizes {
         let (chunk, behind) = rest.split_at(*size);
-        text.push_str(&format!("{size:x}\r\n{chunk}\r\n"));
+        write!(text, "{size:x}\r\n{chunk}\r\n").unwrap();
         rest = behind;
     }
     assert_eq!(rest, "");

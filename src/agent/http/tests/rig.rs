@@ -197,7 +197,7 @@ impl Played {
             Inbound::Frame { stream, bytes, .. } => {
                 (stream, String::from_utf8(bytes.to_vec()).unwrap())
             }
-            other => panic!("{other:?}"),
+            other @ (Inbound::HungUp { .. } | Inbound::Unheard { .. }) => panic!("{other:?}"),
         }
     }
 
@@ -205,14 +205,14 @@ impl Played {
     pub(super) async fn brought(&mut self) -> Brought {
         match self.inbox.recv().await.unwrap() {
             Inbound::Frame { brought, .. } => brought,
-            other => panic!("{other:?}"),
+            other @ (Inbound::HungUp { .. } | Inbound::Unheard { .. }) => panic!("{other:?}"),
         }
     }
 
     pub(super) async fn hung_up(&mut self) -> Stream {
         match self.inbox.recv().await.unwrap() {
             Inbound::HungUp { stream } => stream,
-            other => panic!("{other:?}"),
+            other @ (Inbound::Frame { .. } | Inbound::Unheard { .. }) => panic!("{other:?}"),
         }
     }
 

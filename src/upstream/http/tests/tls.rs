@@ -135,21 +135,62 @@ async fn a_certificate_that_vouches_for_itself_is_refused_unless_it_is_named() {
     accepted(server, file).await;
 }
 
-#[tokio::test]
-async fn the_certificate_of_an_authority_is_no_servers_and_what_to_do_is_told() {
-    let key = KeyPair::generate().unwrap();
-    let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+/// What `openssl req -x509` makes: an authority's certificate that vouches for itself, of these names.
+fn of_openssl(names: &[&str]) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let certificate = params.self_signed(&key).unwrap();
+    params
+}
+
+/// A server that shows this certificate.
+async fn showing(params: &CertificateParams, key: &KeyPair) -> (Server, String) {
+    let certificate = params.self_signed(key).unwrap();
+    let acceptor = acceptor(certificate.der().clone(), key, &[]);
+    (Server::start_with(Some(acceptor)).await, certificate.pem())
+}
+
+#[tokio::test]
+async fn the_certificate_of_an_authority_is_a_servers_only_if_that_very_one_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("server.pem");
-    std::fs::write(&file, certificate.pem()).unwrap();
-    let shows = || acceptor(certificate.der().clone(), &key, &[]);
-    let server = Server::start_with(Some(shows())).await;
-    refused(server, Some(file), "`CA:TRUE`").await;
-    let (acceptor, _) = self_signed("localhost");
-    let server = Server::start_with(Some(acceptor)).await;
-    refused(server, None, "`upstream.ca_file`").await;
+    let named = |pem: &str| {
+        std::fs::write(&file, pem).unwrap();
+        Some(file.clone())
+    };
+    let key = KeyPair::generate().unwrap();
+    let usual = of_openssl(&["localhost"]);
+
+    let (server, pem) = showing(&usual, &key).await;
+    accepted(server, named(&pem).unwrap()).await;
+    // Without a name it is the server's that it is named for.
+    let (server, pem) = showing(&of_openssl(&[]), &key).await;
+    accepted(server, named(&pem).unwrap()).await;
+
+    let (server, _) = showing(&usual, &key).await;
+    refused(server, None, "has that very certificate").await;
+    // Another one, though of the same key and name.
+    let mut other = of_openssl(&["localhost"]);
+    other.serial_number = Some(7_u64.into());
+    let (server, _) = showing(&usual, &key).await;
+    let file = named(&other.self_signed(&key).unwrap().pem());
+    refused(server, file, "`CA:TRUE`").await;
+    // Whatever else is wrong with it.
+    let (server, pem) = showing(&of_openssl(&["elsewhere.example"]), &key).await;
+    refused(server, named(&pem), "not valid for name").await;
+    let mut old = of_openssl(&["localhost"]);
+    old.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    let (server, pem) = showing(&old, &key).await;
+    refused(server, named(&pem), "expired").await;
+    // One that has no name, and that another server shows than the one it is named for.
+    let (server, pem) = showing(&of_openssl(&[]), &key).await;
+    let tls = crate::upstream::http::client_tls(&server.url, named(&pem).as_deref()).unwrap();
+    let address = server.url.socket_addrs(|| None).unwrap();
+    let stream = tokio::net::TcpStream::connect(&*address).await.unwrap();
+    let host = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+    let connecting = tokio_rustls::TlsConnector::from(Arc::new(tls)).connect(host, stream);
+    let told = connecting.await.unwrap_err().to_string();
+    assert!(told.contains("not valid for name"), "{told}");
 }
 
 #[tokio::test]
