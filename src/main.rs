@@ -1,6 +1,5 @@
 //! Parses the command line, sends diagnostics to stderr, and does what was asked.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,12 +10,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 fn main() -> ExitCode {
     // Before anything secret is read, and before anything is started that could read it.
-    if let Err(cause) = cli::memory::deny_to_others() {
-        let _ = writeln!(
-            io::stderr(),
-            "cannot keep this process's memory from other processes: {cause}"
-        );
-        return cli::exit::Exit::Unrecoverable.into();
+    if let Err(exit) = cli::memory::close() {
+        return exit.into();
     }
     // The launcher comes before everything else: it must not have a second thread, nor print.
     if let Some(launch) = cli::launch_request() {

@@ -3,16 +3,31 @@
 //! A server runs as the gate's user. Without this it opens `/proc/<gate>/environ` and
 //! `/proc/<gate>/mem`, or attaches a debugger, and reads every token of the configuration.
 
-use std::io;
+use std::io::{self, Write as _};
+
+use super::exit::Exit;
+
+/// The same for a program that says why it cannot start. Call it first of all.
+///
+/// # Errors
+/// How to exit.
+pub fn close() -> Result<(), Exit> {
+    deny_to_others().map_err(|cause| {
+        let told = "cannot keep this process's memory from other processes";
+        // Nobody listens if this fails.
+        let _ = writeln!(io::stderr(), "{told}: {cause}");
+        Exit::Unrecoverable
+    })
+}
 
 /// Denies the memory and the environment of this process to all processes without `CAP_SYS_PTRACE`,
 /// and allows no core file. Core files stay off in all that this process starts.
 ///
-/// Call it first of all. Only Linux knows the first part (`PR_SET_DUMPABLE`); it holds until `exec`.
+/// Only Linux knows the first part (`PR_SET_DUMPABLE`); it holds until `exec`.
 ///
 /// # Errors
 /// The system's refusal. Start nothing then.
-pub fn deny_to_others() -> io::Result<()> {
+pub(super) fn deny_to_others() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
     #[cfg(unix)]
@@ -30,7 +45,7 @@ pub fn deny_to_others() -> io::Result<()> {
 
 /// Gives up what opens the memory of others, for whatever this process executes: a server of root
 /// would read ours all the same. `CAP_PERFMON` opens the environment as well, `CAP_SYS_ADMIN` stands
-/// for it, and the rest leads into the kernel.
+/// for it, and the rest (`CAP_BPF`, `CAP_SYS_MODULE`, `CAP_SYS_RAWIO`) leads into the kernel.
 ///
 /// # Errors
 /// The system's refusal, where one would come back with the next program.

@@ -25,12 +25,14 @@ mod traces;
 mod trial;
 mod trials;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tracing::{error, warn};
 
 use crate::admin::Metrics;
@@ -42,7 +44,7 @@ use crate::config::{self, Config, Listen};
 use crate::gate::{self, Gate};
 use crate::loading::{self, Loaded};
 use crate::policy;
-use crate::session::{Session, SessionId};
+use crate::session::{Place, Session, SessionId};
 use crate::shutdown::{Cause, Shutdown};
 
 use super::args::ProxyArgs;
@@ -56,7 +58,7 @@ use converse::End;
 use open::{Entrance, Opened, open};
 use renew::Renewal;
 use servers::Upstreams;
-use trials::Trials;
+use trials::{Trials, Tried};
 
 /// Stack of the thread that judges. Cedar evaluates recursively: how deep an expression may be must
 /// not depend on which thread happens to ask.
@@ -213,6 +215,8 @@ struct Parts {
     conversations: Conversations,
     /// What the gate has found out by itself of whether the server can serve.
     trials: Trials,
+    /// The same of the isolated one.
+    isolated_trials: Trials,
     /// Counts, if somebody may look.
     metrics: Option<Arc<Metrics>>,
     /// The name of the protected server.
@@ -226,6 +230,25 @@ struct Parts {
 }
 
 impl Parts {
+    /// The server of sessions that begin.
+    fn open_server(&self) -> Tried {
+        Tried {
+            upstreams: self.upstreams.clone(),
+            trials: self.trials.clone(),
+            place: Place::Open,
+        }
+    }
+
+    /// The one that they may move to.
+    fn isolated_server(&self) -> Option<Tried> {
+        let isolated = self.isolated.clone();
+        isolated.map(|upstreams| Tried {
+            upstreams,
+            trials: self.isolated_trials.clone(),
+            place: Place::Isolated,
+        })
+    }
+
     /// A bridge for one conversation.
     fn bridge(&self) -> Option<Bridge> {
         let settings = self.bridging.clone()?;
@@ -248,15 +271,28 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     };
     // Where nobody can ask for it, health is not worth a request.
     let is_asked = matches!(entrance, Entrance::Http { .. }) || operators.is_some();
-    let upstreams = parts.upstreams.clone();
-    let pulse = async {
-        if is_asked {
-            pulse::keep_asking(&upstreams).await
-        } else {
-            pending().await
+    let servers: Vec<Tried> = std::iter::once(parts.open_server())
+        .chain(parts.isolated_server())
+        .filter(|_| is_asked)
+        .collect();
+    let mut asking: JoinSet<Infallible> = servers
+        .iter()
+        .cloned()
+        .map(|server| async move { pulse::keep_asking(&server.upstreams).await })
+        .collect();
+    let pulse = async move {
+        match asking.join_next().await {
+            Some(Ok(never)) => match never {},
+            // One that broke off takes nobody's server away.
+            Some(Err(_)) | None => pending().await,
         }
     };
-    let trials = (is_asked && parts.trials.are_made()).then(|| trials::keep(parts.clone()));
+    let tried = servers
+        .into_iter()
+        .filter(|server| server.trials.are_made());
+    let trials: Vec<_> = tried
+        .map(|server| trials::keep(parts.clone(), server))
+        .collect();
     let audit = parts.audit.clone();
     let shutdown = parts.shutdown.clone();
     let conversations = parts.conversations.clone();
@@ -272,7 +308,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
         end
     };
     let (end, ()) = tokio::join!(serving, gate.end_questions_until(over.notified()));
-    if let Some(trials) = trials {
+    for trials in trials {
         // However it ended.
         shutdown.request(Cause::UpstreamGone);
         if trials.await.is_err() {

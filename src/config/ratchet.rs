@@ -31,12 +31,17 @@ pub(super) fn ratchet(
     let default = Ratchet::default();
     let ratchet = Ratchet {
         file: section.path("file", base),
+        key_file: section.path("key_file", base),
         max_sessions: section
             .count("max_sessions", &(1..=10_000_000))
             .unwrap_or(default.max_sessions),
         session: name(&mut section),
         session_header: header(&mut section),
     };
+    if !section.has("file") {
+        let help = "name the journal in `file`, or remove this";
+        section.only_when(&["key_file"], "only applies with `file`", help);
+    }
     match transport {
         Transport::Stdio => {
             section.only_when(&["session_header"], HTTP_ONLY, "name it in `session`");

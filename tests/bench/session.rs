@@ -49,7 +49,9 @@ fn ratchet(criterion: &mut Criterion) {
         bench.iter(|| drop(black_box(memory.count(&key, budget))));
     });
     let place = tempfile::tempdir().expect("a directory");
-    let journal = OnDisk::open(&place.path().join("journal"), 1_000_000).expect("a journal");
+    let journal = place.path().join("journal");
+    let sealed_by = place.path().join("key");
+    let journal = OnDisk::open(&journal, &sealed_by, 1_000_000).expect("a journal");
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .expect("a runtime");

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use crate::dialogue::Talk;
 use crate::fixtures::fixture;
+use crate::peer::Peer;
 use crate::processes::{all_end, eventually, marked};
 use crate::setup::{ALLOW_ALL, Setup};
 
@@ -207,10 +208,15 @@ fn an_isolated_server_that_cannot_be_used_refuses_what_follows_and_nothing_goes_
     let of_another_revision = [&*fixture("hostile-server"), "initialize-unknown-version"];
     let silent = [&*fixture("hostile-server"), "stall-initialize"];
     let ends = ["sh", "-c", "exit 3"];
-    let missing = ["/no/such/server"];
+    let directory = tempfile::tempdir().unwrap();
+    let removed = directory.path().join("server");
+    let missing = [removed.to_str().unwrap()];
     let unusable: [&[&str]; 4] = [&of_another_revision, &silent, &ends, &missing];
     for command in unusable {
+        // It is there when the gate starts.
+        std::os::unix::fs::symlink("/bin/true", &removed).unwrap();
         let mut session = Isolating::start(command, "request_timeout = \"2s\"");
+        fs::remove_file(&removed).unwrap();
         session.read();
         let open = session.open();
         for id in ["3", "4"] {
@@ -224,6 +230,18 @@ fn an_isolated_server_that_cannot_be_used_refuses_what_follows_and_nothing_goes_
         session.until_servers(0);
         assert_eq!(session.talk.end().ended.code, Some(0), "{command:?}");
     }
+}
+
+#[test]
+fn an_isolated_server_that_cannot_be_started_is_told_at_the_start() {
+    let setup = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .labels(LABELS)
+        .isolated(["/no/such/server"], "");
+    let ended = Peer::start(setup.gate()).end();
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    let told = "`upstream.isolated.command`: `/no/such/server` was not found";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
 }
 
 #[test]

@@ -19,6 +19,8 @@ mod isolated;
 #[path = "../support/isolation.rs"]
 mod isolation;
 #[cfg(test)]
+mod journal;
+#[cfg(test)]
 #[path = "../support/json.rs"]
 mod json;
 #[cfg(test)]

@@ -117,3 +117,40 @@ fn policies_that_are_gone_are_named_in_the_log_and_in_the_audit() {
     assert!(text.ends_with(": gone `no-echo`"), "{text}");
     says(&gate, &["new policies are in force", "gone `no-echo`"]);
 }
+
+#[test]
+fn new_roots_that_let_the_server_write_to_the_policies_or_the_log_are_refused() {
+    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let gate = Serving::start(setup.over_http());
+    let place = gate.setup().path("policies");
+    let roots = |path: &std::path::Path| {
+        let text =
+            format!("[roots.work]\npath = {path:?}\nwritable = true\nsensitivity = \"public\"\n");
+        fs::write(place.join("roots.toml"), text).unwrap();
+    };
+    let elsewhere = gate.setup().path("work");
+    fs::create_dir(&elsewhere).unwrap();
+    roots(&elsewhere);
+    hang_up(&gate);
+    says(&gate, &["new policies are in force"]);
+    let before = reloads(&gate).pop().unwrap()["revision"].clone();
+    assert!(before.is_string(), "{before}");
+    roots(place.parent().unwrap());
+    hang_up(&gate);
+    says(
+        &gate,
+        &[
+            "new policies are refused, the last good ones stay in force",
+            "`policy.dir`: `",
+            "lies in `roots.work`, where the server may write",
+            "`--config`: `",
+            "`audit.file`: `",
+        ],
+    );
+    let refusal = eventually(|| {
+        let last = reloads(&gate).pop().unwrap();
+        let is_refused = last["reason"]["code"] == "policy::exposed";
+        is_refused.then_some(last.clone()).ok_or(last.to_string())
+    });
+    assert_eq!(refusal["revision"], before, "the revision in force");
+}

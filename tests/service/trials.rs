@@ -275,6 +275,21 @@ fn a_command_is_tried_and_ended_before_agents_come() {
 }
 
 #[test]
+fn an_isolated_server_that_cannot_serve_is_told_at_the_start_and_no_health() {
+    let place = tempfile::tempdir().unwrap();
+    let program = place.path().join("server");
+    let setup = Setup::of([fixture("everything-server")]);
+    let gate = gate_of(setup.isolated([program.to_str().unwrap()], ""), "");
+    has_said(&gate, "`upstream.isolated.command`: `");
+    has_said(&gate, "isolated=\"cannot be started\"");
+    is(&gate, 503, "upstream-down");
+    has_said(&gate, "the isolated server does not shake hands");
+    std::os::unix::fs::symlink(fixture("everything-server"), &program).unwrap();
+    is(&gate, 200, "ok");
+    has_said(&gate, "the isolated server shakes hands");
+}
+
+#[test]
 fn a_command_that_shakes_no_hands_is_no_health_and_the_log_says_why() {
     let check = |command: &[&str], word: &str, why: &str| {
         let limits = "request_timeout = \"2s\"";

@@ -1,4 +1,4 @@
-//! Files of the gate that the protected server could change.
+//! Files and directories of the gate that the protected server could change.
 
 use std::path::{Path, PathBuf};
 
@@ -7,42 +7,93 @@ use crate::policy::Roots;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Access;
 
-/// Each file that lies where the server may write, told with both settings.
-///
-/// A journal, a log or a token that the server can replace protects nothing from it.
-pub(super) fn files(config: &Config, roots: &Roots) -> Vec<String> {
-    let places = places(config, roots);
-    let told = named(config).into_iter().filter_map(|(field, file)| {
-        let (place, _) = places.iter().find(|(_, place)| lies_in(file, place))?;
-        let file = file.display();
-        Some(format!(
-            "`{field}`: `{file}` lies in `{place}`, where the server may write; move the file out \
-             of it"
-        ))
-    });
-    told.collect()
+/// What the gate relies on, and where its servers may write whatever policies say.
+#[derive(Debug)]
+pub(super) struct Exposed {
+    /// By the keys that name them.
+    named: Vec<(String, PathBuf)>,
+    granted: Vec<(String, PathBuf)>,
 }
 
-/// Where the server may write, by the settings that grant it. A writable root counts without a
-/// sandbox too: agents are permitted to have files changed there.
-fn places(config: &Config, roots: &Roots) -> Vec<(String, PathBuf)> {
-    let granted = servers(config).filter_map(|(_, server)| server.sandbox.as_ref());
-    let granted = granted.flat_map(|it| &it.sandbox.places);
-    let granted = granted.filter(|place| place.access == Access::Write);
-    let granted = granted.map(|place| (place.setting.clone(), place.path.clone()));
-    let roots = roots.iter().filter(|root| root.writable);
-    let roots = roots.filter_map(|root| {
-        let path = PathBuf::from(root.path()?);
-        Some((format!("roots.{}", root.name), path))
-    });
-    granted.chain(roots).collect()
+/// Each file and directory that lies where the server may write, told with both settings.
+///
+/// A journal, a log, a policy or a token that the server can replace protects nothing from it.
+pub(super) fn files(config: &Config, roots: &Roots) -> Vec<String> {
+    Exposed::by(config).with(roots)
+}
+
+/// The servers that are started as the gate's user with all of that user's rights.
+pub(super) fn unconfined(config: &Config) -> impl Iterator<Item = &'static str> {
+    let started = servers(config).filter(|(_, it)| it.http.is_none() && it.sandbox.is_none());
+    started.map(|(section, _)| section)
+}
+
+impl Exposed {
+    pub(super) fn by(config: &Config) -> Self {
+        let granted = servers(config).filter_map(|(_, server)| server.sandbox.as_ref());
+        let granted = granted.flat_map(|it| &it.sandbox.places);
+        let granted = granted.filter(|place| place.access == Access::Write);
+        let granted = granted.map(|place| (place.setting.clone(), place.path.clone()));
+        Self {
+            named: named(config),
+            granted: granted.collect(),
+        }
+    }
+
+    /// The same with these roots. A writable one counts without a sandbox too: agents are permitted to
+    /// have files changed there.
+    pub(super) fn with(&self, roots: &Roots) -> Vec<String> {
+        let roots = roots.iter().filter(|root| root.writable);
+        let roots = roots.filter_map(|root| {
+            let path = PathBuf::from(root.path()?);
+            Some((format!("roots.{}", root.name), path))
+        });
+        let places: Vec<_> = self.granted.iter().cloned().chain(roots).collect();
+        let told = self.named.iter().filter_map(|(field, file)| {
+            let (place, lies) = places
+                .iter()
+                .find_map(|(name, place)| Some((name, how(file, place)?)))?;
+            let file = file.display();
+            Some(match lies {
+                Lies::Within => format!(
+                    "`{field}`: `{file}` lies in `{place}`, where the server may write; move it out \
+                     of there"
+                ),
+                Lies::Around => format!(
+                    "`{field}`: `{place}`, where the server may write, lies in `{file}`; move one out \
+                     of the other"
+                ),
+            })
+        });
+        told.collect()
+    }
+}
+
+enum Lies {
+    Within,
+    /// What is written there becomes part of it.
+    Around,
+}
+
+fn how(file: &Path, place: &Path) -> Option<Lies> {
+    if lies_in(file, place) {
+        Some(Lies::Within)
+    } else {
+        lies_in(place, file).then_some(Lies::Around)
+    }
 }
 
 /// The files that the gate relies on, by the keys that name them.
-fn named(config: &Config) -> Vec<(String, &Path)> {
+fn named(config: &Config) -> Vec<(String, PathBuf)> {
+    let (journal, key) = config.ratchet.journal().unzip();
+    let read = config.file.as_ref().map(|file| file.path());
     let mut named = vec![
+        // The configuration itself.
+        ("--config".to_owned(), read),
+        ("policy.dir".to_owned(), config.policy.dir.as_deref()),
         ("audit.file".to_owned(), config.audit.file.as_deref()),
-        ("ratchet.file".to_owned(), config.ratchet.file.as_deref()),
+        ("ratchet.file".to_owned(), journal),
+        ("ratchet.key_file".to_owned(), key.as_deref()),
     ];
     if let Some(Bearer::File(file)) = &config.admin.token {
         named.push(("admin.token_file".to_owned(), Some(file)));
@@ -70,7 +121,7 @@ fn named(config: &Config) -> Vec<(String, &Path)> {
     }
     let present = named
         .into_iter()
-        .filter_map(|(field, file)| Some((field, file?)));
+        .filter_map(|(field, file)| Some((field, std::path::absolute(file?).ok()?)));
     present.collect()
 }
 
@@ -104,6 +155,11 @@ mod tests {
     /// of its own with `kept/`, `work/` and a link `way` to `work/`.
     #[track_caller]
     fn check(text: &str, writable: bool, expected: &[&str]) {
+        check_beside("/work", text, writable, expected);
+    }
+
+    #[track_caller]
+    fn check_beside(root: &str, text: &str, writable: bool, expected: &[&str]) {
         let dir = tempfile::tempdir().unwrap();
         for name in ["kept", "work"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -113,14 +169,21 @@ mod tests {
         let here = dir.path().to_str().unwrap();
         let text = text.replace("HERE", here);
         let path = dir.path().join("gate.toml");
-        let config = Config::parse(&text, &path, dir.path(), &|_| None).unwrap();
-        let mut root = Root::at("work", &format!("{here}/work")).unwrap();
+        std::fs::write(&path, &text).unwrap();
+        let config = Config::load(&path).unwrap();
+        let mut root = Root::at("work", &format!("{here}{root}")).unwrap();
         root.writable = writable;
         let told = files(&config, &Roots::new(vec![root]));
         let told: Vec<_> = told.iter().map(|it| it.replace(here, "HERE")).collect();
         let expected: Vec<_> = expected
             .iter()
-            .map(|it| format!("{it}, where the server may write; move the file out of it"))
+            .map(|it| match it.split_once(" around ") {
+                Some((file, place)) => format!(
+                    "`policy.dir`: {place}, where the server may write, lies in {file}; move one out of \
+                     the other"
+                ),
+                None => format!("{it}, where the server may write; move it out of there"),
+            })
             .collect();
         assert_eq!(told, expected, "{text}");
     }
@@ -155,6 +218,42 @@ mod tests {
              [upstream.isolated.sandbox]\nwrite = ['kept']",
             false,
             &["`audit.file`: `HERE/kept/a` lies in `upstream.isolated.sandbox.write[0]`"],
+        );
+    }
+
+    #[test]
+    fn the_policies_and_the_configuration_are_among_them_and_no_place_may_lie_in_the_policies() {
+        let judged = |dir: &str| format!("upstream.command = 'server'\npolicy.dir = '{dir}'\n");
+        check(&judged("kept"), true, &[]);
+        let within = "`policy.dir`: `HERE/work/policies` lies in `roots.work`";
+        check(&judged("work/policies"), true, &[within]);
+        check(&judged("work/policies"), false, &[]);
+        check(&judged("."), true, &["`HERE` around `roots.work`"]);
+        let confined = "[upstream.sandbox]\nread = ['kept']\nwrite = ['kept/tests', 'gate.toml']";
+        check(
+            &format!("{}{confined}", judged("kept")),
+            false,
+            &[
+                "`--config`: `HERE/gate.toml` lies in `upstream.sandbox.write[1]`",
+                "`HERE/kept` around `upstream.sandbox.write[0]`",
+            ],
+        );
+        check_beside(
+            "",
+            STARTED,
+            true,
+            &["`--config`: `HERE/gate.toml` lies in `roots.work`"],
+        );
+        check_beside("", STARTED, false, &[]);
+    }
+
+    #[test]
+    fn a_key_beside_the_journal_is_among_them() {
+        let confined = "ratchet.file = 'kept/r'\n[upstream.sandbox]\nwrite = ['kept/r.key']";
+        check(
+            &format!("{STARTED}{confined}"),
+            false,
+            &["`ratchet.key_file`: `HERE/kept/r.key` lies in `upstream.sandbox.write[0]`"],
         );
     }
 

@@ -10,7 +10,7 @@ use crate::session::OnDisk;
 use crate::upstream::{Concealing, StartError};
 
 use super::servers::Upstreams;
-use super::{exposed, network};
+use super::{exposed, isolated, network};
 
 /// What would keep the gate from starting, each told with the key that it is about.
 pub(in super::super) fn unusable(config: &Config, roots: &Roots) -> Vec<String> {
@@ -56,11 +56,7 @@ fn starts(open: &Upstreams, isolated: Option<&Upstreams>) -> Vec<String> {
     };
     let open = told(open).map(|cause| cause.to_string());
     let isolated = isolated.and_then(told);
-    // A server does not know that it is the second one.
-    let isolated = isolated.map(|it| {
-        it.to_string()
-            .replacen("`upstream.", "`upstream.isolated.", 1)
-    });
+    let isolated = isolated.map(|cause| isolated::told(&cause));
     open.into_iter().chain(isolated).collect()
 }
 
@@ -71,6 +67,7 @@ fn log(config: &Config) -> Option<String> {
 
 fn journal(config: &Config) -> Option<String> {
     let ratchet = &config.ratchet;
-    let cause = OnDisk::check(ratchet.file.as_deref()?, ratchet.max_sessions).err()?;
+    let (file, key) = ratchet.journal()?;
+    let cause = OnDisk::check(file, &key, ratchet.max_sessions).err()?;
     Some(format!("`ratchet.file`: {cause}"))
 }

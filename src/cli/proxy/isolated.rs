@@ -61,6 +61,13 @@ pub(super) enum Speaker {
     Isolated,
 }
 
+/// Why it cannot be started. A server does not know that it is the second one.
+pub(super) fn told(cause: &StartError) -> String {
+    cause
+        .to_string()
+        .replacen("`upstream.", "`upstream.isolated.", 1)
+}
+
 /// A server for one conversation. Must be called inside a tokio runtime.
 pub(super) fn connect(
     open: &Upstreams,
@@ -200,7 +207,7 @@ impl Upstream for Placed {
         let (server, events, reached) = match connected {
             Ok((server, events)) => (server, events, Ok(())),
             Err(cause) => {
-                error!("`upstream.isolated`: {cause}");
+                error!("{}", told(&cause));
                 let (server, events) = (Server::Absent, ServerEvents::Absent);
                 (server, events, Err(UpstreamFault::Down))
             }

@@ -3,14 +3,17 @@
 use tracing::info;
 
 use crate::config::Config;
+use crate::upstream::StartError;
 
-use super::{End, Entrance};
+use super::servers::Upstreams;
+use super::{End, Entrance, exposed};
 
 pub(super) fn is_up(
     entrance: &Entrance,
     config: &Config,
     revision: &str,
     surfaces: &impl std::fmt::Display,
+    isolated_is: Option<String>,
 ) {
     let (transport, session, address) = match entrance {
         Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
@@ -24,9 +27,33 @@ pub(super) fn is_up(
         address,
         upstream = upstream.name,
         isolated_from_level = isolated.map(|isolated| isolated.at),
+        isolated = isolated_is,
         revision,
         "the gate is up: {surfaces}",
     );
+    is_unconfined(config);
+}
+
+/// What is known of the isolated server before a session needs it.
+pub(super) fn state(isolated: &Upstreams, is_there: &Result<(), StartError>) -> String {
+    match (isolated, is_there) {
+        (Upstreams::Command { .. }, Ok(())) => "can be started".to_owned(),
+        (Upstreams::Command { .. }, Err(_)) => "cannot be started".to_owned(),
+        (Upstreams::Http(_), _) => "over HTTP".to_owned(),
+    }
+}
+
+/// What no gate can keep from a server with all rights of its own user.
+fn is_unconfined(config: &Config) {
+    for section in exposed::unconfined(config) {
+        info!(
+            "`{section}`: this server has no sandbox and all rights of the gate's user: it can write \
+             to every file of that user, those of this gate among them. A change of `ratchet.file` is \
+             mended while the gate runs and refused at its start, unless the server puts back an older \
+             journal together with its key; of policies, the configuration and the log nothing is \
+             noticed. `[{section}.sandbox]` keeps it from them"
+        );
+    }
 }
 
 pub(super) fn stops(end: &End, sessions: u64) {

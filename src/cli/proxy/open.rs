@@ -117,6 +117,14 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
     let (gate, approvals) = operators::asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = operators::listen(admin)?;
+    let is_there = isolated.as_ref().map_or(Ok(()), Upstreams::check);
+    if let Err(cause) = &is_there {
+        error!("{}", isolated::told(cause));
+        // As with the open one: whose only server cannot be started does not start.
+        if let Listen::Stdio = config.listen {
+            return Err(Exit::Unrecoverable);
+        }
+    }
     let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
     let startup = Record::new(Kind::Startup)
         .upstream(&upstream)
@@ -131,9 +139,20 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
     for notice in loaded.notices.iter().chain(&missing) {
         warn!("{notice}");
     }
-    lines::is_up(&entrance, config, &gate.revision(), &loaded.surfaces);
+    let isolated_is = isolated.as_ref().map(|it| lines::state(it, &is_there));
+    lines::is_up(
+        &entrance,
+        config,
+        &gate.revision(),
+        &loaded.surfaces,
+        isolated_is,
+    );
     let (serves, authenticate, connections) = entrance.serves();
-    let trials = Trials::new(trial(config, serves, &upstreams));
+    let trials = Trials::new(trial(config, serves, &upstreams), "the server");
+    let tried = isolated
+        .as_ref()
+        .map_or(Trial::Off, |it| trial(config, serves, it));
+    let isolated_trials = Trials::new(tried, "the isolated server");
     let parts = Parts {
         gate: Arc::new(gate),
         audit,
@@ -141,6 +160,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         isolated,
         conversations: Conversations::default(),
         trials,
+        isolated_trials,
         metrics,
         upstream,
         shutdown,
@@ -242,5 +262,5 @@ fn renewal(config: &Config, store: &Arc<PolicyStore>) -> std::io::Result<Renewal
     let watch = reads
         .then(|| Watch::start(settings, Arc::clone(store)))
         .transpose()?;
-    Renewal::of(watch, config.file.clone())
+    Renewal::of(watch, config)
 }

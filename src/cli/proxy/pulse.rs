@@ -11,14 +11,14 @@ use crate::agent::http::{AskHealth, Health};
 use crate::audit::LogState;
 use crate::clock::Clock;
 use crate::identity::Authenticate;
-use crate::session::Readiness;
+use crate::session::{Place, Readiness};
 use crate::upstream::ChildProcess;
 use crate::upstream::http::{HttpClient, Reach};
 
 use super::Parts;
 use super::conversations::Conversations;
 use super::servers::Upstreams;
-use super::trials::Trials;
+use super::trials::{Trials, Tried};
 
 /// How often is looked whether anybody has attempted to reach a server over HTTP.
 const LOOK: Duration = Duration::from_secs(5);
@@ -126,9 +126,9 @@ pub(super) fn health(
     serves: Serves,
     authenticate: Option<Arc<dyn Authenticate>>,
 ) -> AskHealth {
-    let (upstreams, conversations) = (parts.upstreams.clone(), parts.conversations.clone());
+    let conversations = parts.conversations.clone();
     let (audit, shutdown) = (parts.audit.clone(), parts.shutdown.clone());
-    let trials = parts.trials.clone();
+    let (open, isolated) = (parts.open_server(), parts.isolated_server());
     Arc::new(move || {
         if shutdown.is_requested() {
             return Health::Stopping;
@@ -139,19 +139,36 @@ pub(super) fn health(
         if authenticate.as_ref().is_some_and(|it| !it.is_able()) {
             return Health::KeysUnavailable;
         }
-        match &upstreams {
-            Upstreams::Http(client) => match client.reach() {
-                Reach::Unknown => Health::Starting,
-                Reach::Failed => Health::UpstreamDown,
-                Reach::Reached | Reach::Doubted => trials.of(client.is_shaken()),
-            },
-            Upstreams::Command { settings, starts } => match serves {
-                Serves::One => of_the_one(starts.last(), &conversations),
-                Serves::Many if ChildProcess::check(settings).is_err() => Health::UpstreamDown,
-                Serves::Many => starts.of_many(&trials),
-            },
+        let health = match (&open.upstreams, serves) {
+            (Upstreams::Command { starts, .. }, Serves::One) => {
+                of_the_one(starts.last(), &conversations)
+            }
+            (Upstreams::Command { .. } | Upstreams::Http(_), _) => of_any(&open),
+        };
+        match (health, &isolated) {
+            (Health::Ready, Some(isolated)) => of_any(isolated),
+            (health, _) => health,
         }
     })
+}
+
+/// Of a server that conversations come to need.
+fn of_any(server: &Tried) -> Health {
+    match &server.upstreams {
+        Upstreams::Http(client) => match client.reach() {
+            Reach::Failed => Health::UpstreamDown,
+            // Where nobody ever asks, nothing is waited for.
+            Reach::Unknown if server.place == Place::Open || server.trials.are_made() => {
+                Health::Starting
+            }
+            Reach::Unknown => Health::Ready,
+            Reach::Reached | Reach::Doubted => server.trials.of(client.is_shaken()),
+        },
+        Upstreams::Command { settings, .. } if ChildProcess::check(settings).is_err() => {
+            Health::UpstreamDown
+        }
+        Upstreams::Command { starts, .. } => starts.of_many(&server.trials),
+    }
 }
 
 /// How many conversations the gate has in its life.

@@ -25,8 +25,8 @@ pub(super) fn remembering(config: &Config, gate: Gate) -> Result<Gate, Exit> {
 /// [`JournalError`] where there is a journal that cannot be used.
 fn store(ratchet: &config::Ratchet) -> Result<Arc<dyn SessionStore>, JournalError> {
     let most = ratchet.max_sessions;
-    Ok(match &ratchet.file {
-        Some(file) => Arc::new(OnDisk::open(file, most)?),
+    Ok(match ratchet.journal() {
+        Some((file, key)) => Arc::new(OnDisk::open(file, &key, most)?),
         None => Arc::new(InMemory::holding(most)),
     })
 }

@@ -9,12 +9,13 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::audit::Reason;
-use crate::config::{ConfigFile, Look};
+use crate::config::{Config, ConfigFile, Look};
 use crate::gate::{Gate, Published};
 use crate::loading::{Loaded, Taken, Turn, Watch};
-use crate::policy::PolicyErrors;
+use crate::policy::{PolicyErrors, PolicyProblem};
 
 use super::super::report;
+use super::exposed::Exposed;
 
 /// Where new policies come from.
 pub(super) struct Renewal {
@@ -22,6 +23,8 @@ pub(super) struct Renewal {
     watch: Option<Watch>,
     /// None where everything was said on the command line.
     file: Option<ConfigFile>,
+    /// What new roots must not let the server write to.
+    exposed: Exposed,
     signal: Signal,
     /// How often policies were replaced.
     news: watch::Sender<u64>,
@@ -44,10 +47,11 @@ impl News {
 impl Renewal {
     /// Listens for the signal from now on: before, it ends the gate. Must be called inside a tokio
     /// runtime.
-    pub(super) fn of(watch: Option<Watch>, file: Option<ConfigFile>) -> io::Result<Self> {
+    pub(super) fn of(watch: Option<Watch>, config: &Config) -> io::Result<Self> {
         Ok(Self {
             watch,
-            file,
+            file: config.file.clone(),
+            exposed: Exposed::by(config),
             signal: Signal::new()?,
             news: watch::Sender::new(0),
         })
@@ -72,13 +76,23 @@ impl Renewal {
                 self.watch = None;
                 continue;
             };
-            let taken = match found {
+            let taken = match found.and_then(|loaded| self.unexposed(loaded)) {
                 Ok(loaded) => self.publish(gate, upstream, loaded).await,
                 Err(errors) => refuse(gate, upstream, &errors).await,
             };
             // It is gone only if the gate is about to go as well.
             let _ = done.send(taken);
         }
+    }
+
+    /// Refused like what cannot be compiled, where the server could write to what judges it.
+    fn unexposed(&self, loaded: Loaded) -> Result<Loaded, PolicyErrors> {
+        let told = self.exposed.with(&loaded.snapshot.labels().roots);
+        if told.is_empty() {
+            return Ok(loaded);
+        }
+        let problem = |told| PolicyProblem::error("policy::exposed", told);
+        Err(PolicyErrors::of(told.into_iter().map(problem).collect()))
     }
 
     async fn publish(&self, gate: &Gate, upstream: &str, loaded: Loaded) -> Taken {

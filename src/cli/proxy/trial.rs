@@ -13,6 +13,7 @@ use crate::wire::{KnownMethod, Side};
 
 use super::converse::{note, sleep};
 use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
+use super::trials::Tried;
 use super::{Parts, session};
 
 /// How long all of it may take, without the end of the server.
@@ -65,7 +66,8 @@ impl Nobody {
 }
 
 /// Begins a conversation, shakes hands, and ends it.
-pub(super) async fn shake_hands(parts: Parts) -> Result<(), NoHandshake> {
+pub(super) async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
+    let upstreams = &tried.upstreams;
     let gate = &*parts.gate;
     let session = session(&parts.upstream, "http", gate.now_ms())
         .ok_or_else(|| NoHandshake::Because("there are no random numbers".to_owned()))?;
@@ -73,12 +75,13 @@ pub(super) async fn shake_hands(parts: Parts) -> Result<(), NoHandshake> {
         id: "mcp-protector".to_owned(),
         ..policy::Agent::default()
     });
+    session.state().place = tried.place;
     session.described_by(gate.policies().labels());
-    let connected = parts.upstreams.connect();
+    let connected = upstreams.connect();
     let (server, mut events) =
         connected.map_err(|cause| NoHandshake::Because(cause.to_string()))?;
     let talk = Talk::new(session, server.clone(), Nobody::default());
-    if !parts.upstreams.is_there_already() {
+    if !upstreams.is_there_already() {
         note(
             &parts.audit,
             gate.upstream_event(&talk, audit::Event::Started),
@@ -88,7 +91,7 @@ pub(super) async fn shake_hands(parts: Parts) -> Result<(), NoHandshake> {
     let tried = tokio::select! {
         biased;
         _ = parts.shutdown.requested() => Err(NoHandshake::Stopping),
-        tried = timeout(PATIENCE, hear(&parts, &talk, &mut events)) => {
+        tried = timeout(PATIENCE, hear(&parts, upstreams, &talk, &mut events)) => {
             tried.unwrap_or(Err(NoHandshake::Silent))
         }
     };
@@ -127,12 +130,13 @@ fn openings(upstreams: &Upstreams) -> [Opening; 2] {
 /// Asks, and hears what the server says until something has come of it.
 async fn hear(
     parts: &Parts,
+    upstreams: &Upstreams,
     talk: &Talk<Server, Nobody>,
     events: &mut ServerEvents,
 ) -> Result<(), NoHandshake> {
     let mut reasons = Vec::new();
     let mut heard = 0;
-    for opening in openings(&parts.upstreams) {
+    for opening in openings(upstreams) {
         parts.gate.try_out(talk, opening).await;
         loop {
             let trial = talk.session.state().trial.clone();

@@ -11,6 +11,7 @@ use tracing::{debug, info, warn};
 
 use crate::agent::http::Health;
 use crate::config;
+use crate::session::Place;
 use crate::upstream::http::Reach;
 use crate::upstream::{Backoff, ChildProcess, Delays};
 
@@ -29,7 +30,18 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(super) struct Trials {
     wanted: config::Trial,
+    /// The server, in a sentence.
+    who: &'static str,
     latest: Arc<Latest>,
+}
+
+/// A server that is tried out, and what comes of it.
+#[derive(Debug, Clone)]
+pub(super) struct Tried {
+    pub(super) upstreams: Upstreams,
+    pub(super) trials: Trials,
+    /// Where sessions stand that speak to it.
+    pub(super) place: Place,
 }
 
 #[derive(Debug, Default)]
@@ -40,9 +52,10 @@ struct Latest {
 }
 
 impl Trials {
-    pub(super) fn new(wanted: config::Trial) -> Self {
+    pub(super) fn new(wanted: config::Trial, who: &'static str) -> Self {
         Self {
             wanted,
+            who,
             latest: Arc::default(),
         }
     }
@@ -77,15 +90,18 @@ impl Trials {
             .said
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
+        let who = self.who;
         match tried {
             Ok(()) => {
-                info!("the server shakes hands");
+                info!("{who} shakes hands");
                 *said = None;
             }
-            Err(why) if said.as_ref() == Some(&why) => debug!("still no handshake: {why}"),
+            Err(why) if said.as_ref() == Some(&why) => {
+                debug!("still no handshake with {who}: {why}")
+            }
             Err(why) => {
                 warn!(
-                    "the server does not shake hands, and `GET /health` says 503 until it does: {why}"
+                    "{who} does not shake hands, and `GET /health` says 503 until it does: {why}"
                 );
                 *said = Some(why);
             }
@@ -95,33 +111,36 @@ impl Trials {
 
 /// Makes trials until the gate stops, in a task of its own. It is to be waited for then: a trial that is
 /// under way ends in good order.
-pub(super) fn keep(parts: Parts) -> JoinHandle<()> {
-    tokio::spawn(keep_trying(parts))
+pub(super) fn keep(parts: Parts, tried: Tried) -> JoinHandle<()> {
+    tokio::spawn(keep_trying(parts, tried))
 }
 
-async fn keep_trying(parts: Parts) {
+async fn keep_trying(parts: Parts, server: Tried) {
     let mut delays = Delays::new(&Backoff {
         first: FIRST,
         max: LAST,
         ..Backoff::default()
     });
+    let (upstreams, trials) = (&server.upstreams, &server.trials);
     while !parts.shutdown.is_requested() {
-        if !is_needed(&parts.upstreams) {
+        if !is_needed(upstreams) {
             delays.reset();
-            parts.trials.not_needed();
+            trials.not_needed();
             unless_stopped(&parts, sleep(LOOK)).await;
             continue;
         }
         // On its own: one that panics has come to nothing, and another one may not.
-        let tried = tokio::spawn(trial::shake_hands(parts.clone())).await;
+        let tried = tokio::spawn(trial::shake_hands(parts.clone(), server.clone())).await;
         match tried.unwrap_or(Err(NoHandshake::BrokeOff)) {
             Err(NoHandshake::Stopping) => return,
             // The log says so already.
-            Err(why) if is_lost(&parts.upstreams) => debug!("no handshake: {why}"),
-            tried => parts.trials.note(tried),
+            Err(why) if is_lost(upstreams) && server.place == Place::Open => {
+                debug!("no handshake: {why}");
+            }
+            tried => trials.note(tried),
         }
         let delay = delays.next_delay();
-        unless_stopped(&parts, until_next(&parts.upstreams, delay)).await;
+        unless_stopped(&parts, until_next(upstreams, delay)).await;
     }
 }
 

@@ -137,7 +137,8 @@ mod tests {
             roots,
             (Exit::Invalid, &[&told]),
         );
-        let nested = "[roots.a]\npath = 'HERE'\nwritable = true\n[roots.b]\npath = 'HERE/here'";
+        let nested =
+            "[roots.a]\npath = 'HERE/here'\nwritable = true\n[roots.b]\npath = 'HERE/here/inner'";
         let told = "config::sandbox upstream.sandbox.roots: the root `b` is not writable and lies in `a`, which \
                     is; no sandbox can keep a server from writing to it there";
         check(

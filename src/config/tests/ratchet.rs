@@ -57,6 +57,7 @@ fn what_reaches_further_by_having_read_more_is_refused() {
         "[ratchet]\nsession_header = 'x'",
         "only applies when transport is 'http'",
     );
+    check("[ratchet]\nkey_file = 'key'", "only applies with `file`");
     check(
         "[ratchet]\nsession = ''",
         "expected a name of 1 to 256 bytes",

@@ -3,6 +3,7 @@
 //! Each change is a line that is synced to the disk before what changed goes anywhere, together with
 //! those that came while the disk was busy. Opening it writes it anew with one line for each key.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -12,8 +13,12 @@ use tracing::{error, warn};
 use crate::policy::Held;
 
 use super::batch::{self, Batch, Waiting};
-use super::file::{Found, JournalFile, is_private};
+use super::file::{
+    Found, JournalFile, io_error, is_private, open_error, refused_at_once, strict, text_of,
+    unsealed,
+};
 use super::journal::{self, JournalError};
+use super::key_file::KeyFile;
 use super::writer::Writer;
 use super::{
     Answer, Budget, Counted, InMemory, Kept, Places, Raised, Room, SessionKey, SessionStore,
@@ -39,14 +44,15 @@ struct Inner {
 }
 
 impl OnDisk {
-    /// Opens a journal, or begins one, for so many keys.
+    /// Opens a journal that was sealed with the key in another file, or begins both, for so many keys.
     ///
     /// # Errors
-    /// [`JournalError`] where it cannot be read to its end, or not be written. Only a last line
-    /// without its end is left out: what it was to change has not gone anywhere.
-    pub fn open(path: &Path, most: usize) -> Result<Self, JournalError> {
+    /// [`JournalError`] where it cannot be read to its end, was not written so by a gate, or cannot be
+    /// written. Only a last line without its end is left out: what it was to change has not gone
+    /// anywhere.
+    pub fn open(path: &Path, key: &Path, most: usize) -> Result<Self, JournalError> {
         let memory = InMemory::holding(most);
-        let journal = JournalFile::open(path, |text| {
+        let journal = JournalFile::open(path, key, |text| {
             journal::read(text, &memory)?;
             let all = memory.all();
             if all.len() > most {
@@ -71,25 +77,26 @@ impl OnDisk {
     ///
     /// # Errors
     /// [`JournalError`], as [`OnDisk::open`] would have it.
-    pub fn check(path: &Path, most: usize) -> Result<(), JournalError> {
-        let io = |what| move |cause| JournalError::Io { what, cause };
-        let meta = match std::fs::metadata(path) {
-            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+    pub fn check(path: &Path, key: &Path, most: usize) -> Result<(), JournalError> {
+        let known = KeyFile::open(key, false)?;
+        let file = match strict().open(path) {
+            Ok(file) => file,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+                if known.is_some_and(|known| known.count > 0) {
+                    return Err(JournalError::Gone(key.to_owned()));
+                }
                 let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
                 let parent = std::fs::metadata(parent.unwrap_or(Path::new(".")));
-                return parent.map(drop).map_err(io("open it"));
+                return parent.map(drop).map_err(io_error("open it"));
             }
-            meta => meta.map_err(io("open it"))?,
+            Err(cause) => return Err(open_error(path)(cause)),
         };
-        // A pipe would never be opened.
-        if !meta.is_file() {
-            return Err(JournalError::Foreign);
-        }
-        let file = std::fs::File::open(path).map_err(io("open it"))?;
         is_private(&file)?;
         let memory = InMemory::holding(most);
-        let text = std::io::read_to_string(file).map_err(io("read it"))?;
-        journal::read(&text, &memory)?;
+        let text = text_of(&file)?;
+        let known = known.ok_or_else(|| JournalError::NoKey(key.to_owned()));
+        let known = known.map_err(|missing| refused_at_once(&text).unwrap_or(missing))?;
+        journal::read(&unsealed(&known, &text)?.1, &memory)?;
         if memory.all().len() > most {
             return Err(JournalError::Full(most));
         }
@@ -257,13 +264,20 @@ impl Inner {
 
     /// Whether the journal is still the one that this gate writes; else it is written anew.
     fn renew(&self, journal: &mut JournalFile) -> Result<(), StoreFault> {
-        let told = match journal.look() {
+        let found = journal.look();
+        let told = match found {
             Found::Itself => return Ok(()),
             Found::Nothing => "was removed",
             Found::Another => "was replaced",
+            Found::Changed => "was changed",
+            Found::NoKey => "has lost its key, which was removed or changed",
         };
         let text = journal::written(&self.memory.all());
-        journal.replace(&text).map_err(|cause| {
+        let written = match found {
+            Found::Nothing | Found::Another => journal.replace(&text),
+            Found::Itself | Found::Changed | Found::NoKey => journal.rewrite(&text),
+        };
+        written.map_err(|cause| {
             StoreFault::new(format!(
                 "the journal {told}, and cannot be written anew: {cause}"
             ))
@@ -274,6 +288,7 @@ impl Inner {
 
     fn look(&self) {
         let mut journal = self.journal();
+        journal.rest();
         if let Err(fault) = self.renew(&mut journal) {
             error!("{fault}: nothing that changes what is kept of sessions passes until it can");
         }
@@ -289,11 +304,24 @@ impl Inner {
 }
 
 #[cfg(test)]
+impl OnDisk {
+    pub(super) fn look(&self) {
+        self.0.look();
+    }
+
+    pub(super) fn forgets_the_stamp(&self) {
+        self.0.journal().stamp_again();
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::fs::{self, File};
+    use std::path::PathBuf;
 
     use super::*;
     use crate::session::kept::journal::{TITLE, line};
+    use crate::session::kept::seal::Chain;
 
     fn key(session: Option<&str>) -> SessionKey {
         SessionKey::of("a\"\n\u{202e}b", session)
@@ -303,8 +331,22 @@ mod tests {
         Budget { most, rest: None }
     }
 
+    fn opened(path: &Path, most: usize) -> Result<OnDisk, JournalError> {
+        OnDisk::open(path, &key_of(path), most)
+    }
+
     fn open(path: &Path) -> OnDisk {
-        OnDisk::open(path, 10).unwrap()
+        opened(path, 10).unwrap()
+    }
+
+    fn key_of(path: &Path) -> PathBuf {
+        path.with_extension("key")
+    }
+
+    /// As a gate would have written it with the key that is there.
+    fn sealed(path: &Path, text: &str) -> String {
+        let key = KeyFile::open(&key_of(path), true).unwrap().unwrap();
+        Chain::journal(&key.key, key.count, text).1
     }
 
     #[tokio::test]
@@ -325,7 +367,7 @@ mod tests {
             .get()
             .await
             .unwrap();
-        assert!(matches!(OnDisk::open(&path, 10), Err(JournalError::Locked)));
+        assert!(matches!(opened(&path, 10), Err(JournalError::Locked)));
         drop(store);
         for _ in 0..2 {
             let store = open(&path);
@@ -347,10 +389,16 @@ mod tests {
             &SessionKey::of("a", None),
             &Kept::having_read(Arc::new(Held::at(2))),
         );
+        drop(open(&path));
         let check = |text: String, expected: Result<i64, &str>| {
-            fs::write(&path, &text).unwrap();
+            let (whole, torn) = text.rsplit_once('\n').unwrap_or(("", &text));
+            let whole = match whole {
+                "" => String::new(),
+                whole => sealed(&path, &format!("{whole}\n")),
+            };
+            fs::write(&path, format!("{whole}{torn}")).unwrap();
             is_private_now(&path);
-            let told = OnDisk::open(&path, 10)
+            let told = opened(&path, 10)
                 .map(|store| store.0.memory.get(&SessionKey::of("a", None)).held.level)
                 .map_err(|error| error.to_string());
             assert_eq!(told, expected.map_err(str::to_owned), "{text}");
@@ -361,8 +409,11 @@ mod tests {
         check(format!("{TITLE}\n{good}"), Ok(2));
         check(format!("{TITLE}\n{good}{{\"princ"), Ok(2));
         check(format!("{TITLE}\n{good}{}", good.trim_end()), Ok(2));
-        check("hello\n".to_owned(), Err("it is no journal of a ratchet"));
-        check(good.clone(), Err("it is no journal of a ratchet"));
+        check("hello".to_owned(), Err("it is no journal of a ratchet"));
+        check(
+            good.trim_end().to_owned(),
+            Err("it is no journal of a ratchet"),
+        );
         let told = |line: &str, problem: &str| {
             let told = format!("line 2 is not one that a gate wrote: {problem}");
             check(format!("{TITLE}\n{line}\n{good}"), Err(&told));
@@ -414,10 +465,7 @@ mod tests {
             0o600
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o660)).unwrap();
-        assert!(matches!(
-            OnDisk::open(&path, 10),
-            Err(JournalError::Writable)
-        ));
+        assert!(matches!(opened(&path, 10), Err(JournalError::Writable)));
     }
 
     #[tokio::test]
@@ -430,8 +478,8 @@ mod tests {
             store.raise(&key, &Held::at(1)).get().await.unwrap();
         }
         drop(store);
-        assert!(matches!(OnDisk::open(&path, 2), Err(JournalError::Full(2))));
-        let store = OnDisk::open(&path, 3).unwrap();
+        assert!(matches!(opened(&path, 2), Err(JournalError::Full(2))));
+        let store = opened(&path, 3).unwrap();
         let late = SessionKey::of("d", None);
         let late = store.kept(&late).get().await.unwrap();
         assert_eq!((*late.held).clone(), Held::highest());

@@ -1,6 +1,7 @@
 //! A journal of what is kept of sessions, as text.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::policy::{Held, MAX_LEVEL};
@@ -48,6 +49,35 @@ pub enum JournalError {
     Foreign,
     #[error("line {line} is not one that a gate wrote: {problem}")]
     Line { line: usize, problem: &'static str },
+    #[error(
+        "an earlier version wrote it, and anybody could have changed it: remove it, to begin with nothing \
+         read"
+    )]
+    Unsealed,
+    #[error(
+        "line {0} was not written by this gate, or not in this place: bring back what stood there, or \
+         remove the file and its key, to begin with nothing read"
+    )]
+    Forged(usize),
+    #[error(
+        "lines that the gate has written are missing at its end, or it is an older copy: bring back what \
+         stood there, or remove the file and its key, to begin with nothing read"
+    )]
+    Older,
+    #[error(
+        "it is gone, and its key `{}` says that there was one: bring it back, or remove the key too, to \
+         begin with nothing read", .0.display()
+    )]
+    Gone(PathBuf),
+    #[error(
+        "its key `{}` is gone, and nobody can tell who wrote it: bring the key back, or remove the file, \
+         to begin with nothing read", .0.display()
+    )]
+    NoKey(PathBuf),
+    #[error("its key `{}` {}", .0.display(), .1)]
+    Key(PathBuf, String),
+    #[error("it is a link: name the file that it leads to")]
+    Link,
     #[error("it holds more than {0} sessions: make room with `ratchet.max_sessions`")]
     Full(usize),
 }

@@ -11,11 +11,15 @@ mod disk;
 mod file;
 mod journal;
 mod key;
+mod key_file;
 mod memory;
 #[cfg(test)]
 mod oracle;
 mod room;
+mod seal;
 mod store;
+#[cfg(test)]
+mod tampering;
 mod writer;
 
 pub use budget::{Budget, Calls, Rest};
