@@ -34,6 +34,7 @@ mod listing;
 mod names;
 mod noted;
 mod oblige;
+mod outside;
 mod own;
 mod page;
 mod panics;

@@ -20,6 +20,7 @@ use super::consent::Unconsented;
 use super::eras::Lack;
 use super::forward::UpstreamFault;
 use super::names::Misleading;
+use super::outside::Outside;
 use super::rates::Limit;
 use super::schemas::Unfit;
 use told::{
@@ -117,7 +118,10 @@ pub enum Refusal {
     #[error("this needs an agent that has said that it knows tasks")]
     MissingCapability,
     #[error("denied by policy")]
-    Denied { denial: Denial },
+    Denied {
+        denial: Denial,
+        outside: Option<Outside>,
+    },
     /// A person's consent would have lifted it.
     #[error("{}{why}", UNCONSENTED)]
     Unconsented { denial: Denial, why: Unconsented },
@@ -267,8 +271,8 @@ impl Refusal {
     }
 
     fn answer_agent(&self, reference: &str) -> ErrorAnswer {
-        if let Self::Denied { denial } = self {
-            return denied(denial, reference);
+        if let Self::Denied { denial, outside } = self {
+            return denied(denial, outside.as_ref(), reference);
         }
         if let Self::Unconsented { denial, why } = self {
             return unconsented(denial, why, reference);

@@ -88,8 +88,9 @@ impl Gate {
         asking: Asking,
     ) -> Result<(), AgentGone> {
         let Some(desk) = &self.desk else {
-            let denial = asking.denial;
-            return self.refuse(talk, trail, Refusal::Denied { denial }).await;
+            let (denial, outside) = (asking.denial, None);
+            let refusal = Refusal::Denied { denial, outside };
+            return self.refuse(talk, trail, refusal).await;
         };
         // Nobody need be asked for a server that is gone.
         let gone = match &asking.reply {
