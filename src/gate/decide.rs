@@ -321,8 +321,7 @@ fn denied(
         now,
     } = readers;
     let Some(name) = called_tool(understood) else {
-        let outside = None;
-        return Refusal::Denied { denial, outside }.into();
+        return Refusal::denied(denial).into();
     };
     let tool = [Resource::Tool(&pins.tool(name, snapshot))];
     // What only this session may not call is there: its agent is told why.
@@ -336,6 +335,7 @@ fn denied(
         }
         Ok(()) => {
             let outside = Outside::of(understood, question, &denial, snapshot, scene, now);
+            let outside = outside.map(Box::new);
             Refusal::Denied { denial, outside }.into()
         }
         Err(stop) => stop,

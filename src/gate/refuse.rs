@@ -120,7 +120,7 @@ pub enum Refusal {
     #[error("denied by policy")]
     Denied {
         denial: Denial,
-        outside: Option<Outside>,
+        outside: Option<Box<Outside>>,
     },
     /// A person's consent would have lifted it.
     #[error("{}{why}", UNCONSENTED)]
@@ -222,6 +222,14 @@ impl Refusal {
         }
     }
 
+    /// By policy, wherever anything lies.
+    pub(super) fn denied(denial: Denial) -> Self {
+        Self::Denied {
+            denial,
+            outside: None,
+        }
+    }
+
     /// What the one who waits is told when the reply does not pass. What was wrong with the reply is
     /// no fault of the request; and its text, which was withheld, must not come by this way.
     pub fn answer_waiting(&self, to: Side, reference: &str) -> ErrorAnswer {
@@ -272,7 +280,7 @@ impl Refusal {
 
     fn answer_agent(&self, reference: &str) -> ErrorAnswer {
         if let Self::Denied { denial, outside } = self {
-            return denied(denial, outside.as_ref(), reference);
+            return denied(denial, outside.as_deref(), reference);
         }
         if let Self::Unconsented { denial, why } = self {
             return unconsented(denial, why, reference);

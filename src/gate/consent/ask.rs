@@ -88,8 +88,7 @@ impl Gate {
         asking: Asking,
     ) -> Result<(), AgentGone> {
         let Some(desk) = &self.desk else {
-            let (denial, outside) = (asking.denial, None);
-            let refusal = Refusal::Denied { denial, outside };
+            let refusal = Refusal::denied(asking.denial);
             return self.refuse(talk, trail, refusal).await;
         };
         // Nobody need be asked for a server that is gone.

@@ -58,7 +58,7 @@ impl Refusal {
                 ..
             } => denial_code(denial),
             Self::Denied { denial, outside } => {
-                let outside = outside.as_ref().map(Outside::code);
+                let outside = outside.as_deref().map(Outside::code);
                 outside.unwrap_or_else(|| denial_code(denial))
             }
             Self::Unconsented { why, .. } => why.code(),
