@@ -202,7 +202,7 @@ async fn a_call_that_is_denied_for_where_a_path_lies_says_which_and_why() {
 
 /// The same, but for what is called by a name on the disk that rules forbid.
 fn but_the_named(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
-    let is_named = |text: &str| text.contains("/work/named");
+    let is_named = |text: &str| text.contains("/named");
     match (&facts.resource, &facts.action) {
         (_, Action::CallTool { arguments, .. })
             if arguments
