@@ -16,11 +16,12 @@ use super::consent::Asking;
 use super::extensions;
 use super::identify::{Role, Scene};
 use super::names::Readers;
+use super::outside::Outside;
 use super::own::OwnMessage;
 use super::passage::{Carried, Passage};
 use super::pin::Pins;
 use super::refuse::{Hidden, Refusal};
-use super::understand::{Circumstances, Understood};
+use super::understand::{Circumstances, Question, Understood};
 
 /// A message that policy lets through, before its obligations were carried out.
 #[derive(Debug)]
@@ -183,7 +184,7 @@ pub(super) fn decide(
         match snapshot.judge(&question.facts(scene, now)) {
             Decision::Allow(allowance) => allowances.push(allowance),
             Decision::Deny(denial) => {
-                return Err(denied(understood, denial, readers));
+                return Err(denied(understood, question, denial, readers));
             }
         }
     }
@@ -207,7 +208,7 @@ pub(super) fn decide(
             match snapshot.judge(&question.facts(scene, now)) {
                 Decision::Allow(allowance) => allowances.push(allowance),
                 Decision::Deny(denial) => {
-                    return Err(denied(understood, denial, readers));
+                    return Err(denied(understood, &question, denial, readers));
                 }
             }
         }
@@ -221,7 +222,7 @@ pub(super) fn decide(
     for question in asked.filter_map(|it| extensions::asked_again(it, &uris)) {
         match snapshot.judge(&question.facts(scene, now)) {
             Decision::Allow(allowance) => allowances.push(allowance),
-            Decision::Deny(denial) => return Err(denied(understood, denial, readers)),
+            Decision::Deny(denial) => return Err(denied(understood, &question, denial, readers)),
         }
     }
     Ok(Allowed {
@@ -307,7 +308,12 @@ pub(super) fn asked_tool<'u>(understood: &'u Understood<'_>) -> Option<&'u str> 
 
 /// A tool that the agent cannot see is answered as one that does not exist, and the answer for a
 /// visible one must not come before it is known that the tool exists.
-fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> Stop {
+fn denied(
+    understood: &Understood<'_>,
+    question: &Question<'_>,
+    denial: Denial,
+    readers: Readers<'_>,
+) -> Stop {
     let Readers {
         snapshot,
         pins,
@@ -315,7 +321,7 @@ fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> 
         now,
     } = readers;
     let Some(name) = called_tool(understood) else {
-        return Refusal::Denied { denial }.into();
+        return Refusal::denied(denial).into();
     };
     let tool = [Resource::Tool(&pins.tool(name, snapshot))];
     // What only this session may not call is there: its agent is told why.
@@ -327,7 +333,11 @@ fn denied(understood: &Understood<'_>, denial: Denial, readers: Readers<'_>) -> 
         Ok(()) if readers.misled(name).is_some() => {
             unknown_tool(name, Hidden::Denied(denial)).into()
         }
-        Ok(()) => Refusal::Denied { denial }.into(),
+        Ok(()) => {
+            let outside = Outside::of(understood, question, &denial, snapshot, scene, now);
+            let outside = outside.map(Box::new);
+            Refusal::Denied { denial, outside }.into()
+        }
         Err(stop) => stop,
     }
 }

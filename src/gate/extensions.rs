@@ -16,9 +16,6 @@ use super::refuse::Refusal;
 use super::resources::{self, Kind, Named};
 use super::understand::{About, Asks, Doing, Question, Understood, touch};
 
-/// Resources that one message may name.
-const MOST_URIS: usize = 1024;
-
 /// The member of `params` and of results that is the protocol's own.
 const META: &str = "_meta";
 
@@ -158,8 +155,8 @@ impl Bound {
     fn take(&mut self, path: &Path<'_>) -> Result<(), Refusal> {
         self.uris = self.uris.saturating_add(1);
         self.pointer_bytes = self.pointer_bytes.saturating_add(path.bytes());
-        if self.uris > MOST_URIS {
-            Err(Refusal::TooManyUris(MOST_URIS))
+        if self.uris > resources::MOST_URIS {
+            Err(Refusal::TooManyUris(resources::MOST_URIS))
         } else if self.pointer_bytes > MAX_POINTER_BYTES {
             Err(Refusal::ArgumentsTooWide(MAX_POINTER_BYTES))
         } else {

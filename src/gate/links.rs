@@ -71,6 +71,8 @@ struct Places {
     all: Vec<String>,
     /// Where it leads with `..` undone first.
     in_one_spelling: Option<String>,
+    /// By the own path of a root that is a link, where the text names its real directory and no root has it.
+    known_as: Option<String>,
 }
 
 impl Gate {
@@ -111,6 +113,7 @@ impl Gate {
             scene.calls = session.state().calls;
         }
         note(understood, snapshot, &found);
+        name_as_roots_do(understood, snapshot, &found);
         trail.found(told(&understood.followed));
         let behind = behind(understood, snapshot, &found)?;
         understood.questions.extend(behind);
@@ -182,6 +185,24 @@ fn note(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Foun
         }
     }
     understood.followed = followed;
+}
+
+/// Has labels know what lies in the real directory of a root that is a link, as it is written, by the root's
+/// own path.
+fn name_as_roots_do(understood: &mut Understood<'_>, snapshot: &PolicySnapshot, found: &Found) {
+    for question in &mut understood.questions {
+        let names = named(question, snapshot).into_iter();
+        let known = names.filter_map(|(_, text)| {
+            let places = found.get(&text)?.as_ref()?;
+            Some((text, places.known_as.clone()?))
+        });
+        let known: BTreeMap<String, String> = known.collect();
+        if let Doing::CallTool(_, touch) = &mut question.doing {
+            touch.known_as = known;
+        } else if let About::Resource(resource) = &mut question.about {
+            resource.known_as = known.into_values().next();
+        }
+    }
 }
 
 /// What was found of a text; `None` for what nobody can follow, or nobody has looked at.
@@ -322,8 +343,15 @@ fn places_of(
     let opened = opened_as(text);
     let own = opened.first().and_then(|path| spelled_like(path, text));
     let mut places = Places::default();
-    for (reading, path) in opened.iter().enumerate() {
-        let named = in_words_of_roots(resolved(path, look)?, roots);
+    let reals = opened.iter().map(|path| resolved(path, look));
+    let reals: Vec<String> = reals.collect::<Option<_>>()?;
+    let is_real = reals.iter().all(|real| spelled_like(real, text) == own);
+    for (reading, real) in reals.into_iter().enumerate() {
+        let named = in_words_of_roots(real, roots);
+        if is_real && let Some(place) = named.first() {
+            let place = spelled_like(place, text);
+            places.known_as = place.filter(|place| own.as_ref() != Some(place));
+        }
         for (nearness, place) in named.into_iter().enumerate() {
             let place = spelled_like(&place, text)?;
             if own.as_ref() == Some(&place) || places.all.contains(&place) {

@@ -36,6 +36,7 @@ mod logs;
 mod names;
 mod noted;
 mod oblige;
+mod outside;
 mod own;
 mod page;
 mod panics;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::audit::{self, Redactor};
-use crate::policy::{Held, Obligation, Roots, Uncanonical};
+use crate::policy::{Held, Obligation, PolicySnapshot, Roots, Uncanonical};
 use crate::wire::{Edits, Fragment, Limits, Message, Side, Value};
 
 use super::Settings;
@@ -13,7 +13,8 @@ use super::canonical::{self, Respelled, value_at};
 use super::decide::{Allowed, Permit};
 use super::excerpts;
 use super::guises;
-use super::handles::Handles;
+use super::handles::{self, Handles};
+use super::identify::Identified;
 use super::leaks;
 use super::noted::{MOST_NOTED, note_replaced};
 use super::passage::Passage;
@@ -70,6 +71,17 @@ pub(super) struct Wanted<'m> {
     pub(super) renaming: Option<&'m Roots>,
     /// What must go back as it is.
     pub(super) handles: Handles,
+}
+
+impl<'m> Wanted<'m> {
+    /// What is so of any message.
+    pub(super) fn of(identified: &Identified<'_>, snapshot: &'m PolicySnapshot) -> Self {
+        Self {
+            renaming: guises::outward(identified, snapshot),
+            handles: handles::of(identified),
+            ..Self::default()
+        }
+    }
 }
 
 /// What strings say from here on, by where they begin.
@@ -132,16 +144,9 @@ pub(super) fn oblige<'m>(
     }
     let mut texts = cleaned(wanted.texts, &gone, &own, &mut notes);
     texts.extend(links);
-    let of_others = settings.guards.secrets.as_ref();
+    let (from, others) = (allowed.from(), settings.guards.secrets.as_ref());
     // What is hidden in a credential may not hide it.
-    let found = leaks::received(
-        message,
-        allowed.from(),
-        &own,
-        &wanted.handles,
-        &texts,
-        of_others,
-    )?;
+    let found = leaks::received(message, from, &own, &wanted.handles, &texts, others)?;
     brings = brings.join(&ratchet::shown(&found));
     let mut redactions = Vec::new();
     let mut said = Said::default();

@@ -21,8 +21,8 @@ use super::sent::Sent;
 use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
-    Gate, consent, cursors, decide, granted, guises, handles, identify, kept, listening, listing,
-    oblige, pin, ratchet, remember, repeated, route, text, understand, versions,
+    Gate, consent, cursors, decide, granted, identify, kept, listening, listing, oblige, pin,
+    ratchet, remember, repeated, route, text, understand, versions,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -120,8 +120,7 @@ impl Gate {
             texts: found.strings,
             rewrites: self.hints(&understood, &snapshot),
             shortening: self.shortening(&understood, &snapshot),
-            renaming: guises::outward(&understood.identified, &snapshot),
-            handles: handles::of(&understood.identified),
+            ..Wanted::of(&understood.identified, &snapshot)
         };
         self.may_come_again(&understood.identified, session, frame, trail);
         let exchange = |asker: &Asker, method| {

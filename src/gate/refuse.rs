@@ -20,6 +20,7 @@ use super::consent::Unconsented;
 use super::eras::Lack;
 use super::forward::UpstreamFault;
 use super::names::Misleading;
+use super::outside::Outside;
 use super::rates::Limit;
 use super::schemas::Unfit;
 pub(super) use told::known as known_versions;
@@ -125,7 +126,10 @@ pub enum Refusal {
     #[error("this needs an agent that has said that it knows tasks")]
     MissingCapability,
     #[error("denied by policy")]
-    Denied { denial: Denial },
+    Denied {
+        denial: Denial,
+        outside: Option<Box<Outside>>,
+    },
     /// A person's consent would have lifted it.
     #[error("{}{why}", UNCONSENTED)]
     Unconsented { denial: Denial, why: Unconsented },
@@ -226,6 +230,14 @@ impl Refusal {
         }
     }
 
+    /// By policy, wherever anything lies.
+    pub(super) fn denied(denial: Denial) -> Self {
+        Self::Denied {
+            denial,
+            outside: None,
+        }
+    }
+
     /// What the one who waits is told when the reply does not pass. What was wrong with the reply is
     /// no fault of the request; and its text, which was withheld, must not come by this way.
     pub fn answer_waiting(&self, to: Side, reference: &str) -> ErrorAnswer {
@@ -278,8 +290,8 @@ impl Refusal {
     }
 
     fn answer_agent(&self, reference: &str) -> ErrorAnswer {
-        if let Self::Denied { denial } = self {
-            return denied(denial, reference);
+        if let Self::Denied { denial, outside } = self {
+            return denied(denial, outside.as_deref(), reference);
         }
         if let Self::Unconsented { denial, why } = self {
             return unconsented(denial, why, reference);

@@ -17,6 +17,9 @@ use super::refuse::Refusal;
 use super::settings::Level;
 use super::understand::{About, Asks, Doing, Question, Understood};
 
+/// Resources that one message may name: every policy is asked about each of them, in each of its spellings.
+pub(super) const MOST_URIS: usize = 256;
+
 /// A text that names a resource, or several.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Named<'m> {

@@ -295,9 +295,6 @@ fn complete(asks: Asks, params: Option<Value<'_>>) -> (Target, Vec<Question<'_>>
     }
 }
 
-/// Resources that one listener names: every policy is asked about each of them, in each of its spellings.
-const MAX_LISTENED_URIS: usize = 256;
-
 /// A subscription stream is asked of the server, and of each resource that it names.
 fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question<'_>>), Refusal> {
     let mut questions = vec![Question {
@@ -306,9 +303,9 @@ fn listen(asks: Asks, params: Option<Value<'_>>) -> Result<(Target, Vec<Question
         doing: Doing::Listen,
     }];
     let uris = params.and_then(|params| params.at(&["notifications", "resourceSubscriptions"]));
-    let beyond = uris.and_then(|uris| uris.items().nth(MAX_LISTENED_URIS));
+    let beyond = uris.and_then(|uris| uris.items().nth(resources::MOST_URIS));
     if beyond.is_some() {
-        return Err(Refusal::TooManyUris(MAX_LISTENED_URIS));
+        return Err(Refusal::TooManyUris(resources::MOST_URIS));
     }
     for uri in uris.into_iter().flat_map(Value::items) {
         let uri = uri.as_str().unwrap_or_default();

@@ -5,6 +5,7 @@
 //! agent says of itself stands only in fields whose documentation says so.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::action::Action;
@@ -131,6 +132,9 @@ pub struct ResourceFacts {
     /// Names of the host's roots that the URI lies in, the outer ones included.
     pub roots: Vec<String>,
     pub groups: Vec<String>,
+    /// In a root that is a link, if the URI names its real directory: the same by the root's own path. For
+    /// labels; rules do not see it.
+    pub known_as: Option<String>,
 }
 
 /// A prompt of the protected server.
@@ -177,6 +181,9 @@ pub struct Touch {
     pub options: Vec<String>,
     /// A path leads over links that nobody can follow. Labels make it lie outside; rules do not see it.
     pub astray: bool,
+    /// Paths in the real directory of a root that is a link, with what they are by the root's own path. For
+    /// labels; rules do not see it.
+    pub known_as: BTreeMap<String, String>,
 }
 
 /// What came back.

@@ -9,6 +9,7 @@ mod canonical;
 mod guises;
 mod hosts;
 mod links;
+mod outside;
 mod resources;
 mod roots;
 mod touch;
@@ -269,6 +270,14 @@ impl Labels {
 impl Labelled {
     pub(super) fn touched(self) -> Option<Touch> {
         self.touch
+    }
+
+    pub(super) fn touch(&self) -> Option<&Touch> {
+        self.touch.as_ref()
+    }
+
+    pub(super) fn reach(&mut self, touch: Touch) {
+        self.touch = Some(touch);
     }
 
     pub(super) fn facts<'a>(&'a self, facts: &Facts<'a>) -> Facts<'a> {

@@ -151,12 +151,11 @@ impl<'t> Scaled<'t> {
             let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
             whole.checked_mul(10)?.checked_add(digit.into())
         })?;
-        let magnitude = if length > places {
+        if length > places {
             are_digits().then_some(Magnitude::Above(whole))
         } else {
             Some(Magnitude::Whole(whole))
-        };
-        magnitude
+        }
     }
 
     /// The integer that a reader takes it for who knows doubles only.

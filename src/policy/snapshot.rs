@@ -187,6 +187,21 @@ impl PolicySnapshot {
         self.labels.on(facts).touched()
     }
 
+    /// Whether what a call reaches for lies outside of all roots, and would be permitted in one of them: of
+    /// the first ones.
+    pub fn permits_inside(&self, facts: &Facts<'_>) -> bool {
+        if self.labels.is_empty() || self.lock.refuses(facts).is_some() {
+            return false;
+        }
+        let mut labelled = self.labels.on(facts);
+        let places = self.labels.in_place_of(labelled.touch());
+        places.into_iter().any(|inside| {
+            labelled.reach(inside);
+            let decision = self.decide(&labelled.facts(facts));
+            matches!(decision, Decision::Allow(_))
+        })
+    }
+
     /// What every part of every rule comes to, one trace for each engine that can tell. The facts
     /// are labelled as [`PolicySnapshot::judge`] labels them.
     pub fn trace(&self, facts: &Facts<'_>) -> Vec<Trace> {

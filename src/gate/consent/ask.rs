@@ -88,8 +88,8 @@ impl Gate {
         asking: Asking,
     ) -> Result<(), AgentGone> {
         let Some(desk) = &self.desk else {
-            let denial = asking.denial;
-            return self.refuse(talk, trail, Refusal::Denied { denial }).await;
+            let refusal = Refusal::denied(asking.denial);
+            return self.refuse(talk, trail, refusal).await;
         };
         // Nobody need be asked for a server that is gone.
         let gone = match &asking.reply {

@@ -204,7 +204,7 @@ impl Gate {
             return decided;
         };
         let session = pins.session;
-        let denial = match (decided, &trail.brought) {
+        let (denial, outside) = match (decided, &trail.brought) {
             // What a person said no to does not pass, whatever policies have become meanwhile.
             (Ok(_), Brought::Refused(why)) => {
                 let denial = Denial {
@@ -220,17 +220,19 @@ impl Gate {
             ) => {
                 return Ok(allowed);
             }
-            (Err(Stop::Refused(Refusal::Denied { denial })), _)
+            (Err(Stop::Refused(Refusal::Denied { denial, outside })), _)
                 if denial.remedy() == Some(OnDeny::AskConsent) =>
             {
-                denial
+                (denial, outside)
             }
             (Err(stop), _) => return Err(stop),
         };
         match &trail.brought {
             Brought::Nothing | Brought::Receipt(_) => {}
             // A person's yes was not enough.
-            Brought::Fits(_) | Brought::Spent => return Err(Refusal::Denied { denial }.into()),
+            Brought::Fits(_) | Brought::Spent => {
+                return Err(Refusal::Denied { denial, outside }.into());
+            }
             Brought::Refused(why) => {
                 let why = why.clone();
                 return Err(Refusal::Unconsented { denial, why }.into());
@@ -239,7 +241,7 @@ impl Gate {
         let binding = binding(understood, snapshot, session)
             .filter(|_| within::is_all_that_is_missing(understood, snapshot, now));
         let Some(binding) = binding else {
-            return Err(Refusal::Denied { denial }.into());
+            return Err(Refusal::Denied { denial, outside }.into());
         };
         if holds_for_a_session(understood, snapshot, session) && is_of_the_label(&denial) {
             let of_tool = binding.whatever_the_arguments().of_all();

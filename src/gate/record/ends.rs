@@ -118,6 +118,12 @@ impl Trail {
 fn told_operators(refusal: &Refusal) -> String {
     if let Refusal::NoUri(_) = refusal {
         format!("{refusal}; {}", resources::SETTING)
+    } else if let Refusal::Denied {
+        outside: Some(outside),
+        ..
+    } = refusal
+    {
+        format!("{refusal}: {outside}")
     } else {
         refusal.to_string()
     }

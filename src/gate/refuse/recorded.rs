@@ -4,6 +4,7 @@ use crate::audit;
 use crate::gate::asking::Unaskable;
 use crate::gate::forward::UpstreamFault;
 use crate::gate::names::Misleading;
+use crate::gate::outside::Outside;
 use crate::gate::schemas::Unfit;
 use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause};
@@ -55,8 +56,11 @@ impl Refusal {
             Self::UnknownTool {
                 cause: Hidden::Denied(denial),
                 ..
+            } => denial_code(denial),
+            Self::Denied { denial, outside } => {
+                let outside = outside.as_deref().map(Outside::code);
+                outside.unwrap_or_else(|| denial_code(denial))
             }
-            | Self::Denied { denial } => denial_code(denial),
             Self::Unconsented { why, .. } => why.code(),
             Self::ForeignState => "foreign-state",
             Self::UnknownCursor => "unknown-cursor",
@@ -114,7 +118,7 @@ impl Refusal {
             cause: Hidden::Denied(denial),
             ..
         }
-        | Self::Denied { denial }
+        | Self::Denied { denial, .. }
         | Self::Unconsented { denial, .. } = self
         {
             Some(denial)

@@ -2,25 +2,33 @@
 
 use crate::gate::consent::Unconsented;
 use crate::gate::eras::Lack;
+use crate::gate::outside::Outside;
 use crate::gate::tasks::EXTENSION;
 use crate::policy::{Denial, DenialCause, Reason};
 use crate::wire::{Fragment, JsonErrorKind, WireError, WireErrorKind};
 
 use super::{DENIED, ErrorAnswer, Refusal};
 
-pub(super) fn denied(denial: &Denial, reference: &str) -> ErrorAnswer {
+pub(super) fn denied(denial: &Denial, outside: Option<&Outside>, reference: &str) -> ErrorAnswer {
     let advice = denial.first(|reason| reason.advice.as_deref());
     // Whatever it is about, the answer is the same whether the thing exists or not: policy was asked
     // about its name alone.
-    let message = match advice {
-        Some(advice) => format!("denied by policy: {advice}"),
-        None => "denied by policy".to_owned(),
+    let message = match (advice, outside) {
+        (Some(advice), Some(outside)) => format!("denied by policy: {advice} ({outside})"),
+        (Some(advice), None) => format!("denied by policy: {advice}"),
+        (None, Some(outside)) => format!("denied by policy: {outside}"),
+        (None, None) => "denied by policy".to_owned(),
     };
     let code = DENIED;
+    let argument = outside.and_then(|outside| outside.argument.as_deref());
+    let place = [
+        ("reason", outside.map(Outside::code)),
+        ("argument", argument),
+    ];
     ErrorAnswer {
         code,
         message,
-        data: Some(pointer_to_audit(reference, Some(denial))),
+        data: Some(members(reference, Some(denial), &place)),
     }
 }
 
@@ -44,6 +52,14 @@ pub(super) fn unconsented(denial: &Denial, why: &Unconsented, reference: &str) -
 }
 
 pub(super) fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Fragment {
+    members(reference, denial, &[])
+}
+
+fn members(
+    reference: &str,
+    denial: Option<&Denial>,
+    more: &[(&'static str, Option<&str>)],
+) -> Fragment {
     let code = denial.and_then(|denial| denial.first(|reason| reason.code.as_deref()));
     let advice = denial.and_then(|denial| denial.first(|reason| reason.advice.as_deref()));
     let members = [
@@ -51,11 +67,8 @@ pub(super) fn pointer_to_audit(reference: &str, denial: Option<&Denial>) -> Frag
         ("code", code),
         ("advice", advice),
     ];
-    Fragment::object(
-        members
-            .into_iter()
-            .filter_map(|(key, text)| Some((key, Fragment::string(text?)))),
-    )
+    let members = members.iter().chain(more);
+    Fragment::object(members.filter_map(|(key, text)| Some((*key, Fragment::string((*text)?)))))
 }
 
 /// Which limit of the configuration a frame is beyond, with its value.

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
 use super::*;
-use crate::policy::{Labels, Obligation, Root, Roots, ToolLabels};
+use crate::policy::{Labels, Leaf, Obligation, Root, Roots, ToolLabels};
 
 /// Whatever lies in roots and is not confidential.
 fn but_the_confidential(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
@@ -122,6 +122,151 @@ impl Disk {
         let message = Message::decode(sent.first()?.as_bytes(), &Limits::default()).unwrap();
         let arguments = message.params().and_then(|params| params.get("arguments"));
         Some(arguments.unwrap().text().replace(&self.at(""), "HERE/"))
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_denied_for_where_a_path_lies_says_which_and_why() {
+    for (arguments, reason, argument, told) in [
+        (
+            r#"{"path":"HERE/other"}"#,
+            "outside-roots",
+            "/path",
+            "the path at `/path` lies outside of all roots",
+        ),
+        (
+            r#"{"path":"HERE/work/a","files":[{"path":"HERE/work/b"},{"path":"/etc/passwd"}]}"#,
+            "outside-roots",
+            "/files/1/path",
+            "the path at `/files/1/path` lies outside",
+        ),
+        (
+            r#"{"path":"HERE/work/out/passwd"}"#,
+            "symlink-outside",
+            "/path",
+            "the path at `/path` leads outside of all roots over a link",
+        ),
+        (
+            r#"{"path":"HERE/work/a","files":[{"path":"HERE/work/self/a"}]}"#,
+            "symlink-outside",
+            "/files/0/path",
+            "the path at `/files/0/path` leads outside of all roots over a link",
+        ),
+        (
+            r#"{"other":1}"#,
+            "outside-roots",
+            "",
+            "the call names no path, and may reach outside of all roots",
+        ),
+        // What is denied for another reason says nothing of places.
+        (
+            r#"{"path":"HERE/work/customers/c.txt"}"#,
+            "",
+            "",
+            "denied by policy\"",
+        ),
+        (
+            r#"{"path":"HERE/work/lnk/c.txt"}"#,
+            "",
+            "",
+            "denied by policy\"",
+        ),
+        (
+            r#"{"path":"HERE/work/named/../../other"}"#,
+            "",
+            "",
+            "denied by policy\"",
+        ),
+    ] {
+        let disk = Disk::new();
+        let bench = disk.bench(but_the_named, Links::OnDisk).await;
+        assert_eq!(disk.sent(&bench, arguments).await, None, "{arguments}");
+        let answer = bench.to_agent().remove(0);
+        assert!(answer.contains(told), "{answer}");
+        let member = |key: &str, value: &str| format!(r#""{key}":"{value}""#);
+        for (key, value) in [("reason", reason), ("argument", argument)] {
+            let is_told = answer.contains(&member(key, value));
+            assert_eq!(is_told, !value.is_empty(), "{answer}");
+        }
+        assert!(!answer.contains("passwd"), "{answer}");
+        let record = bench.records().await.pop().unwrap();
+        let code = record.get(&["reason", "code"]);
+        let expected = if reason.is_empty() {
+            "forbidden"
+        } else {
+            reason
+        };
+        assert_eq!(code, expected, "{arguments}");
+    }
+}
+
+/// The same, but for what is called by a name on the disk that rules forbid.
+fn but_the_named(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+    let is_named = |text: &str| text.contains("/named");
+    match (&facts.resource, &facts.action) {
+        (_, Action::CallTool { arguments, .. })
+            if arguments
+                .0
+                .iter()
+                .any(|(_, leaf)| matches!(leaf, Leaf::String(text) if is_named(text))) =>
+        {
+            Ok(Verdict::Deny { reasons: vec![] })
+        }
+        (Resource::Resource(it), _) if is_named(&it.uri) => Ok(Verdict::Deny { reasons: vec![] }),
+        _ => but_the_confidential(facts),
+    }
+}
+
+#[tokio::test]
+async fn a_root_that_is_a_link_is_known_by_both_paths() {
+    for (path, passes) in [
+        ("HERE/alias/plain/a.txt", true),
+        ("HERE/work/plain/a.txt", true),
+        ("HERE/work/new.txt", true),
+        ("HERE/work/plain/../new.txt", true),
+        // What lies below it is confidential.
+        ("HERE/work", false),
+        ("HERE/work/customers/c.txt", false),
+        ("HERE/work/lnk/c.txt", false),
+        ("HERE/alias/lnk/c.txt", false),
+        ("HERE/work/out/passwd", false),
+        ("HERE/work/../reference/a", false),
+        ("HERE/workshop/a", false),
+        ("HERE/reference/a", false),
+        // What is said of its text still holds.
+        ("HERE/work/named.txt", false),
+    ] {
+        let disk = Disk::new();
+        let labels = || {
+            let root = |name: &str, path: &str, level| {
+                let mut root = Root::at(name, &disk.at(path)).unwrap();
+                root.level = level;
+                root
+            };
+            let roots = Roots::new(vec![
+                root("workspace", "alias", 1),
+                root("customers", "alias/customers", 2),
+            ]);
+            Labels {
+                roots,
+                ..disk.labels()
+            }
+        };
+        let bench = disk.bench(but_the_named, Links::OnDisk).await;
+        let policies = snapshot("labelled", but_the_named).with_labels(labels());
+        bench.gate.policy.publish(policies);
+        let sent = disk.sent(&bench, &format!(r#"{{"path":"{path}"}}"#)).await;
+        assert_eq!(sent.is_some(), passes, "{path}");
+        let bench = disk.bench(but_the_named, Links::OnDisk).await;
+        let policies = snapshot("labelled", but_the_named).with_labels(labels());
+        bench.gate.policy.publish(policies);
+        let uri = disk.in_place(&format!("file://{path}"));
+        bench
+            .agent(&format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"{uri}"}}}}"#
+            ))
+            .await;
+        assert_eq!(!bench.to_upstream().is_empty(), passes, "{uri}");
     }
 }
 

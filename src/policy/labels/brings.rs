@@ -53,7 +53,7 @@ impl Labels {
         if reaches && !self.roots.is_empty() {
             let touched = labels.touch(&self.roots, arguments, touch);
             held.level = held.level.max(touched.level);
-            held.labels.extend(self.kinds(labels, arguments));
+            held.labels.extend(self.kinds(labels, arguments, touch));
         }
         held
     }
@@ -84,7 +84,7 @@ impl Labels {
     }
 
     /// What kinds of data lie where the paths of a call lie, and below.
-    fn kinds(&self, labels: &ToolLabels, arguments: &Arguments<'_>) -> Vec<String> {
+    fn kinds(&self, labels: &ToolLabels, arguments: &Arguments<'_>, touch: &Touch) -> Vec<String> {
         let pointers = labels.paths.as_deref().unwrap_or_default();
         let paths: Vec<_> = found_at(arguments, pointers).collect();
         // The call was refused: see `Labels::bound_paths`.
@@ -95,9 +95,11 @@ impl Labels {
                 .flat_map(|root| root.labels.clone())
                 .collect();
         }
-        let places = paths
-            .into_iter()
-            .filter_map(|(_, text)| Location::of_file(&text?));
+        let places = paths.into_iter().filter_map(|(_, text)| {
+            let text = text?;
+            let known = touch.known_as.get(&*text);
+            Location::of_file(known.map_or(&*text, String::as_str))
+        });
         places
             .flat_map(|place| self.roots.find(&place).labels_within())
             .collect()

@@ -88,7 +88,13 @@ impl Resources {
 
     fn described(&self, roots: &Roots, facts: &ResourceFacts) -> ResourceFacts {
         let mut facts = facts.clone();
-        let Some((named, root)) = self.find(roots, &facts.uri) else {
+        let mut found = self.find(roots, &facts.uri);
+        if let (Some((None, root)), Some(known)) = (&found, &facts.known_as)
+            && root.is_outside()
+        {
+            found = self.find(roots, known);
+        }
+        let Some((named, root)) = found else {
             facts.level = MAX_LEVEL;
             return facts;
         };

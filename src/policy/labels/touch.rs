@@ -89,7 +89,9 @@ fn reach(touch: &mut Touch, roots: &Roots, arguments: &Arguments<'_>, pointers: 
     }
     let mut reached = BTreeSet::new();
     for path in paths {
-        let place = path.as_deref().and_then(Location::of_file);
+        let path = path.as_deref();
+        let path = path.map(|path| touch.known_as.get(path).map_or(path, String::as_str));
+        let place = path.and_then(Location::of_file);
         let place = place.map(|place| roots.find(&place));
         let Some(place) = place.filter(|place| !place.is_outside()) else {
             beyond(touch);

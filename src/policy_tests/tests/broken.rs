@@ -378,7 +378,7 @@ fn files_that_are_no_text_are_named() {
 
 #[test]
 fn a_name_that_misleads_is_refused() {
-    let help = "a name is one line, without controls and what turns the direction of text";
+    let help = "a name is one line, without controls, what is not seen, and what turns the direction of text";
     let refused = |name: &str, shown: &str| {
         let message = format!("this name cannot be read as it is: `{shown}`");
         let test = format!("[[test]]\nname = \"{name}\"\ncall = 'a'\nexpect = 'allow'\n");

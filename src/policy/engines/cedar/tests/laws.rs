@@ -1,5 +1,7 @@
 //! Laws over generated policies and facts.
 
+use std::collections::BTreeMap;
+
 use cedar_policy::{Authorizer, Entities, Entity, PolicySet, Request};
 use cedar_policy_core::ast;
 use proptest::prelude::*;
@@ -331,6 +333,7 @@ fn any_world() -> impl Strategy<Value = World> {
                 secrets: world.session.labels.clone(),
                 options: world.session.labels.clone(),
                 astray: false,
+                known_as: BTreeMap::new(),
             };
             world.received = Received {
                 level: world.touch.level,
@@ -416,6 +419,7 @@ fn any_resource() -> impl Strategy<Value = ResourceFacts> {
             groups: labels.clone(),
             labels,
             roots,
+            known_as: None,
         })
 }
 

@@ -1,0 +1,76 @@
+//! Why a call is denied: because of where a path of its lies.
+
+use std::fmt;
+
+use crate::policy::{Denial, DenialCause, PolicySnapshot};
+
+use super::canonical::ARGUMENTS;
+use super::identify::Scene;
+use super::understand::{About, Circumstances, Doing, Question, Understood};
+
+/// A path that lies in no root, where one in some root would have been permitted.
+#[derive(Debug)]
+pub struct Outside {
+    /// It says that it lies in one, and leads out of it.
+    by_link: bool,
+    /// By its pointer among the arguments (RFC 6901); none if the call names no path.
+    pub(super) argument: Option<String>,
+}
+
+impl Outside {
+    /// What of a question that was denied is the cause.
+    pub(super) fn of(
+        understood: &Understood<'_>,
+        question: &Question<'_>,
+        denial: &Denial,
+        snapshot: &PolicySnapshot,
+        scene: &Scene,
+        now: Circumstances,
+    ) -> Option<Self> {
+        let (About::Tool(tool), Doing::CallTool(arguments, touch)) =
+            (&question.about, &question.doing)
+        else {
+            return None;
+        };
+        let is_fault = matches!(denial.cause, DenialCause::Fault(_));
+        if is_fault || !snapshot.permits_inside(&question.facts(scene, now)) {
+            return None;
+        }
+        let is_outside = |question: &Question<'_>| {
+            let touched = snapshot.touched(&question.facts(scene, now));
+            touched.is_some_and(|touch| touch.outside)
+        };
+        let by_link = touch.astray || !understood.questions.first().is_some_and(is_outside);
+        let astray = understood.followed.astray.as_deref();
+        let astray = astray.filter(|_| touch.astray).map(|pointer| {
+            let among = pointer.strip_prefix(ARGUMENTS);
+            among.unwrap_or(pointer).to_owned()
+        });
+        let labels = snapshot.labels();
+        let argument = astray.or_else(|| labels.outside(&tool.name, arguments, touch));
+        Some(Self { by_link, argument })
+    }
+
+    pub(super) fn code(&self) -> &'static str {
+        if self.by_link {
+            "symlink-outside"
+        } else {
+            "outside-roots"
+        }
+    }
+}
+
+/// For agents: where it leads they are not told.
+impl fmt::Display for Outside {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(argument) = &self.argument else {
+            return out.write_str("the call names no path, and may reach outside of all roots");
+        };
+        let does = if self.by_link {
+            "leads outside of all roots over a link"
+        } else {
+            "lies outside of all roots"
+        };
+        write!(out, "the path at `{}` {does}", argument.escape_debug())
+    }
+}
