@@ -83,11 +83,9 @@ impl Gate {
         pin::pin(&mut understood, &snapshot, pins)?;
         // Before anybody is asked about it.
         self.leads_on(&understood, session)?;
-        cursors::check(&understood, session)?;
         let contained = ratchet::contained(&mut understood, &snapshot);
         let unheard = listening::unheard(&mut understood, session, &snapshot, now, trail)?;
-        let following = self.follow(&mut understood, session, &snapshot, trail);
-        Box::pin(following).await?;
+        Box::pin(self.follow(&mut understood, session, &snapshot, trail)).await?;
         let admitting = self.admit(&mut understood, &snapshot, pins, now, trail);
         let admitted = admitting.await;
         if let Err(Stop::Park) = admitted {
@@ -155,9 +153,11 @@ impl Gate {
         })
     }
 
-    /// Whether an agent can go on with a reply that is not the end of its request.
+    /// Whether an agent can go on with a reply that is not the end of its request, and whether what it goes
+    /// on with was given to it.
     fn leads_on(&self, understood: &Understood<'_>, session: &Session) -> Result<(), Stop> {
         leads_nowhere(understood)?;
+        cursors::check(understood, session)?;
         let (over_http, at) = (self.settings.over_http, self.clock.elapsed());
         Ok(self.tasks.are_apart(understood, session, over_http, at)?)
     }

@@ -95,20 +95,29 @@ struct Starts {
 impl Starts {
     const PERIOD: Duration = Duration::from_mins(1);
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the runtime's timer; nothing is judged by it"
+    )]
     fn of(most: u32) -> Self {
         Self {
-            each: Self::PERIOD / most.max(1),
+            each: Self::PERIOD.checked_div(most).unwrap_or(Self::PERIOD),
             full_at: Mutex::new(Instant::now()),
         }
     }
 
     /// Whether one may begin now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the runtime's timer; nothing is judged by it"
+    )]
     fn take(&self) -> bool {
         let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        let next = (*full_at).max(now) + self.each;
-        let may_begin = next <= now + Self::PERIOD;
-        if may_begin {
+        let ahead = full_at.saturating_duration_since(now);
+        let ahead = ahead.saturating_add(self.each);
+        let may_begin = ahead <= Self::PERIOD;
+        if may_begin && let Some(next) = now.checked_add(ahead) {
             *full_at = next;
         }
         may_begin

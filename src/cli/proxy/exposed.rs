@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::{Bearer, Config, Jwks, Listen, ListenAuth, ServerAuth, Upstream};
+use crate::config::{Bearer, Config, ConfigFile, Jwks, Listen, ListenAuth, ServerAuth, Upstream};
 use crate::policy::Roots;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Access;
@@ -86,7 +86,7 @@ fn how(file: &Path, place: &Path) -> Option<Lies> {
 /// The files that the gate relies on, by the keys that name them.
 fn named(config: &Config) -> Vec<(String, PathBuf)> {
     let (journal, key) = config.ratchet.journal().unzip();
-    let read = config.file.as_ref().map(|file| file.path());
+    let read = config.file.as_ref().map(ConfigFile::path);
     let mut named = vec![
         // The configuration itself.
         ("--config".to_owned(), read),

@@ -13,7 +13,7 @@ pub(super) fn is_up(
     config: &Config,
     revision: &str,
     surfaces: &impl std::fmt::Display,
-    isolated_is: Option<String>,
+    isolated_is: Option<&str>,
 ) {
     let (transport, session, address) = match entrance {
         Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
@@ -35,11 +35,11 @@ pub(super) fn is_up(
 }
 
 /// What is known of the isolated server before a session needs it.
-pub(super) fn state(isolated: &Upstreams, is_there: &Result<(), StartError>) -> String {
+pub(super) fn state(isolated: &Upstreams, is_there: &Result<(), StartError>) -> &'static str {
     match (isolated, is_there) {
-        (Upstreams::Command { .. }, Ok(())) => "can be started".to_owned(),
-        (Upstreams::Command { .. }, Err(_)) => "cannot be started".to_owned(),
-        (Upstreams::Http(_), _) => "over HTTP".to_owned(),
+        (Upstreams::Command { .. }, Ok(())) => "can be started",
+        (Upstreams::Command { .. }, Err(_)) => "cannot be started",
+        (Upstreams::Http(_), _) => "over HTTP",
     }
 }
 

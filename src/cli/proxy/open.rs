@@ -117,42 +117,16 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
     let (gate, approvals) = operators::asking(config, gate, &clock)?;
     let upstream = config.upstream.name.clone();
     let admin = operators::listen(admin)?;
-    let is_there = isolated.as_ref().map_or(Ok(()), Upstreams::check);
-    if let Err(cause) = &is_there {
-        error!("{}", isolated::told(cause));
-        // As with the open one: whose only server cannot be started does not start.
-        if let Listen::Stdio = config.listen {
-            return Err(Exit::Unrecoverable);
-        }
-    }
+    let isolated_is = looked_for(config, isolated.as_ref())?;
     let entrance = enter(config, &gate, &upstreams, isolated.as_ref()).await?;
-    let startup = Record::new(Kind::Startup)
-        .upstream(&upstream)
-        .revision(&*gate.revision());
-    if let Err(fault) = audit.record(startup).await {
-        error!("the start could not be recorded: {fault}");
-        if let Entrance::Stdio(ends) = &entrance {
-            ends.1.kill().await;
-        }
-        return Err(Exit::Unrecoverable);
-    }
+    record_start(&audit, &entrance, &upstream, &gate.revision()).await?;
     for notice in loaded.notices.iter().chain(&missing) {
         warn!("{notice}");
     }
-    let isolated_is = isolated.as_ref().map(|it| lines::state(it, &is_there));
-    lines::is_up(
-        &entrance,
-        config,
-        &gate.revision(),
-        &loaded.surfaces,
-        isolated_is,
-    );
+    let surfaces = &loaded.surfaces;
+    lines::is_up(&entrance, config, &gate.revision(), surfaces, isolated_is);
     let (serves, authenticate, connections) = entrance.serves();
-    let trials = Trials::new(trial(config, serves, &upstreams), "the server");
-    let tried = isolated
-        .as_ref()
-        .map_or(Trial::Off, |it| trial(config, serves, it));
-    let isolated_trials = Trials::new(tried, "the isolated server");
+    let (trials, isolated_trials) = trials(config, serves, &upstreams, isolated.as_ref());
     let parts = Parts {
         gate: Arc::new(gate),
         audit,
@@ -191,6 +165,52 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
         operators,
         exporter,
     })
+}
+
+/// What is known of the isolated server, if there is one, before a session needs it.
+fn looked_for(config: &Config, isolated: Option<&Upstreams>) -> Result<Option<&'static str>, Exit> {
+    let Some(upstreams) = isolated else {
+        return Ok(None);
+    };
+    let is_there = upstreams.check();
+    if let Err(cause) = &is_there {
+        error!("{}", isolated::told(cause));
+        // As with the open one: whose only server cannot be started does not start.
+        if let Listen::Stdio = config.listen {
+            return Err(Exit::Unrecoverable);
+        }
+    }
+    Ok(Some(lines::state(upstreams, &is_there)))
+}
+
+async fn record_start(
+    audit: &Audit,
+    entrance: &Entrance,
+    upstream: &str,
+    revision: &str,
+) -> Result<(), Exit> {
+    let startup = Record::new(Kind::Startup).upstream(upstream);
+    let recorded = audit.record(startup.revision(revision)).await;
+    let Err(fault) = recorded else { return Ok(()) };
+    error!("the start could not be recorded: {fault}");
+    if let Entrance::Stdio(ends) = entrance {
+        ends.1.kill().await;
+    }
+    Err(Exit::Unrecoverable)
+}
+
+/// What comes of trying out both servers.
+fn trials(
+    config: &Config,
+    serves: Serves,
+    open: &Upstreams,
+    isolated: Option<&Upstreams>,
+) -> (Trials, Trials) {
+    let tried = isolated.map_or(Trial::Off, |it| trial(config, serves, it));
+    (
+        Trials::new(trial(config, serves, open), "the server"),
+        Trials::new(tried, "the isolated server"),
+    )
 }
 
 /// What only a gate that serves has to know.

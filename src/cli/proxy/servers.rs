@@ -46,7 +46,7 @@ pub(super) enum Server {
 /// The same: what it says, and what becomes of it.
 #[derive(Debug)]
 pub(super) enum ServerEvents {
-    Child(ChildEvents, Started),
+    Child(Box<ChildEvents>, Started),
     Later(Arc<Later>),
     Http {
         events: HttpEvents,
@@ -198,7 +198,7 @@ impl Upstreams {
                     ChildProcess::start((**settings).clone()).inspect_err(|_| starts.failed())?;
                 let started = starts.begin();
                 let server = Server::Child(sender, started.clone());
-                Ok((server, ServerEvents::Child(events, started)))
+                Ok((server, ServerEvents::Child(Box::new(events), started)))
             }
             Self::Http(client) => Ok(over_http(client)),
         }
@@ -325,7 +325,7 @@ impl ServerEvents {
         if let Self::Later(later) = self {
             let (now, occurrence) = match later.begun().await {
                 Begun::Running(events, started) => {
-                    (Self::Child(*events, started), Occurrence::Started)
+                    (Self::Child(events, started), Occurrence::Started)
                 }
                 Begun::Failed(cause) => (Self::Absent, Occurrence::GaveUp(cause.to_string())),
             };

@@ -97,7 +97,7 @@ impl Trials {
                 *said = None;
             }
             Err(why) if said.as_ref() == Some(&why) => {
-                debug!("still no handshake with {who}: {why}")
+                debug!("still no handshake with {who}: {why}");
             }
             Err(why) => {
                 warn!(

@@ -12,7 +12,7 @@ use super::super::proxy;
 use super::ask::AskFault;
 
 pub(super) enum Way {
-    Child(ChildSender, ChildEvents),
+    Child(ChildSender, Box<ChildEvents>),
     Http(HttpSender, HttpEvents),
 }
 
@@ -39,7 +39,7 @@ impl Way {
                 let settings = proxy::upstream_settings(config).map_err(AskFault::Sandbox)?;
                 ChildProcess::start(settings)?
             };
-            Ok(Self::Child(sender, events))
+            Ok(Self::Child(sender, Box::new(events)))
         }
     }
 
