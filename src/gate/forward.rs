@@ -28,6 +28,11 @@ pub trait Upstream: Send + Sync + 'static {
         Abandoned::Untold
     }
 
+    /// Whether a message finds the server started. A message that is refused starts none.
+    fn is_started(&self) -> bool {
+        true
+    }
+
     /// The upstream has answered the handshake: from here on a death is a restart, not a failure
     /// to start.
     fn handshake_completed(&self) {}

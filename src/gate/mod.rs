@@ -279,8 +279,8 @@ impl Gate {
     ) -> Result<(), AgentGone> {
         let passing = Box::pin(self.pass(talk, came, frame, trail));
         let passed = panics::caught(passing).await;
-        let passed = passed
-            .map(|passed| passed.map_err(|stop| self.naming_versions(&talk.session, stop, trail)));
+        let passed =
+            passed.map(|passed| passed.map_err(|stop| self.naming_versions(talk, stop, trail)));
         // What a person is asked about is paid for like what they said no to; its call comes later.
         if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
             self.settle_rates(trail).await;

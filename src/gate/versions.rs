@@ -7,16 +7,24 @@ use crate::wire::{KnownMethod, Message, Value};
 use super::Gate;
 use super::decide::Stop;
 use super::eras::{Says, revisions};
+use super::forward::Upstream;
 use super::identify::{FIRST_STATELESS, Role, is_known_version};
 use super::oblige::Removal;
 use super::record::Trail;
 use super::refuse::Refusal;
+use super::talk::Talk;
 use super::understand::Understood;
 
 impl Gate {
-    /// An agent that names a revision that nobody speaks is told which ones the server does. If that
-    /// is not known, its request waits until it is.
-    pub(super) fn naming_versions(&self, session: &Session, stop: Stop, trail: &mut Trail) -> Stop {
+    /// Tells an agent that names an unknown revision which ones the server speaks. If the gate does not
+    /// know them, the request waits until the server has answered. A refused request starts no server:
+    /// before one that is not started, the refusal names the revisions of the gate.
+    pub(super) fn naming_versions<U: Upstream, A>(
+        &self,
+        talk: &Talk<U, A>,
+        stop: Stop,
+        trail: &mut Trail,
+    ) -> Stop {
         let Stop::Refused(Refusal::UnsupportedVersion {
             requested, modern, ..
         }) = stop
@@ -25,8 +33,9 @@ impl Gate {
         };
         // Like any request of that era, whatever it asks for.
         let method = KnownMethod::ToolsList;
+        let session = &talk.session;
         let supported = match self.says(session, method, FIRST_STATELESS) {
-            Ok(None) if trail.asker().is_some() => {
+            Ok(None) if trail.asker().is_some() && talk.upstream.is_started() => {
                 trail.method = Some(method);
                 trail.version = Some(FIRST_STATELESS.into());
                 return Stop::Park;

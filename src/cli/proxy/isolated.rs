@@ -162,6 +162,10 @@ impl Upstream for Placed {
         outbox.send(letter).await
     }
 
+    fn is_started(&self) -> bool {
+        self.here().is_started()
+    }
+
     async fn unsent(&self) -> Unsent {
         let (server, (request, fault)) = tokio::select! {
             unsent = self.waiting.open.unsent() => (Place::Open, unsent),

@@ -250,6 +250,14 @@ impl Server {
 }
 
 impl Server {
+    pub(super) fn is_started(&self) -> bool {
+        match self {
+            Self::Child(..) | Self::Http(_) => true,
+            Self::Later(later) => later.running().is_some(),
+            Self::Absent => false,
+        }
+    }
+
     /// Sends one message to the server that runs now, however late that is.
     pub(super) fn sending(&self, permit: Permit) -> Sending {
         match self {
