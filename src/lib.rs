@@ -55,7 +55,7 @@ pub mod explain;
 pub mod policy_tests;
 // One signal, one deadline, everything drains.
 pub mod shutdown;
-// Characters that nobody sees.
+// Invisible characters.
 pub mod unseen;
 // JSON-RPC and MCP as bytes and names.
 pub mod wire;

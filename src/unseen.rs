@@ -1,7 +1,7 @@
-//! Characters that nobody sees: the one table of them.
+//! The one table of invisible characters.
 //!
-//! Whoever compares texts, or prints what others wrote, asks here. Two tables would differ, and what one
-//! guard does not know passes it.
+//! All guards that compare texts, and everything that prints text of others, use it. With two tables, a
+//! character that one of them lacks would pass its guard.
 
 use icu_properties::CodePointSetData;
 use icu_properties::props::DefaultIgnorableCodePoint;

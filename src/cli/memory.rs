@@ -14,7 +14,7 @@ use super::exit::Exit;
 pub fn close() -> Result<(), Exit> {
     deny_to_others().map_err(|cause| {
         let told = "cannot keep this process's memory from other processes";
-        // Nobody listens if this fails.
+        // Without stderr there is no way to report it.
         let _ = writeln!(io::stderr(), "{told}: {cause}");
         Exit::Unrecoverable
     })

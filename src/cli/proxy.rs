@@ -283,7 +283,7 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
     let pulse = async move {
         match asking.join_next().await {
             Some(Ok(never)) => match never {},
-            // One that broke off takes nobody's server away.
+            // A task that broke off must not stop the server of the conversation.
             Some(Err(_)) | None => pending().await,
         }
     };

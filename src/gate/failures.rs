@@ -18,7 +18,7 @@ use super::understand::{Doing, Understood};
 const FATAL: &str = "[FATAL] ";
 
 /// Whether the result of a tool, which says that it is an error, says that it is a fatal one: as the
-/// server wrote it, or as its reader sees it, without what nobody sees.
+/// server wrote it, or as its reader sees it, without invisible characters.
 pub(super) fn is_fatal(result: Value<'_>) -> bool {
     let blocks = result.get("content").into_iter().flat_map(Value::items);
     let mut texts = blocks.filter(|block| {

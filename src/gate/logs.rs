@@ -1,5 +1,5 @@
-//! Who hears a server's log messages (MCP 2026-07-28, utilities/logging: whoever has asked for them with
-//! its request, on the stream of that request and on no other).
+//! Which request receives a server's log messages (MCP 2026-07-28, utilities/logging: only the request
+//! that set a log level, on its own stream).
 
 use crate::session::{Extension, Lifecycle, Origin, State};
 use crate::wire::{Id, KnownMethod, Stream};

@@ -55,7 +55,7 @@ impl Kind {
 
     /// Whether it could name another resource than it seems to, as the host's labels are written.
     pub(super) fn may_be_another(self, text: &str, labels: &Labels) -> bool {
-        // What a template reaches is told where it is completed.
+        // A template is judged when its variables are filled in.
         let is_uri = self == Self::Uri || !text.contains('{');
         is_uri && labels.may_be_another(text)
     }

@@ -86,8 +86,8 @@ impl Gate {
         Ok(())
     }
 
-    /// Answers a `ping` of a trial that was permitted, by the id that the gate minted for it: there is
-    /// nobody else who could.
+    /// Answers a `ping` of a trial that was permitted, by the id that the gate minted for it: a trial
+    /// has no agent that could answer.
     ///
     /// # Errors
     /// [`AgentGone`] when the agent can no longer be told anything.

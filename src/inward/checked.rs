@@ -43,7 +43,7 @@ enum At {
     End,
     /// What came was no request. Where the next one begins is not known.
     Over,
-    /// Nor is it after what came of a body; whoever reads it hears so.
+    /// A body was malformed, and where the next request begins is not known. Reading the body fails.
     Broken,
 }
 

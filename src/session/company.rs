@@ -7,18 +7,18 @@ use std::sync::Arc;
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub enum Company {
     #[default]
-    Nobody,
-    /// One that names itself so, at one address.
+    None,
+    /// One agent, by its `clientInfo` and its address.
     One(Arc<str>, Option<IpAddr>),
-    /// Several, or somebody who does not say who it is.
+    /// Several agents, or one without a `clientInfo`.
     Many,
 }
 
 impl Company {
-    /// Somebody speaks, who calls itself that: JSON text.
+    /// Notes the `clientInfo` (JSON text) and the address of a message.
     pub fn meets(&mut self, client: Option<&str>, peer: Option<IpAddr>) {
         let is_known = match (&*self, client) {
-            (Self::Nobody, Some(client)) => {
+            (Self::None, Some(client)) => {
                 *self = Self::One(client.into(), peer);
                 return;
             }

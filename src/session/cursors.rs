@@ -6,8 +6,8 @@ use std::hash::BuildHasher;
 
 use crate::wire::KnownMethod;
 
-/// What the server has given an agent to go on with. An agent sends back what it was given, and has
-/// nothing of its own to write there. Only digests are kept, whose key nobody knows.
+/// The cursors that the server has given to the agent of a session. Only digests are kept, under a random
+/// key of the process: an agent cannot construct a cursor with a known digest.
 #[derive(Debug, Default)]
 pub struct Cursors {
     key: RandomState,

@@ -1,8 +1,8 @@
 //! Which resources an agent follows, and which not any more (revisions before `2026-07-28`).
 //!
-//! A server may tell of a part of what is followed (MCP 2025-11-25, `ResourceUpdatedNotification`), and what
-//! is a part of what is its own business: so what lies below nothing that was left is told as long as
-//! anything is followed.
+//! A server may send updates for parts of a subscribed resource (MCP 2025-11-25,
+//! `ResourceUpdatedNotification`), and only the server knows the parts. So while there is a subscription,
+//! an update passes unless it is for a resource that was unsubscribed, or for one below it.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! To which request a text is the answer that nobody could read: it is too long, has too many values,
-//! or is not quite JSON. Only good for finding out who need not wait any more.
+//! Finds the request that an unreadable reply answers: one that is too long, has too many values, or is
+//! not valid JSON. Only used to end that request at once.
 
 use super::id::MAX_ID_INTEGER;
 

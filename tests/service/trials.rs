@@ -28,7 +28,7 @@ enum Manner {
     Picky,
     /// It answers with an error whatever it is asked.
     Neither,
-    /// It refuses whoever asks, with this status.
+    /// It refuses every request with this status.
     Refusing(&'static str),
     /// It does not answer.
     Silent,

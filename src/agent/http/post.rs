@@ -103,7 +103,7 @@ pub(super) async fn answered(
 ) -> Result<Response, Refused> {
     let first = post.reader.next();
     let first = if asked.parts.version == Version::HTTP_10 {
-        // Whoever speaks it may take nothing but an answer in one piece.
+        // A client of HTTP/1.0 may not accept an answer that comes in parts.
         Some(first.await)
     } else {
         let time = server.settings.stream_after;

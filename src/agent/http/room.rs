@@ -67,9 +67,9 @@ impl Held {
         }
     }
 
-    /// Resolves when there is room for so many bytes in all. Who has the last room of its share, and
-    /// nobody else, may wait for the last room of all: so no sender waits behind another one's crowd,
-    /// and whoever has that last room waits for nothing.
+    /// Resolves when there is room for this many bytes in all. A body may wait for the last room of all
+    /// only if it has the last room of its share. So a sender waits behind at most one body of each
+    /// other sender, and the body that has the last room of all never waits.
     pub(super) async fn reach(&mut self, bytes: usize) -> Result<(), Refused> {
         let Self {
             budgets: [of_share, of_all],

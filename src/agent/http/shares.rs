@@ -46,7 +46,7 @@ impl Shares {
             .of(&identity.subject, || Semaphore::new(self.most_sessions))
     }
 
-    /// Room for bodies of one sender, by a name that nobody else has.
+    /// Room for the bodies of one sender, by a name that is unique to it.
     pub(super) fn bodies(&self, sender: &str) -> Arc<Budget> {
         self.bodies
             .of(sender, || Budget::new(self.body_bytes, self.largest_body))

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use crate::policy::Root;
 
-    /// What is told of a configuration beside a root at `HERE/work`, where `HERE` is a directory
+    /// The errors for a configuration beside a root at `HERE/work`, where `HERE` is a directory
     /// of its own with `kept/`, `work/` and a link `way` to `work/`.
     #[track_caller]
     fn check(text: &str, writable: bool, expected: &[&str]) {

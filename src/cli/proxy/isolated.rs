@@ -2,7 +2,7 @@
 //! the gate chooses. Nothing leads back.
 //!
 //! INVARIANT: once [`Apart::server`] is set, no line reaches the open server, and it is never unset.
-//! What waits for room is sent on by whoever moves the session, in one task.
+//! The task that moves the session also sends the messages that wait for room.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

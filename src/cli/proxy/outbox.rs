@@ -1,5 +1,5 @@
-//! What waits for room at a server that is slow to read, in order. Whoever sends it does not wait:
-//! what comes next from the agent may be for the gate alone.
+//! Messages that wait, in order, for room at a server that is slow to read. The sender does not wait:
+//! the agent's next message may be for the gate alone.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -123,7 +123,7 @@ impl Outbox {
         Poll::Pending
     }
 
-    /// Takes back a request that nobody waits for any more. False if it does not wait here.
+    /// Removes a request whose reply is no longer wanted. False if it does not wait here.
     pub(super) fn take_back(&self, request: u64) -> bool {
         let mut queue = self.queue();
         let at = queue
@@ -135,7 +135,7 @@ impl Outbox {
         };
         queue.bytes = queue.bytes.saturating_sub(letter.bytes);
         drop(queue);
-        // Whoever is first now has to be asked.
+        // The message that is first now must be polled.
         self.more.notify_one();
         true
     }
@@ -227,6 +227,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[expect(clippy::disallowed_methods, reason = "the clock of the test")]
     async fn whoever_sends_does_not_wait_and_one_stall_is_that_of_all() {
         let outbox = Outbox::default();
         let start = tokio::time::Instant::now();

@@ -157,7 +157,7 @@ fn of_any(server: &Tried) -> Health {
     match &server.upstreams {
         Upstreams::Http(client) => match client.reach() {
             Reach::Failed => Health::UpstreamDown,
-            // Where nobody ever asks, nothing is waited for.
+            // Without handshakes of the gate the state never changes by itself.
             Reach::Unknown if server.place == Place::Open || server.trials.are_made() => {
                 Health::Starting
             }

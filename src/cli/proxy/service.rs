@@ -107,7 +107,7 @@ pub(super) async fn serve(
         stop.requested().await;
     });
     let running = watch::Sender::new(0);
-    // What is told to whoever still waits then must be written: the listener outlives those who say it.
+    // Requests that still wait get an error then. The listener outlives the conversations that write it.
     let patience = async {
         shutdown.forced().await;
         // Without a sender none runs either.

@@ -19,7 +19,7 @@ async fn tells(bench: &Bench, id: u32, progress: u32) {
         .await;
 }
 
-/// How often an agent is told of progress, each 40 s, until its time is over.
+/// How many progress notifications, one each 40 s, reach the agent before the request times out.
 async fn lasts(change: impl FnOnce(&mut Settings), tool: &str) -> usize {
     let bench = Bench::with(open, change);
     bench.shake_hands().await;

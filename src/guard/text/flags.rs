@@ -24,7 +24,7 @@ pub fn flags(text: &str) -> Flags {
         found = found.and(plain.removed.into()).and(instructions(text));
     }
     if shown.removed.contains(Kind::Escapes) {
-        // Not whoever reads it takes away what a terminal would.
+        // A model reads the escapes that a terminal removes.
         let read: String = text.chars().filter(|it| !is_unseen(*it)).collect();
         found = found.and(instructions(&read));
     }

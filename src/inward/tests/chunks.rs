@@ -88,7 +88,7 @@ fn chunks_may_be_short_but_not_all_of_many() {
     assert_eq!(end(&short.repeat(1000)), None);
     let told = why(&short.repeat(1100));
     assert!(told.contains("too many short chunks"), "{told}");
-    // Whoever writes so much at once may go on for as long as it likes.
+    // Chunks of this size are not counted as short, however many there are.
     let usual = format!("40\r\n{}\r\n", "a".repeat(0x40));
     assert_eq!(end(&usual.repeat(5000)), None);
 }

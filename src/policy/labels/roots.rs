@@ -121,12 +121,12 @@ impl Root {
 }
 
 impl Place<'_> {
-    /// In no root, or nobody can say in which.
+    /// In no root, or in one that cannot be determined.
     pub(super) fn is_outside(&self) -> bool {
         self.unsure || self.roots.is_empty()
     }
 
-    /// In none of them, for whoever reads it.
+    /// In no root under any reading of the path.
     pub(super) fn is_nowhere(&self) -> bool {
         !self.unsure && self.roots.is_empty()
     }

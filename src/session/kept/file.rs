@@ -1,4 +1,4 @@
-//! The file of a journal: whose it is, that it stays there, and that nobody else writes to it.
+//! The file of a journal. Checks its owner, that it is not replaced, and that no other process writes to it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -57,7 +57,7 @@ pub(super) enum Found {
     NoKey,
 }
 
-/// Changes with each write to a file, and nobody but root can put it back.
+/// Metadata that changes with each write to a file, and that only root can restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     len: u64,
@@ -309,7 +309,7 @@ pub(super) fn io_error(what: &'static str) -> impl Fn(io::Error) -> JournalError
     move |cause| JournalError::Io { what, cause }
 }
 
-/// A link says more to whoever opened it than what the system does.
+/// Names a symbolic link as the cause, which is clearer than the error of the system.
 pub(super) fn open_error(path: &Path) -> impl Fn(io::Error) -> JournalError {
     let is_link = fs::symlink_metadata(path).is_ok_and(|there| there.is_symlink());
     move |cause| {

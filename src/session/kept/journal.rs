@@ -70,7 +70,7 @@ pub enum JournalError {
     )]
     Gone(PathBuf),
     #[error(
-        "its key `{}` is gone, and nobody can tell who wrote it: bring the key back, or remove the file, \
+        "its key `{}` is gone, so that the lines cannot be verified: bring the key back, or remove the file, \
          to begin with nothing read", .0.display()
     )]
     NoKey(PathBuf),

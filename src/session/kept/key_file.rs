@@ -1,7 +1,7 @@
 //! The key of a journal, and how many lines were written with it.
 //!
-//! It is a file of its own, so that whoever can write the journal need not be able to read the key, nor
-//! to put the number back.
+//! It is a separate file, so that a process can have access to the journal and none to the key or the
+//! number.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -132,7 +132,7 @@ fn read(mut file: &File) -> io::Result<Zeroizing<String>> {
     Ok(text)
 }
 
-/// Whoever can read it can write a journal, and whoever else owns it has read it.
+/// A process that can read the key can write a valid journal. Another owner could have read it.
 #[cfg(unix)]
 fn is_secret(file: &File) -> Result<(), &'static str> {
     use std::os::unix::fs::MetadataExt;
@@ -143,10 +143,7 @@ fn is_secret(file: &File) -> Result<(), &'static str> {
     } else if meta.uid() != own && meta.uid() != 0 {
         Err("belongs to another user, who can seal whatever they like")
     } else if meta.mode() & 0o077 != 0 {
-        Err(
-            "can be read or written by others than its owner: if nobody has, take that right away \
-             (`chmod 600`)",
-        )
+        Err("can be read or written by other users: if none has, remove their access (`chmod 600`)")
     } else {
         Ok(())
     }

@@ -145,8 +145,8 @@ mod tests {
     }
 
     fn sealed(after: u64, lines: &[&str]) -> String {
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        Chain::journal(&key(1), after, &format!("{TITLE}\n{lines}")).1
+        let lines = [&[TITLE], lines].concat().join("\n");
+        Chain::journal(&key(1), after, &format!("{lines}\n")).1
     }
 
     #[test]
@@ -199,8 +199,9 @@ mod tests {
             let text = sealed(0, &[r#"{"principal":"ann","level":2}"#, r#"{"principal":"bob","level":3}"#]);
             let (_, whole) = Chain::open(&key(1), &text).unwrap();
             let at = at % text.len();
-            let rest = &text[at + usize::from(!keep)..];
-            let changed = format!("{}{}{rest}", &text[..at], with.unwrap_or_default());
+            let (before, rest) = text.split_at(at);
+            let (_, rest) = rest.split_at(usize::from(!keep));
+            let changed = format!("{before}{}{rest}", with.unwrap_or_default());
             if let Ok((_, plain)) = Chain::open(&key(1), &changed) {
                 prop_assert!(whole.starts_with(&plain), "{changed}");
             }

@@ -45,7 +45,7 @@ impl Place {
 
     #[track_caller]
     fn is_refused(&self, expected: &str) {
-        // Whoever only looks changes nothing, and whoever opens sees what there was.
+        // A check changes nothing, so that opening the journal afterwards fails the same way.
         let told = [self.check().unwrap_err(), self.open().unwrap_err()];
         for told in told.map(|it| it.to_string()) {
             assert!(told.contains(expected), "{told}");
@@ -78,7 +78,8 @@ fn write_into(path: &Path, at: usize, text: &[u8]) {
 
 #[tokio::test]
 async fn what_others_write_to_the_journal_of_a_running_gate_is_written_over_from_memory() {
-    let ways: [(&str, fn(&Place, &[u8])); 9] = [
+    type Change = fn(&Place, &[u8]);
+    let ways: [(&str, Change); 9] = [
         ("truncated", |place, _| {
             let file = fs::OpenOptions::new().write(true).open(place.path());
             file.unwrap().set_len(0).unwrap();
@@ -93,7 +94,7 @@ async fn what_others_write_to_the_journal_of_a_running_gate_is_written_over_from
             write_into(&place.path(), at, b"\"level\":0");
         }),
         ("replayed", |place, old| {
-            fs::write(place.path(), old).unwrap()
+            fs::write(place.path(), old).unwrap();
         }),
         ("longer", |place, _| {
             let file = fs::OpenOptions::new().append(true).open(place.path());
@@ -105,10 +106,10 @@ async fn what_others_write_to_the_journal_of_a_running_gate_is_written_over_from
         }),
         ("removed", |place, _| fs::remove_file(place.path()).unwrap()),
         ("key removed", |place, _| {
-            fs::remove_file(place.key()).unwrap()
+            fs::remove_file(place.key()).unwrap();
         }),
         ("key changed", |place, _| {
-            write_into(&place.key(), 0, b"0000")
+            write_into(&place.key(), 0, b"0000");
         }),
     ];
     for (way, change) in ways {
@@ -177,7 +178,7 @@ async fn a_journal_that_is_not_what_a_gate_wrote_last_is_refused_at_the_start() 
     assert_eq!(place.levels().await, (2, 3));
     let key = fs::read(place.key()).unwrap();
     fs::remove_file(place.key()).unwrap();
-    place.is_refused("is gone, and nobody can tell who wrote it");
+    place.is_refused("is gone, so that the lines cannot be verified");
     // Another key.
     let other = Place::new();
     drop(other.open().unwrap());
@@ -187,7 +188,7 @@ async fn a_journal_that_is_not_what_a_gate_wrote_last_is_refused_at_the_start() 
     place.is_refused("is none that a gate wrote");
     fs::write(place.key(), &key).unwrap();
     assert_eq!(place.levels().await, (2, 3));
-    // Whoever wants to begin with nothing read removes both.
+    // An operator who wants an empty journal removes both files.
     fs::remove_file(place.path()).unwrap();
     fs::remove_file(place.key()).unwrap();
     assert_eq!(place.levels().await, (0, 0));
@@ -215,7 +216,7 @@ async fn links_pipes_and_keys_that_others_can_read_are_refused() {
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(place.path()), mode(place.key())), (0o600, 0o600));
     fs::set_permissions(place.key(), fs::Permissions::from_mode(0o640)).unwrap();
-    place.is_refused("can be read or written by others");
+    place.is_refused("can be read or written by other users");
     fs::set_permissions(place.key(), fs::Permissions::from_mode(0o600)).unwrap();
     for (path, expected) in [(place.path(), "it is a link"), (place.key(), "is a link")] {
         let moved = path.with_extension("moved");

@@ -40,7 +40,7 @@ async fn begin(rig: &Rig, request: &Request, bytes: usize) -> Agent {
     agent
 }
 
-/// All of a body is read; that it is no message is told then.
+/// The gate reads the whole body, and then refuses it: it is no message.
 async fn is_read(rig: &Rig, request: &Request) {
     let answer = rig.agent().await.ask(request).await;
     assert_eq!(answer.status, 400, "{answer:?}");
@@ -57,7 +57,7 @@ async fn what_is_announced_and_not_sent_takes_no_room() {
     }
     is_read(&rig, &large()).await;
     for agent in &mut slow {
-        assert!(agent.is_held().await, "nobody was cut for it");
+        assert!(agent.is_held().await, "no connection was closed for it");
     }
 }
 

@@ -84,7 +84,7 @@ async fn chunks_are_no_way_to_send_more_than_a_message_may_have() {
         ..patient()
     })
     .await;
-    // Of chunks that never end, so that an answer shows that nobody waits for their end.
+    // The chunks never end: an answer shows that the gate does not wait for their end.
     let chunk = format!("1000\r\n{}\r\n", " ".repeat(0x1000));
     let head = chunked("", &[]);
     let head = head.strip_suffix("0\r\n\r\n").unwrap();
@@ -111,7 +111,7 @@ async fn chunks_are_no_way_to_send_more_than_a_message_may_have() {
     assert!(rig.arrivals.try_recv().is_err());
 }
 
-/// Whatever there is at the path, and whoever reads the body or does not.
+/// At every path, whether or not the gate reads the body there.
 #[tokio::test]
 async fn what_follows_broken_chunks_is_never_a_request() {
     let rig = Rig::new().await;
