@@ -90,7 +90,7 @@ fn lists_by(method: KnownMethod, snapshot: &PolicySnapshot) -> ListsBy {
 /// How long a result may be kept, where that is not the server's business alone: what is filtered
 /// changes with what the policies look at. What was read has been read, however long it is kept.
 fn longest(method: KnownMethod, by: ListsBy) -> Option<(u32, &'static str)> {
-    is_list(method).then_some(match by {
+    Shape::got_by(method).is_some().then_some(match by {
         ListsBy::Names => (LONGEST_LIST_MS, "policies may change meanwhile"),
         ListsBy::Held => (0, "what it shows depends on what was read"),
         ListsBy::Session => (0, "what it shows depends on the session"),
@@ -109,17 +109,7 @@ fn is_cacheable(method: KnownMethod) -> bool {
         method,
         KnownMethod::Discover | KnownMethod::ResourcesRead | KnownMethod::Extension(_)
     );
-    is_list(method) || others
-}
-
-fn is_list(method: KnownMethod) -> bool {
-    matches!(
-        method,
-        KnownMethod::ToolsList
-            | KnownMethod::PromptsList
-            | KnownMethod::ResourcesList
-            | KnownMethod::ResourceTemplatesList
-    )
+    Shape::got_by(method).is_some() || others
 }
 
 #[cfg(test)]

@@ -1,23 +1,17 @@
-//! A cursor of a list goes to the server only if the server has given it to this session: it would be a
-//! place where an agent can write anything, at every level.
+//! The gate forwards the cursor of a list only if the server gave it to this session. Otherwise an agent
+//! could send any text as a cursor, at every level.
 
 use crate::session::{Exchange, Session, State};
 use crate::wire::{KnownMethod, Message, Side, Value};
 
 use super::identify::Role;
+use super::page::Shape;
 use super::refuse::Refusal;
 use super::understand::Understood;
 
-/// Lists that come in pages.
-fn is_paged(method: KnownMethod) -> bool {
-    matches!(
-        method,
-        KnownMethod::ToolsList
-            | KnownMethod::PromptsList
-            | KnownMethod::ResourcesList
-            | KnownMethod::ResourceTemplatesList
-            | KnownMethod::TasksList
-    )
+/// Whether a method returns a list in pages.
+pub(super) fn is_paged(method: KnownMethod) -> bool {
+    Shape::got_by(method).is_some() || method == KnownMethod::TasksList
 }
 
 /// # Errors

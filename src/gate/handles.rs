@@ -1,9 +1,10 @@
-//! Where a message holds what must go back to its writer as it was, byte for byte: what the protocol calls so
-//! in this method and revision. Elsewhere a member of that name is text like any other.
+//! Members of a message that a peer must get back byte for byte (cursors, states, task ids), as the protocol
+//! defines them for this method and revision. Elsewhere a member of such a name is ordinary text.
 
 use crate::session::Task;
 use crate::wire::{KnownMethod, Side};
 
+use super::cursors::is_paged;
 use super::identify::{FIRST_STATELESS, Identified, Role};
 use super::rounds;
 use super::tasks;
@@ -54,16 +55,4 @@ pub(super) fn of(identified: &Identified<'_>) -> Handles {
 fn found<const N: usize>(all: [(bool, &'static [&'static str]); N]) -> Handles {
     let found = all.into_iter().filter(|(is_there, _)| *is_there);
     found.map(|(_, path)| path).collect()
-}
-
-/// Methods whose results come in pages.
-fn is_paged(method: KnownMethod) -> bool {
-    matches!(
-        method,
-        KnownMethod::ToolsList
-            | KnownMethod::ResourcesList
-            | KnownMethod::ResourceTemplatesList
-            | KnownMethod::PromptsList
-            | KnownMethod::TasksList
-    )
 }
