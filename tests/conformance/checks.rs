@@ -88,6 +88,13 @@ impl Checks {
         .collect()
     }
 
+    /// All but these checks, by scenario and check.
+    pub(crate) fn without(mut self, checks: &[(&str, &str)]) -> Self {
+        self.0
+            .retain(|(scenario, check), _| !checks.contains(&(scenario, check)));
+        self
+    }
+
     pub(crate) fn extend(&mut self, more: Self) {
         self.0.extend(more.0);
     }

@@ -28,9 +28,10 @@ impl Configuration {
         let (policies, audit) = (path("policies"), path("audit.jsonl"));
         fs::create_dir(&policies).unwrap();
         fs::write(policies.join("all.cedar"), ALLOW_ALL).unwrap();
+        // The suite and its servers are to judge arguments themselves.
         let text = format!(
             "[upstream]\n{upstream}\n[listen]\ntransport = \"http\"\nport = 0\n\
-             [limits]\nmax_sessions = 1000\n\
+             [limits]\nmax_sessions = 1000\n[guards]\narguments = \"warn\"\n\
              [policy]\ndir = {policies:?}\n[audit]\nfile = {audit:?}\n\
              [extensions]\nmethods = {METHODS:?}\n"
         );

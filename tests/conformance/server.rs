@@ -19,7 +19,7 @@ fn server() -> Listening {
 /// Compares what the suite finds at two addresses. The servers behind them are not the same, since a
 /// run leaves traces.
 #[track_caller]
-fn check(direct: &str, through: &str, version: &str) {
+fn check(direct: &str, through: &str, version: &str, only_of_streams: &[(&str, &str)]) {
     let judge = |url: &str, again: Option<&[String]>| {
         let Some(again) = again else {
             return judge_server(url, version, Selection::Everything);
@@ -33,28 +33,35 @@ fn check(direct: &str, through: &str, version: &str) {
     };
     compare(&Comparison {
         version,
-        direct: &|again| judge(direct, again),
+        direct: &|again| judge(direct, again).without(only_of_streams),
         through: &|again| judge(through, again),
     });
 }
 
+/// What the suite checks only if replies are streams of events. A server that the gate starts has none,
+/// and the gate answers with JSON: through it these checks are not made, and so not passed or failed.
+const OF_STREAMS: &[(&str, &str)] = &[(
+    "server-sse-multiple-streams",
+    "server-sse-streams-functional",
+)];
+
 fn check_before_http(version: &str) {
     let (direct, behind) = (server(), server());
     let gate = Gate::before(&behind.url);
-    check(&direct.url, gate.url(), version);
+    check(&direct.url, gate.url(), version, &[]);
 }
 
 fn check_before_stdio(version: &str) {
     let direct = server();
     let gate = Gate::starting(&[&fixture("everything-server"), "--suite"]);
-    check(&direct.url, gate.url(), version);
+    check(&direct.url, gate.url(), version, OF_STREAMS);
 }
 
 /// A server that has sessions against one that has none, behind a bridge.
 fn check_bridged(version: &str) {
     let direct = server();
     let gate = Gate::starting(&[&fixture("everything-server"), "--suite", "--stateless"]);
-    check(&direct.url, gate.url(), version);
+    check(&direct.url, gate.url(), version, OF_STREAMS);
 }
 
 #[test]
@@ -109,7 +116,7 @@ fn a_gate_that_starts_its_server_makes_no_difference_to_extensions() {
 fn a_relay_of_bytes_makes_no_difference() {
     for version in VERSIONS {
         let (direct, behind) = (server(), server());
-        check(&direct.url, &relay(&behind.url), version);
+        check(&direct.url, &relay(&behind.url), version, &[]);
     }
 }
 

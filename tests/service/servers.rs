@@ -268,7 +268,7 @@ for line in sys.stdin:
     let gate = Serving::start(setup.over_http());
     let agent = Agent::at(&gate.url).in_session();
     eventually(|| {
-        let audit = fs::read_to_string(gate.setup().audit_file()).unwrap();
+        let audit = gate.setup().audit_text();
         let mut records = audit.lines().map(json);
         let own = records.find(|it| it["reason"]["code"] == "own-pong");
         own.map(|_| ()).ok_or(audit)

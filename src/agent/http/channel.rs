@@ -10,6 +10,8 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use crate::wire::Form;
+
 /// One message for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Event {
@@ -25,6 +27,8 @@ pub(super) enum Piece {
     /// The reply to the POST: the stream ends with it.
     Reply {
         error: Option<i64>,
+        /// How the server gave it.
+        form: Form,
     },
     Other,
 }

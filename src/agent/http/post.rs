@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::Version;
 use hyper::body::Incoming;
 
-use crate::wire::{KnownMethod, Likeness, Message, Method, Shape, WireError};
+use crate::wire::{Form, KnownMethod, Likeness, Message, Method, Shape, WireError};
 
 use super::answer::{Asked, Rejection, Server};
 use super::channel::Piece;
@@ -92,8 +92,9 @@ pub(super) async fn post(
     }
 }
 
-/// Waits for the first thing that comes for a request, and answers with it: with the reply as it is,
-/// whatever form the server gave it, or with a stream on which the reply comes later.
+/// Waits for the first message for a request, and answers with it. A reply is JSON, unless a server over
+/// HTTP gave it on a stream: then it is a stream, too. Any other message begins a stream on which the
+/// reply comes later.
 pub(super) async fn answered(
     server: &Server,
     asked: &Asked<'_>,
@@ -102,7 +103,8 @@ pub(super) async fn answered(
     hearing: Hearing,
 ) -> Result<Response, Refused> {
     let first = post.reader.next();
-    let first = if asked.parts.version == Version::HTTP_10 {
+    let is_old = asked.parts.version == Version::HTTP_10;
+    let first = if is_old {
         // A client of HTTP/1.0 may not accept an answer that comes in parts.
         Some(first.await)
     } else {
@@ -111,7 +113,13 @@ pub(super) async fn answered(
     };
     match first {
         Some(Some(event)) => Ok(match event.piece {
-            Piece::Reply { error } => respond::json(status(manner, error), event.line),
+            Piece::Reply { error, form } => match (form, status(manner, error)) {
+                (Form::Event, 200) if !is_old => respond::post_stream(post, Some(event), hearing),
+                // A status of its own is only where the answer is the whole body.
+                (Form::Whole | Form::Rejected | Form::Event, status) => {
+                    respond::json(status, event.line)
+                }
+            },
             Piece::Other => respond::post_stream(post, Some(event), hearing),
         }),
         Some(None) if post.conversation().has_ended() => Err(Refused::Ended),
@@ -175,12 +183,12 @@ async fn begin(server: &Server, asked: &Asked<'_>, bytes: Bytes) -> Result<Respo
         return Err(Refused::Ended.into());
     };
     match event.piece {
-        Piece::Reply { error: None } => {
+        Piece::Reply { error: None, .. } => {
             let id = conversations.admit(&conversation)?;
             provisional.0 = None;
             Ok(respond::with_session(respond::json(200, event.line), &id))
         }
-        Piece::Reply { error: Some(_) } | Piece::Other => Ok(respond::json(200, event.line)),
+        Piece::Reply { error: Some(_), .. } | Piece::Other => Ok(respond::json(200, event.line)),
     }
 }
 

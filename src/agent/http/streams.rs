@@ -61,7 +61,10 @@ impl Agent for Streams {
             return Ok(());
         }
         let piece = match &passage.carried {
-            Carried::Reply { error, .. } => Piece::Reply { error: *error },
+            Carried::Reply { error, form } => Piece::Reply {
+                error: *error,
+                form: *form,
+            },
             Carried::Request { .. } | Carried::Notification { .. } => Piece::Other,
         };
         self.carry(stream, piece, permit.into_line()).await

@@ -378,7 +378,7 @@ fn of_child<'e>(event: upstream::Event<'e>, started: &Started) -> Occurrence<'e>
         | upstream::Event::Restarted => {}
     }
     match event {
-        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Event, frame),
+        upstream::Event::Line(frame) => Occurrence::Frame(Stream::UNTOLD, Form::Whole, frame),
         upstream::Event::TooLong => Occurrence::TooLong(Stream::UNTOLD),
         upstream::Event::Answered(request) => {
             Occurrence::Failed(Stream::numbered(request), UpstreamFault::reply_too_long())

@@ -1,9 +1,10 @@
 //! One message in, its answer out.
 
 use super::agent::{Request, field};
-use super::rig::{INITIALIZE, RESULT, Rig, note, reply};
+use super::rig::{INITIALIZE, RESULT, Rig, note, refusal, reply};
 use crate::agent::http::ConversationKind;
 use crate::agent::http::channel::Piece;
+use crate::wire::Form;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
@@ -20,8 +21,7 @@ async fn a_message_of_a_session_is_answered_with_its_reply() {
     let (stream, text) = gate.frame().await;
     assert_eq!(text, PING);
     let line = reply("7", "{}");
-    gate.reply(stream, Piece::Reply { error: None }, &line)
-        .await;
+    gate.reply(stream, RESULT, &line).await;
     let answer = agent.answer().await;
     assert_eq!((answer.status, &*answer.body), (200, &*line));
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -36,14 +36,29 @@ async fn a_session_begins_only_with_a_result() {
     let mut gate = rig.arrival().await;
     let (stream, _) = gate.frame().await;
     let line = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no"}}"#;
-    let piece = Piece::Reply {
-        error: Some(-32602),
-    };
+    let piece = refusal(-32602);
     gate.reply(stream, piece, line).await;
     let answer = agent.answer().await;
     assert_eq!((answer.status, &*answer.body), (200, line));
     assert_eq!(answer.header("mcp-session-id"), None);
     assert_eq!(gate.inbox.recv().await, None, "the conversation has ended");
+}
+
+#[tokio::test]
+async fn a_reply_that_came_as_an_event_goes_on_as_one() {
+    let mut rig = Rig::new().await;
+    let (_, mut agent, gate, stream) = rig.asked(PING).await;
+    let line = reply("7", "{}");
+    let piece = Piece::Reply {
+        error: None,
+        form: Form::Event,
+    };
+    gate.reply(stream, piece, &line).await;
+    let answer = agent.answer().await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    let event = agent.message().await.unwrap();
+    assert_eq!(field(&event, "data"), Some(&*line));
+    assert_eq!(agent.event().await, None, "it is the last one");
 }
 
 #[tokio::test]

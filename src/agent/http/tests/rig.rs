@@ -13,7 +13,7 @@ use crate::agent::http::{
     Streams,
 };
 use crate::identity::{Anonymous, Authenticate, Identity, Reach, StaticToken, StaticTokens};
-use crate::wire::{Id, Message, Shape, Stream};
+use crate::wire::{Form, Id, Message, Shape, Stream};
 
 use super::agent::{Agent, Request};
 
@@ -188,7 +188,17 @@ pub(super) fn reply(id: &str, result: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 
-pub(super) const RESULT: Piece = Piece::Reply { error: None };
+pub(super) const RESULT: Piece = Piece::Reply {
+    error: None,
+    form: Form::Whole,
+};
+
+pub(super) fn refusal(code: i64) -> Piece {
+    Piece::Reply {
+        error: Some(code),
+        form: Form::Whole,
+    }
+}
 
 impl Played {
     /// The next frame, with the number of its POST.

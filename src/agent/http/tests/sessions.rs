@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::agent::{Agent, Request, field};
-use super::rig::{INITIALIZE, Played, RESULT, Rig, note, patient, reply};
+use super::rig::{INITIALIZE, Played, RESULT, Rig, note, patient, refusal, reply};
 use crate::agent::http::Settings;
 use crate::wire::Stream;
 
@@ -390,10 +390,7 @@ async fn a_frame_of_a_session_that_is_no_message_is_the_gates_to_answer() {
     let (stream, came) = gate.frame().await;
     assert_eq!(came, text);
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
-    let piece = crate::agent::http::channel::Piece::Reply {
-        error: Some(-32600),
-    };
-    gate.reply(stream, piece, error).await;
+    gate.reply(stream, refusal(-32600), error).await;
     let answer = agent.answer().await;
     assert_eq!((answer.status, &*answer.body), (400, error));
     // What seems to be a reply is not answered by the gate.

@@ -1,9 +1,8 @@
 //! 2026-07-28: no sessions, and headers that repeat the body.
 
 use super::agent::Request;
-use super::rig::{INITIALIZE, RESULT, Rig, note, reply};
+use super::rig::{INITIALIZE, RESULT, Rig, note, refusal, reply};
 use crate::agent::http::ConversationKind;
-use crate::agent::http::channel::Piece;
 use crate::wire::{Repeated, Said, Stream};
 
 fn message(method: &str, params: &str) -> String {
@@ -306,8 +305,7 @@ async fn an_error_has_the_status_that_belongs_to_it() {
         agent.send(&list()).await;
         let (stream, _) = gate.frame().await;
         let line = format!(r#"{{"jsonrpc":"2.0","id":7,"error":{{"code":{code},"message":"m"}}}}"#);
-        gate.reply(stream, Piece::Reply { error: Some(code) }, &line)
-            .await;
+        gate.reply(stream, refusal(code), &line).await;
         let answer = agent.answer().await;
         assert_eq!((answer.status, answer.body), (status, line));
     }
