@@ -131,10 +131,9 @@ impl Skim {
                 self.depth = self.depth.saturating_sub(1);
                 self.behind();
             }
-            (At::Inside, b'"') => self.at = At::String,
             (At::String, b'\\') => self.at = At::Escape,
             (At::String, b'"') => self.behind(),
-            (At::Escape, _) => self.at = At::String,
+            (At::Inside, b'"') | (At::Escape, _) => self.at = At::String,
             (At::Inside | At::String | At::End, _) => {}
             (At::Next, b',') => self.at = At::Name,
             (At::Start | At::Name | At::Colon | At::Next, _) => self.at = At::End,

@@ -185,6 +185,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock that the queue waits by"
+    )]
     async fn whoever_sends_does_not_wait_and_one_stall_is_that_of_all() {
         let outbox = Outbox::default();
         let start = tokio::time::Instant::now();
