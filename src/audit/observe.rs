@@ -27,6 +27,12 @@ pub struct Sighting {
     pub duration_us: Option<u64>,
     /// The session, by the gate's own name for it.
     pub session: Option<Text>,
+    /// The gate's name for the message.
+    pub reference: Option<Text>,
+    /// What a peer wrote; not redacted yet.
+    pub method: Option<Text>,
+    /// The same.
+    pub target: Option<Text>,
     /// What belongs in a trace, if this message is in one.
     pub story: Option<Story>,
 }
@@ -54,6 +60,9 @@ impl Sighting {
             code: record.reason.code.clone(),
             duration_us: record.duration_us,
             session: record.session_id.clone(),
+            reference: record.reference.clone(),
+            method: record.method.clone(),
+            target: record.target.clone(),
             story: record
                 .traced
                 .as_deref()

@@ -5,6 +5,7 @@ mod agents;
 mod confinement;
 mod conversations;
 mod converse;
+mod decisions;
 mod exposed;
 mod files;
 mod isolated;
@@ -154,6 +155,7 @@ pub fn run(args: ProxyArgs) -> Exit {
         Ok(config) => config,
         Err(errors) => {
             report::configuration(&errors);
+            error!("{}", report::in_short(&errors));
             return Exit::Invalid;
         }
     };
@@ -164,6 +166,10 @@ pub fn run(args: ProxyArgs) -> Exit {
         Ok(loaded) => loaded,
         Err(errors) => {
             report::policies(&errors);
+            error!(
+                "the policies are refused: {} problems",
+                errors.problems.len()
+            );
             return Exit::Invalid;
         }
     };
@@ -315,7 +321,6 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
             error!("the handshakes of the gate's own broke off");
         }
     }
-    lines::stops(&end, conversations.ever());
     let exit = finish(&audit, &end).await;
     if let Some(exporter) = exporter {
         exporter
@@ -323,6 +328,10 @@ async fn start(config: &Config, loaded: Loaded) -> Exit {
             .await;
     }
     drop(operators);
+    if end.exit() == Exit::Unrecoverable {
+        error!("the gate cannot go on: {end}");
+    }
+    lines::stops(&end, conversations.ever());
     exit
 }
 

@@ -11,6 +11,13 @@ pub fn configuration(errors: &ConfigErrors) {
     tell(errors);
 }
 
+/// The same in one line, for the log.
+pub fn in_short(errors: &ConfigErrors) -> String {
+    let first = errors.problems().first();
+    let first = first.map(|problem| format!("; the first: {problem}"));
+    visible(&format!("{errors}{}", first.unwrap_or_default()))
+}
+
 /// What is wrong with policies.
 pub fn policies(errors: &PolicyErrors) {
     tell(errors);

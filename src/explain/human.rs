@@ -8,7 +8,7 @@ use miette::{
 };
 
 use crate::findings::{printable, visible};
-use crate::gate::UNCONSENTED;
+use crate::gate::{HIDDEN, UNCONSENTED};
 use crate::policy_tests::Paint;
 
 use super::report::{
@@ -41,6 +41,7 @@ impl Explanation {
         if self.questions.is_empty() {
             writeln!(out, "{}  {}", paint.decision(decision), printable(&because))?;
         }
+        let told = self.hidden();
         let lines = [
             (
                 "because",
@@ -50,7 +51,7 @@ impl Explanation {
             ("advice", self.advice.as_ref()),
             ("consent", self.consent.as_ref()),
             // A tool that is hidden from an agent is one that does not exist, in its words.
-            ("told", self.text.as_ref().filter(|_| self.is_hidden())),
+            ("told", told.as_ref()),
             // Of use to whoever compares; people who ask why have the policies before them.
             (
                 "revision",
@@ -81,9 +82,15 @@ impl Explanation {
         Ok(())
     }
 
-    fn is_hidden(&self) -> bool {
+    /// What the agent is told of a tool that it does not see.
+    fn hidden(&self) -> Option<String> {
         let text = self.text.as_deref().unwrap_or_default();
-        self.stage.as_deref() == Some("decide") && text.starts_with("unknown tool")
+        let is_decided = self.stage.as_deref() == Some("decide");
+        if !is_decided || text.starts_with("unknown tool") {
+            return is_decided.then(|| text.to_owned());
+        }
+        let (_, name) = text.strip_suffix(HIDDEN)?.split_once(": ")?;
+        Some(format!("unknown tool: {name}"))
     }
 
     /// A gate has refused it at another step than where policies are asked, or there for a reason that is

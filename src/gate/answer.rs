@@ -6,6 +6,7 @@ use crate::session::{Origin, Taken, Waits};
 use crate::wire::{KnownMethod, Side, Stream};
 
 use super::asking::lending;
+use super::broken::{self, Fault};
 use super::decide::{Permit, Stop};
 use super::forward::{Agent, AgentGone, Upstream};
 use super::own::{AnswerId, OwnMessage, Stateless};
@@ -25,6 +26,14 @@ impl Gate {
         refusal: Refusal,
     ) -> Result<(), AgentGone> {
         let record = trail.refused(&refusal, self.clock.elapsed());
+        if trail.is_an_answer() {
+            self.tell_of_broken(&Fault {
+                server: talk.scope().upstream.as_str(),
+                method: trail.record_method(),
+                record: &trail.reference,
+                refusal: &refusal,
+            });
+        }
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
             // Nothing passes without a record; that nothing passed need not wait for one.
             error!(
@@ -141,12 +150,23 @@ impl Gate {
         }
     }
 
-    /// Records the end of a request that gets no reply of the other side's.
+    /// Records the end of a request that gets no reply.
     pub(super) async fn close<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         taken: &Taken,
         refusal: &Refusal,
+    ) {
+        self.close_with(talk, taken, refusal, None).await;
+    }
+
+    /// The same of one that gets an error of the gate's with this code.
+    async fn close_with<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        taken: &Taken,
+        refusal: &Refusal,
+        code: Option<i64>,
     ) {
         // A person may be asked about its reply, which nobody waits for any more.
         if talk.session.state().asking.holds_reply(taken.minted) {
@@ -156,7 +176,16 @@ impl Gate {
         if taken.waits == Waits::Behind {
             trail.is_of_the_open_server(talk);
         }
-        let record = trail.refused(refusal, self.clock.elapsed());
+        let mut record = trail.refused(refusal, self.clock.elapsed());
+        record.error_code = code;
+        if broken::is_broken(refusal) {
+            self.tell_of_broken(&Fault {
+                server: talk.scope().upstream.as_str(),
+                method: Some(taken.exchange.method.name()),
+                record: &trail.reference,
+                refusal,
+            });
+        }
         if let Err(fault) = self.audit.record(self.concealed(record)).await {
             error!(
                 reference = &*trail.reference,
@@ -177,7 +206,9 @@ impl Gate {
             return Ok(());
         };
         let run = talk.session.run();
-        self.close(talk, taken, &refusal).await;
+        let answer = refusal.answer(asker, &taken.exchange.reference);
+        self.close_with(talk, taken, &refusal, Some(answer.code))
+            .await;
         // While that was recorded, the session has turned to a server that did not ask this.
         if asker == Side::Upstream && isolate::gone(&talk.session, run).is_some() {
             return Ok(());
@@ -185,7 +216,6 @@ impl Gate {
         if taken.exchange.method == KnownMethod::Initialize {
             talk.session.state().lifecycle.abandon();
         }
-        let answer = refusal.answer(asker, &taken.exchange.reference);
         self.tell(
             talk,
             asker,

@@ -16,12 +16,14 @@ use super::record::Trail;
 use super::refuse::Refusal;
 use super::resources::{self, Kind};
 use super::understand::{About, Asks, Circumstances, Doing, Question, Understood};
+use super::versions;
 
 /// The most resources that are taken out of one request; with more, all of it is refused. Each has a
 /// note in the record, which holds no more.
 const MOST: usize = 64;
 
-/// What a request to listen must not ask for, and what its acknowledgement must not say.
+/// What a request to listen must not ask for, what its acknowledgement must not say, and which revisions
+/// a server must not name.
 ///
 /// # Errors
 /// As [`granted::unasked`].
@@ -34,6 +36,7 @@ pub(super) fn unheard<'m>(
 ) -> Result<Vec<Removal<'m>>, Refusal> {
     let mut unheard = granted::unasked(understood, session)?;
     unheard.extend(narrow(understood, session, snapshot, now, trail));
+    unheard.extend(versions::unspoken(understood));
     Ok(unheard)
 }
 

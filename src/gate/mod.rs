@@ -5,6 +5,7 @@ mod answer;
 mod arguments;
 mod asking;
 mod bridged;
+mod broken;
 mod caching;
 mod canonical;
 mod catalogue;
@@ -83,6 +84,7 @@ use crate::consent::Desk;
 use crate::policy::PolicyStore;
 use crate::wire::{Carrier, Form, Side, Stream};
 
+use broken::Broken;
 use consent::Along;
 use decide::Stop;
 use eras::Known;
@@ -108,7 +110,7 @@ pub use identify::{META_CAPABILITIES, META_CLIENT, META_VERSION, said};
 pub use names::Misleading;
 pub use passage::{Carried, Passage};
 pub use rates::{Limit, Rate, Rates};
-pub use refuse::{DENIED, RATE_LIMITED, Refusal, UNCONSENTED, Unbridged};
+pub use refuse::{DENIED, HIDDEN, RATE_LIMITED, Refusal, UNCONSENTED, Unbridged};
 pub use reload::Published;
 pub use route::META_SUBSCRIPTION;
 pub use schemas::Unfit;
@@ -140,6 +142,7 @@ pub struct Gate {
     desk: Option<Arc<Desk>>,
     /// Questions that agents have taken along.
     along: Along,
+    broken: Broken,
 }
 
 impl Gate {
@@ -167,6 +170,7 @@ impl Gate {
             eras: Known::default(),
             desk: None,
             along: Along::default(),
+            broken: Broken::default(),
         }
     }
 

@@ -22,7 +22,7 @@ use super::talk::Talk;
 use super::understand::{Circumstances, Understood};
 use super::{
     Gate, consent, cursors, decide, granted, identify, kept, listening, listing, oblige, pin,
-    ratchet, remember, repeated, route, text, understand, versions,
+    ratchet, remember, repeated, route, text, understand,
 };
 
 /// A message that is judged, and what its leaving changes.
@@ -108,7 +108,6 @@ impl Gate {
             drifts,
         } = listing::listing(&understood, &snapshot, pins, now, reading).await?;
         removals.extend(standing.unasked.into_iter().chain(unheard));
-        removals.extend(versions::unspoken(&understood));
         removals.extend(self.tasks_removals(&understood, &snapshot, pins, now)?);
         let texts = &self.settings.guards.texts;
         let found = text::cleaned(&understood.identified, page.as_deref(), texts);

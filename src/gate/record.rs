@@ -5,6 +5,8 @@ mod ends;
 mod kind;
 mod reply;
 
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,8 +16,10 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::{self, Kind, Record};
 use crate::consent::Receipt;
-use crate::policy::{Held, PolicySnapshot};
-use crate::session::{Agreed, Asker, Attempt, Offered, Origin, Parked, Run, Target, Waits};
+use crate::policy::{Held, PolicySnapshot, Reason};
+use crate::session::{
+    Agreed, Asker, Attempt, Lifecycle, Offered, Origin, Parked, Run, Target, Waits,
+};
 use crate::wire::{
     Carrier, Form, KnownMethod, Message, Shape, Side, Span, Stream, TraceContext, TraceState, Value,
 };
@@ -25,7 +29,7 @@ use super::consent::Brought;
 use super::decide::Allowed;
 use super::extensions;
 use super::failures::Ends;
-use super::identify::{Identified, Role, asker};
+use super::identify::{Identified, META_CLIENT, Role, asker};
 use super::oblige::Obliged;
 use super::own::Occasion;
 use super::ratchet;
@@ -254,8 +258,22 @@ impl Trail {
         self.record.kind = kind;
         self.answer_to = answer_to;
         self.record.method = message.method().map(|method| method.name().into());
+        if from == Side::Agent {
+            self.record.target = named_by(message).map(Into::into);
+            let says_itself = matches!(talk.session.state().lifecycle, Lifecycle::New);
+            let client = message.meta().and_then(|meta| meta.get(META_CLIENT));
+            let name = client.and_then(|client| client.get("name")?.as_str());
+            self.sent_by(&name.filter(|_| says_itself).unwrap_or_default());
+        }
         if let Some(meta) = message.meta() {
             self.correlate(meta);
+        }
+    }
+
+    /// What whoever sends it, or waits for it, calls itself, if it says so.
+    fn sent_by(&mut self, name: &str) {
+        if let Some(agent) = self.record.agent.as_mut().filter(|_| !name.is_empty()) {
+            agent.asserted_name = Some(name.into());
         }
     }
 
@@ -271,6 +289,21 @@ impl Trail {
         let mut record = self.record.clone();
         record.kind = Kind::Consent;
         record
+    }
+
+    /// Whether it is an answer of the server's, or what could be one.
+    pub(super) fn is_an_answer(&self) -> bool {
+        let comes = self.record.direction == Some(audit::Direction::UpstreamToAgent);
+        let answers = matches!(
+            self.record.kind,
+            Kind::Frame | Kind::ToolResult | Kind::GateDecision
+        );
+        answers && (comes || self.asked_by_gate.is_some())
+    }
+
+    /// The method that it names, or answers.
+    pub(super) fn record_method(&self) -> Option<&str> {
+        self.record.method.as_ref().map(audit::Text::as_str)
     }
 
     /// The answer cannot be given under the id of the request.
@@ -383,9 +416,7 @@ impl Trail {
             .allowances
             .iter()
             .flat_map(|allowance| &allowance.reasons);
-        self.record.policies = reasons
-            .map(|reason| reason.policy.as_str().into())
-            .collect();
+        self.record.policies = named_once(reasons);
     }
 
     /// What guards found and let pass.
@@ -428,6 +459,24 @@ impl Trail {
         self.correlation = correlation::named(meta);
         self.record.correlation = correlation::recorded(&self.correlation);
     }
+}
+
+/// What a request names, before anything else is known of it.
+fn named_by(message: &Message) -> Option<Cow<'_, str>> {
+    let member = match message.method()?.name() {
+        "tools/call" | "prompts/get" => "name",
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => "uri",
+        _ => return None,
+    };
+    message.params()?.get(member)?.as_str()
+}
+
+/// The policies of these reasons, each once: one may answer several questions of a message.
+pub(super) fn named_once<'r>(reasons: impl IntoIterator<Item = &'r Reason>) -> Vec<audit::Text> {
+    let mut known = HashSet::new();
+    let named = reasons.into_iter().map(|reason| reason.policy.as_str());
+    let once = named.filter(|policy| known.insert(*policy));
+    once.map(Into::into).collect()
 }
 
 /// How long a digest is as text.

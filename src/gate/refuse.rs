@@ -36,6 +36,9 @@ pub const RATE_LIMITED: i64 = 4290;
 /// How records begin to say what a person has not agreed to, and nothing else.
 pub const UNCONSENTED: &str = "denied by policy: ";
 
+/// How records end to say that a tool is closed to an agent that does not see it.
+pub const HIDDEN: &str = "; the agent is told that there is no such tool";
+
 const INVALID_REQUEST: i64 = -32_600;
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;

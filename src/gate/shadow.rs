@@ -5,6 +5,7 @@ use crate::policy::{Decision, DenialCause, PolicySnapshot, Prompt, Resource, Too
 
 use super::decide::{called_tool, listed};
 use super::pin::Pins;
+use super::record::named_once;
 use super::understand::{Circumstances, Understood};
 
 /// Asks the candidate of a snapshot, if it has one, what the snapshot itself is asked: the first
@@ -49,12 +50,16 @@ pub(super) fn shadow(
             | Resource::Client(_) => {}
         }
         let decision = candidate.judge(&facts);
-        let ids = decision.reasons().iter();
-        let ids = ids.map(|reason| reason.policy.as_str().into());
         match &decision {
-            Decision::Allow(_) => shadow.policies.extend(ids),
+            Decision::Allow(_) => {
+                for policy in named_once(decision.reasons()) {
+                    if !shadow.policies.contains(&policy) {
+                        shadow.policies.push(policy);
+                    }
+                }
+            }
             Decision::Deny(denial) => {
-                shadow.policies = ids.collect();
+                shadow.policies = named_once(decision.reasons());
                 shadow.would = match denial.cause {
                     DenialCause::Fault(_) => Would::Fail,
                     DenialCause::Forbidden | DenialCause::NotPermitted => Would::Deny,

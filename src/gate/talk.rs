@@ -69,7 +69,7 @@ fn scope(session: &Session) -> Scope {
     let mut agent = audit::Agent::new(&state.agent.id).with_roles(state.roles.iter());
     agent = match state.agent.client.name.as_str() {
         // Until it has said how it calls itself, it is known by its place in the queue.
-        "" => agent.calling_itself("agent-1"),
+        "" => agent.calling_itself(format!("agent-{}", session.number)),
         name => agent.calling_itself(name),
     };
     Scope {

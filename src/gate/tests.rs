@@ -61,6 +61,7 @@ mod progress;
 mod ratchet;
 mod ratchet_race;
 mod rates;
+mod records;
 mod related;
 mod repeated;
 mod rounds;

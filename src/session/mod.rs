@@ -68,6 +68,8 @@ pub struct Session {
     pub transport: &'static str,
     /// Whose reading counts together with what is read here.
     pub whose: Whose,
+    /// Its place among the sessions of one gate, from 1 on.
+    pub number: u64,
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
@@ -289,6 +291,7 @@ impl Session {
             id,
             transport,
             whose: Whose::Own,
+            number: 1,
             ids: Ids::OfSession,
             state: Mutex::new(State {
                 roles: agent.roles.clone(),
@@ -346,6 +349,13 @@ impl Session {
             state.roles.clone_from(&agent.roles);
             state.agent = Arc::new(agent);
         }
+        self
+    }
+
+    /// The same, as the one of that number.
+    #[must_use]
+    pub fn numbered(mut self, number: u64) -> Self {
+        self.number = number;
         self
     }
 

@@ -23,9 +23,8 @@ pub struct LineReader<R> {
     /// How far the current line was searched for its end.
     searched: usize,
     state: State,
-    tells_answers: bool,
-    /// What is seen of a line while it is discarded.
-    skim: Skim,
+    /// What is seen of a line while it is discarded, if that is told.
+    skim: Option<Box<Skim>>,
     /// What the line seemed to answer that was discarded last.
     answered: Option<u64>,
 }
@@ -75,8 +74,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             start: 0,
             searched: 0,
             state: State::Reading,
-            tells_answers: false,
-            skim: Skim::default(),
+            skim: None,
             answered: None,
         }
     }
@@ -84,7 +82,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The same, which also tells what too long a line seems to answer.
     #[must_use]
     pub fn telling_answers(mut self) -> Self {
-        self.tells_answers = true;
+        self.skim = Some(Box::default());
         self
     }
 
@@ -124,10 +122,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             if self.state == State::Discarding {
                 self.state = State::Reading;
                 self.skim_over(line);
-                self.answered = std::mem::take(&mut self.skim).answers();
+                self.answered = self.skimmed();
             } else if line.len() > self.max_bytes {
                 self.skim_over(line);
-                self.answered = std::mem::take(&mut self.skim).answers();
+                self.answered = self.skimmed();
                 return Found::TooLong;
             } else if !self.is_blank(&line) {
                 return Found::Line(line);
@@ -185,9 +183,14 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 
     fn skim_over(&mut self, line: Range<usize>) {
-        if self.tells_answers {
-            self.skim.feed(self.buffer.get(line).unwrap_or_default());
+        if let Some(skim) = &mut self.skim {
+            skim.feed(self.buffer.get(line).unwrap_or_default());
         }
+    }
+
+    /// The line has ended.
+    fn skimmed(&mut self) -> Option<u64> {
+        self.skim.as_mut().map(std::mem::take)?.answers()
     }
 
     fn is_blank(&self, line: &Range<usize>) -> bool {

@@ -45,12 +45,12 @@ fn the_log_says_where_a_gate_listens_who_comes_and_how_many_have_come() {
         line(&[
             "a session begins",
             "transport=\"http\"",
-            "session=",
+            "session_id=",
             "upstream="
         ]),
         2,
         "{said}"
     );
-    assert_eq!(line(&["a session ended", "session="]), 2, "{said}");
+    assert_eq!(line(&["a session ended", "session_id="]), 2, "{said}");
     assert_eq!(line(&["the gate stops", "sessions=2"]), 1, "{said}");
 }

@@ -31,6 +31,8 @@ mod json;
 #[cfg(test)]
 mod lives;
 #[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod operators;
 #[cfg(test)]
 #[path = "../support/peer.rs"]

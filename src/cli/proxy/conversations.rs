@@ -15,6 +15,8 @@ pub(super) struct Conversations(Arc<Mutex<Enrolled>>);
 struct Enrolled {
     living: Vec<Weak<Session>>,
     ever: u64,
+    /// The number that was given last.
+    number: u64,
 }
 
 impl Conversations {
@@ -26,6 +28,13 @@ impl Conversations {
             living.retain(|known| known.strong_count() > 0);
         }
         living.push(Arc::downgrade(session));
+    }
+
+    /// The number of one that begins.
+    pub(super) fn next_number(&self) -> u64 {
+        let mut enrolled = self.lock();
+        enrolled.number = enrolled.number.saturating_add(1);
+        enrolled.number
     }
 
     /// How many there have been since the start, those included that live.

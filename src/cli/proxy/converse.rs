@@ -232,17 +232,25 @@ async fn attend<U: Upstream, A: Agent>(
                 how,
                 will_restart_in,
             } => {
+                let session_id = talk.session.id.as_str();
                 if let Some(delay) = will_restart_in {
-                    warn!("the server ended ({how}); it is started again in {delay:.1?}");
+                    warn!(
+                        session_id,
+                        "the server ended ({how}); it is started again in {delay:.1?}"
+                    );
                 } else {
-                    warn!("the server ended ({how}), and is not started again");
+                    warn!(
+                        session_id,
+                        "the server ended ({how}), and is not started again"
+                    );
                 }
                 let died = gate.upstream_event(talk, audit::Event::Died);
                 note(audit, died.reason(audit::Reason::text(how))).await;
                 gate.upstream_died(talk).await
             }
             Occurrence::Restarted => {
-                info!("the server runs again");
+                let session_id = talk.session.id.as_str();
+                info!(session_id, "the server runs again");
                 note(audit, gate.upstream_event(talk, audit::Event::Restarted)).await;
                 gate.upstream_restarted(talk).await;
                 Ok(())

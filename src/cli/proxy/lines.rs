@@ -8,6 +8,15 @@ use crate::upstream::StartError;
 use super::servers::Upstreams;
 use super::{End, Entrance, exposed};
 
+/// A session begins.
+pub(super) fn begins(transport: &str, session_id: &str, upstream: &str) {
+    info!(transport, session_id, upstream, "a session begins");
+}
+
+pub(super) fn ended(session_id: &str, end: &End) {
+    info!(session_id, "a session ended: {end}");
+}
+
 pub(super) fn is_up(
     entrance: &Entrance,
     config: &Config,
@@ -15,7 +24,7 @@ pub(super) fn is_up(
     surfaces: &impl std::fmt::Display,
     isolated_is: Option<&str>,
 ) {
-    let (transport, session, address) = match entrance {
+    let (transport, session_id, address) = match entrance {
         Entrance::Stdio(ends) => (ends.0.transport, Some(ends.0.id.as_str()), None),
         Entrance::Http { listener, .. } => ("http", None, Some(listener.address().to_string())),
     };
@@ -23,7 +32,7 @@ pub(super) fn is_up(
     let isolated = upstream.isolated.as_ref();
     info!(
         transport,
-        session,
+        session_id,
         address,
         upstream = upstream.name,
         isolated_from_level = isolated.map(|isolated| isolated.at),
@@ -57,5 +66,5 @@ fn is_unconfined(config: &Config) {
 }
 
 pub(super) fn stops(end: &End, sessions: u64) {
-    info!(sessions, "the gate stops: {end}");
+    info!(event = "shutdown", sessions, "the gate stops: {end}");
 }

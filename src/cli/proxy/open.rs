@@ -6,7 +6,7 @@ use tracing::{error, warn};
 
 use crate::admin::{Metrics, Serving};
 use crate::agent::http::{AskHealth, Connections, Listener};
-use crate::audit::{Audit, Kind, Observe, Record};
+use crate::audit::{Audit, Kind, Observe, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, Listen, Trial};
 use crate::gate::{self, Gate};
@@ -21,6 +21,7 @@ use crate::upstream::open_files;
 use super::super::exit::Exit;
 use super::super::unmet::Expected;
 use super::conversations::Conversations;
+use super::decisions::Decisions;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::pulse::{self, Serves};
 use super::renew::Renewal;
@@ -84,7 +85,7 @@ pub(super) async fn open(config: &Config, loaded: Loaded) -> Result<Opened, Exit
     let traces = traces::start(config, &clock, &secrets)
         .map_err(|cause| invalid(&format!("`telemetry`: {cause}")))?;
     let (exporter, spans) = traces.unzip();
-    let audit = observed(audit, metrics.as_ref(), spans.as_ref());
+    let audit = observed(audit, metrics.as_ref(), spans.as_ref(), &secrets);
     if let Listen::Http(_) = config.listen {
         // Before servers are told what they may have.
         open_files::ask_for_all();
@@ -234,10 +235,19 @@ fn trial(config: &Config, serves: Serves, upstreams: &Upstreams) -> Trial {
 }
 
 /// The log, and those who are told of its records.
-fn observed(audit: Audit, metrics: Option<&Arc<Metrics>>, spans: Option<&Arc<Spans>>) -> Audit {
+fn observed(
+    audit: Audit,
+    metrics: Option<&Arc<Metrics>>,
+    spans: Option<&Arc<Spans>>,
+    secrets: &Redactor,
+) -> Audit {
     let metrics = metrics.map(|metrics| Arc::clone(metrics) as Arc<dyn Observe>);
     let spans = spans.map(|spans| Arc::clone(spans) as Arc<dyn Observe>);
-    let observers = metrics.into_iter().chain(spans);
+    let followed = Decisions::are_followed().then(|| {
+        let secrets = secrets.clone();
+        Arc::new(Decisions { secrets }) as Arc<dyn Observe>
+    });
+    let observers = metrics.into_iter().chain(spans).chain(followed);
     observers.fold(audit, Audit::observed_by)
 }
 

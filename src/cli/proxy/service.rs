@@ -25,7 +25,7 @@ use super::converse::{self, End};
 use super::isolated;
 use super::reading::of_agent;
 use super::renew::{News, Renewal};
-use super::{Parts, session};
+use super::{Parts, lines, session};
 
 /// Conversations that wait to be begun.
 const ARRIVALS: usize = 64;
@@ -196,7 +196,9 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
         roles,
         ..Agent::default()
     });
-    let session = session.with_ids(ids);
+    let session = session
+        .with_ids(ids)
+        .numbered(parts.conversations.next_number());
     session.described_by(gate.policies().labels());
     let (server, events) = isolated::connect_later(&parts.upstreams, parts.isolated.as_ref());
     let outbox = Outbox::Http(arrival.streams.clone());
@@ -206,13 +208,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     };
     let talk = Talk::new(session, server.clone(), Bridged::new(outbox, bridge));
     parts.conversations.enrol(&talk.session);
-    let (id, upstream) = (talk.session.id.as_str(), &parts.upstream);
-    info!(
-        transport = "http",
-        session = id,
-        upstream,
-        "a session begins"
-    );
+    lines::begins("http", talk.session.id.as_str(), &parts.upstream);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of a session could not be recorded: {fault}");
         server.kill().await;
@@ -238,7 +234,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     if let Err(fault) = gate.session_ended(&talk).await {
         error!("the end of a session could not be recorded: {fault}");
     }
-    info!(session = talk.session.id.as_str(), "a session ended: {end}");
+    lines::ended(talk.session.id.as_str(), &end);
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {

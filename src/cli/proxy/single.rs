@@ -17,7 +17,7 @@ use super::agents::{Inbox, Outbox};
 use super::converse::{self, End};
 use super::isolated::{Placed, PlacedEvents};
 use super::renew::Renewal;
-use super::{FLUSH, Parts};
+use super::{FLUSH, Parts, lines};
 
 /// Bytes that may wait for an agent that does not read.
 const AGENT_QUEUE_BYTES: usize = 1024 * 1024;
@@ -42,6 +42,7 @@ pub(super) async fn serve(
     let agent = Bridged::new(Outbox::Stdio(writer.clone()), parts.bridge());
     let talk = Talk::new(session, server.clone(), agent);
     parts.conversations.enrol(&talk.session);
+    lines::begins(talk.session.transport, talk.session.id.as_str(), upstream);
     if let Err(fault) = gate.session_started(&talk).await {
         error!("the start of the session could not be recorded: {fault}");
         server.kill().await;
@@ -65,6 +66,7 @@ pub(super) async fn serve(
     if let Err(fault) = gate.session_ended(&talk).await {
         error!("the end of the session could not be recorded: {fault}");
     }
+    lines::ended(talk.session.id.as_str(), &end);
     end
 }
 

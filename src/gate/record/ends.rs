@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Trail, kind};
+use super::{AnswerTo, Trail, kind};
 use crate::audit::{self, Kind, Named, Record, Text};
-use crate::gate::refuse::Refusal;
+use crate::gate::refuse::{HIDDEN, Hidden, Refusal};
 use crate::gate::resources;
 use crate::gate::stage::Stage;
 use crate::policy::{Denial, DenialCause, OnDeny, Reason};
@@ -89,7 +89,7 @@ impl Trail {
         record.stage = Some(refusal.stage().name().into());
         record.reason.code = Some(refusal.code().into());
         record.reason.text = Some(told_operators(refusal).into());
-        record.error_code = Some(refusal.answer(Side::Agent, &self.reference).code);
+        record.error_code = self.answered(refusal);
         if let Some(denial) = refusal.denial() {
             explain(&mut record, denial);
         }
@@ -109,6 +109,17 @@ impl Trail {
         record
     }
 
+    /// The code of the error that is answered, if anybody is.
+    fn answered(&self, refusal: &Refusal) -> Option<i64> {
+        let answer = match &self.answer_to {
+            AnswerTo::Nobody => return None,
+            AnswerTo::Asker(side, _) => refusal.answer(*side, &self.reference),
+            AnswerTo::Waiting(side, _) => refusal.answer_waiting(*side, &self.reference),
+            AnswerTo::Unreadable => refusal.answer(Side::Agent, &self.reference),
+        };
+        Some(answer.code)
+    }
+
     fn micros(&self, now: Duration) -> u64 {
         u64::try_from(now.saturating_sub(self.started).as_micros()).unwrap_or(u64::MAX)
     }
@@ -124,6 +135,16 @@ fn told_operators(refusal: &Refusal) -> String {
     } = refusal
     {
         format!("{refusal}: {outside}")
+    } else if let Refusal::UnknownTool {
+        name,
+        cause: Hidden::Denied(denial),
+    } = refusal
+    {
+        let why = match denial.cause {
+            DenialCause::NotPermitted => "not permitted",
+            DenialCause::Forbidden | DenialCause::Fault(_) => "forbidden",
+        };
+        format!("{why}: {name}{HIDDEN}")
     } else {
         refusal.to_string()
     }
@@ -131,11 +152,7 @@ fn told_operators(refusal: &Refusal) -> String {
 
 fn explain(record: &mut Record, denial: &Denial) {
     let first = |get: fn(&Reason) -> Option<&Arc<str>>| denial.first(get);
-    record.policies = denial
-        .reasons
-        .iter()
-        .map(|one| one.policy.as_str().into())
-        .collect();
+    record.policies = super::named_once(&denial.reasons);
     record.reason.advice = first(|reason| reason.advice.as_ref()).map(Into::into);
     if let Some(code) = first(|reason| reason.code.as_ref()) {
         record.reason.code = Some(code.into());

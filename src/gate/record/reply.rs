@@ -109,6 +109,9 @@ impl Trail {
     }
 
     fn answers(&mut self, exchange: &Exchange) {
+        if let Some(agent) = &exchange.agent {
+            self.sent_by(&agent.client.name);
+        }
         self.record.reference = Some((&exchange.reference).into());
         self.record.method = Some(exchange.method.name().into());
         self.record.revision = Some(exchange.snapshot.revision().as_str().into());

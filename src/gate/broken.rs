@@ -1,0 +1,119 @@
+//! Answers of a server that are refused or never come: whoever runs it is told, and not too often.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tracing::warn;
+
+use super::Gate;
+use super::forward::UpstreamFault;
+use super::refuse::Refusal;
+
+/// Reasons that are told apart; there are not so many.
+const MOST: usize = 64;
+
+/// How long a reason is not told again.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Characters of a text that are told.
+const MOST_SHOWN: usize = 300;
+
+/// When which reason was told last, and how often it was left out since.
+#[derive(Debug, Default)]
+pub(super) struct Broken(Mutex<HashMap<String, (Duration, u64)>>);
+
+impl Broken {
+    /// How many were left out before this one, if it is to be told.
+    fn turn(&self, reason: &str, now: Duration) -> Option<u64> {
+        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((last, left_out)) = told.get_mut(reason) {
+            if now.saturating_sub(*last) < QUIET {
+                *left_out = left_out.saturating_add(1);
+                return None;
+            }
+            *last = now;
+            return Some(std::mem::take(left_out));
+        }
+        let has_room = told.len() < MOST;
+        has_room.then(|| {
+            told.insert(reason.to_owned(), (now, 0));
+            0
+        })
+    }
+}
+
+/// What was wrong with an answer, or in place of one.
+pub(super) struct Fault<'f> {
+    pub(super) server: &'f str,
+    pub(super) method: Option<&'f str>,
+    pub(super) record: &'f str,
+    pub(super) refusal: &'f Refusal,
+}
+
+impl Gate {
+    /// One line, without what only the one may see who asked.
+    pub(super) fn tell_of_broken(&self, fault: &Fault<'_>) {
+        let reason = fault.refusal.code();
+        let Some(left_out) = self.broken.turn(reason, self.clock.elapsed()) else {
+            return;
+        };
+        let text = self.without_credentials(fault.refusal.to_string());
+        let text = self.settings.secrets.redact(&text).into_owned();
+        let text: String = text.chars().take(MOST_SHOWN).collect();
+        let method = fault.method.map(str::escape_debug);
+        warn!(
+            server = fault.server,
+            method = method.map(tracing::field::display),
+            reason,
+            record = fault.record,
+            left_out = (left_out > 0).then_some(left_out),
+            "an answer of the server is refused: {}",
+            text.escape_debug()
+        );
+    }
+}
+
+/// Whether a request has ended without an answer since something is wrong with its server. That its time is
+/// over is told elsewhere.
+pub(super) fn is_broken(refusal: &Refusal) -> bool {
+    let Refusal::Upstream(fault) = refusal else {
+        return false;
+    };
+    match fault {
+        UpstreamFault::Died
+        | UpstreamFault::BadReply(_)
+        | UpstreamFault::Status(_)
+        | UpstreamFault::Stalled
+        | UpstreamFault::Unreachable(_) => true,
+        UpstreamFault::Down
+        | UpstreamFault::TimedOut(_)
+        | UpstreamFault::Undiscovered(_)
+        | UpstreamFault::Unlisted
+        | UpstreamFault::Left
+        | UpstreamFault::SessionOver => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_once_and_then_with_the_number_of_those_left_out() {
+        let broken = Broken::default();
+        let at = Duration::from_secs;
+        assert_eq!(broken.turn("stray", at(0)), Some(0));
+        for now in 1..=9 {
+            assert_eq!(broken.turn("stray", at(now)), None);
+        }
+        assert_eq!(broken.turn("shape", at(9)), Some(0));
+        assert_eq!(broken.turn("stray", at(10)), Some(9));
+        assert_eq!(broken.turn("stray", at(11)), None);
+        for number in 0..MOST {
+            broken.turn(&number.to_string(), at(12));
+        }
+        assert_eq!(broken.turn("one more", at(13)), None);
+        assert_eq!(broken.0.lock().unwrap().len(), MOST);
+    }
+}
