@@ -55,6 +55,8 @@ pub mod explain;
 pub mod policy_tests;
 // One signal, one deadline, everything drains.
 pub mod shutdown;
+// What is done with the text of a secret.
+pub mod secret;
 // Invisible characters.
 pub mod unseen;
 // JSON-RPC and MCP as bytes and names.

@@ -1,15 +1,17 @@
 //! Keeps the configuration's own secrets out of everything that is written.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use memchr::memmem::Finder;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use thiserror::Error;
+
+use crate::secret;
 
 /// What stands where a secret stood.
 pub const MARKER: &str = "[redacted]";
@@ -18,17 +20,16 @@ pub const MARKER: &str = "[redacted]";
 /// the rest of the string.
 pub(super) const LONGEST_SECRET: usize = 8 * 1024;
 
-/// Bytes that a secret needs to have.
-const SHORTEST_SECRET: usize = 4;
-
 /// Secrets that are kept of those that were learned: each is looked for in every message, and who
 /// renews a token every few minutes would slow the gate down for ever.
 const LEARNED: usize = 32;
 
-/// A secret too short to be told from ordinary text: replacing each `ab` in a log would say what
-/// the secret is instead of hiding it.
+/// A secret too short to be told from ordinary text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("a secret of fewer than {SHORTEST_SECRET} bytes cannot be kept out of the audit log")]
+#[error(
+    "a secret of fewer than {} bytes cannot be kept out of the audit log",
+    secret::SHORTEST
+)]
 pub struct SecretTooShort;
 
 /// Knows the secrets that the configuration holds, and replaces them in any string.
@@ -175,19 +176,12 @@ fn are_same(one: &[Arc<Needle>], other: &[Arc<Needle>]) -> bool {
 
 /// The forms in which a secret is looked for; none of an empty one.
 fn needles(secret: &SecretString) -> Result<Vec<Arc<Needle>>, SecretTooShort> {
-    let secret = secret.expose_secret();
-    if secret.is_empty() {
-        return Ok(Vec::new());
+    match secret::length(secret) {
+        0 => return Ok(Vec::new()),
+        1..secret::SHORTEST => return Err(SecretTooShort),
+        secret::SHORTEST.. => {}
     }
-    if secret.len() < SHORTEST_SECRET {
-        return Err(SecretTooShort);
-    }
-    let forms = [
-        secret.to_owned(),
-        quoted(secret),
-        super::line::escaped(secret),
-    ];
-    let forms: BTreeSet<String> = forms.into();
+    let forms = secret::patterns(secret, &[quoted, super::line::escaped]);
     let needles = forms.iter().map(|form| Arc::new(Needle::new(form)));
     Ok(needles.collect())
 }

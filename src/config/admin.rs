@@ -3,20 +3,21 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
-use super::authentication::{Holders, OPERATOR_TOKEN, token_in, tokens};
+use super::authentication::{AGENT_TOKEN, APPROVER_TOKEN, Holders, token_in, tokens};
 use super::errors::Reason;
 use super::listen::allowed_hosts;
 use super::section::Section;
 use super::settings::{Admin, Anonymous, Bearer, Listen, ListenAuth};
+use crate::secret;
 
 const APPROVERS: Holders = Holders {
     example: "one for each person, as in `approvers = { anna = \"${ANNA_TOKEN}\" }`",
     name: "the name of the person comes first, as in `anna = \"${ANNA_TOKEN}\"`",
     shared: "is the token of another person too",
     apart: "a token says who has answered: give each their own",
-    length: OPERATOR_TOKEN,
+    length: APPROVER_TOKEN,
 };
 
 pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) -> Admin {
@@ -25,7 +26,7 @@ pub(super) fn admin(mut section: Section<'_, '_>, base: &Path, listen: &Listen) 
     let port = section.port("port");
     let allowed_hosts = allowed_hosts(&mut section);
     let token = section.take("token");
-    let token = token.and_then(|field| token_in(&mut section, &field, OPERATOR_TOKEN));
+    let token = token.and_then(|field| token_in(&mut section, &field, AGENT_TOKEN));
     let file = section.path("token_file", base);
     let anonymous = section
         .switch(
@@ -106,7 +107,7 @@ fn who_may_approve(section: &mut Section<'_, '_>, admin: &Admin, listen: &Listen
     let mut others = of_agents.into_iter().flatten().chain(of_metrics);
     let is_approvers = |other: &SecretString| {
         let mut approvers = admin.approvers.values();
-        approvers.any(|token| token.expose_secret() == other.expose_secret())
+        approvers.any(|token| secret::are_same(token, other))
     };
     if others.any(is_approvers) {
         let reason = Reason::Invalid("has a token that agents or the metrics have too");

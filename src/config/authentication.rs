@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use toml::de::DeValue;
 
 use super::client;
@@ -11,15 +11,13 @@ use super::errors::Reason;
 use super::network::web_url;
 use super::section::{Field, Section};
 use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth, ServerAuth};
+use crate::secret;
 
 /// The length from which a secret is rarely part of ordinary text.
 pub(super) const SHORTEST_TOKEN: usize = 8;
 
 /// The length from which a token is hard to guess.
 const SHORTEST_AGENT_TOKEN: usize = 16;
-
-/// The length that the redactor needs (`audit::Redactor`).
-const SHORTEST_REDACTED: usize = 4;
 
 /// How short a token may be, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -32,18 +30,18 @@ pub(super) struct TokenLength {
 
 /// What the gate shows to others.
 pub(super) const SERVER_TOKEN: TokenLength = TokenLength {
-    least: SHORTEST_REDACTED,
+    least: secret::SHORTEST,
     advised: SHORTEST_TOKEN,
 };
 
-/// What agents show to the gate.
-const AGENT_TOKEN: TokenLength = TokenLength {
-    least: SHORTEST_REDACTED,
+/// What agents show to the gate, and those who read its metrics.
+pub(super) const AGENT_TOKEN: TokenLength = TokenLength {
+    least: secret::SHORTEST,
     advised: SHORTEST_AGENT_TOKEN,
 };
 
-/// What operators and approvers show: a guess would answer for a person.
-pub(super) const OPERATOR_TOKEN: TokenLength = TokenLength {
+/// What approvers show: a guess would answer for a person.
+pub(super) const APPROVER_TOKEN: TokenLength = TokenLength {
     least: SHORTEST_AGENT_TOKEN,
     advised: SHORTEST_AGENT_TOKEN,
 };
@@ -206,7 +204,7 @@ pub(super) fn tokens(
         let Some(token) = token_in(&mut section, &field, holders.length) else {
             continue;
         };
-        let is_same = |other: &SecretString| other.expose_secret() == token.expose_secret();
+        let is_same = |other: &SecretString| secret::are_same(other, &token);
         if tokens.values().any(is_same) {
             section.tell(&field, Reason::Invalid(holders.shared), Some(holders.apart));
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use super::admin::admin;
 use super::consent::consent;
@@ -26,6 +26,7 @@ use super::upstream::upstream;
 use crate::consent::{Settings, Way};
 use crate::gate::OnFatal;
 use crate::policy::host_named;
+use crate::secret;
 
 /// Reads every section; problems and unknown keys end up in `reading`.
 pub(super) fn resolve(reading: &mut Reading<'_>, base: &Path) -> Config {
@@ -118,7 +119,7 @@ fn shares_a_token(config: &Config) -> bool {
     else {
         return false;
     };
-    let is_ours = |token: &SecretString| token.expose_secret() == ours.expose_secret();
+    let is_ours = |token: &SecretString| secret::are_same(token, ours);
     match &listen.auth {
         ListenAuth::Bearer { tokens } => tokens.values().any(is_ours),
         ListenAuth::None | ListenAuth::Jwt(_) => false,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use url::Url;
 
 use super::authentication::SHORTEST_TOKEN;
@@ -12,6 +12,7 @@ use super::errors::Reason;
 use super::network::{is_loopback, web_url};
 use super::section::{Field, Section};
 use super::settings::{Parents, PlainHttp, Telemetry};
+use crate::secret;
 
 /// What the gate says itself, or what decides how a request is read.
 const TAKEN: [&str; 9] = [
@@ -126,11 +127,9 @@ fn is_header(name: &str) -> bool {
 }
 
 fn secrets(headers: &BTreeMap<String, SecretString>) -> Vec<SecretString> {
-    let words = headers
-        .values()
-        .flat_map(|value| value.expose_secret().split(' '));
-    let long = words.filter(|word| word.len() >= SHORTEST_TOKEN);
-    long.map(|word| SecretString::from(word.to_owned()))
+    let words = headers.values().flat_map(secret::words);
+    words
+        .filter(|word| secret::length(word) >= SHORTEST_TOKEN)
         .collect()
 }
 

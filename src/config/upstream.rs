@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use toml::de::DeValue;
 use url::Url;
 
@@ -15,6 +15,7 @@ use super::sandbox::{Confinement, sandbox};
 use super::section::{Field, Section};
 use super::settings::{HttpUpstream, Isolated, PlainHttp, ServerAuth, Trial, Upstream};
 use super::variables::Variables;
+use crate::secret;
 
 /// What the child always gets from the gate's own environment, where it is set there: enough to
 /// find programs, a home and a language. Everything else must be named in `upstream.env`.
@@ -95,7 +96,7 @@ fn tell_of_the_same(section: &mut Section<'_, '_>, upstream: &Upstream) {
             open.command == isolated.command
                 && open.cwd == isolated.cwd
                 && open.sandbox == isolated.sandbox
-                && exposed(&open.env) == exposed(&isolated.env)
+                && are_same(&open.env, &isolated.env)
         }
         (Some(_), None) | (None, Some(_)) => false,
     };
@@ -108,10 +109,12 @@ fn tell_of_the_same(section: &mut Section<'_, '_>, upstream: &Upstream) {
     }
 }
 
-fn exposed(env: &BTreeMap<String, SecretString>) -> Vec<(&String, &str)> {
-    env.iter()
-        .map(|(name, value)| (name, value.expose_secret()))
-        .collect()
+fn are_same(one: &BTreeMap<String, SecretString>, other: &BTreeMap<String, SecretString>) -> bool {
+    let is_same = |(name, value): (&String, &SecretString)| {
+        let other = other.get(name);
+        other.is_some_and(|other| secret::are_same(value, other))
+    };
+    one.len() == other.len() && one.iter().all(is_same)
 }
 
 /// What is written of a server, before it is clear how it is reached.

@@ -2,6 +2,9 @@
 
 use hyper::HeaderMap;
 use hyper::header::AUTHORIZATION;
+use secrecy::SecretString;
+
+use crate::secret;
 
 use super::Challenge;
 
@@ -32,7 +35,13 @@ pub(super) fn token(headers: &HeaderMap) -> Result<&str, Challenge> {
 }
 
 /// What RFC 6750 §2.1 lets stand in a token and a little more: operators make tokens up.
-pub(super) fn is_token(text: &str) -> bool {
+fn is_token(text: &str) -> bool {
     let visible = text.bytes().all(|byte| byte.is_ascii_graphic());
-    !text.is_empty() && text.len() <= MAX_TOKEN_BYTES && visible
+    (1..=MAX_TOKEN_BYTES).contains(&text.len()) && visible
+}
+
+/// The same of a token that an agent is to show.
+pub(super) fn can_be(token: &SecretString) -> bool {
+    let visible = secret::is_made_of(token, |byte| byte.is_ascii_graphic());
+    (1..=MAX_TOKEN_BYTES).contains(&secret::length(token)) && visible
 }

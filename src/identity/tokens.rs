@@ -3,14 +3,13 @@
 use std::net::IpAddr;
 
 use hyper::HeaderMap;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
-use super::{Authenticate, Challenge, Identified, Identity, Proof, bearer};
+use crate::secret;
 
-/// The shortest token that is accepted, in bytes.
-const MIN_TOKEN_BYTES: usize = 16;
+use super::{Authenticate, Challenge, Identified, Identity, Proof, bearer};
 
 /// A token, and who has it.
 #[derive(Debug)]
@@ -31,7 +30,7 @@ pub struct StaticTokens {
 pub enum StaticTokensError {
     #[error("there is no token, so nobody could come in")]
     None,
-    #[error("the token of `{0}` has fewer than {MIN_TOKEN_BYTES} bytes")]
+    #[error("the token of `{0}` has fewer than {least} bytes", least = secret::SHORTEST)]
     Short(String),
     #[error("the token of `{0}` has characters that no bearer token has")]
     Malformed(String),
@@ -45,15 +44,14 @@ impl StaticTokens {
     pub fn new(tokens: Vec<StaticToken>) -> Result<Self, StaticTokensError> {
         let mut known: Vec<(Fingerprint, Identity)> = Vec::with_capacity(tokens.len());
         for StaticToken { token, identity } in tokens {
-            let token = token.expose_secret();
             let subject = || identity.subject.clone();
-            if token.len() < MIN_TOKEN_BYTES {
+            if secret::length(&token) < secret::SHORTEST {
                 return Err(StaticTokensError::Short(subject()));
             }
-            if !bearer::is_token(token) {
+            if !bearer::can_be(&token) {
                 return Err(StaticTokensError::Malformed(subject()));
             }
-            let fingerprint = fingerprint(token);
+            let fingerprint = secret::sha256(&token);
             if let Some((_, other)) = known.iter().find(|(known, _)| *known == fingerprint) {
                 return Err(StaticTokensError::Shared(other.subject.clone(), subject()));
             }

@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use secrecy::ExposeSecret;
 use tokio::process::Command;
+
+use crate::secret;
 
 use super::child_process::Settings;
 use super::sandbox::{self, Access, Place, Sandbox, SandboxError};
@@ -194,10 +195,10 @@ fn environment(settings: &Settings) -> Result<Vec<(OsString, OsString)>, StartEr
         // An exported shell function, which a shell further down would run (CVE-2014-6271).
         (!value.as_encoded_bytes().starts_with(b"()")).then(|| (OsString::from(name), value))
     });
-    let named = settings.env.iter().map(|(name, value)| {
-        // The one place where the server's secrets are exposed.
-        (OsString::from(name), OsString::from(value.expose_secret()))
-    });
+    let named = settings
+        .env
+        .iter()
+        .map(|(name, value)| (OsString::from(name), secret::variable(value)));
     if let Some(name) = settings
         .env
         .keys()

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memchr;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::sleep;
 
 use super::command::StartError;
 use super::launcher;
+use crate::secret;
 use crate::unseen::misleads;
 
 /// Longer lines are cut.
@@ -187,17 +188,8 @@ impl Log {
     /// The line without secrets, nor the beginning of one where the line was cut.
     fn conceal(&self, line: &Line<'_>) -> String {
         let mut text = String::from_utf8_lossy(line.text).into_owned();
-        for secret in self.secrets.iter().map(ExposeSecret::expose_secret) {
-            text = text.replace(secret, REDACTED);
-            let begun = secret
-                .char_indices()
-                .rev()
-                .filter_map(|(end, _)| secret.get(..end))
-                .find(|start| line.dropped > 0 && !start.is_empty() && text.ends_with(start));
-            if let Some(start) = begun {
-                text.truncate(text.len().saturating_sub(start.len()));
-                text.push_str(REDACTED);
-            }
+        for secret in &self.secrets {
+            text = secret::without(&text, line.dropped > 0, secret, REDACTED);
         }
         text
     }

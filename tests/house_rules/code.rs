@@ -27,6 +27,33 @@ fn no_source_file_is_longer_than_can_be_read_at_once() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
+/// The text of a secret is read in one place, so that what becomes of it can be read there too.
+#[test]
+fn one_module_reads_the_text_of_a_secret() {
+    let calls: Vec<(String, usize)> = tree::rust()
+        .iter()
+        .filter(|(path, _)| path.starts_with("src/") && !tokens::is_test_file(path))
+        .map(|(path, text)| (path.clone(), reads_of_secrets(text)))
+        .filter(|(_, calls)| *calls > 0)
+        .collect();
+    assert_eq!(calls, [("src/secret.rs".to_owned(), 1)]);
+}
+
+fn reads_of_secrets(text: &str) -> usize {
+    let code = tokens::code(text);
+    tokens::without_tests(&code)
+        .matches("expose_secret")
+        .count()
+}
+
+#[test]
+fn a_read_of_a_secret_is_found_however_it_is_written() {
+    let all = "let a = b.expose_secret();\nlet c = d.map(ExposeSecret::expose_secret);\n";
+    assert_eq!(reads_of_secrets(all), 2);
+    let tests = "// expose_secret\n#[cfg(test)]\nmod tests {\na.expose_secret();\n}\n";
+    assert_eq!(reads_of_secrets(tests), 0);
+}
+
 #[test]
 fn no_code_is_unsafe() {
     let problems: Vec<String> = tree::rust()

@@ -9,14 +9,18 @@ enum May {
 }
 
 /// `config` fills each component's `Settings` and so reaches most of them.
-const TABLE: [(&str, May); 27] = [
+const TABLE: [(&str, May); 28] = [
     ("unseen", May::Only(&[])),
+    ("secret", May::Only(&[])),
     ("wire", May::Only(&["unseen"])),
     ("clock", May::Only(&[])),
     ("policy", May::Only(&["unseen"])),
     ("guard", May::Only(&["wire", "policy", "unseen"])),
     ("session", May::Only(&["guard", "wire", "clock", "policy"])),
-    ("audit", May::Only(&["wire", "policy", "clock", "unseen"])),
+    (
+        "audit",
+        May::Only(&["wire", "policy", "clock", "secret", "unseen"]),
+    ),
     ("loading", May::Only(&["policy", "audit", "wire", "unseen"])),
     (
         "consent",
@@ -32,9 +36,12 @@ const TABLE: [(&str, May); 27] = [
     ("inward", May::Only(&[])),
     (
         "upstream",
-        May::Only(&["gate", "wire", "clock", "outward", "unseen"]),
+        May::Only(&["gate", "wire", "clock", "outward", "secret", "unseen"]),
     ),
-    ("identity", May::Only(&["wire", "clock", "outward"])),
+    (
+        "identity",
+        May::Only(&["wire", "clock", "outward", "secret"]),
+    ),
     (
         "agent",
         May::Only(&["gate", "session", "wire", "identity", "inward"]),

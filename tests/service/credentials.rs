@@ -6,6 +6,7 @@ use std::thread;
 
 use crate::guarded::{Guarded, SECRET, issued};
 use crate::http::{Agent, Answer};
+use crate::operators::{admin, with_admin};
 use crate::processes::eventually;
 use crate::serving::Serving;
 use crate::setup::{ALLOW_ALL, Setup};
@@ -95,6 +96,42 @@ fn a_token_that_is_rotated_in_its_file_is_shown_at_once_and_told_to_nobody() {
         is_told.then_some(()).ok_or(said)
     });
     told_nowhere(&gate, &[first, second]);
+}
+
+#[test]
+fn short_tokens_work_with_a_warning_each() {
+    let guarded = Guarded::start();
+    guarded.state().accepted = Some("s3rv3r".to_owned());
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str, token: &str| {
+        let file = place.path().join(name);
+        fs::write(&file, token).unwrap();
+        format!("token_file = {file:?}")
+    };
+    let mut setup = before(
+        &guarded,
+        &format!("type = \"bearer\", {}", file("server", "s3rv3r")),
+    );
+    setup
+        .listen
+        .push_str("\nauth = { type = \"bearer\", tokens = { alice = \"s3cr3t\" } }");
+    let gate = Serving::start(with_admin(setup, &file("metrics", "m3tr1c")));
+    let agent = Agent::at(&gate.url).with("Authorization: Bearer s3cr3t");
+    answered(&agent.in_session().echo(1, "short"), "short");
+    let metrics = admin(&gate, "/metrics");
+    assert_eq!(metrics.request("GET", "").status, 401);
+    let metrics = admin(&gate, "/metrics").with("Authorization: Bearer m3tr1c");
+    assert_eq!(metrics.request("GET", "").status, 200);
+    says(
+        &gate,
+        "a token or secret that the gate shows to others has fewer than 8 bytes",
+    );
+    says(&gate, "admin.token_file has fewer than 8 bytes");
+    says(
+        &gate,
+        "listen.auth.tokens.alice: is short: it can be guessed",
+    );
+    told_nowhere(&gate, &["s3rv3r", "s3cr3t", "m3tr1c"].map(str::to_owned));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn operators_of(setup: &Setup, path: &str) -> Agent {
     Agent::at(&format!("http://127.0.0.1:{port}{path}"))
 }
 
-fn admin(gate: &Serving, path: &str) -> Agent {
+pub(crate) fn admin(gate: &Serving, path: &str) -> Agent {
     operators_of(gate.setup(), path)
 }
 

@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use crate::agent::http;
-use crate::audit::Redactor;
+use crate::audit::{MARKER, Redactor};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{
     self, Bearer, Config, HttpListen, Jwks, JwtAlgorithm, Listen, ListenAuth, ServerAuth,
@@ -18,6 +18,7 @@ use crate::identity::{
     KeySource, KeyUrl, ProtectedResource, Reach, ResourceError, StaticToken, StaticTokens,
     StaticTokensError,
 };
+use crate::secret;
 use crate::upstream::http::{
     Auth, Conceal, HttpClientError, HttpSettings, PlainHttp, TooShort, client_tls,
 };
@@ -35,8 +36,8 @@ pub(super) enum NetworkError {
         cause: std::io::Error,
     },
     #[error(
-        "`{key}`: `{}`: a token of fewer than {SHORTEST_SECRET} bytes cannot be told from ordinary \
-         text; use a longer one", .file.display()
+        "`{key}`: `{}`: a token of fewer than {} bytes cannot be told from ordinary text; use a \
+         longer one", .file.display(), secret::SHORTEST
     )]
     TokenShort { key: &'static str, file: PathBuf },
     #[error("`listen.auth`: {0}")]
@@ -61,15 +62,33 @@ pub(super) fn operators_token(config: &Config) -> Result<Option<SecretString>, N
 
 /// What the gate takes from a file or from an authorization server while it runs, the redactor learns.
 #[derive(Debug)]
-struct Learning(Redactor);
+struct Learning {
+    redactor: Redactor,
+    /// A secret is read again with each token.
+    told: Once,
+}
 
 impl Conceal for Learning {
     fn conceal(&self, secret: &SecretString) -> Result<(), TooShort> {
-        if secret.expose_secret().len() < SHORTEST_SECRET {
-            return Err(TooShort);
+        self.redactor.learn(secret).map_err(|_| TooShort)?;
+        let what = "a token or secret that the gate shows to others";
+        if is_short(secret) {
+            self.told.call_once(|| warn_of_a_short(what));
         }
-        self.0.learn(secret).map_err(|_| TooShort)
+        Ok(())
     }
+}
+
+fn is_short(secret: &SecretString) -> bool {
+    secret::length(secret) < SHORTEST_SECRET
+}
+
+fn warn_of_a_short(what: &str) {
+    tracing::warn!(
+        "{what} has fewer than {SHORTEST_SECRET} bytes: it can be guessed, and the gate replaces \
+         these characters by `{MARKER}` wherever they occur in its messages, logs and records, in \
+         ordinary words too"
+    );
 }
 
 fn token(
@@ -85,13 +104,15 @@ fn token(
                 file: file.clone(),
                 cause,
             })?;
-            let token = text.trim();
-            // Nothing would be redacted any more, whatever else is secret.
-            if token.len() < SHORTEST_SECRET {
+            let token = SecretString::from(text.trim());
+            if secret::length(&token) < secret::SHORTEST {
                 let file = file.clone();
                 return Err(NetworkError::TokenShort { key, file });
             }
-            Ok(Some(SecretString::from(token.to_owned())))
+            if is_short(&token) {
+                warn_of_a_short(key);
+            }
+            Ok(Some(token))
         }
     }
 }
@@ -110,7 +131,10 @@ pub(super) fn over_http(
         ServerAuth::Bearer(Bearer::File(file)) => Auth::TokenFile(file.clone()),
         ServerAuth::Client(client) => Auth::Client(client.clone()),
     });
-    settings.conceal = Arc::new(Learning(secrets.clone()));
+    settings.conceal = Arc::new(Learning {
+        redactor: secrets.clone(),
+        told: Once::new(),
+    });
     settings.clock = Arc::clone(clock);
     settings.ca_file.clone_from(&written.ca_file);
     settings.plain_http = match written.plain_http {

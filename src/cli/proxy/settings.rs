@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::iter;
 use std::sync::Arc;
 
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
 use crate::audit::{self, Audit, OpenError, Redactor, SecretTooShort};
 use crate::bridge;
@@ -14,6 +14,7 @@ use crate::gate;
 use crate::guard::Preset;
 use crate::guard::secrets::Rules;
 use crate::loading;
+use crate::secret;
 use crate::upstream::http::ClientSecret;
 use crate::upstream::sandbox::Sandbox;
 use crate::upstream::{self, Concealing};
@@ -118,9 +119,7 @@ fn secret_values(config: &Config) -> impl Iterator<Item = &SecretString> {
     let named = servers(config).flat_map(|server| &server.env);
     let named = named.chain(&config.variables);
     named
-        .filter(move |(name, value)| {
-            says_so(name) && value.expose_secret().len() >= SHORTEST_SECRET
-        })
+        .filter(move |(name, value)| says_so(name) && secret::length(value) >= SHORTEST_SECRET)
         .map(|(_, value)| value)
         .chain(tokens(config))
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{HeaderName, HeaderValue};
-use secrecy::ExposeSecret;
+use reqwest::header::HeaderName;
 use tracing::info;
 
 use crate::audit::Redactor;
 use crate::clock::Clock;
 use crate::config::{Config, Listen, Parents};
 use crate::gate::{Others, Share, Tracing};
+use crate::secret;
 use crate::telemetry::{Exporter, Settings, SetupError, Spans, Transport};
 use crate::upstream::http::{HttpClientError, client_tls};
 
@@ -70,8 +70,7 @@ fn settings(config: &Config) -> Result<Option<Settings>, TracesError> {
         .extend(["v1", "traces"]);
     let header = |(name, value): (&String, &secrecy::SecretString)| {
         let refused = || TracesError::Header(name.clone());
-        let mut value = HeaderValue::from_str(value.expose_secret()).map_err(|_| refused())?;
-        value.set_sensitive(true);
+        let value = secret::header("", value).ok_or_else(refused)?;
         let name = HeaderName::try_from(name).map_err(|_| refused())?;
         Ok::<_, TracesError>((name, value))
     };

@@ -176,7 +176,7 @@ fn about_limits_and_the_listener_of_operators() {
         format!("{URL}\nadmin = {{ port = 1, host = 'a' }}"),
         format!("{URL}\nadmin = {{ port = 1, host = '::' }}"),
         format!("{URL}\nadmin = {{ port = 1, host = '::', allow_anonymous = false }}"),
-        format!("{URL}\nadmin = {{ port = 1, token = 'short' }}"),
+        format!("{URL}\nadmin = {{ port = 1, token = 'abc' }}"),
         format!("{URL}\nadmin = {{ port = 1, token = '0123456789abcdef', token_file = 'a' }}"),
     ];
     check(&accepted, &refused);

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use hyper::header::HeaderValue;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
+
+use crate::secret;
 
 use super::connections::Connections;
 use super::failure::Failure;
@@ -85,12 +87,10 @@ impl fmt::Debug for Credential {
 
 /// `None` if no header can hold it, or it has characters that no token has (RFC 6750, section 2.1).
 pub(super) fn bearer(token: &SecretString) -> Option<HeaderValue> {
-    let token = token.expose_secret();
     let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
-    if token.is_empty() || token.len() > MAX_SECRET || !token.bytes().all(well_formed) {
+    if !(1..=MAX_SECRET).contains(&secret::length(token)) || !secret::is_made_of(token, well_formed)
+    {
         return None;
     }
-    let mut header = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
-    header.set_sensitive(true);
-    Some(header)
+    secret::header("Bearer ", token)
 }

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
+use crate::secret;
 use crate::upstream::{Backoff, Delays};
 
 use super::super::conceal::Conceal;
@@ -199,7 +199,7 @@ impl AccessTokens {
         // Each occurrence of a token is taken out of all that passes, so that one which is an
         // ordinary word would be taken out of what is not meant.
         let what = "holds an `access_token` that is too short to be one";
-        if granted.token.expose_secret().len() < SHORTEST_TOKEN {
+        if secret::length(&granted.token) < SHORTEST_TOKEN {
             return Err(TokenFault::Unfit { of, what });
         }
         self.conceal.conceal(&granted.token)?;
