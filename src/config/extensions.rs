@@ -11,7 +11,6 @@ pub(super) fn extensions(mut section: Section<'_, '_>) -> Extensions {
     let mut read: BTreeMap<String, String> = BTreeMap::new();
     let mut methods = Vec::new();
     for item in section.items("methods", help).into_iter().flatten() {
-        section.show(&item);
         let Some(name) = section.text(&item).map(|text| text.value) else {
             continue;
         };

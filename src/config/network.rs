@@ -58,7 +58,7 @@ impl<'t> Section<'_, 't> {
         help: &str,
         mut read: impl FnMut(&mut Self, &Field<'t>) -> Option<T>,
     ) -> Option<Vec<T>> {
-        let items = self.items(key, help)?;
+        let items = self.secret_items(key, help)?;
         let mut values = Vec::new();
         for item in &items {
             let Some(value) = read(self, item) else {

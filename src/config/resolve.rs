@@ -211,7 +211,6 @@ fn tool_names<'t>(section: &mut Section<'_, 't>, items: &[Field<'t>]) -> Vec<Str
     let mut seen = BTreeSet::new();
     let mut names = Vec::new();
     for item in items {
-        section.show(item);
         let Some(name) = section.text(item).map(|text| text.value) else {
             continue;
         };
@@ -350,7 +349,6 @@ fn elicitation(
     let help = "as in `[\"login.example.com\"]`";
     let mut hosts = Vec::new();
     for item in section.items("hosts", help).unwrap_or_default() {
-        section.show(&item);
         let Some(text) = section.text(&item) else {
             continue;
         };

@@ -87,7 +87,6 @@ fn rule<'t>(all: &mut Section<'_, 't>, field: Field<'t>) -> Option<(Rule, Writte
     let mut words = Vec::new();
     let mut unread = 0;
     for item in items.into_iter().flatten() {
-        section.show(&item);
         if let Some(word) = section.text(&item) {
             words.push((item, word.value));
         } else {

@@ -114,11 +114,25 @@ impl<'r, 't> Section<'r, 't> {
         self.presence == Presence::Present
     }
 
-    /// The items of an array of strings, each to be read with [`Section::text`].
+    /// The items of an array of strings that are no secrets, each to be read with [`Section::text`].
     pub(super) fn items(&mut self, key: &'static str, help: &str) -> Option<Vec<Field<'t>>> {
+        let field = self.take_shown(key)?;
+        let items = self.items_of(&field, help)?;
+        for item in &items {
+            self.show(item);
+        }
+        Some(items)
+    }
+
+    /// The same of strings that may hold secrets.
+    pub(super) fn secret_items(&mut self, key: &'static str, help: &str) -> Option<Vec<Field<'t>>> {
         let field = self.take(key)?;
+        self.items_of(&field, help)
+    }
+
+    fn items_of(&mut self, field: &Field<'t>, help: &str) -> Option<Vec<Field<'t>>> {
         let DeValue::Array(items) = field.value else {
-            self.wrong_type(&field, "an array of strings", Some(help));
+            self.wrong_type(field, "an array of strings", Some(help));
             return None;
         };
         let item = |(index, item): (usize, &'t toml::Spanned<DeValue<'t>>)| Field {

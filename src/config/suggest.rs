@@ -4,6 +4,9 @@ use strsim::damerau_levenshtein;
 
 use super::reading::{Availability, Known};
 
+const HEADERS: &str = "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
+                       \"${TOKEN}\" }`; other headers cannot be set";
+
 /// Keys of other programs' configurations, and what this one has in their place.
 const IDIOMS: &[(&str, &str, &str)] = &[
     (
@@ -11,6 +14,8 @@ const IDIOMS: &[(&str, &str, &str)] = &[
         "args",
         "`command` is one array: the program, then its arguments",
     ),
+    ("upstream", "headers", HEADERS),
+    ("upstream", "bearer_token", HEADERS),
     (
         "policy",
         "deny",

@@ -307,7 +307,7 @@ fn command(section: &mut Section<'_, '_>, base: &Path) -> Vec<String> {
     {
         return single_program(section, &field, base, help);
     }
-    let Some(items) = section.items("command", help) else {
+    let Some(items) = section.secret_items("command", help) else {
         return Vec::new();
     };
     let Some((program, arguments)) = items.split_first() else {

@@ -248,7 +248,7 @@ impl<'t> Section<'_, 't> {
             .ok()
     }
 
-    fn take_shown(&mut self, key: &'static str) -> Option<Field<'t>> {
+    pub(super) fn take_shown(&mut self, key: &'static str) -> Option<Field<'t>> {
         let field = self.take(key)?;
         self.show(&field);
         Some(field)

@@ -194,6 +194,11 @@ fn unknown_keys_and_values_get_a_suggestion() {
         "known keys: `durability`, `file`, `on_fault`",
     );
     check_advice(
+        "upstream = { url = \"https://a\", headers = { a = \"b\" } }",
+        "what the server is shown is `auth`, as in `auth = { type = \"bearer\", token = \
+         \"${TOKEN}\" }`; other headers cannot be set",
+    );
+    check_advice(
         &with("upstream.args = [\"-y\"]"),
         "`command` is one array: the program, then its arguments",
     );

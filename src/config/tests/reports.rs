@@ -57,6 +57,11 @@ snapshot!(
     "[upstream]\ncommand = [\"npx\", \"-y\", \"server\"\n\n[policy]\nallow = [\"read_file\"]\n"
 );
 
+snapshot!(
+    names_and_hosts_are_shown_where_they_are_wrong,
+    "[upstream]\ncommand = [\"server\"]\n\n[policy]\nallow = \"read_file, write_file\"\n\n[ratchet.network]\nhosts = [\"a b\"]\n"
+);
+
 snapshot!(text_without_quotes, "[upstream]\ncommand = npx\n");
 
 snapshot!(

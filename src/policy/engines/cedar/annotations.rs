@@ -18,6 +18,8 @@ pub(super) struct Annotations {
 /// What is wrong with an annotation.
 #[derive(Debug)]
 pub(super) struct Problem {
+    /// The annotation; none where the policy is not what all of them say.
+    pub(super) key: Option<String>,
     pub(super) severity: miette::Severity,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -47,7 +49,11 @@ impl Annotations {
         let mut annotations: Vec<_> = annotations.collect();
         annotations.sort_unstable();
         for (key, value) in annotations {
+            let known = read.problems.len();
             read.take(key, value);
+            for problem in read.problems.iter_mut().skip(known) {
+                problem.key = Some(key.to_owned());
+            }
         }
         if effect == cedar_policy::Effect::Forbid && !read.obligations.is_empty() {
             read.obligations.clear();
@@ -148,6 +154,7 @@ impl Annotations {
                 );
             }
             _ => self.problems.push(Problem {
+                key: None,
                 severity: miette::Severity::Warning,
                 message: format!("unknown annotation `@{key}`"),
                 help: suggestion(key),
@@ -157,6 +164,7 @@ impl Annotations {
 
     fn error(&mut self, message: String, help: Option<String>) {
         self.problems.push(Problem {
+            key: None,
             severity: miette::Severity::Error,
             message,
             help,

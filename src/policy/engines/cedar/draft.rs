@@ -1,5 +1,6 @@
 //! One policy between its text and its rule.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use cedar_policy::{ActionConstraint, EntityUid, Policy, PrincipalConstraint, ResourceConstraint};
@@ -70,7 +71,12 @@ impl<'s> Draft<'s> {
             let mut found = PolicyProblem::error("policy::annotation", problem.message.clone());
             found.severity = problem.severity;
             found.help.clone_from(&problem.help);
-            problems.push(self.locate(found, "on this policy"));
+            problems.push(
+                match problem.key.as_deref().and_then(|key| self.annotation(key)) {
+                    Some(span) => found.in_source(self.source).at(span, "here"),
+                    None => self.locate(found, "on this policy"),
+                },
+            );
         }
         for finding in &self.findings.faults {
             let problem = match finding.kind {
@@ -109,6 +115,14 @@ impl<'s> Draft<'s> {
                 None => self.locate(problem, "in this policy"),
             });
         }
+    }
+
+    fn annotation(&self, key: &str) -> Option<Range<usize>> {
+        let tree: &ast::Policy = self.policy.as_ref();
+        let mut all = tree.annotations();
+        let (_, annotation) = all.find(|(name, _)| name.as_ref() == key)?;
+        let loc = annotation.loc.as_ref()?;
+        Some(loc.start()..loc.end())
     }
 
     pub(super) fn locate(&self, problem: PolicyProblem, label: &str) -> PolicyProblem {

@@ -104,7 +104,8 @@ fn join(alike: Vec<PolicyProblem>) -> Option<PolicyProblem> {
         first.message = format!("{}{several} {told}{more}{}", cut.before, cut.after);
         let own = first.help.take().filter(|_| same_help);
         first.help = Some(match own {
-            Some(own) => format!("{own} Or: {help}"),
+            Some(own) if own.ends_with('?') => format!("{own} Or: {help}"),
+            Some(own) => format!("{own}; or: {help}"),
             None => (*help).to_owned(),
         });
     }

@@ -24,23 +24,23 @@ const AN_ENTITY: &str = "roots are entities: write `Mcp::Root::\"…\"` in place
 const DECIMAL: &str = "where the lock says `number`, the argument is a decimal: compare it by \
                        `.greaterThan(decimal(\"100.0\"))`, `.lessThanOrEqual(…)` and the like";
 
-const TAGS: &str = "arguments are tags: ask `context.args.hasTag(\"/path\")` first, and then \
-                    `context.args.getTag(\"/path\")`, of which a text is `s` and an integer `i`";
+/// Where arguments are, with and without types.
+const TAGGED: &str = "args";
+const TYPED: &str = "arguments";
 
 /// About what the checker says of types, which names none of what to write instead.
 pub(super) fn of_types(message: &str) -> Option<&'static str> {
     let is_decimal = message.contains("expected Long but saw decimal")
         || message.contains("expected decimal but saw Long");
-    let is_tag = message.starts_with("attribute `[") && message.contains("`Mcp::Args`");
-    if is_decimal {
-        Some(DECIMAL)
-    } else {
-        is_tag.then_some(TAGS)
-    }
+    is_decimal.then_some(DECIMAL)
 }
 
 /// What there is to look up, anywhere.
-pub(super) struct Names(BTreeSet<String>);
+pub(super) struct Names {
+    attributes: BTreeSet<String>,
+    /// A lock gives types to the arguments of some tool.
+    is_typed: bool,
+}
 
 impl Names {
     pub(super) fn with(lock: &Lock) -> Self {
@@ -51,12 +51,17 @@ impl Names {
             }
             names
         });
-        let mut names = BASE.clone();
+        let mut attributes = BASE.clone();
+        let mut is_typed = false;
         for (_, record) in lock.typed() {
-            names.insert("arguments".to_owned());
-            of_record(record, &mut names);
+            is_typed = true;
+            attributes.insert(TYPED.to_owned());
+            of_record(record, &mut attributes);
         }
-        Self(names)
+        Self {
+            attributes,
+            is_typed,
+        }
     }
 
     /// About the first piece that is wrong. `within` is where the checker points, if it does.
@@ -71,7 +76,11 @@ impl Names {
     }
 
     fn about(&self, expr: &Expr) -> Option<String> {
-        if let ExprKind::HasAttr { attr, .. } = expr.expr_kind() {
+        let of_argument =
+            argument(expr).and_then(|(written, pointer)| self.of_argument(written, &pointer));
+        if of_argument.is_some() {
+            of_argument
+        } else if let ExprKind::HasAttr { attr, .. } = expr.expr_kind() {
             self.misspelt(attr)
         } else if let ExprKind::ExtHasAttr { attrs, .. } = expr.expr_kind() {
             attrs.iter().find_map(|attr| self.misspelt(attr))
@@ -82,12 +91,28 @@ impl Names {
         }
     }
 
+    fn of_argument(&self, written: &str, pointer: &str) -> Option<String> {
+        let why = match (written, self.is_typed) {
+            (TYPED, true) => return None,
+            (TYPED, false) => {
+                "without a `tools.lock` (`mcp-protector tools lock` makes one) arguments have no types"
+            }
+            _ => "arguments are tags",
+        };
+        let pointer = pointer.escape_debug();
+        Some(format!(
+            "{why}: write `context.args.hasTag(\"{pointer}\") && \
+             context.args.getTag(\"{pointer}\") has s && context.args.getTag(\"{pointer}\").s` and \
+             what it must be; a text is `s`, an integer `i`, any number `n`, a boolean `b`"
+        ))
+    }
+
     fn misspelt(&self, attribute: &str) -> Option<String> {
-        if self.0.contains(attribute) {
+        if self.attributes.contains(attribute) {
             return None;
         }
         let distance = |name: &&String| strsim::osa_distance(name, attribute);
-        let nearest = self.0.iter().min_by_key(distance);
+        let nearest = self.attributes.iter().min_by_key(distance);
         let written = attribute.escape_debug();
         Some(match nearest.filter(|name| distance(name) <= NEAR) {
             Some(nearest) => format!(
@@ -100,6 +125,38 @@ impl Names {
             ),
         })
     }
+}
+
+/// The attribute of the context that an argument is looked for in, and the JSON pointer of the
+/// argument, of `context.args.path` and `context.arguments has path`.
+fn argument(expr: &Expr) -> Option<(&'static str, String)> {
+    let (of, attribute) = if let ExprKind::GetAttr { expr, attr } = expr.expr_kind() {
+        (expr, attr)
+    } else if let ExprKind::HasAttr { expr, attr } = expr.expr_kind() {
+        (expr, attr)
+    } else {
+        return None;
+    };
+    let place = [TAGGED, TYPED].into_iter().find(|it| is_context(of, it));
+    let (place, mut pointer) = match place {
+        Some(place) => (place, String::new()),
+        None => argument(of)?,
+    };
+    if attribute.starts_with('/') {
+        pointer.push_str(attribute);
+    } else {
+        pointer.push('/');
+        pointer.push_str(&attribute.replace('~', "~0").replace('/', "~1"));
+    }
+    Some((place, pointer))
+}
+
+fn is_context(expr: &Expr, attribute: &str) -> bool {
+    matches!(
+        expr.expr_kind(),
+        ExprKind::GetAttr { expr, attr } if attr == attribute
+            && matches!(expr.expr_kind(), ExprKind::Var(Var::Context))
+    )
 }
 
 fn of_roots(op: BinaryOp, one: &Expr, other: &Expr) -> Option<&'static str> {
@@ -129,11 +186,7 @@ fn of_roots(op: BinaryOp, one: &Expr, other: &Expr) -> Option<&'static str> {
 pub(super) fn is_roots(expr: &Expr) -> bool {
     matches!(
         expr.expr_kind(),
-        ExprKind::GetAttr { expr: touch, attr } if attr == "roots" && matches!(
-            touch.expr_kind(),
-            ExprKind::GetAttr { expr: context, attr } if attr == "touch"
-                && matches!(context.expr_kind(), ExprKind::Var(Var::Context))
-        )
+        ExprKind::GetAttr { expr: touch, attr } if attr == "roots" && is_context(touch, "touch")
     )
 }
 

@@ -106,6 +106,44 @@ fn annotations_that_promise_too_much_are_refused() {
 }
 
 #[test]
+fn an_argument_gets_help_with_the_form_that_works() {
+    let check = |condition: &str, pointer: &str| {
+        let text = format!(
+            "permit(principal, action == Mcp::Action::\"call_tool\", resource) when {{ {condition} }};"
+        );
+        let errors = Cedar::default().compile(&[source(&text)]).err().unwrap();
+        let help = errors.problems[0].help.as_deref().unwrap_or_default();
+        let form = format!(
+            "write `context.args.hasTag({pointer}) && context.args.getTag({pointer}) has s && \
+             context.args.getTag({pointer}).s`"
+        );
+        assert!(help.contains(&form), "{condition}: {help}");
+        let whole = format!(
+            "permit(principal, action == Mcp::Action::\"call_tool\", resource) when {{ {} == \"a\" }};",
+            form.trim_start_matches("write ").trim_matches('`')
+        );
+        assert!(problems(&[&whole]).is_empty(), "{whole}");
+    };
+    check("context.args.path like \"/srv/*\"", "\"/path\"");
+    check("context.args[\"/path\"] == \"a\"", "\"/path\"");
+    check("context.args has path", "\"/path\"");
+    check("context.args[\"a/b\"] == 1", "\"/a~1b\"");
+    check("context.arguments.path like \"/srv/*\"", "\"/path\"");
+    check("context.arguments.options.depth == 1", "\"/options/depth\"");
+}
+
+#[test]
+fn an_annotation_is_marked_where_it_stands() {
+    let text = "@id(\"a\")\n@owner(\"ann\")\npermit(principal, action, resource);";
+    let errors = Cedar::default().compile(&[source(text)]).err().unwrap();
+    let label = &errors.problems[0].labels[0];
+    let marked = text
+        .get(label.offset()..label.offset() + label.len())
+        .unwrap();
+    assert_eq!(marked, "@owner(\"ann\")");
+}
+
+#[test]
 fn warnings_refuse_unless_they_are_allowed() {
     for text in [
         "@owner(\"ann\") permit(principal, action, resource);",
