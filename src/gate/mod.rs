@@ -2,6 +2,7 @@
 
 mod again;
 mod answer;
+pub mod apart;
 mod arguments;
 mod asking;
 mod bridged;
@@ -76,6 +77,7 @@ mod versions;
 #[cfg(test)]
 mod tests;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use crate::audit::Audit;
@@ -264,13 +266,26 @@ impl Gate {
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
-        match self.settings.isolate_from {
-            Some(_) if came.from == Side::Agent => {
-                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await?;
-            }
-            Some(_) | None => self.take_through(talk, came, frame, trail).await?,
+        {
+            let taking = pin!(self.take(talk, came, frame, trail));
+            apart::steps(frame.len(), taking).await?;
         }
         self.after(talk, trail).await
+    }
+
+    async fn take<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        came: Came,
+        frame: &[u8],
+        trail: &mut Trail,
+    ) -> Result<(), AgentGone> {
+        match self.settings.isolate_from {
+            Some(_) if came.from == Side::Agent => {
+                Box::pin(self.take_to_its_place(talk, came, frame, trail)).await
+            }
+            Some(_) | None => self.take_through(talk, came, frame, trail).await,
+        }
     }
 
     /// The same, wherever the session is.

@@ -67,7 +67,7 @@ pub(crate) async fn ready_with(gate: &Gate, tools: &str) -> Talk<End, End> {
 const HANDSHAKE: [(Side, &str); 4] = [
     (
         Side::Agent,
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"bench","version":"1"}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"roots":{},"sampling":{}},"clientInfo":{"name":"bench","version":"1"}}}"#,
     ),
     (
         Side::Upstream,

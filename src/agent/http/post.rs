@@ -6,6 +6,7 @@ use bytes::Bytes;
 use hyper::Version;
 use hyper::body::Incoming;
 
+use crate::gate::apart;
 use crate::wire::{Form, KnownMethod, Likeness, Message, Method, Shape, WireError};
 
 use super::answer::{Asked, Rejection, Server};
@@ -55,7 +56,8 @@ pub(super) async fn post(
         // What has not come by then is not waited for.
         () = server.stopping() => return Err(Refused::Closed.into()),
     };
-    let message = match Message::decode(&bytes, &server.settings.limits) {
+    let decode = || Message::decode(&bytes, &server.settings.limits);
+    let message = match apart::work(bytes.len(), decode) {
         Ok(message) => message,
         Err(error) => return undecodable(server, asked, bytes, error).await,
     };

@@ -3,6 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
+use crate::gate::apart;
 use crate::wire::{Form, Id, Likeness, Limits, Message, Outcome, Shape};
 
 use super::connections::Response;
@@ -117,7 +118,7 @@ pub(super) struct Reply {
 /// Reads a message only to see whether it is a reply, and to what; the gate judges it.
 pub(super) fn reply(bytes: &[u8], limits: &Limits) -> Option<Reply> {
     let number = |id: Option<&Id>| id.and_then(|id| id.json().parse().ok());
-    match Message::decode(bytes, limits) {
+    match apart::work(bytes.len(), || Message::decode(bytes, limits)) {
         Ok(message) => match message.shape() {
             Shape::Reply { id, outcome } => {
                 let is_result = *outcome == Outcome::Result;

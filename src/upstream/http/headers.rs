@@ -2,7 +2,7 @@
 
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use crate::gate::Carried;
+use crate::gate::{Carried, apart};
 use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, Onward, header_value};
 
 use super::failure::Failure;
@@ -160,7 +160,8 @@ pub(super) fn mirror(
         return;
     };
     // What the gate permitted can be read; if it could not, the server would say what is missing.
-    let Ok(call) = Message::decode(line.as_bytes(), limits) else {
+    let decode = || Message::decode(line.as_bytes(), limits);
+    let Ok(call) = apart::work(line.len(), decode) else {
         return;
     };
     for mirror in &*of_tool {
