@@ -101,6 +101,19 @@ impl Outbox {
         }
     }
 
+    /// Sends what waits, until nothing does.
+    pub(super) async fn emptied(&self) {
+        poll_fn(|context| {
+            // Whoever waited for what is not sent was answered.
+            while self.go_on(context).is_ready() {}
+            match self.queue().waiting.is_empty() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
     fn go_on(&self, context: &mut Context<'_>) -> Poll<(u64, UpstreamFault)> {
         let mut queue = self.queue();
         while let Some((first, _)) = queue.waiting.front_mut() {
