@@ -75,6 +75,7 @@ impl Gate {
             self.expired(talk, asker, taken).await?;
         }
         leave_for_good(talk);
+        self.let_go_on(talk);
         Ok(())
     }
 

@@ -103,7 +103,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     // below has ended yet.
     if matches!(end, End::AgentClosed | End::Stopped(Cause::Signal)) {
         tokio::select! {
-            () = idle_or_unheard(talk) => {}
+            () = drained(gate, talk) => {}
             // The message in its hand; no other is read.
             _ = &mut agent, if end != End::AgentClosed => {}
             _ = &mut upstream => {}
@@ -359,7 +359,7 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
 /// Judges the calls that waited for the catalogue, when it is known.
 async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
-        talk.session.until_catalogue_is_settled().await;
+        talk.session.until_parked_may_go_on().await;
         if gate.resume(talk).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
@@ -412,9 +412,11 @@ pub(super) async fn sleep(duration: Option<Duration>) {
 
 /// Everything has finished, or the agent's process has ended. Polled only while the gate stops; a signal from
 /// every reply would cost each of them something.
-async fn idle_or_unheard<U, A: Agent>(talk: &Talk<U, Bridged<A>>) {
+async fn drained<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>) {
     let crossed = || talk.agent.bridge().is_none_or(Bridge::is_idle);
     while !(talk.session.is_idle() && crossed() || talk.agent.has_gone()) {
+        // Whether it can be told so is seen with the next answer.
+        let _ = gate.hears_no_more(talk).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
