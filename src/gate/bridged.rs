@@ -186,6 +186,7 @@ impl Gate {
             stream: source.stream,
             form: Form::Whole,
             role,
+            of_listed_type: false,
             scene,
         };
         trail.identified(&identified, Side::Agent);
