@@ -92,7 +92,15 @@ fn a_server_over_http_hears_that_nobody_waits_and_that_the_session_ends() {
         said.filter(|it| it["method"] == method).collect::<Vec<_>>()
     };
     let with = |ends: fn(&Serving, &Agent)| {
-        let before = (said("tools/call").len(), server.said.lock().unwrap().len());
+        let sessions = || {
+            server
+                .said
+                .lock()
+                .unwrap()
+                .matches("a session ended")
+                .count()
+        };
+        let before = (said("tools/call").len(), sessions());
         let mut gate = Setup::before(&server.url).policies(ALLOW_ALL).over_http();
         "drain_deadline = \"300ms\"".clone_into(&mut gate.limits);
         let gate = Serving::start(gate.without_trial());
@@ -111,10 +119,9 @@ fn a_server_over_http_hears_that_nobody_waits_and_that_the_session_ends() {
             calls => Err(format!("{calls} calls")),
         });
         ends(&gate, &agent);
-        eventually(|| {
-            let told = server.said.lock().unwrap()[before.1..].to_owned();
-            let ended = told.contains("a session ended");
-            ended.then_some(()).ok_or(told)
+        eventually(|| match sessions() - before.1 {
+            0 => Err("the session at the server has not ended".to_owned()),
+            _ => Ok(()),
         });
         for agent in waiting {
             let _ = agent.join();

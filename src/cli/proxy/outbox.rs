@@ -106,9 +106,10 @@ impl Outbox {
         poll_fn(|context| {
             // Whoever waited for what is not sent was answered.
             while self.go_on(context).is_ready() {}
-            match self.queue().waiting.is_empty() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+            if self.queue().waiting.is_empty() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
             }
         })
         .await;
