@@ -106,7 +106,7 @@ pub struct Sessions {
     pub down: usize,
     /// Requests of agents that wait for their reply.
     pub in_flight: usize,
-    /// Requests that wait until it is known what the server speaks, or which tools there are.
+    /// Requests that wait until it is known what the server speaks, or which tools there are, or until the agent's model has worked for the server.
     pub parked: usize,
     /// Requests of servers that wait for their reply.
     pub asked: usize,

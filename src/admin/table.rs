@@ -166,7 +166,7 @@ pub(super) const ROWS: [Row; 24] = [
         "mcp_protector_calls_parked",
         Type::Gauge,
         &[],
-        "Requests that wait until it is known what the server speaks, or which tools there are",
+        "Requests that wait until it is known what the server speaks, or which tools there are, or until the agent's model has worked for the server",
         |it| Reading::one(count(it.figures.sessions.parked)),
     ),
     row(

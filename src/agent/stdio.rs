@@ -26,11 +26,9 @@ pub struct AgentGone;
 /// Where the descriptors could be taken over, stdin is empty afterwards for everyone else in this
 /// process, and whatever else is printed to stdout goes to stderr.
 pub fn open(queue_bytes: usize) -> (AgentInput, AgentWriter) {
-    let (input, output) = streams();
-    (
-        AgentInput(input),
-        AgentWriter(LineWriter::spawn(output, queue_bytes)),
-    )
+    let (input, output, reader) = streams();
+    let lines = LineWriter::spawn(output, queue_bytes);
+    (AgentInput(input), AgentWriter { lines, reader })
 }
 
 /// What the agent sends.
@@ -54,32 +52,40 @@ impl std::fmt::Debug for AgentInput {
 
 /// Writes whole lines to the agent; clones share one queue.
 #[derive(Debug, Clone)]
-pub struct AgentWriter(LineWriter);
+pub struct AgentWriter {
+    lines: LineWriter,
+    reader: Reader,
+}
 
 impl AgentWriter {
     /// Queues one frame, without its line end; waits while the queue is full. A future that is
     /// dropped has sent the whole frame or nothing.
     pub async fn send(&self, line: String) -> Result<(), AgentGone> {
-        self.0.send(&line).await.map_err(|Closed| AgentGone)
+        self.lines.send(&line).await.map_err(|Closed| AgentGone)
     }
 
     /// Takes no more frames, writes what is queued and closes stdout. What is not written after
     /// `patience` is lost.
     pub async fn close(&self, patience: Duration) -> Result<(), AgentGone> {
-        self.0.close();
-        match tokio::time::timeout(patience, self.0.ended()).await {
+        self.lines.close();
+        match tokio::time::timeout(patience, self.lines.ended()).await {
             Ok(End::Flushed) => Ok(()),
             Ok(End::Broken(_)) => Err(AgentGone),
             Err(_late) => {
-                self.0.abort();
+                self.lines.abort();
                 Err(AgentGone)
             }
         }
     }
 
+    /// Whether nobody is at the other end of stdout, as far as the system tells without a write.
+    pub fn has_gone(&self) -> bool {
+        self.reader.has_gone()
+    }
+
     /// Resolves when nothing more can be written: the agent is gone, or [`Self::close`] is through.
     pub async fn ended(&self) {
-        self.0.ended().await;
+        self.lines.ended().await;
     }
 }
 
@@ -87,19 +93,35 @@ type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 #[cfg(unix)]
-fn streams() -> (Input, Output) {
+use descriptor::Reader;
+
+/// Nothing is known of whoever reads stdout.
+#[cfg(not(unix))]
+#[derive(Debug, Clone, Default)]
+struct Reader;
+
+#[cfg(not(unix))]
+impl Reader {
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(unix)]
+fn streams() -> (Input, Output, Reader) {
     let input = match descriptor::input() {
         Some(input) => input,
         None => Box::new(tokio::io::stdin()),
     };
-    let output = match descriptor::output() {
-        Some(output) => output,
-        None => Box::new(tokio::io::stdout()),
+    let (output, reader) = match descriptor::output() {
+        Some(taken) => taken,
+        None => (Box::new(tokio::io::stdout()) as Output, Reader::default()),
     };
-    (input, output)
+    (input, output, reader)
 }
 
 #[cfg(not(unix))]
-fn streams() -> (Input, Output) {
-    (Box::new(tokio::io::stdin()), Box::new(tokio::io::stdout()))
+fn streams() -> (Input, Output, Reader) {
+    let output = Box::new(tokio::io::stdout());
+    (Box::new(tokio::io::stdin()), output, Reader)
 }

@@ -51,6 +51,10 @@ impl<A: Agent> Agent for Bridged<A> {
         self.agent.end();
     }
 
+    fn has_gone(&self) -> bool {
+        self.agent.has_gone()
+    }
+
     fn lends(&self) -> Lends {
         self.bridge.as_ref().map_or(Lends::Nothing, Bridge::lends)
     }

@@ -114,6 +114,18 @@ impl Bridge {
         talk: &Talk<U, Bridged<A>>,
         step: Step,
     ) -> Result<(), AgentGone> {
+        let told = self.do_it(gate, talk, step).await;
+        // The agent may have answered with its model.
+        gate.let_go_on(talk);
+        told
+    }
+
+    async fn do_it<U: Upstream, A: Agent>(
+        &self,
+        gate: &Gate,
+        talk: &Talk<U, Bridged<A>>,
+        step: Step,
+    ) -> Result<(), AgentGone> {
         match step {
             Step::Pass {
                 source,

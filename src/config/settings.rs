@@ -37,7 +37,7 @@ pub struct Config {
     pub admin: Admin,
     pub telemetry: Telemetry,
     pub protocol: Protocol,
-    /// Methods of extensions that policies are asked about.
+    /// Methods of extensions that policies are asked about, and the types of their results.
     pub extensions: Extensions,
     pub guards: Guards,
     /// How people are asked, if anybody is.

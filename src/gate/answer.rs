@@ -127,9 +127,14 @@ impl Gate {
         {
             Err(Stop::AgentGone) => Err(AgentGone),
             Ok(())
-            | Err(Stop::Refused(_) | Stop::Park | Stop::Ask(_) | Stop::Elsewhere | Stop::Settled) => {
-                Ok(())
-            }
+            | Err(
+                Stop::Refused(_)
+                | Stop::Park
+                | Stop::Hold
+                | Stop::Ask(_)
+                | Stop::Elsewhere
+                | Stop::Settled,
+            ) => Ok(()),
         }
     }
 

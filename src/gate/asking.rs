@@ -9,13 +9,18 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use crate::policy::{PolicySnapshot, UNREADABLE_HOST, page_host};
-use crate::session::{Extension, Session, Spoken, Turn};
+use crate::session::{Awaits, Extension, Session, Spoken, State, Turn};
 use crate::wire::{KnownMethod, Side, Value};
 
-use super::decide::called_tool;
+use super::Gate;
+use super::decide::{Stop, called_tool};
 use super::extensions;
+use super::forward::{Agent, AgentGone, Upstream};
+use super::identify::Role;
+use super::parked::Over;
 use super::refuse::Refusal;
 use super::settings::{Asking, Level, Pages};
+use super::talk::Talk;
 use super::understand::{Doing, Understood};
 
 /// What a question of a server's asks for that it must not have.
@@ -159,16 +164,19 @@ pub(super) fn check(understood: &Understood<'_>, asking: &Asking) -> Result<Vec<
     Ok(findings)
 }
 
-/// Refuses calls that could change something, or reach somebody, while the agent's model works for
+/// Holds calls that could change something, or reach somebody, while the agent's model works for
 /// the server: what it was given to read would be acting. A call that brings what the server has asked
 /// is that of before; one that merely repeats its state is not.
+///
+/// # Errors
+/// [`Stop::Hold`] for a request; [`Refusal::WhileSampling`] for what nobody waits for.
 pub(super) fn while_sampling(
     understood: &Understood<'_>,
     turn: Turn,
     snapshot: &PolicySnapshot,
     session: &Session,
-    (lends_model, now): (Lends, Duration),
-) -> Result<(), Refusal> {
+    (lends, now): (Lends, Duration),
+) -> Result<(), Stop> {
     let labels = snapshot.labels();
     let of_tool = called_tool(understood).filter(|_| turn.answers == 0);
     let of_tool = of_tool.map(|tool| labels.permissions(tool));
@@ -177,17 +185,63 @@ pub(super) fn while_sampling(
     let Some(permissions) = of_tool.or(of_method) else {
         return Ok(());
     };
-    let asked = lends_model == Lends::Model || {
-        let mut state = session.state();
-        state.to_agent.has_method(KnownMethod::CreateMessage) || state.lending.is_out(now)
-    };
-    if asked
-        && understood.identified.from == Side::Agent
-        && (permissions.write || permissions.connect)
+    let may_change = permissions.write || permissions.connect;
+    if understood.identified.from != Side::Agent
+        || !may_change
+        || !works(lends, &mut session.state(), now)
     {
-        return Err(Refusal::WhileSampling);
+        return Ok(());
     }
-    Ok(())
+    match role {
+        Role::Request { .. } => Err(Stop::Hold),
+        Role::Notification { .. } | Role::Reply(_) => Err(Refusal::WhileSampling.into()),
+    }
+}
+
+/// Whether the agent's model works for the server.
+fn works(lends: Lends, state: &mut State, now: Duration) -> bool {
+    lends == Lends::Model
+        || state.to_agent.has_method(KnownMethod::CreateMessage)
+        || state.lending.is_out(now)
+}
+
+impl Gate {
+    /// Has the requests judged that wait until the agent's model has worked for the server, once it has.
+    pub fn let_go_on<U, A: Agent>(&self, talk: &Talk<U, A>) {
+        let (lends, now) = (talk.agent.lends(), self.clock.elapsed());
+        let mut state = talk.session.state();
+        if !state.awaits_model() {
+            return;
+        }
+        if works(lends, &mut state, now) {
+            talk.session.arm(&state, state.lending.next_end());
+        } else {
+            talk.session.parked_may_go_on();
+        }
+    }
+
+    /// The agent is not heard any more, so that its model answers nothing: what waits for that is refused.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn hears_no_more<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+    ) -> Result<(), AgentGone> {
+        let held = || {
+            let mut state = talk.session.state();
+            let at = state
+                .parked
+                .iter()
+                .position(|it| it.awaits == Awaits::Model);
+            state.parked.remove(at?)
+        };
+        let _in_hand = talk.session.take_in_hand();
+        while let Some(parked) = held() {
+            self.end_parked(talk, &parked, Over::Time).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether an agent is being asked for a sample by whoever stands before it.

@@ -79,8 +79,10 @@ impl Gate {
         };
         let refusal = match stopped {
             Stop::Refused(refusal) => refusal,
-            // No call of a tool is settled here, so that nothing waits for a list or a person.
-            Stop::Park | Stop::Ask(_) | Stop::Elsewhere | Stop::Settled => Refusal::Panicked,
+            // No call of a tool is settled here, so that nothing waits for a list, the model or a person.
+            Stop::Park | Stop::Hold | Stop::Ask(_) | Stop::Elsewhere | Stop::Settled => {
+                Refusal::Panicked
+            }
             Stop::AgentGone => return Err(AgentGone),
         };
         self.refuse(talk, &trail, refusal).await?;
@@ -184,6 +186,7 @@ impl Gate {
             stream: source.stream,
             form: Form::Whole,
             role,
+            of_listed_type: false,
             scene,
         };
         trail.identified(&identified, Side::Agent);

@@ -71,14 +71,14 @@ impl Gate {
                     "the upstream did not list its tools; calls that wait for it are refused: {why}"
                 );
                 talk.session.state().tools.fetch_failed();
-                talk.session.catalogue_is_settled();
+                talk.session.parked_may_go_on();
             }
             Origin::Discovery => {
                 warn!(
                     "the upstream did not tell what it speaks; what waits for it is refused: {why}"
                 );
                 talk.session.state().probe = Probe::Failed(why.into());
-                talk.session.catalogue_is_settled();
+                talk.session.parked_may_go_on();
             }
             Origin::Trial(_) => talk.session.state().trial = Trial::Failed(why.into()),
             Origin::Handshake => {
@@ -182,7 +182,7 @@ impl Gate {
         }
         match cursor {
             None => {
-                talk.session.catalogue_is_settled();
+                talk.session.parked_may_go_on();
                 Box::pin(self.tell_of_other_tools(talk)).await?;
             }
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,

@@ -53,6 +53,8 @@ pub(super) enum Stop {
     Refused(Refusal),
     /// Whether the tool exists is not known yet: the call waits for the catalogue.
     Park,
+    /// The agent's model works for the server: the call waits until it is done.
+    Hold,
     /// A person can lift what forbids it: it waits for an answer.
     Ask(Box<Asking>),
     /// Its session goes on with another server: what was said of it by what the first one offers

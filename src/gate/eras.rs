@@ -389,7 +389,7 @@ impl Gate {
         let place = talk.session.place();
         self.eras.note(place, (says, named), self.clock.elapsed());
         talk.session.state().probe = Probe::Idle;
-        talk.session.catalogue_is_settled();
+        talk.session.parked_may_go_on();
     }
 }
 

@@ -1,19 +1,21 @@
 //! Methods of extensions that the configuration lists: what nobody here knows the meaning of is judged as
-//! the call of a tool that nobody labelled, and by every resource that it names.
+//! the call of a tool that nobody labelled, and by every resource that it names. Results of a type that it
+//! lists are searched as what such a method brings.
 
 use std::borrow::Cow;
 
 use crate::policy::{CanonicalPaths, ExtensionMethod, Uncanonical};
-use crate::session::Target;
+use crate::session::{Origin, Target};
 use crate::unseen::misleads;
-use crate::wire::{Kind as JsonKind, KnownMethod, ListedMethod, Value};
+use crate::wire::{Extensions, Kind as JsonKind, KnownMethod, ListedMethod, Message, Value};
 
 use super::arguments::{MAX_POINTER_BYTES, leaves};
 use super::canonical::Respelled;
-use super::identify::Role;
+use super::identify::{FIRST_STATELESS, Role};
 use super::leaks::Look;
 use super::refuse::Refusal;
 use super::resources::{self, Kind, Named};
+use super::rounds;
 use super::understand::{About, Asks, Doing, Question, Understood, touch};
 
 /// The member of `params` and of results that is the protocol's own.
@@ -38,6 +40,23 @@ pub(super) fn method(role: &Role) -> Option<ListedMethod> {
         } => Some(*listed),
         Role::Request { .. } | Role::Notification { .. } | Role::Reply(_) => None,
     }
+}
+
+/// Whether a reply is a result of a type that an extension defines: of one that is listed, where a result
+/// may have another type than `complete` (MCP 2026-07-28) and the gate need not know its form.
+pub(super) fn is_of_listed_type(role: &Role, message: &Message, listed: &Extensions) -> bool {
+    let Role::Reply(taken) = role else {
+        return false;
+    };
+    let exchange = &taken.exchange;
+    let may_be =
+        rounds::asks(exchange.method) || matches!(exchange.method, KnownMethod::Extension(_));
+    let is_agents = matches!(exchange.origin, Origin::Peer(_));
+    let is_stateless = *exchange.spoken.version >= *FIRST_STATELESS;
+    let kind = message
+        .result()
+        .and_then(|it| it.get("resultType")?.as_str());
+    may_be && is_agents && is_stateless && kind.is_some_and(|kind| listed.has_result_type(&kind))
 }
 
 /// Whether the method may be used, and every resource read that it names. Of what a server tells, the
@@ -122,13 +141,16 @@ pub(super) fn said(params: Value<'_>) -> String {
     params.canonical_with(|key| key != META)
 }
 
-/// Every text that comes back from a method of an extension, or in what a server tells of one: where
-/// such a thing names what it holds is nobody's to know here.
+/// Every text that comes back from a method of an extension, or in a result of a type of one, or in what a
+/// server tells of one: where such a thing names what it holds is nobody's to know here.
 pub(super) fn brought<'m>(understood: &Understood<'m>) -> Vec<Cow<'m, str>> {
     let message = understood.identified.message;
     let role = &understood.identified.role;
+    let of_listed_type = understood.identified.of_listed_type;
     let is_extensions = match role {
-        Role::Reply(taken) => matches!(taken.exchange.method, KnownMethod::Extension(_)),
+        Role::Reply(taken) => {
+            of_listed_type || matches!(taken.exchange.method, KnownMethod::Extension(_))
+        }
         Role::Request { .. } | Role::Notification { .. } => method(role).is_some(),
     };
     if !is_extensions {

@@ -1,6 +1,6 @@
 //! The two ways out of the gate. Both take a [`Permit`] and nothing else.
 
-use std::future::pending;
+use std::future::{pending, ready};
 use std::sync::Arc;
 
 use crate::session::Place;
@@ -19,6 +19,11 @@ pub trait Upstream: Send + Sync + 'static {
     /// Sends what waits for room, and resolves with a request that will not be sent. Cancel-safe.
     fn unsent(&self) -> impl Future<Output = Unsent> + Send {
         pending()
+    }
+
+    /// Waits until what was sent and gets no answer has arrived, as far as that can be known.
+    fn flushed(&self) -> impl Future<Output = ()> + Send {
+        ready(())
     }
 
     /// Nobody waits for the reply to this request any more, by the id that the gate minted. Returns
@@ -94,6 +99,11 @@ pub trait Agent: Send + Sync + 'static {
     /// The session goes on no more, and its agent has been told so. Returns at once; what was
     /// delivered before still arrives.
     fn end(&self) {}
+
+    /// Whether it is known that nothing reaches it any more.
+    fn has_gone(&self) -> bool {
+        false
+    }
 
     /// Whether whoever stands before the agent has it sample for the server.
     fn lends(&self) -> Lends {

@@ -3,7 +3,7 @@
 use crate::policy::PolicySnapshot;
 use crate::session::{Session, Turn};
 
-use super::decide::Allowed;
+use super::decide::{Allowed, Stop};
 use super::forward::Agent;
 use super::identify::Identified;
 use super::oblige::Obliged;
@@ -81,11 +81,12 @@ impl Gate {
         turn: Turn,
         snapshot: &PolicySnapshot,
         trail: &mut Trail,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Stop> {
         let session = &talk.session;
         let lends = (talk.agent.lends(), self.clock.elapsed());
+        let attempt = trail.attempt;
         asking::while_sampling(understood, turn, snapshot, session, lends)
-            .and_then(|()| self.within_budget(understood, session, trail.attempt))
+            .and_then(|()| Ok(self.within_budget(understood, session, attempt)?))
             .inspect_err(|_| self.give_back(understood, trail))?;
         trail.begun_with = trail.brought.spend();
         Ok(())

@@ -13,6 +13,7 @@ use crate::wire::{
     self, Extensions, Form, Id, KnownMethod, Message, Method, Shape, Side, Stream, Value,
 };
 
+use super::extensions;
 use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
@@ -43,6 +44,8 @@ pub(super) struct Identified<'m> {
     pub(super) stream: Stream,
     pub(super) form: Form,
     pub(super) role: Role,
+    /// Whether it is a result of a type that an extension defines, which is listed.
+    pub(super) of_listed_type: bool,
     pub(super) scene: Scene,
 }
 
@@ -173,12 +176,14 @@ pub(super) fn identify<'m>(
             (Side::Upstream, None) => {}
         }
     }
+    let of_listed_type = extensions::is_of_listed_type(&role, message, &settings.extensions);
     Ok(Identified {
         message,
         from,
         stream,
         form,
         role,
+        of_listed_type,
         scene,
     })
 }

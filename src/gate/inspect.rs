@@ -152,7 +152,7 @@ fn input_requests<'m>(identified: &Identified<'m>) -> Result<Vec<Question<'m>>, 
         kind.as_deref(),
         None | Some("complete" | "input_required" | "task")
     );
-    if !known {
+    if !known && !identified.of_listed_type {
         // An unknown kind is not a result (MCP 2026-07-28).
         return Err(bad("its `resultType` is not one that the gate knows"));
     }

@@ -84,6 +84,7 @@ use crate::audit::Audit;
 use crate::clock::Clock;
 use crate::consent::Desk;
 use crate::policy::PolicyStore;
+use crate::session::Awaits;
 use crate::wire::{Carrier, Form, Side, Stream};
 
 use broken::Broken;
@@ -301,7 +302,7 @@ impl Gate {
         let passed =
             passed.map(|passed| passed.map_err(|stop| self.naming_versions(talk, stop, trail)));
         // What a person is asked about is paid for like what they said no to; its call comes later.
-        if !matches!(passed, Ok(Err(Stop::Park | Stop::Elsewhere))) {
+        if !matches!(passed, Ok(Err(Stop::Park | Stop::Hold | Stop::Elsewhere))) {
             self.settle_rates(trail).await;
         }
         let stopped = match passed {
@@ -329,7 +330,8 @@ impl Gate {
                 Self::end_if_failed(talk, trail);
                 Ok(())
             }
-            Stop::Park => self.park(talk, frame, trail).await,
+            Stop::Park => self.park(talk, frame, trail, Awaits::Upstream).await,
+            Stop::Hold => self.park(talk, frame, trail, Awaits::Model).await,
             Stop::Ask(asking) => Box::pin(self.ask_people(talk, frame, trail, *asking)).await,
             Stop::Elsewhere => Box::pin(self.judge_there(talk, came, frame, trail)).await,
             Stop::Settled => Ok(()),

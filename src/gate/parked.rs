@@ -1,12 +1,12 @@
-//! Requests that wait until the gate knows what the server speaks, and calls that wait until it knows
-//! which tools there are.
+//! Requests that wait before they are judged: until the gate knows what the server speaks, or which tools
+//! there are, or until the agent's model has worked for the server.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::warn;
 
-use crate::session::{Asker, Attempt, Lifecycle, Parked, Session};
+use crate::session::{Asker, Attempt, Awaits, Lifecycle, Parked, Session};
 use crate::wire::{Message, Side};
 
 use super::Gate;
@@ -18,11 +18,11 @@ use super::record::{AnswerTo, Came, Trail};
 use super::refuse::Refusal;
 use super::talk::Talk;
 
-/// How many frames of the greatest length may wait for the catalogue; of shorter ones as many as may
+/// How many frames of the greatest length may wait; of shorter ones as many as may
 /// be in flight.
 pub(super) const PARKED_FRAMES: usize = 4;
 
-/// How a call ceased to wait for the catalogue, unless it was cancelled.
+/// How a request ceased to wait, unless it was cancelled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Over {
     /// Its time.
@@ -32,19 +32,23 @@ pub(super) enum Over {
 }
 
 impl Gate {
-    /// Lets a request wait until it is known what the server speaks, or a call until the catalogue is,
-    /// but not longer than it may take in all.
+    /// Lets a request wait, but not longer than it may take in all.
     pub(super) async fn park<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
         frame: &[u8],
         trail: &mut Trail,
+        awaits: Awaits,
     ) -> Result<(), AgentGone> {
         if let Err(fault) = talk.reachable(Side::Upstream) {
             self.settle_rates(trail).await;
             return self.refuse(talk, trail, fault.into()).await;
         }
-        let awaited = match self.awaited(&talk.session, trail) {
+        let awaited = match awaits {
+            Awaits::Model => Ok(None),
+            Awaits::Upstream => self.awaited(&talk.session, trail).map(Some),
+        };
+        let awaited = match awaited {
             Ok(awaited) => awaited,
             Err(refusal) => {
                 self.settle_rates(trail).await;
@@ -61,6 +65,7 @@ impl Gate {
                 || waiting > PARKED_FRAMES * self.settings.from_agent.max_bytes;
             if let (false, Some(asker)) = (full, trail.asker()) {
                 let parked = Parked {
+                    awaits,
                     version: version.clone(),
                     agreed_to,
                     ..trail.as_it_came(asker, frame, deadline)
@@ -77,13 +82,14 @@ impl Gate {
                 .await;
         }
         match awaited {
-            Awaited::Catalogue => {
+            None => self.let_go_on(talk),
+            Some(Awaited::Catalogue) => {
                 let begins = talk.session.state().tools.begin_fetch();
                 if begins {
                     self.fetch(talk, None).await;
                 }
             }
-            Awaited::Era(version) => {
+            Some(Awaited::Era(version)) => {
                 let begins = talk.session.state().probe.begin();
                 if begins {
                     self.discover(talk, &version).await;
@@ -169,6 +175,7 @@ impl Gate {
             Refusal::Cancelled
         } else {
             match over {
+                Over::Time if parked.awaits == Awaits::Model => Refusal::WhileSampling,
                 Over::Time => {
                     warn!(
                         reference = &*trail.reference,
@@ -212,6 +219,7 @@ impl Trail {
     /// A request that is to wait until then, with all that it came with.
     pub(super) fn as_it_came(&self, asker: &Asker, frame: &[u8], deadline: Duration) -> Parked {
         Parked {
+            awaits: Awaits::Upstream,
             asker: asker.clone(),
             stream: self.stream,
             peer: self.peer,

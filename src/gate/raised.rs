@@ -24,6 +24,7 @@ impl Gate {
         talk: &Talk<U, A>,
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
+        self.let_go_on(talk);
         let Some(held) = trail.held.take() else {
             return Ok(());
         };

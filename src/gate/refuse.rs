@@ -106,7 +106,7 @@ pub enum Refusal {
     #[error("the session has ended, since `{tool}` failed for good: begin another one")]
     Ended { tool: String },
     #[error(
-        "the agent's model works for the server: calls that change something wait until it has answered"
+        "the agent's model works for the server, and nothing that changes something passes until it has answered"
     )]
     WhileSampling,
     #[error("{0}")]

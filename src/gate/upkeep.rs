@@ -75,6 +75,7 @@ impl Gate {
             self.expired(talk, asker, taken).await?;
         }
         leave_for_good(talk);
+        self.let_go_on(talk);
         Ok(())
     }
 
@@ -216,25 +217,52 @@ impl Gate {
             }
             return Ok(());
         }
-        self.withdraw(talk, &taken, other, "timed out").await
+        let (minted, stream) = (taken.minted, taken.exchange.sent_on);
+        self.withdraw(talk, (minted, stream), other, "timed out")
+            .await
     }
 
-    /// Tells a side that nobody waits for its reply any more.
+    /// Tells a side that nobody waits for its reply any more, to the request under this id on this stream.
     async fn withdraw<U: Upstream, A: Agent>(
         &self,
         talk: &Talk<U, A>,
-        taken: &Taken,
+        (minted, stream): (u64, Stream),
         told: Side,
         why: &str,
     ) -> Result<(), AgentGone> {
-        if told == Side::Upstream && talk.upstream.abandon(taken.minted) == Abandoned::Closed {
+        if told == Side::Upstream && talk.upstream.abandon(minted) == Abandoned::Closed {
             return Ok(());
         }
-        let cancel = OwnMessage::cancel(taken.minted, why);
+        let cancel = OwnMessage::cancel(minted, why);
         // A side that has no room for a line need not be told; no clock may wait for it.
-        at_once(self.tell(talk, told, taken.exchange.sent_on, cancel))
+        at_once(self.tell(talk, told, stream, cancel))
             .await
             .unwrap_or(Ok(()))
+    }
+
+    /// The conversation is about to end: the server is told of each request that it works on that nobody
+    /// waits for its reply any more. The requests are still to be ended. A future that is dropped has told
+    /// of some.
+    pub async fn call_off<U: Upstream, A: Agent>(&self, talk: &Talk<U, A>) {
+        let mut open: Vec<_> = {
+            let state = talk.session.state();
+            let open = state.to_upstream.worked_on();
+            open.map(|(minted, exchange)| {
+                let reference = Arc::clone(&exchange.reference);
+                (minted, exchange.sent_on, reference)
+            })
+            .collect()
+        };
+        open.sort_unstable_by_key(|(minted, ..)| *minted);
+        for (minted, stream, reference) in open {
+            if self.may_call_off(talk, &reference, Side::Upstream).await {
+                let at = (minted, stream);
+                // INVARIANT: what the server is told, the agent cannot be gone for.
+                let _ = self
+                    .withdraw(talk, at, Side::Upstream, "the session has ended")
+                    .await;
+            }
+        }
     }
 
     /// The upstream will not reply to this one request, by the id that the gate minted.
@@ -292,7 +320,8 @@ impl Gate {
         for taken in taken {
             self.close(talk, &taken, &Refusal::Cancelled).await;
             if self.may_cancel(talk, &taken, Side::Upstream).await {
-                self.withdraw(talk, &taken, Side::Upstream, "the agent has hung up")
+                let at = (taken.minted, taken.exchange.sent_on);
+                self.withdraw(talk, at, Side::Upstream, "the agent has hung up")
                     .await?;
             }
         }
@@ -307,14 +336,27 @@ impl Gate {
         taken: &Taken,
         told: Side,
     ) -> bool {
-        // The open server is not told even that, once the session is too sensitive for it; nor is one
-        // that has answered.
-        let is_beyond = told == Side::Upstream
-            && (taken.waits == Waits::Behind || taken.has_replied || self.is_due(talk));
-        if is_beyond || talk.reachable(told).is_err() {
+        // A server that the session has left is told nothing, nor is one that has answered.
+        let is_beyond =
+            told == Side::Upstream && (taken.waits == Waits::Behind || taken.has_replied);
+        !is_beyond
+            && self
+                .may_call_off(talk, &taken.exchange.reference, told)
+                .await
+    }
+
+    /// The same for the request with this reference, which the side works on.
+    async fn may_call_off<U: Upstream, A: Agent>(
+        &self,
+        talk: &Talk<U, A>,
+        reference: &str,
+        told: Side,
+    ) -> bool {
+        // The open server is not told even that, once the session is too sensitive for it.
+        if told == Side::Upstream && self.is_due(talk) || talk.reachable(told).is_err() {
             return false;
         }
-        let occasion = Occasion::GivenUp(&taken.exchange.reference);
+        let occasion = Occasion::GivenUp(reference);
         match self.record_own(talk, occasion, told).await {
             Ok(_) => true,
             Err(fault) => {

@@ -58,6 +58,11 @@ impl Lending {
         }
     }
 
+    /// When the next of them counts as ended at the latest.
+    pub fn next_end(&self) -> Option<Duration> {
+        self.0.iter().map(|loan| loan.until).min()
+    }
+
     /// Whether the model may be at work. Forgets what is over.
     pub fn is_out(&mut self, now: Duration) -> bool {
         self.0.retain(|loan| now < loan.until);

@@ -73,8 +73,8 @@ pub struct Session {
     ids: Ids,
     state: Mutex<State>,
     nearer: Notify,
-    /// Wakes whoever judges the requests that waited for what the upstream tells.
-    catalogue: Notify,
+    /// Wakes whoever judges the parked requests.
+    parked: Notify,
     /// Wakes whoever goes on with the requests that waited for a person.
     bell: Arc<Notify>,
     /// Wakes whoever waits for the isolated server to be ready.
@@ -144,8 +144,7 @@ pub struct State {
     pub probe: Probe,
     /// What has come of the handshake that the gate asks for itself, if that is what the session is for.
     pub trial: Trial,
-    /// Calls that wait for the catalogue, and requests that wait until it is known what the upstream
-    /// speaks, in the order in which they came.
+    /// Requests that wait for something else than a reply or a person, in the order in which they came.
     pub parked: VecDeque<Parked>,
     /// Requests that wait for a person, and what people have agreed to.
     pub asking: Asking,
@@ -201,10 +200,10 @@ pub struct Established {
     pub consent: Consent,
 }
 
-/// A request that waits until the gate knows what the upstream speaks, or a call until it knows what
-/// that offers.
+/// A request that waits before it is judged.
 #[derive(Debug, Clone)]
 pub struct Parked {
+    pub awaits: Awaits,
     /// Who waits for the call, so that it can be cancelled while it waits.
     pub asker: Asker,
     /// The stream on which it came, and from where, if it came over a network.
@@ -235,6 +234,15 @@ pub struct Parked {
     pub agreed: Option<Agreed>,
 }
 
+/// What a request waits for before it is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Awaits {
+    /// That the gate knows what the upstream speaks or, of a call, what it offers.
+    Upstream,
+    /// That the agent's model has worked for the server.
+    Model,
+}
+
 /// Whether a request was sent before, and was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Attempt {
@@ -255,7 +263,12 @@ pub enum Readiness {
 }
 
 impl State {
-    /// Takes out the calls that have waited for the catalogue until their deadline, oldest first.
+    /// Whether a request waits until the agent's model has worked for the server.
+    pub fn awaits_model(&self) -> bool {
+        self.parked.iter().any(|it| it.awaits == Awaits::Model)
+    }
+
+    /// Takes out the requests that have waited until their deadline, oldest first.
     pub fn take_expired_parked(&mut self, now: Duration) -> Vec<Parked> {
         let waiting = std::mem::take(&mut self.parked);
         let (due, waiting): (VecDeque<_>, VecDeque<_>) = waiting
@@ -334,7 +347,7 @@ impl Session {
                 armed: None,
             }),
             nearer: Notify::new(),
-            catalogue: Notify::new(),
+            parked: Notify::new(),
             bell: Arc::new(Notify::new()),
             arrived: Notify::new(),
             in_hand: AtomicUsize::new(0),
@@ -411,6 +424,7 @@ impl Session {
             state.to_agent.next_deadline(),
             state.parked.iter().map(|parked| parked.deadline).min(),
             state.asking.next_deadline(),
+            state.lending.next_end().filter(|_| state.awaits_model()),
         ];
         state.armed = deadlines.into_iter().flatten().min();
         state.armed.map(|deadline| deadline.saturating_sub(now))
@@ -436,14 +450,14 @@ impl Session {
         InHand(self)
     }
 
-    /// The requests that wait for what the upstream tells can be judged.
-    pub fn catalogue_is_settled(&self) {
-        self.catalogue.notify_one();
+    /// What parked requests wait for may have come: they are to be judged.
+    pub fn parked_may_go_on(&self) {
+        self.parked.notify_one();
     }
 
-    /// Resolves after [`Self::catalogue_is_settled`].
-    pub async fn until_catalogue_is_settled(&self) {
-        self.catalogue.notified().await;
+    /// Resolves after [`Self::parked_may_go_on`].
+    pub async fn until_parked_may_go_on(&self) {
+        self.parked.notified().await;
     }
 
     /// What rings when a person has answered.

@@ -401,6 +401,16 @@ impl PendingTable {
             .map(|(minted, exchange)| (*minted, exchange))
     }
 
+    /// What the peer that is spoken to is to be told when nobody waits any more: it knows the request, has
+    /// not answered it, and it is no question about what the peer speaks.
+    pub fn worked_on(&self) -> impl Iterator<Item = (u64, &Exchange)> {
+        self.in_flight().filter(|(minted, exchange)| {
+            let is_opening = exchange.method == KnownMethod::Initialize
+                || matches!(exchange.origin, Origin::Discovery | Origin::Trial(_));
+            !is_opening && !self.replied.contains(minted) && !self.behind.contains(minted)
+        })
+    }
+
     /// The requests in flight that asked for progress under this token (JSON text).
     pub fn with_progress_token<'t>(
         &'t self,

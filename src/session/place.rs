@@ -151,7 +151,7 @@ impl Session {
         }
         self.arrived.notify_waiters();
         // Calls that waited for the open server's list are judged by the isolated one's.
-        self.catalogue_is_settled();
+        self.parked_may_go_on();
     }
 
     /// Resolves when the session is not on its way. False if somebody has [taken](State::travelling) the

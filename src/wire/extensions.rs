@@ -1,4 +1,4 @@
-//! Methods of extensions, by the names that an operator lists.
+//! Methods of extensions and types of their results, by the names that an operator lists.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -20,9 +20,19 @@ static NAMES: [OnceLock<Box<str>>; MOST_METHODS] = [const { OnceLock::new() }; M
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ListedMethod(u8);
 
-/// The methods of extensions that one gate knows.
+/// The types of results (`resultType`) that the gate knows without a list.
+const RESULT_TYPES: [&str; 3] = ["complete", "input_required", "task"];
+
+/// A type of results that an extension defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedType(Arc<str>);
+
+/// What one gate knows of extensions: their methods, and the types of results that they define.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Extensions(Arc<[ListedMethod]>);
+pub struct Extensions {
+    methods: Arc<[ListedMethod]>,
+    result_types: Arc<[ListedType]>,
+}
 
 /// Why a name cannot be listed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,6 +55,10 @@ pub enum ListedProblem {
     Tasks,
     #[error("is reserved by JSON-RPC (2.0, section 4.1)")]
     Reserved,
+    #[error("is a type of results that the gate knows itself")]
+    OwnType,
+    #[error("can be taken for `{0}`, a type of results that the gate knows itself")]
+    LikeOwnType(&'static str),
     #[error("is one more than the {MOST_METHODS} names that there can be")]
     TooMany,
 }
@@ -76,31 +90,68 @@ impl ListedMethod {
     }
 }
 
+impl ListedType {
+    /// The type of this name, which no peer may take for one that means something else.
+    ///
+    /// # Errors
+    /// [`ListedProblem`] for a name that cannot be listed.
+    pub fn named(name: &str) -> Result<Self, ListedProblem> {
+        check_form(name)?;
+        let like = RESULT_TYPES
+            .into_iter()
+            .find(|known| blurred(known) == blurred(name));
+        match like {
+            None => Ok(Self(name.into())),
+            Some(known) if known == name => Err(ListedProblem::OwnType),
+            Some(known) => Err(ListedProblem::LikeOwnType(known)),
+        }
+    }
+}
+
 impl Extensions {
+    /// The same with these types of results.
+    #[must_use]
+    pub fn with_result_types(mut self, types: impl IntoIterator<Item = ListedType>) -> Self {
+        self.result_types = types.into_iter().collect();
+        self
+    }
+
+    /// Whether an extension defines this type of results.
+    pub fn has_result_type(&self, name: &str) -> bool {
+        self.result_types.iter().any(|listed| *listed.0 == *name)
+    }
+
     pub fn find(&self, name: &str) -> Option<KnownMethod> {
-        let found = self.0.iter().find(|listed| listed.name() == name);
+        let found = self.methods.iter().find(|listed| listed.name() == name);
         found.copied().map(KnownMethod::Extension)
     }
 
     /// Those of both.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
-        let more = others.0.iter().filter(|it| !self.0.contains(it));
-        self.0.iter().chain(more).copied().collect()
+        let more = others.methods.iter();
+        let more = more.filter(|it| !self.methods.contains(it));
+        let methods: Self = self.methods.iter().chain(more).copied().collect();
+        let more = others.result_types.iter();
+        let more = more.filter(|it| !self.result_types.contains(it));
+        methods.with_result_types(self.result_types.iter().chain(more).cloned())
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.methods.is_empty() && self.result_types.is_empty()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = ListedMethod> {
-        self.0.iter().copied()
+        self.methods.iter().copied()
     }
 }
 
 impl FromIterator<ListedMethod> for Extensions {
     fn from_iter<T: IntoIterator<Item = ListedMethod>>(methods: T) -> Self {
-        Self(methods.into_iter().collect())
+        Self {
+            methods: methods.into_iter().collect(),
+            result_types: Arc::default(),
+        }
     }
 }
 
@@ -117,8 +168,22 @@ pub fn blurred(name: &str) -> String {
     letters.map(|letter| letter.to_ascii_lowercase()).collect()
 }
 
-fn check(name: &str) -> Result<(), ListedProblem> {
+/// Whether a name is one that every reader takes for the same.
+fn check_form(name: &str) -> Result<(), ListedProblem> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.:$@".contains(&byte);
+    if name.is_empty() {
+        Err(ListedProblem::Empty)
+    } else if name.len() > MAX_METHOD_BYTES {
+        Err(ListedProblem::TooLong)
+    } else if !name.bytes().all(allowed) {
+        Err(ListedProblem::Character)
+    } else {
+        Ok(())
+    }
+}
+
+fn check(name: &str) -> Result<(), ListedProblem> {
+    check_form(name)?;
     let likes = |known: &&KnownMethod| blurred(known.name()) == blurred(name);
     let lower = name.to_ascii_lowercase();
     let holds = |known: &&KnownMethod| {
@@ -128,13 +193,7 @@ fn check(name: &str) -> Result<(), ListedProblem> {
     let slashes = name.starts_with('/') || name.ends_with('/') || name.contains("//");
     let of_tasks = |lower: &str| lower.starts_with("tasks/");
     let told = lower.strip_prefix(NOTIFICATIONS).unwrap_or_default();
-    Err(if name.is_empty() {
-        ListedProblem::Empty
-    } else if name.len() > MAX_METHOD_BYTES {
-        ListedProblem::TooLong
-    } else if !name.bytes().all(allowed) {
-        ListedProblem::Character
-    } else if KnownMethod::from_name(name).is_some() {
+    Err(if KnownMethod::from_name(name).is_some() {
         ListedProblem::Own
     } else if let Some(known) = KnownMethod::ALL.iter().find(likes) {
         ListedProblem::LikeOwn(known.name())
@@ -239,6 +298,27 @@ mod tests {
         assert_eq!(extensions.find(other.name()), None);
         assert_eq!(extensions.find("skills/One"), None);
         assert!(Extensions::default().is_empty() && !extensions.is_empty());
+    }
+
+    #[test]
+    fn a_type_of_results_that_could_be_taken_for_another_cannot_be_listed() {
+        use ListedProblem as P;
+        let check = |name: &str, problem: P| {
+            assert_eq!(ListedType::named(name), Err(problem), "{name}");
+        };
+        check("", P::Empty);
+        check(&"x".repeat(MAX_METHOD_BYTES + 1), P::TooLong);
+        check("a b", P::Character);
+        check("complete", P::OwnType);
+        check("Complete", P::LikeOwnType("complete"));
+        check("input-required", P::LikeOwnType("input_required"));
+        check("tAsk", P::LikeOwnType("task"));
+        let types = ["vendor/deferred", "partial"].map(|it| ListedType::named(it).unwrap());
+        let [one, other] = types.map(|it| Extensions::default().with_result_types([it]));
+        let both = one.with(&other);
+        assert!(both.has_result_type("partial") && both.has_result_type("vendor/deferred"));
+        assert!(!both.has_result_type("Partial") && !one.has_result_type("partial"));
+        assert!(!one.is_empty());
     }
 
     #[test]

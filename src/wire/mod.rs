@@ -33,7 +33,7 @@ pub use carrier::Carrier;
 pub use definition::Definition;
 pub use error::{Likeness, ShapeProblem, WireError, WireErrorKind};
 pub use extensions::{
-    Extensions, ListedMethod, ListedProblem, MOST_METHODS, blurred, name_of_extension,
+    Extensions, ListedMethod, ListedProblem, ListedType, MOST_METHODS, blurred, name_of_extension,
 };
 pub use folding::folded_name;
 pub use header_value::{header_value, of_header_value};

@@ -239,6 +239,21 @@ impl Past {
         lines.filter(|line| !line.contains(r#""method""#)).collect()
     }
 
+    /// The call of this tool was cancelled once, under the id that the server knows, and that is recorded.
+    pub(crate) fn server_was_told_to_cancel(&self, tool: &str) {
+        let received: Vec<Value> = self.received.lines().map(json).collect();
+        let calls = received.iter().filter(|it| it["params"]["name"] == tool);
+        let ids: Vec<&Value> = calls.map(|call| &call["id"]).collect();
+        let cancelled = received
+            .iter()
+            .filter(|it| it["method"] == "notifications/cancelled");
+        let cancelled: Vec<&Value> = cancelled.map(|it| &it["params"]["requestId"]).collect();
+        assert_eq!((ids.len(), cancelled), (1, ids), "{}", self.received);
+        let own = self.of_kind("notification");
+        let own = own.filter(|it| it["reason"]["code"] == "own-cancellation");
+        assert_eq!(own.count(), 1, "{:#?}", self.audit);
+    }
+
     pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.audit
             .iter()

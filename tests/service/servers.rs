@@ -77,6 +77,86 @@ fn a_session_at_a_server_over_http_ends_with_the_agents() {
 }
 
 #[test]
+fn a_server_over_http_hears_that_nobody_waits_and_that_the_session_ends() {
+    let server = Setup::of([fixture("everything-server")])
+        .policies(ALLOW_ALL)
+        .over_http();
+    let log = server.path("received");
+    let server = Serving::start(server.env("FIXTURE_LOG", log.to_str().unwrap()));
+    let received = || -> Vec<serde_json::Value> {
+        let received = fs::read_to_string(&log).unwrap_or_default();
+        received.lines().map(json).collect()
+    };
+    let said = |method: &str| {
+        let said = received().into_iter();
+        said.filter(|it| it["method"] == method).collect::<Vec<_>>()
+    };
+    let with = |ends: fn(&Serving, &Agent)| {
+        let sessions = || {
+            server
+                .said
+                .lock()
+                .unwrap()
+                .matches("a session ended")
+                .count()
+        };
+        let before = (said("tools/call").len(), sessions());
+        let mut gate = Setup::before(&server.url).policies(ALLOW_ALL).over_http();
+        "drain_deadline = \"300ms\"".clone_into(&mut gate.limits);
+        let gate = Serving::start(gate.without_trial());
+        let agent = Agent::at(&gate.url).in_session();
+        // More than are queued for the server at once.
+        let waiting: Vec<_> = (0..12)
+            .map(|id| {
+                let agent = agent.clone();
+                thread::spawn(move || {
+                    agent.post(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"slow","arguments":{{"steps":1,"delay_ms":600000}}}}}}"#))
+                })
+            })
+            .collect();
+        eventually(|| match said("tools/call").len() - before.0 {
+            12 => Ok(()),
+            calls => Err(format!("{calls} calls")),
+        });
+        ends(&gate, &agent);
+        eventually(|| match sessions() - before.1 {
+            0 => Err("the session at the server has not ended".to_owned()),
+            _ => Ok(()),
+        });
+        for agent in waiting {
+            let _ = agent.join();
+        }
+        let ids = |of: &[serde_json::Value], at: &str| {
+            let mut ids: Vec<i64> = of
+                .iter()
+                .map(|it| it.pointer(at).unwrap().as_i64().unwrap())
+                .collect();
+            ids.sort_unstable();
+            ids
+        };
+        // Of this session, whose server has an id of its own for each.
+        let calls = ids(&said("tools/call")[before.0..], "/id");
+        let cancelled = said("notifications/cancelled");
+        let cancelled = ids(&cancelled[before.0..], "/params/requestId");
+        assert_eq!(calls, cancelled);
+        // The gate said so, before it ended the session.
+        let audit = server.setup().audit_text();
+        let heard = audit.lines().map(json).filter(|it| {
+            it["method"] == "notifications/cancelled" && it["reason"]["code"] != "own-cancellation"
+        });
+        assert_eq!(heard.count(), before.0 + 12);
+    };
+    with(|gate, _| {
+        let pid = rustix::process::Pid::from_child(&gate.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    });
+    with(|_, agent| {
+        let told = agent.request("DELETE", "");
+        assert!((200..300).contains(&told.status), "{told:?}");
+    });
+}
+
+#[test]
 fn what_is_refused_before_the_server_is_needed_starts_none() {
     let policy = r#"
         @id("all") permit (principal, action, resource);

@@ -10,8 +10,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::pin::Pin;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, OFlags, fcntl_getfl, fcntl_setfl, fstat};
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -28,10 +30,12 @@ pub(super) fn input() -> Option<Input> {
         Kind::Pipe => Box::new(Restoring {
             stream: pipe::Receiver::from_owned_fd(taken.descriptor).ok()?,
             _flags: taken.flags,
+            _watched: None,
         }),
         Kind::Socket => Box::new(Restoring {
             stream: socket(taken.descriptor)?,
             _flags: taken.flags,
+            _watched: None,
         }),
     };
     if let Ok(null) = File::open("/dev/null") {
@@ -41,23 +45,50 @@ pub(super) fn input() -> Option<Input> {
     Some(input)
 }
 
-/// Our stdout; `None` if only a thread can write to it.
-pub(super) fn output() -> Option<Output> {
+/// Our stdout, and who is at its other end; `None` if only a thread can write to it.
+pub(super) fn output() -> Option<(Output, Reader)> {
     let stdout = io::stdout();
     let taken = Taken::new(stdout.as_fd(), "/proc/self/fd/1", OFlags::WRONLY)?;
+    let watched = Arc::new(taken.descriptor.try_clone().ok()?);
+    let reader = Reader(Some(Arc::downgrade(&watched)));
     let output: Output = match taken.kind {
         Kind::Pipe => Box::new(Restoring {
             stream: pipe::Sender::from_owned_fd(taken.descriptor).ok()?,
             _flags: taken.flags,
+            _watched: Some(watched),
         }),
         Kind::Socket => Box::new(Restoring {
             stream: socket(taken.descriptor)?,
             _flags: taken.flags,
+            _watched: Some(watched),
         }),
     };
     // Failing leaves stdout open to stray prints, as it is in every program.
     let _ = dup2_stdout(io::stderr());
-    Some(output)
+    Some((output, reader))
+}
+
+/// Who is at the other end of our stdout. Nothing is known of a file or a terminal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reader(Option<Weak<OwnedFd>>);
+
+impl Reader {
+    /// Whether nobody is there any more, or we have closed our end.
+    pub(super) fn has_gone(&self) -> bool {
+        let Some(watched) = &self.0 else {
+            return false;
+        };
+        watched.upgrade().is_none_or(|watched| is_unread(&watched))
+    }
+}
+
+/// Asked for nothing, the system tells of a pipe without a reader, and of a socket that both sides have
+/// closed.
+fn is_unread(output: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(output, PollFlags::empty())];
+    let told = poll(&mut asked, Some(&Timespec::default()));
+    let ends = PollFlags::ERR | PollFlags::HUP;
+    told.is_ok() && asked.iter().any(|it| it.revents().intersects(ends))
 }
 
 /// What an event loop can wait for.
@@ -155,6 +186,8 @@ impl Drop for Flags {
 struct Restoring<S> {
     stream: S,
     _flags: Option<Flags>,
+    /// A second descriptor, for [`Reader`].
+    _watched: Option<Arc<OwnedFd>>,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Restoring<S> {

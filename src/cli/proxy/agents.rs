@@ -74,6 +74,14 @@ impl Agent for Outbox {
             Self::Http(streams) => streams.end(),
         }
     }
+
+    /// Over HTTP its inbox tells.
+    fn has_gone(&self) -> bool {
+        match self {
+            Self::Stdio(writer) => writer.has_gone(),
+            Self::Http(_) => false,
+        }
+    }
 }
 
 impl Inbox {

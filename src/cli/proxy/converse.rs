@@ -6,6 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use crate::audit::{self, Audit, Record};
@@ -25,6 +26,9 @@ use super::servers::Occurrence;
 /// Who may have something in hand that the agent has sent: whoever reads it, and the bridge.
 const HANDS: usize = 2;
 const WHOLE: u32 = 2;
+
+/// How long servers have to hear what nobody waits for any more, and then that the session ends.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long what is in hand may take when the server was given up.
 const IN_HAND: Duration = Duration::from_secs(5);
@@ -47,14 +51,14 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, Bridged<A>>,
     inbox: Inbox,
-    events: PlacedEvents,
+    mut events: PlacedEvents,
     news: News,
     shutdown: &Shutdown,
     audit: &Audit,
 ) -> End {
     let hands = Semaphore::new(HANDS);
     let agent = listen(gate, talk, inbox, shutdown, &hands);
-    let upstream = attend(gate, talk, events, audit);
+    let upstream = attend(gate, talk, &mut events, audit);
     let sending = send_on(gate, talk);
     let waiting = resume(gate, talk);
     let answers = go_on(gate, talk);
@@ -99,7 +103,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
     // below has ended yet.
     if matches!(end, End::AgentClosed | End::Stopped(Cause::Signal)) {
         tokio::select! {
-            () = idle(talk) => {}
+            () = drained(gate, talk) => {}
             // The message in its hand; no other is read.
             _ = &mut agent, if end != End::AgentClosed => {}
             _ = &mut upstream => {}
@@ -111,9 +115,18 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
             () = shutdown.forced() => {}
         }
     }
+    let server_lives = matches!(end, End::AgentClosed | End::Stopped(_));
+    if server_lives {
+        // The server works on what did not finish.
+        let _ = timeout(LAST_WORDS, gate.call_off(talk)).await;
+    }
     // Whatever could not finish is answered, once, and recorded.
     if gate.conversation_ends(talk, &end.why()).await.is_err() {
         info!("the agent has gone before it was answered");
+    }
+    // INVARIANT: `events` are still held, which keeps a session over HTTP alive.
+    if server_lives {
+        let _ = timeout(LAST_WORDS, talk.upstream.flushed()).await;
     }
     end
 }
@@ -188,7 +201,7 @@ async fn cross<U: Upstream, A: Agent>(
 async fn attend<U: Upstream, A: Agent>(
     gate: &Gate,
     talk: &Talk<U, A>,
-    mut events: PlacedEvents,
+    events: &mut PlacedEvents,
     audit: &Audit,
 ) -> End {
     let (mut open, mut isolated) = (Absence::default(), Absence::default());
@@ -346,7 +359,7 @@ async fn send_on<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
 /// Judges the calls that waited for the catalogue, when it is known.
 async fn resume<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, A>) -> End {
     loop {
-        talk.session.until_catalogue_is_settled().await;
+        talk.session.until_parked_may_go_on().await;
         if gate.resume(talk).await == Err(AgentGone) {
             return End::Stopped(Cause::AgentGone);
         }
@@ -397,10 +410,13 @@ pub(super) async fn sleep(duration: Option<Duration>) {
     }
 }
 
-/// Polled only while the gate stops; a signal from every reply would cost each of them something.
-async fn idle<U, A>(talk: &Talk<U, Bridged<A>>) {
+/// Everything has finished, or the agent's process has ended. Polled only while the gate stops; a signal from
+/// every reply would cost each of them something.
+async fn drained<U: Upstream, A: Agent>(gate: &Gate, talk: &Talk<U, Bridged<A>>) {
     let crossed = || talk.agent.bridge().is_none_or(Bridge::is_idle);
-    while !(talk.session.is_idle() && crossed()) {
+    while !(talk.session.is_idle() && crossed() || talk.agent.has_gone()) {
+        // Whether it can be told so is seen with the next answer.
+        let _ = gate.hears_no_more(talk).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Notify;
+use tokio::time::sleep;
 use tracing::error;
 
 use crate::gate::{Abandoned, Carried, Permit, Unsent, Upstream, UpstreamFault};
 use crate::session::Place;
+use crate::shutdown::Shutdown;
 use crate::upstream::StartError;
 
+use super::converse::LAST_WORDS;
 use super::outbox::{Letter, Outbox};
 use super::servers::{Occurrence, Server, ServerEvents, Upstreams};
 
@@ -124,8 +127,19 @@ impl Placed {
         self.apart.as_ref()?.server.get()
     }
 
-    /// Ends both in good order: it may take as long as their settings say.
-    pub(super) async fn stop(&self) {
+    /// Ends both in good order: it may take as long as their settings say, but not longer than `shutdown`
+    /// has patience and [`LAST_WORDS`] take.
+    pub(super) async fn end(&self, shutdown: &Shutdown) {
+        let patience = async {
+            tokio::join!(shutdown.forced(), sleep(LAST_WORDS));
+        };
+        tokio::select! {
+            () = self.stop() => {}
+            () = patience => self.kill().await,
+        }
+    }
+
+    async fn stop(&self) {
         let isolated = async {
             if let Some(server) = self.isolated() {
                 server.stop().await;
@@ -176,6 +190,20 @@ impl Upstream for Placed {
             request,
             fault,
         }
+    }
+
+    async fn flushed(&self) {
+        let isolated = async {
+            if let Some(server) = self.isolated() {
+                self.waiting.isolated.emptied().await;
+                server.flushed().await;
+            }
+        };
+        let open = async {
+            self.waiting.open.emptied().await;
+            self.open.flushed().await;
+        };
+        tokio::join!(open, isolated);
     }
 
     fn abandon(&self, minted: u64) -> Abandoned {

@@ -101,6 +101,20 @@ impl Outbox {
         }
     }
 
+    /// Sends what waits, until nothing does.
+    pub(super) async fn emptied(&self) {
+        poll_fn(|context| {
+            // Whoever waited for what is not sent was answered.
+            while self.go_on(context).is_ready() {}
+            if self.queue().waiting.is_empty() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
     fn go_on(&self, context: &mut Context<'_>) -> Poll<(u64, UpstreamFault)> {
         let mut queue = self.queue();
         while let Some((first, _)) = queue.waiting.front_mut() {
@@ -290,6 +304,27 @@ mod tests {
         outbox.close(&UpstreamFault::Left);
         assert_eq!(outbox.unsent().await, (1, UpstreamFault::Left));
         assert_eq!(outbox.unsent().await, (3, UpstreamFault::Left));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_is_emptied_when_everything_was_sent_or_never_will_be() {
+        let outbox = Outbox::default();
+        outbox.emptied().await;
+        let (room, first) = oneshot::channel::<()>();
+        let waiting: Sending = Box::pin(async move {
+            let _ = first.await;
+            Ok(())
+        });
+        assert_eq!(outbox.send(letter(1, waiting)).await, Ok(()));
+        for request in 2..=3 {
+            assert_eq!(outbox.send(letter(request, never())).await, Ok(()));
+        }
+        let early = timeout(Duration::from_millis(1), outbox.emptied()).await;
+        assert!(early.is_err());
+        room.send(()).unwrap();
+        outbox.emptied().await;
+        // One has waited in vain, and with it the other.
+        assert!(!outbox.take_back(2) && !outbox.take_back(3));
     }
 
     #[tokio::test]

@@ -227,10 +227,7 @@ async fn hold(service: Arc<Service>, arrival: Arrival) {
     let conversation = converse::converse(gate, &talk, inbox, events, news.clone(), &stop, audit);
     let end = Box::pin(conversation).await;
     drop(arrival.streams);
-    tokio::select! {
-        () = server.stop() => {}
-        () = stop.forced() => server.kill().await,
-    }
+    server.end(&stop).await;
     if let Err(fault) = gate.session_ended(&talk).await {
         error!("the end of a session could not be recorded: {fault}");
     }

@@ -56,10 +56,7 @@ pub(super) async fn serve(
         never = stop_asking(gate, shutdown) => match never {},
         never = renewal.run(gate, upstream) => match never {},
     };
-    tokio::select! {
-        () = server.stop() => {}
-        () = shutdown.forced() => server.kill().await,
-    }
+    server.end(shutdown).await;
     if writer.close(FLUSH).await.is_err() {
         warn!("the agent did not take everything that was for it");
     }

@@ -36,3 +36,27 @@ fn every_name_that_cannot_be_listed_is_told_at_once() {
         assert!(told.contains(reason), "{reason}: {told}");
     }
 }
+
+#[test]
+fn types_of_results_are_listed_by_their_exact_names() {
+    let text = "[upstream]\ncommand = ['s']\n[policy]\nallow = []\n[extensions]\nresult_types = ";
+    let extensions = valid(&format!("{text}['vendor/deferred', 'partial']")).extensions;
+    assert!(extensions.has_result_type("partial") && !extensions.has_result_type("Partial"));
+    let told = render(
+        &parse(&format!(
+            "{text}['', 'complete', 'Input-Required', 'a b', 'x', 'x', 'p/q', 'P/Q']"
+        ))
+        .unwrap_err(),
+    );
+    for reason in [
+        "extensions.result_types[0]",
+        "is empty",
+        "is a type of results that the gate knows itself",
+        "can be taken for `input_required`",
+        "ASCII letters",
+        "is listed twice",
+        "can be taken for `p/q`",
+    ] {
+        assert!(told.contains(reason), "{reason}: {told}");
+    }
+}

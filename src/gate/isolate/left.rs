@@ -184,8 +184,10 @@ pub(in crate::gate) fn leads_nowhere(understood: &Understood<'_>) -> Result<(), 
     let Role::Reply(taken) = &understood.identified.role else {
         return Ok(());
     };
-    let goes_on =
-        rounds::is_unfinished(understood) || tasks::begins(&understood.identified).is_some();
+    let goes_on = rounds::is_unfinished(understood)
+        || tasks::begins(&understood.identified).is_some()
+        // Nobody here knows what its agent may do with it.
+        || understood.identified.of_listed_type;
     if taken.waits == Waits::Behind && goes_on {
         return Err(UpstreamFault::Left.into());
     }

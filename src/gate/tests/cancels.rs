@@ -86,3 +86,53 @@ async fn a_stream_that_its_server_ends_by_its_own_id_is_ended_for_the_agent() {
     assert_eq!(bench.to_agent(), [ending("\"sub\"")]);
     assert!(bench.talk.session.state().to_upstream.is_empty());
 }
+
+#[tokio::test]
+async fn a_server_hears_of_what_it_works_on_when_the_conversation_ends() {
+    let bench = Bench::ready(open, &["slow"]).await;
+    bench.agent(&call("1", "slow")).await;
+    bench.agent(&call("2", "slow")).await;
+    let minted: Vec<String> = bench.to_upstream().iter().map(|line| id_of(line)).collect();
+    // What is answered is not cancelled.
+    bench.upstream(&result(&minted[0])).await;
+    bench.to_agent();
+    bench.gate.call_off(&bench.talk).await;
+    let cancelled = bench.to_upstream();
+    assert_eq!(
+        cancelled,
+        [cancel(&format!(
+            r#""requestId":{},"reason":"the session has ended""#,
+            minted[1]
+        ))]
+    );
+    let over = UpstreamFault::SessionOver;
+    bench
+        .gate
+        .conversation_ends(&bench.talk, &over)
+        .await
+        .unwrap();
+    // Once, and its asker is answered.
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+    assert_eq!(bench.to_agent().len(), 1);
+    let own = bench.records_of("notification").await;
+    let own = own
+        .iter()
+        .filter(|it| it.get(&["reason", "code"]) == "own-cancellation");
+    assert_eq!(own.count(), 1);
+    assert_eq!(bench.records_of("tool_result").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_handshake_is_not_cancelled_when_the_conversation_ends_nor_a_server_that_is_not_up() {
+    let bench = Bench::new(open);
+    bench.agent(INITIALIZE).await;
+    bench.to_upstream();
+    bench.gate.call_off(&bench.talk).await;
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+    let bench = Bench::ready(open, &["slow"]).await;
+    bench.agent(&call("1", "slow")).await;
+    bench.to_upstream();
+    bench.talk.session.state().upstream = crate::session::Readiness::Down;
+    bench.gate.call_off(&bench.talk).await;
+    assert_eq!(bench.to_upstream(), Vec::<String>::new());
+}

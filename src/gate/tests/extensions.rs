@@ -310,15 +310,17 @@ async fn a_method_waits_while_the_agents_model_works_for_the_server() {
     let asked = bench.to_agent();
     let tell = notification("notifications/vendor/tell", "{}");
     bench.agent(&request(1, "vendor/do", "{}")).await;
-    assert_eq!(code(&bench.to_agent()), Some(DENIED));
+    // Nobody waits for a notification, which is dropped.
     bench.agent(&tell).await;
-    assert!(bench.to_upstream().is_empty());
+    assert!(bench.to_upstream().is_empty() && bench.to_agent().is_empty());
     let answer = format!(
         r#"{{"jsonrpc":"2.0","id":{},"result":{{"role":"assistant","content":{{"type":"text","text":"x"}},"model":"m"}}}}"#,
         id_of(&asked[0])
     );
     bench.agent(&answer).await;
     bench.to_upstream();
+    Box::pin(bench.gate.resume(&bench.talk)).await.unwrap();
+    assert_eq!(bench.to_upstream().len(), 1);
     bench.agent(&request(2, "vendor/do", "{}")).await;
     bench.agent(&tell).await;
     assert_eq!(bench.to_upstream().len(), 2);

@@ -129,11 +129,8 @@ impl Life {
                     None => break,
                 },
             };
-            // What is sent at once waits until it is dropped.
-            let Queued {
-                parcel,
-                place: _place,
-            } = queued;
+            // Whoever waits for what is queued waits until it is dropped.
+            let Queued { parcel, place } = queued;
             let Ok(Some(Parcel { carried, line, .. })) = self.set_out(parcel) else {
                 continue;
             };
@@ -157,6 +154,7 @@ impl Life {
                 // it cancels nothing. When a request has arrived cannot be known before its answer.
                 let life = Arc::clone(&self);
                 tasks.spawn(async move {
+                    let _place = place;
                     sleep(CANCELLATION_DELAY).await;
                     notice::send(Arc::clone(&life), carried, line).await;
                     life.abandon(request);

@@ -1,7 +1,9 @@
 //! Ends of the agent while something is under way, and what is read by nobody.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
@@ -28,8 +30,8 @@ fn recorded(setup: Setup) -> Setup {
 struct Held {
     setup: Setup,
     child: Child,
-    input: Option<ChildStdin>,
-    output: Option<BufReader<ChildStdout>>,
+    input: Option<Box<dyn Write + Send>>,
+    output: Option<BufReader<Box<dyn Read + Send>>>,
 }
 
 impl Held {
@@ -41,13 +43,32 @@ impl Held {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let input = child.stdin.take();
-        let output = child.stdout.take().map(BufReader::new);
+        let input = child.stdin.take().unwrap();
+        let output: Box<dyn Read + Send> = Box::new(child.stdout.take().unwrap());
         Self {
             setup,
             child,
-            input,
-            output,
+            input: Some(Box::new(input)),
+            output: Some(BufReader::new(output)),
+        }
+    }
+
+    /// The same with sockets, as agents on Node.js have them.
+    fn with_sockets(setup: Setup) -> Self {
+        let [input, output] = [(); 2].map(|()| UnixStream::pair().unwrap());
+        let child = setup
+            .gate()
+            .stdin(OwnedFd::from(input.1))
+            .stdout(OwnedFd::from(output.1))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let read: Box<dyn Read + Send> = Box::new(output.0);
+        Self {
+            setup,
+            child,
+            input: Some(Box::new(input.0)),
+            output: Some(BufReader::new(read)),
         }
     }
 
@@ -165,6 +186,43 @@ fn an_agent_that_closes_its_reading_end_leaves_no_call_without_an_outcome() {
         past.has_decisions_and_outcomes(past.of_kind("tool_call").count());
         assert!(past.of_kind("tool_call").count() > 1, "{:#?}", past.audit);
         assert_eq!(past.of_kind("session_end").count(), 1);
+    }
+}
+
+#[test]
+fn what_an_agent_waited_for_is_cancelled_at_once_when_its_process_has_ended() {
+    for start in [Held::start, Held::with_sockets] {
+        let mut setup = recorded(Setup::of([fixture("everything-server")]).policies(ALLOW_ALL));
+        r#"drain_deadline = "10m""#.clone_into(&mut setup.limits);
+        let received = setup.path("received");
+        let has = |text: &str| {
+            processes::eventually(|| {
+                let received = std::fs::read_to_string(&received).unwrap_or_default();
+                received.contains(text).then_some(()).ok_or(received)
+            });
+        };
+        let mut gate = start(setup);
+        gate.send(INITIALIZE);
+        gate.line();
+        gate.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        gate.send(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow","arguments":{"steps":1,"delay_ms":600000}}}"#);
+        has("tools/call");
+        // One that only says no more still waits for its answer.
+        gate.input = None;
+        let mut log = BufReader::new(gate.child.stderr.take().unwrap()).lines();
+        assert!(log.any(|line| line.unwrap().contains("stopping")));
+        let said = std::fs::read_to_string(&received).unwrap();
+        assert!(!said.contains("notifications/cancelled"), "{said}");
+        gate.output = None;
+        has("notifications/cancelled");
+        let stderr: Vec<String> = log.map_while(Result::ok).collect();
+        let ended = Ended {
+            code: gate.code(),
+            lines: Vec::new(),
+            stderr: stderr.join("\n"),
+        };
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        Past::of(&gate.setup, ended).server_was_told_to_cancel("slow");
     }
 }
 

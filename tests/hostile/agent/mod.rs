@@ -7,6 +7,7 @@ mod existence;
 mod identity;
 mod ids;
 mod params;
+mod samples;
 mod secrets;
 mod signals;
 

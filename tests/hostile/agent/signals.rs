@@ -72,6 +72,16 @@ fn what_does_not_finish_before_the_deadline_is_answered_with_an_error() {
 }
 
 #[test]
+fn a_server_hears_that_nobody_waits_when_the_deadline_passes() {
+    let mut talk = in_flight(600_000, r#"drain_deadline = "300ms""#);
+    signal(&talk.gate, Signal::TERM);
+    talk.answer("7");
+    let past = talk.end();
+    assert_eq!(past.ended.code, Some(0), "{}", past.ended.stderr);
+    past.server_was_told_to_cancel("slow");
+}
+
+#[test]
 fn a_second_signal_ends_the_patience() {
     let mut talk = in_flight(600_000, r#"drain_deadline = "10m""#);
     signal(&talk.gate, Signal::TERM);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::policy::{Held, Root, Roots};
+use crate::wire::ListedType;
 
 /// Sends a request and answers it with this member; yields what the agent gets.
 async fn answered(bench: &Bench, member: &str) -> String {
@@ -162,4 +163,119 @@ async fn labelled_places_raise_wherever_they_stand_in_what_comes_back() {
     )
     .await;
     check(r#"told {"x":{"at":"file:///srv/hr/a"}}"#, 2).await;
+}
+
+const DEFERRED: &str = r#"{"resultType":"vendor/deferred","ticket":"t-1"}"#;
+
+/// A gate that lists [`METHODS`] and `vendor/deferred`, whose agent has no session and knows a tool `slow`.
+async fn listing(rule: Rule, change: impl FnOnce(&mut Settings)) -> Bench {
+    let bench = Bench::with(rule, |settings| {
+        let types = [ListedType::named("vendor/deferred").unwrap()];
+        settings.extensions = listed(&METHODS).with_result_types(types);
+        change(settings);
+    });
+    asks(&bench, "tools/list", "").await;
+    replies(
+        &bench,
+        r#"{"resultType":"complete","tools":[{"name":"slow","inputSchema":{}}]}"#,
+    )
+    .await;
+    bench
+}
+
+async fn asks(bench: &Bench, method: &str, params: &str) {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}"#;
+    bench
+        .agent(&request(1, method, &format!("{{{params}{meta}}}")))
+        .await;
+}
+
+/// The server answers what was asked last; yields what the agent gets.
+async fn replies(bench: &Bench, result: &str) -> String {
+    let id = id_of(&bench.to_upstream()[0]);
+    bench
+        .upstream(&format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+        ))
+        .await;
+    bench.to_agent().remove(0)
+}
+
+#[tokio::test]
+async fn a_result_of_a_listed_type_passes_where_results_may_have_one() {
+    let bench = listing(open, |_| {}).await;
+    let passed = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{DEFERRED}}}"#);
+    for (method, params) in [
+        ("tools/call", r#""name":"slow","arguments":{},"#),
+        ("prompts/get", r#""name":"p","#),
+        ("resources/read", r#""uri":"file:///a","#),
+        ("vendor/do", ""),
+    ] {
+        asks(&bench, method, params).await;
+        assert_eq!(replies(&bench, DEFERRED).await, passed, "{method}");
+        for other in ["vendor/Deferred", "other", ""] {
+            asks(&bench, method, params).await;
+            let other = DEFERRED.replace("vendor/deferred", other);
+            let told = replies(&bench, &other).await;
+            assert_eq!(code(&[told]), Some(-32603), "{method} {other}");
+        }
+    }
+    // The gate has to know what these are.
+    for method in ["tools/list", "resources/list"] {
+        asks(&bench, method, "").await;
+        let told = replies(&bench, DEFERRED).await;
+        assert_eq!(code(&[told]), Some(-32603), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_has_no_results_of_a_listed_type() {
+    let bench = session(open, |settings| {
+        let types = [ListedType::named("vendor/deferred").unwrap()];
+        settings.extensions = listed(&METHODS).with_result_types(types);
+    })
+    .await;
+    let told = answered(&bench, &format!(r#""result":{DEFERRED}"#)).await;
+    assert_eq!(code(&[told]), Some(-32603));
+}
+
+#[tokio::test]
+async fn a_result_of_a_listed_type_is_judged_and_searched_like_every_other() {
+    fn rule(facts: &Facts<'_>) -> Result<Verdict, EngineFault> {
+        Ok(match &facts.action {
+            Action::ReceiveResult { received } if received.bytes > 400 => Verdict::Abstain,
+            Action::Sample { .. } => Verdict::Abstain,
+            _ => allow(),
+        })
+    }
+    let call = r#""name":"slow","arguments":{},"#;
+    let with = |member: &str| DEFERRED.replace(r#""ticket""#, &format!(r#"{member},"ticket""#));
+    let clean = |settings: &mut Settings| settings.guards.texts.content = Cleaning::Clean;
+    let bench = listing(rule, clean).await;
+    let long = with(&format!(r#""x":"{}""#, "x".repeat(400)));
+    let sample = with(
+        r#""inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}"#,
+    );
+    for refused in [long, sample] {
+        asks(&bench, "tools/call", call).await;
+        let told = replies(&bench, &refused).await;
+        assert!(told.contains("error") && !told.contains("t-1"), "{told}");
+    }
+    asks(&bench, "tools/call", call).await;
+    let told = replies(&bench, &with(r#""x":["see\u200b this"]"#)).await;
+    assert!(told.contains("see this"), "{told}");
+
+    // Where it names something, nobody knows.
+    let mut root = Root::at("hr", "/srv/hr").unwrap();
+    root.level = 2;
+    let labels = Labels {
+        roots: Roots::new(vec![root]),
+        ..Labels::default()
+    };
+    let labelled = snapshot("labelled", open).with_labels(labels);
+    bench.gate.policy.publish(labelled);
+    asks(&bench, "tools/call", call).await;
+    replies(&bench, &with(r#""x":{"where":"file:///srv/hr/a"}"#)).await;
+    let held: Arc<Held> = Arc::clone(&bench.talk.session.state().held);
+    assert_eq!(held.level, 2);
 }

@@ -184,6 +184,21 @@ async fn what_the_open_server_has_not_finished_when_its_session_moves_leaves_not
 }
 
 #[tokio::test]
+async fn a_result_of_an_extensions_type_is_no_end_where_its_session_has_moved() {
+    let deferred = r#"{"resultType":"vendor/deferred","ticket":"t-1"}"#;
+    let mut bench = strict();
+    let types = [crate::wire::ListedType::named("vendor/deferred").unwrap()];
+    bench.gate.settings.extensions = Extensions::default().with_result_types(types);
+    let asks = modern("1", "tools/call", r#""name":"read","arguments":{}"#);
+    let reached = bench.agent_meanwhile(&asks, &["read"]).await;
+    let reply = replied(&id_of(reached.last().unwrap()), deferred);
+    leaves(&bench).await;
+    bench.left(&reply).await;
+    let told = bench.to_agent();
+    assert!(told[0].contains("another instance"), "{told:?}");
+}
+
+#[tokio::test]
 async fn before_the_session_moves_the_same_can_be_gone_on_with() {
     for (unfinished, goes_on) in handles() {
         let bench = strict();
