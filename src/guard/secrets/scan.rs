@@ -4,14 +4,21 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::compiled::{Before, Compiled, Match, Place};
-use super::decode::each_decoded;
+use super::decode::{Decoded, each_decoded};
 use super::finding::{Encoding, Layer};
 use super::fold::folded;
-use super::rules::Rules;
+use super::rules::{MOST_FINDINGS, Rules};
 
 /// Windows of one rule that overlap are one, up to this size: a text full of keywords is read once
 /// by a rule, and no search has more than this before it.
 const LARGEST_WINDOW: usize = 32 * 1024;
+
+/// Secrets that are looked for in one text, as it is written; from there on all of it is one.
+const MOST_IN_TEXT: usize = 2 * MOST_FINDINGS;
+
+/// The same in what is decoded: with one of them all that was encoded is a secret. Of several the most
+/// particular names it.
+const MOST_IN_DECODED: usize = 64;
 
 /// A secret before it is told.
 #[derive(Debug, Clone)]
@@ -36,15 +43,19 @@ pub(super) fn scan(rules: &Rules, text: &str) -> Vec<Found> {
 
 /// The same of a text as it is written.
 fn written(rules: &Rules, text: &str) -> Vec<Found> {
-    let mut found = plain(rules, text);
+    let mut found = plain(rules, text, MOST_IN_TEXT);
     each_decoded(text, |outer| {
-        let mut inner = plain(rules, outer.text);
+        let most = most_in(outer);
+        let mut inner = plain(rules, outer.text, most);
         each_decoded(outer.text, |twice| {
-            inner.extend(plain(rules, twice.text).into_iter().map(|one| Found {
-                range: twice.run_of(&one.range),
-                encoding: one.encoding.within(twice.layer),
-                ..one
-            }));
+            if inner.len() < most {
+                let twice_encoded = plain(rules, twice.text, most_in(twice));
+                inner.extend(twice_encoded.into_iter().map(|one| Found {
+                    range: twice.run_of(&one.range),
+                    encoding: one.encoding.within(twice.layer),
+                    ..one
+                }));
+            }
         });
         found.extend(inner.into_iter().map(|one| Found {
             range: outer.run_of(&one.range),
@@ -53,6 +64,14 @@ fn written(rules: &Rules, text: &str) -> Vec<Found> {
         }));
     });
     found
+}
+
+fn most_in(decoded: &Decoded<'_>) -> usize {
+    if decoded.is_told_whole() {
+        MOST_IN_DECODED
+    } else {
+        MOST_IN_TEXT
+    }
 }
 
 /// Sorted and apart from each other: what overlaps is one, named by the most particular rule.
@@ -75,10 +94,18 @@ pub(super) fn merged(mut found: Vec<Found>) -> Vec<Found> {
     out
 }
 
-fn plain(rules: &Rules, text: &str) -> Vec<Found> {
+/// Looks for no more than `most`: what stands behind them is one more, up to the end.
+fn plain(rules: &Rules, text: &str, most: usize) -> Vec<Found> {
     let mut found = Vec::new();
     let mut windows = Windows::default();
+    let mut rest: Option<(usize, usize)> = None;
     rules.keywords.each(text, |hit| {
+        if found.len() >= most {
+            let number = hit.rules.first().copied().unwrap_or_default();
+            let start = || hit.start.saturating_sub(rules.reach_before());
+            rest.get_or_insert_with(|| (text.floor_char_boundary(start()), number));
+            return;
+        }
         for &number in hit.rules {
             let Some(rule) = rules.compiled.get(number) else {
                 continue;
@@ -103,11 +130,19 @@ fn plain(rules: &Rules, text: &str) -> Vec<Found> {
         }
     });
     for (number, window) in windows.all {
-        if let Some(rule) = rules.compiled.get(number) {
+        if found.len() >= most {
+            let earlier = rest.is_none_or(|(start, _)| window.start < start);
+            rest = if earlier {
+                Some((window.start, number))
+            } else {
+                rest
+            };
+        } else if let Some(rule) = rules.compiled.get(number) {
             let secrets = search(rule, text, &window);
             found.extend(secrets.into_iter().map(|range| plain_one(number, range)));
         }
     }
+    found.extend(rest.map(|(start, number)| plain_one(number, start..text.len())));
     found
 }
 

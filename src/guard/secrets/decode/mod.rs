@@ -82,6 +82,11 @@ pub(super) fn each_decoded(text: &str, mut found: impl FnMut(&Decoded<'_>)) {
 }
 
 impl Decoded<'_> {
+    /// Whether what stands in it is told only as a whole.
+    pub(super) fn is_told_whole(&self) -> bool {
+        matches!(self.source, Source::Run(_))
+    }
+
     /// The encoded run that holds what stands here in the readable part.
     pub(super) fn run_of(&self, found: &Range<usize>) -> Range<usize> {
         match &self.source {

@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
+use super::super::scan::scan;
 use super::BUILTIN;
 use super::corpus::{Code, Dice, Sample, encoded, samples};
 use super::oracle::laws;
@@ -119,4 +120,24 @@ fn more_secrets_than_can_be_told_apart_are_all_taken_out() {
     assert_eq!(redacted.findings[4095].range.end, text.len());
     assert!(!redacted.text.contains(&one));
     check(&text);
+}
+
+#[test]
+fn a_text_is_not_searched_for_more_secrets_than_are_told() {
+    let check = |text: &str, most: usize| {
+        let found = scan(&BUILTIN, text).len();
+        assert!((1..=most).contains(&found), "{found}");
+        let redacted = BUILTIN.redact(text).text;
+        assert!(BUILTIN.find(&redacted).is_empty());
+    };
+    let one = samples(1)
+        .into_iter()
+        .find(|sample| sample.kind == "github-token")
+        .unwrap()
+        .credential;
+    let text = format!("{one} ").repeat(20_000);
+    // One more is the rest, and the last window may hold many.
+    check(&text, 2 * 4096 + 1_000);
+    let digits = text.bytes().map(|byte| format!("{byte:02x}"));
+    check(&digits.collect::<String>(), 1_000);
 }
