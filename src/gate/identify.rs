@@ -16,7 +16,6 @@ use crate::wire::{
 use super::record::{Came, Waited};
 use super::refuse::{Modern, Refusal};
 use super::remember::client;
-use super::settings::Settings;
 use super::tasks::EXTENSION;
 
 /// The `_meta` key by which a message of the `2026-07-28` era says what it speaks.
@@ -90,7 +89,7 @@ pub(super) fn identify<'m>(
     came: Came,
     session: &Session,
     kept: Kept,
-    settings: &Settings,
+    (extensions, max_in_flight): (&Extensions, usize),
 ) -> Result<Identified<'m>, Refusal> {
     let Came {
         from,
@@ -99,11 +98,10 @@ pub(super) fn identify<'m>(
         waited,
         ..
     } = came;
-    let max_in_flight = settings.max_in_flight;
     let mut state = session.state();
     let (role, spoken) = match message.shape() {
         Shape::Request { id, method } => {
-            let known = known(method, from, &settings.extensions)?;
+            let known = known(method, from, extensions)?;
             if !known.is_request() {
                 return Err(wrong_shape(known, "notification", "request"));
             }
@@ -122,7 +120,7 @@ pub(super) fn identify<'m>(
             )
         }
         Shape::Notification { method } => {
-            let known = known(method, from, &settings.extensions)?;
+            let known = known(method, from, extensions)?;
             if known.is_request() {
                 return Err(wrong_shape(known, "request", "notification"));
             }

@@ -15,7 +15,7 @@ async fn answered(bench: &Bench, member: &str) -> String {
 
 #[tokio::test]
 async fn text_that_nobody_sees_is_taken_out_of_results_errors_and_notifications() {
-    let clean = |settings: &mut Settings| settings.guards.texts.content = Cleaning::Clean;
+    let clean = |settings: &mut Settings| settings.terms.guards.texts.content = Cleaning::Clean;
     for member in [
         r#""result":{"x":{"y":["see\u200b this"]}}"#,
         r#""error":{"code":1,"message":"see\u200b this","data":{"z":"a\u202eb"}}"#,
